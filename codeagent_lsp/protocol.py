@@ -226,6 +226,12 @@ COMMANDS: tuple[Command, ...] = (
         "Exports a session as Markdown; with `context`, also its state as JSON.",
         (_may("sessionId"), _may("context", "boolean")),
     ),
+    Command(
+        "codeagent.command",
+        "Runs a command that is a Markdown file, as `/name arguments` in a task does.",
+        (_needs("name"), _may("arguments"), *_PLACE, _may("sessionId")),
+    ),
+    Command("codeagent.commands.list", "Lists these commands."),
     Command("codeagent.skills.list", "Lists skills and agents, and what is wrong with broken ones."),
     Command(
         "codeagent.skills.install",

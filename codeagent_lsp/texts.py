@@ -1027,6 +1027,18 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "当前模式为 readOnly，不会安装任何内容。可用 `codeagent.mode.set` 更改。",
     ),
     "skills.replaces": ("It replaces the installed version.", "它将替换已安装的版本。"),
+    "commands.trust": (
+        "Use the workspace's command /{name} ({path})?",
+        "使用工作区的命令 /{name}（{path}）吗？",
+    ),
+    "commands.distrusted": (
+        "/{name} was not used: it comes with the workspace, and you did not agree.",
+        "未使用 /{name}：它来自工作区，而您没有同意。",
+    ),
+    "commands.unknown": (
+        "There is no command /{name}. There are: {known}.",
+        "没有命令 /{name}。可用的有：{known}。",
+    ),
     "agents.trust": ("Use the workspace's agent {name}?", "使用工作区的代理 {name}？"),
     "title.skills_install": ("Install a skill", "安装技能"),
     "ask.skill": (

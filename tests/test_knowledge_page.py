@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.agent.agent_files import AgentShelf, Profile
+from codeagent_lsp.agent.custom_commands import CommandShelf
 from codeagent_lsp.agent.instructions import INSTRUCTIONS_LIMIT, root_instructions
 from codeagent_lsp.agent.memory import MOST_ENTRIES
 from codeagent_lsp.config import Settings
@@ -21,7 +22,7 @@ from codeagent_lsp.workspace.files.paths import Roots
 from tests.workspace.file_fakes import FakeBuffers, FakeStaged
 
 PAGE = (Path(__file__).parents[1] / "docs" / "knowledge.md").read_text("utf-8")
-INSTRUCTIONS, SKILL, AGENT = re.findall(r"^```markdown\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+INSTRUCTIONS, COMMAND, SKILL, AGENT = re.findall(r"^```markdown\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 TOOLS = {tool.traits.name for tool in BUILTIN}
 
 
@@ -88,3 +89,10 @@ def test_the_commands_and_settings_that_it_names_are_real() -> None:
 def test_its_numbers_are_those_of_the_code() -> None:
     assert f"at most {MOST_ENTRIES} in all" in PAGE
     assert f"at most {INSTRUCTIONS_LIMIT >> 10} KiB" in PAGE
+
+
+def test_the_command_of_the_page(tmp_path: Path, view: FileView) -> None:
+    put(tmp_path, ".claude/commands/review.md", COMMAND)
+    called = CommandShelf((), Trust(tmp_path / "trusted.json")).called(view, "/review a.py soon")
+    assert called is not None
+    assert called.task == ("Read a.py and list its faults, the worst first. a.py soon is everything after the name.")

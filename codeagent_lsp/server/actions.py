@@ -6,6 +6,7 @@ here: what the commands do (`commands/commands.py`).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from lsprotocol import types
@@ -24,10 +25,20 @@ _TITLE_LENGTH = 80
 Answer = list[types.CodeAction | types.Command]
 
 
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What is offered besides the fixed actions: what waits for the user, and the commands that users wrote, as names
+    with descriptions.
+    """
+
+    waiting: tuple[Waiting, ...] = ()
+    commands: tuple[tuple[str, str], ...] = ()
+
+
 def code_actions(
     params: types.CodeActionParams,
     policy: ClientPolicy,
-    waiting: tuple[Waiting, ...],
+    offers: Offers,
     whole_file: types.Range | None,
     language: str,
 ) -> Answer:
@@ -35,7 +46,7 @@ def code_actions(
     wanted = [str(getattr(kind, "value", kind)) for kind in params.context.only or ()]
     uri = params.text_document.uri
     found: list[types.CodeAction] = []
-    for title, command, argument in waiting_actions(waiting, uri):
+    for title, command, argument in waiting_actions(offers.waiting, uri):
         found.append(_action(title, KIND_QUICKFIX, command, argument, policy))
     for diagnostic in params.context.diagnostics:
         found.append(_fix(uri, diagnostic, policy, language))
@@ -45,6 +56,9 @@ def code_actions(
         found.append(_action(text(f"action.{name}", language), kind, f"codeagent.{name}", place, policy))
     for name in ("edit", "ask"):
         found.append(_action(text(f"action.{name}", language), KIND_REWRITE, f"codeagent.{name}", place, policy))
+    for name, description in offers.commands:
+        title = f"/{name}: {description}"[:_TITLE_LENGTH] if description else f"/{name}"
+        found.append(_action(title, KIND_REWRITE, "codeagent.command", {"name": name, **place}, policy))
     if whole_file is not None and any(_covers(kind, KIND_SOURCE) for kind in wanted):
         place = {"uri": uri, "range": _range(whole_file)}
         for name, command in _ON_FILE:

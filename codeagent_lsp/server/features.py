@@ -12,7 +12,7 @@ from lsprotocol import types
 
 from codeagent_lsp.errors import CodeAgentError, EditorError, UserError
 from codeagent_lsp.protocol import COMMANDS, DOCUMENT_SCHEME
-from codeagent_lsp.server.actions import KINDS, code_actions
+from codeagent_lsp.server.actions import KINDS, Offers, code_actions
 from codeagent_lsp.server.front import Front
 from codeagent_lsp.server.lenses import lenses
 from codeagent_lsp.server.loader import Load, Loader
@@ -72,7 +72,8 @@ def _register_editing(server: CodeAgentServer, front: Front, loader: Loader) -> 
         if document is not None:
             end = document.position(len(document.text), server.documents.encoding)
             whole = types.Range(types.Position(0, 0), types.Position(end.line, end.character))
-        return code_actions(params, front.client.policy, waiting, whole, front.language())
+        offers = Offers(waiting, loader.own_commands())
+        return code_actions(params, front.client.policy, offers, whole, front.language())
 
     @server.feature(types.CODE_ACTION_RESOLVE)
     def resolve(action: types.CodeAction) -> types.CodeAction:

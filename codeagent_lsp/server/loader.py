@@ -56,10 +56,16 @@ class Loader:
         there = self._there()
         return (*there.backend.waiting(), *there.inline.next_edits.waiting()) if there is not None else ()
 
+    def own_commands(self) -> tuple[tuple[str, str], ...]:
+        """Return names and descriptions of the users' own commands; nothing before the backend is loaded."""
+        there = self._there()
+        return there.commands.menu.offered() if there is not None else ()
+
     async def close(self) -> None:
         """Close what was loaded."""
         there = self._there()
         if there is not None:
+            there.commands.menu.close()
             await there.inline.close()
             await there.backend.close()
 

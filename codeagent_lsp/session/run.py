@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import note
 from codeagent_lsp.agent.forms.proof import BY_SCRIPT
-from codeagent_lsp.errors import BudgetSpent, CodeAgentError, ErrorCode, UsageError
+from codeagent_lsp.errors import BudgetSpent, CodeAgentError, ErrorCode
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.conversation.intent_gate import IntentGate
@@ -25,6 +25,7 @@ from codeagent_lsp.session.plan.run_planner import RunPlanner
 from codeagent_lsp.session.plan.steering import Steering
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.request import REWRITES, Planning, RunKind, RunRequest, Target
+from codeagent_lsp.session.request_words import in_words
 from codeagent_lsp.session.run_models import RunModels
 from codeagent_lsp.session.run_output import PLANNING_CALL, RunOutput
 from codeagent_lsp.session.run_parts import RunParts, remember
@@ -34,12 +35,10 @@ from codeagent_lsp.session.solving.direct_path import DirectPath
 from codeagent_lsp.session.solving.task_work import task_work
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.toolbox import Toolbox
-from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.plan.planner_port import StepDraft
 
 logger = logging.getLogger(__name__)
 
-ASKED_FOR = {"edit": "ask.instruction", "ask": "ask.question", "skills.install": "ask.skill"}
 PLANNED: tuple[RunKind, ...] = ("run", "test")
 PLANNING_CALLS = 2
 
@@ -123,7 +122,9 @@ class Run:
             return "stopped", self._output.explain(spent)
 
     async def _work(self, request: RunRequest, gate: IntentGate, work: OwnWork | None) -> tuple[events.RunStatus, str]:
-        request = await _in_words(request, self._output)
+        given, request = request, await in_words(self._parts, request)
+        if request.task != given.task:
+            gate = IntentGate(request, self._services.user.settings().agent)
         if (ended := await own_run(self._parts, request, work)) is not None:
             return ended
         model = await self._parts.models.main()
@@ -202,15 +203,3 @@ class Run:
 def _planning(request: RunRequest, gate: IntentGate) -> Planning:
     """Return whether this request may, must or must not be planned."""
     return gate.planning if request.kind in PLANNED else "never"
-
-
-async def _in_words(request: RunRequest, output: RunOutput) -> RunRequest:
-    """Return the request with words: the user is asked for those of an edit or a question that has none. UsageError
-    if there is no answer.
-    """
-    if request.instruction or request.kind not in ASKED_FOR:
-        return request
-    answer = await output.ask(Question("question", output.text(ASKED_FOR[request.kind])))
-    if not answer:
-        raise UsageError("ask.nothing")
-    return request.with_words(answer[0])

@@ -17,9 +17,11 @@ from lsprotocol import types
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import CodeAgentError, UsageError, UserError
 from codeagent_lsp.protocol import command as declared
+from codeagent_lsp.server.command_menu import CommandMenu
 from codeagent_lsp.server.commands.arguments import Arguments, Table, checked
 from codeagent_lsp.server.commands.change_commands import ChangeCommands
 from codeagent_lsp.server.commands.convert import run_request
+from codeagent_lsp.server.commands.custom_commands import custom_commands
 from codeagent_lsp.server.commands.graph_commands import graph_commands
 from codeagent_lsp.server.commands.index_commands import index_commands
 from codeagent_lsp.server.commands.knowledge_commands import knowledge_commands
@@ -39,12 +41,13 @@ if TYPE_CHECKING:
 
 
 class Commands:
-    """All commands over one backend."""
+    """All commands over one backend; `menu` has those that users wrote, for code actions."""
 
     def __init__(self, backend: Backend, next_edits: NextEdits) -> None:
         self._backend = backend
         self._next_edits = next_edits
         self._tasks = BackgroundTasks()
+        self.menu = CommandMenu(backend.knowledge.commands, backend.views.plain)
         self._table: Table = {
             "codeagent.nextEdit.dismiss": lambda given: next_edits.dismiss(),
             **question_commands(backend),
@@ -53,6 +56,7 @@ class Commands:
             **PlanCommands(backend, self._later).table(),
             **SessionCommands(backend, self._later).table(),
             **RewindCommands(backend).table(),
+            **custom_commands(backend, self._enqueue),
             **ToolCommands(backend).table(),
             **model_commands(backend),
             **index_commands(backend),

@@ -1,4 +1,4 @@
-"""Groups what a server knows besides the files (skills, agents, memory) into one value."""
+"""Groups what a server knows besides the files (skills, agents, commands, memory) into one value."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codeagent_lsp.agent.agent_files import AgentShelf
+from codeagent_lsp.agent.custom_commands import CommandShelf
 from codeagent_lsp.config import Settings
 from codeagent_lsp.session.memory.memory_store import MemoryStore
 from codeagent_lsp.tools.skills.shelf import SkillShelf
@@ -15,25 +16,34 @@ from codeagent_lsp.tools.skills.trust import Trust
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """The skills, agents and memory of one workspace."""
+    """The skills, agents, commands and memory of one workspace."""
 
     skills: SkillShelf
     agents: AgentShelf
+    commands: CommandShelf
     memory: MemoryStore
 
 
 def knowledge_for(settings: Callable[[], Settings], own: Path, state: Path) -> Knowledge:
     """Return the knowledge of a server, which follows its settings. See `knowledge_in` for the folders."""
-    return knowledge_in(own, state, lambda: settings().skills.paths, lambda: settings().memory.enabled)
+    others = (Path.home() / ".claude" / "commands",)
+    return knowledge_in(own, state, lambda: settings().skills.paths, lambda: settings().memory.enabled, others)
 
 
 def knowledge_in(
-    own: Path, state: Path, skill_paths: Callable[[], Sequence[str]], memory_enabled: Callable[[], bool]
+    own: Path,
+    state: Path,
+    skill_paths: Callable[[], Sequence[str]],
+    memory_enabled: Callable[[], bool],
+    others: Sequence[Path] = (),
 ) -> Knowledge:
-    """Return the knowledge stored in `own`, the folder of all our state, and `state`, that of this workspace."""
+    """Return the knowledge stored in `own`, the folder of all our state, and `state`, that of this workspace; `others`
+    are more folders of the user with commands.
+    """
     trust = Trust(state / "trusted.json")
     return Knowledge(
         SkillShelf(own / "skills", trust, skill_paths),
         AgentShelf(own / "agents", trust),
+        CommandShelf((own / "commands", *others), trust),
         MemoryStore(state / "memory.json", memory_enabled),
     )

@@ -144,6 +144,7 @@ function togetherCommands({ agent, store }: Parts): Record<string, Handler> {
   return {
     "codeagent.steer": (given) => together.steer(word(given, "runId"), word(given, "text")),
     "codeagent.runs": () => together.runs(),
+    "codeagent.commands.list": () => together.commands(),
     "codeagent.session.search": (given) => together.search(word(given, "query")),
     "codeagent.session.rewind": (given) => together.rewind(word(given, "runId")),
     "codeagent.session.fork": (given) => together.fork(word(given, "runId")),

@@ -75,6 +75,8 @@ export const COMMANDS: readonly CommandInfo[] = [
   { name: "codeagent.session.search", startsRun: false, required: ["query"] },
   { name: "codeagent.session.delete", startsRun: false, required: ["sessionId"] },
   { name: "codeagent.session.export", startsRun: false, required: [] },
+  { name: "codeagent.command", startsRun: false, required: ["name"] },
+  { name: "codeagent.commands.list", startsRun: false, required: [] },
   { name: "codeagent.skills.list", startsRun: false, required: [] },
   { name: "codeagent.skills.install", startsRun: true, required: [] },
   { name: "codeagent.memory.show", startsRun: false, required: [] },

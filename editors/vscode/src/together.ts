@@ -51,6 +51,20 @@ export class Together {
     if (words?.trim()) await this.agent.call("codeagent.steer", { runId: chosen, text: words });
   }
 
+  /** The user's own commands; choosing one asks for its arguments and begins it. */
+  async commands(): Promise<void> {
+    interface Known { readonly name: string; readonly description: string; readonly hint: string; readonly path: string }
+    const rows = (await this.agent.call<Known[]>("codeagent.commands.list")) ?? [];
+    const none = vscode.l10n.t("No commands yet: put a Markdown file into .codeagent/commands.");
+    if (rows.length === 0) return void vscode.window.showInformationMessage(none);
+    const begin = async (row: Known): Promise<void> => {
+      const given = await vscode.window.showInputBox({ title: `/${row.name}`, placeHolder: row.hint, ignoreFocusOut: true });
+      if (given === undefined) return;
+      await this.agent.run("codeagent.command", { name: row.name, arguments: given }, `/${row.name} ${given}`.trim());
+    };
+    await pick(vscode.l10n.t("Commands…"), rows.map((row) => ({ label: `/${row.name}`, description: row.hint, detail: row.description, run: () => begin(row) })));
+  }
+
   /** The runs of the workspace; choosing one offers what can be done with it. */
   async runs(): Promise<void> {
     const rows = (await this.agent.call<Row[]>("codeagent.runs")) ?? [];

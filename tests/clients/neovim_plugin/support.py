@@ -76,7 +76,7 @@ def prepare(
 ) -> Path:
     """A workspace, a script for the model, and an `init.lua` as a user writes it; the path of the last."""
     for name in ("ws", "state", "home"):
-        (folder / name).mkdir()
+        (folder / name).mkdir(exist_ok=True)
     for name, text in files.items():
         path = folder / "ws" / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -77,3 +77,33 @@ def test_found_and_gone_back_to_before(tmp_path: Path) -> None:
     assert "return 10" in played.found["changed"]
     assert played.found["text"] == SOURCE
     assert played.disk("a.py") == SOURCE
+
+
+def test_a_command_of_the_user_s_own(tmp_path: Path) -> None:
+    folder = tmp_path / "state" / "commands"
+    folder.mkdir(parents=True)
+    (tmp_path / "state").chmod(0o700)
+    (folder / "greet.md").write_text("Greet $ARGUMENTS warmly.")
+    played = play(
+        tmp_path,
+        CHOOSE
+        + """
+        rig.open("a.py")
+        vim.cmd("CodeAgent command greet Ann")
+        rig.ended("completed")
+        choosing("/greet")
+        vim.ui.input = function(_, done) done("Bob") end
+        vim.cmd("CodeAgent command")
+        rig.wait("both", 10000, function() return #vim.tbl_keys(require("codeagent.store").state().runs) == 2 end)
+        rig.wait("the second", 10000, function()
+          for _, run in pairs(require("codeagent.store").state().runs) do
+            if run.status ~= "completed" then return false end
+          end
+          return true
+        end)
+        return { page = rig.page("transcript") }
+        """,
+        files={"a.py": SOURCE},
+        script=[{"text": "Hi Ann.", "expect": "Greet Ann warmly."}, {"text": "Hi Bob.", "expect": "Greet Bob warmly."}],
+    )
+    assert "Hi Ann." in played.found["page"] and "Hi Bob." in played.found["page"]

@@ -112,6 +112,16 @@ local function steer(words)
   end)
 end
 
+--- Begins one of the user's own commands: `name arguments`, or one from a list.
+local function own_command(words)
+  local name, rest = words:match("^/?(%S+)%s*(.*)$")
+  local function go(chosen, given)
+    client.run("command", { name = chosen, arguments = given }, "/" .. chosen .. " " .. given, started("run"))
+  end
+  if name then return go(name, rest) end
+  require("codeagent.runs").commands(go)
+end
+
 local function sessions(words)
   local pickers = require("codeagent.pickers")
   local sub, id = words:match("^(%S*)%s*(%S*)$")
@@ -149,6 +159,8 @@ end
 M.SUBS = {
   { name = "run", args = "{task}", range = true, run = in_words("run", "task", "ask.task"),
     help = "The agent works on a task. With a range the lines are what it is about; with ! it makes a plan first." },
+  { name = "command", args = "[name] [arguments]", run = own_command,
+    help = "Begins a command that is a Markdown file in .codeagent/commands or .claude/commands." },
   { name = "ask", args = "{question}", range = true, run = in_words("ask", "question", "ask.question"),
     help = "Answers a question. Nothing is changed and nothing is run." },
   { name = "edit", args = "{instruction}", range = true, run = at_place("edit"),

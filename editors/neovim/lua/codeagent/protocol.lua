@@ -350,6 +350,24 @@ return {
       },
     },
     {
+      name = "codeagent.command",
+      summary = "Runs a command that is a Markdown file, as `/name arguments` in a task does.",
+      starts_run = false,
+      arguments = {
+        { name = "name", kind = "string", required = true },
+        { name = "arguments", kind = "string", required = false },
+        { name = "uri", kind = "uri", required = false },
+        { name = "range", kind = "range", required = false },
+        { name = "sessionId", kind = "string", required = false },
+      },
+    },
+    {
+      name = "codeagent.commands.list",
+      summary = "Lists these commands.",
+      starts_run = false,
+      arguments = {},
+    },
+    {
       name = "codeagent.skills.list",
       summary = "Lists skills and agents, and what is wrong with broken ones.",
       starts_run = false,

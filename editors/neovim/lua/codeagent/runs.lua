@@ -62,6 +62,21 @@ function M.list()
   client.call("runs", {}, function(rows) show(rows, "pick.runs", "told.no_runs_yet") end)
 end
 
+--- Lists the user's own commands; `use` gets the name of one and its arguments.
+---@param use fun(name: string, arguments: string)
+function M.commands(use)
+  client.call("commands.list", {}, function(rows)
+    if #rows == 0 then return notify.tell(texts.get("told.no_commands")) end
+    pick(rows, texts.get("pick.own_command"), function(row)
+      return ("/%s %s %s"):format(row.name, row.hint, row.description)
+    end, function(row)
+      vim.ui.input({ prompt = ("/%s %s "):format(row.name, row.hint) }, function(given)
+        if given then use(row.name, given) end
+      end)
+    end)
+  end)
+end
+
 --- Finds runs by words.
 ---@param words string
 function M.search(words)

@@ -34,6 +34,11 @@ M.CATALOGUE = {
   ["run.interrupted"] = { "interrupted", "已中断" },
   ["run.withdrawn"] = { "left out", "已取消排队" },
   ["told.no_runs_yet"] = { "No runs yet.", "还没有运行。" },
+  ["pick.own_command"] = { "Commands", "自定义命令" },
+  ["told.no_commands"] = {
+    "No commands yet: put a Markdown file into .codeagent/commands.",
+    "还没有命令：请将 Markdown 文件放入 .codeagent/commands。",
+  },
   ["told.not_found"] = { "Nothing found.", "没有找到。" },
   ["pick.command"] = { "CodeAgent", "CodeAgent" },
   ["pick.session"] = { "Continue which session?", "继续哪个会话？" },

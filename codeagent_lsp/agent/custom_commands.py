@@ -1,0 +1,171 @@
+"""Commands that users write: Markdown files whose text is a task, called as `/name arguments`.
+
+The user's own folders come first, then `.codeagent/commands` and `.claude/commands` of the workspace, whose files are
+untrusted: the user is asked before one is used, and again when it has changed. A file says what is to be done and
+grants nothing: heads that name allowed tools change no rule, and nothing in it is run.
+
+Not here: the run that it begins.
+"""
+
+# ruff: noqa: PTH118 - paths of the workspace are plain strings and may be any bytes
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from codeagent_lsp.tools.skills import skill_folders
+from codeagent_lsp.tools.skills.front_matter import FrontMatterError, parse
+from codeagent_lsp.tools.skills.skill import digest_of
+from codeagent_lsp.tools.skills.trust import Trust
+from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.text.visible import one_line, visible
+
+PROJECT_FOLDERS = (".codeagent/commands", ".claude/commands")
+MAX_BYTES = 64 * 1024
+MOST_ARGUMENTS = 20_000
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
+_CALL = re.compile(r"/([A-Za-z0-9][A-Za-z0-9._:-]{0,126})(?:[ \t]+|\n|$)")
+_PLACEHOLDER = re.compile(r"\\(\$)|\$(?:(ARGUMENTS)\b|([1-9]))")
+
+
+@dataclass(frozen=True, slots=True)
+class CustomCommand:
+    """A command. `hint` shows its arguments; `digest` is a hash of the file; `approved` is False for one of the
+    workspace that the user does not trust yet.
+    """
+
+    name: str
+    description: str
+    hint: str
+    body: str
+    path: str
+    digest: str = ""
+    approved: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A command as it was called."""
+
+    command: CustomCommand
+    arguments: str
+
+    @property
+    def task(self) -> str:
+        """Return the words of the task."""
+        return expanded(self.command.body, self.arguments)
+
+
+class CommandShelf:
+    """Reads the commands from `own`, the user's folders, and from a workspace. All methods block."""
+
+    def __init__(self, own: Sequence[Path], trust: Trust) -> None:
+        self.trust = trust
+        self._own = tuple(own)
+
+    def commands(self, view: FileView) -> tuple[CustomCommand, ...]:
+        """Return all commands, sorted by name; the first of a name wins. Files that define none are left out."""
+        found: dict[str, CustomCommand] = {}
+        for name, path, data, own in (*self._of_user(), *_of_project(view)):
+            made = _command(name, path, data)
+            if made is not None and name not in found:
+                approved = own or self.trust.covers(made.digest)
+                found[name] = made if approved else _unapproved(made)
+        return tuple(found[name] for name in sorted(found))
+
+    def called(self, view: FileView, words: str) -> Called | None:
+        """Return the command that these words call; None if they call none that exists."""
+        match = _CALL.match(words)
+        if match is None:
+            return None
+        command = next((item for item in self.commands(view) if item.name == match[1]), None)
+        return None if command is None else Called(command, words[match.end() :].strip()[:MOST_ARGUMENTS])
+
+    def _of_user(self) -> Iterator[tuple[str, str, bytes, bool]]:
+        for folder in self._own:
+            try:
+                paths = sorted((*folder.glob("*.md"), *folder.glob("*/*.md")))[: skill_folders.MAX_ENTRIES]
+            except OSError:
+                continue
+            for path in paths:
+                try:
+                    with path.open("rb") as file:
+                        yield _named(path.relative_to(folder)), str(path), file.read(MAX_BYTES + 1), True
+                except OSError:
+                    continue
+
+
+def expanded(body: str, arguments: str) -> str:
+    """Return a command's text with `$ARGUMENTS` and `$1` to `$9` in place, `\\$` as `$`; arguments that it has no place
+    for come after it.
+    """
+    parts, used = _split(arguments), False
+
+    def put(match: re.Match[str]) -> str:
+        nonlocal used
+        if match[1]:
+            return "$"
+        used = True
+        if match[2]:
+            return arguments
+        number = int(match[3])
+        return parts[number - 1] if number <= len(parts) else ""
+
+    text = _PLACEHOLDER.sub(put, body).strip()
+    return text if used or not arguments else f"{text}\n\n{arguments}"
+
+
+def _split(arguments: str) -> list[str]:
+    try:
+        return shlex.split(arguments)
+    except ValueError:  # a quote that is open
+        return arguments.split()
+
+
+def _of_project(view: FileView) -> Iterator[tuple[str, str, bytes, bool]]:
+    for folder in PROJECT_FOLDERS:
+        for entry in skill_folders.project_entries(view, folder):
+            for inside, path in _files(view, entry):
+                data = skill_folders.project_file(view, path)
+                if data is not None:
+                    yield _named(PurePath(inside)), path, data, False
+
+
+def _files(view: FileView, entry: str) -> Iterator[tuple[str, str]]:
+    """Yield a file, or the files of a folder, with the name inside of the commands' folder."""
+    name = os.path.basename(entry)  # noqa: PTH119
+    if entry.endswith(".md"):
+        yield name, entry
+    elif view.roots.kind(entry) == "folder":
+        inner = [child.name for child in view.roots.scan(entry) if child.name.endswith(".md")]
+        yield from ((f"{name}/{child}", os.path.join(entry, child)) for child in sorted(inner))
+
+
+def _named(inside: PurePath) -> str:
+    """Return the name of a command: folders before it, with a colon."""
+    return ":".join((*inside.parts[:-1], inside.stem))
+
+
+def _command(name: str, path: str, data: bytes) -> CustomCommand | None:
+    if len(data) > MAX_BYTES or not all(_NAME.fullmatch(part) for part in name.split(":")):
+        return None
+    try:
+        document = parse(data.decode("utf-8"))
+    except (UnicodeDecodeError, FrontMatterError):
+        return None
+    body = visible(document.body).strip()
+    if not body:
+        return None
+    description = one_line(document.one("description"), 200) or one_line(body, 80)
+    hint = one_line(document.one("argument-hint"), 100)
+    return CustomCommand(name, description, hint, body, path, digest_of({"command": data}))
+
+
+def _unapproved(command: CustomCommand) -> CustomCommand:
+    return CustomCommand(command.name, "", "", command.body, command.path, command.digest, approved=False)

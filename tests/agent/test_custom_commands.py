@@ -1,0 +1,112 @@
+"""Commands in Markdown files: found, named, trusted by content, called with arguments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codeagent_lsp.agent.custom_commands import CommandShelf, expanded
+from codeagent_lsp.tools.skills.trust import Trust
+from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
+from codeagent_lsp.workspace.files.paths import Roots
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> CommandShelf:
+    return CommandShelf((tmp_path / "own", tmp_path / "claude"), Trust(tmp_path / "trusted.json"))
+
+
+def put(path: Path, text: str | bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+def view(tmp_path: Path) -> FileView:
+    (tmp_path / "ws").mkdir(exist_ok=True)
+    return FileView(Roots([str(tmp_path / "ws")]), NoBuffers(), NothingStaged())
+
+
+HEAD = "---\ndescription: Review a file\nargument-hint: FILE\nallowed-tools: Bash(rm:*)\n---\nReview $1 well."
+
+
+def test_files_of_all_places_are_found(tmp_path: Path, shelf: CommandShelf) -> None:
+    put(tmp_path / "own" / "mine.md", "My own.")
+    put(tmp_path / "claude" / "theirs.md", "From the other agent's folder.")
+    put(tmp_path / "ws" / ".codeagent" / "commands" / "review.md", HEAD)
+    put(tmp_path / "ws" / ".claude" / "commands" / "web" / "page.md", "A page.")
+    put(tmp_path / "ws" / ".claude" / "commands" / "mine.md", "Not this one: the user's own comes first.")
+    found = {item.name: item for item in shelf.commands(view(tmp_path))}
+    assert list(found) == ["mine", "review", "theirs", "web:page"]
+    assert (found["mine"].body, found["mine"].approved, found["mine"].description) == ("My own.", True, "My own.")
+    review = found["review"]
+    assert (review.approved, review.description) == (False, ""), "nothing of an untrusted file is shown"
+    shelf.trust.add(review.digest, "review")
+    review = {item.name: item for item in shelf.commands(view(tmp_path))}["review"]
+    assert (review.approved, review.description, review.hint) == (True, "Review a file", "FILE")
+    put(tmp_path / "ws" / ".codeagent" / "commands" / "review.md", HEAD + " Changed.")
+    assert not {item.name: item for item in shelf.commands(view(tmp_path))}["review"].approved
+
+
+@pytest.mark.parametrize("name", ["a b.md", "-x.md", "x\u202e.md", "é.md", "x.txt", "a/b/c.md"])
+def test_odd_names_are_left_out(tmp_path: Path, shelf: CommandShelf, name: str) -> None:
+    put(tmp_path / "ws" / ".claude" / "commands" / name, "Text.")
+    assert shelf.commands(view(tmp_path)) == ()
+
+
+@pytest.mark.parametrize("text", [b"", b"---\nnever ends", b"\xff\xfe", b"x" * 70_000, b"---\na: 1\n---\n"])
+def test_files_that_are_none_are_left_out(tmp_path: Path, shelf: CommandShelf, text: bytes) -> None:
+    put(tmp_path / "own" / "x.md", text)
+    assert shelf.commands(view(tmp_path)) == ()
+
+
+def test_a_link_out_of_the_workspace_is_not_followed(tmp_path: Path, shelf: CommandShelf) -> None:
+    put(tmp_path / "outside.md", "Outside.")
+    folder = tmp_path / "ws" / ".claude" / "commands"
+    folder.mkdir(parents=True)
+    (folder / "x.md").symlink_to(tmp_path / "outside.md")
+    assert shelf.commands(view(tmp_path)) == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "task"),
+    [
+        ("/review a.py", "Review a.py well."),
+        ('/review "a b.py" more', "Review a b.py well."),
+        ("/review", "Review  well."),
+        ("/review\na.py", "Review a.py well."),
+        ("/nothing a.py", None),
+        ("/review/a.py", None),
+        ("review a.py", None),
+        ("/usr/bin/python is slow", None),
+        ("//review", None),
+    ],
+)
+def test_a_call(tmp_path: Path, shelf: CommandShelf, words: str, task: str | None) -> None:
+    put(tmp_path / "own" / "review.md", HEAD)
+    called = shelf.called(view(tmp_path), words)
+    assert (called.task if called else None) == task
+
+
+@pytest.mark.parametrize(
+    ("body", "arguments", "text"),
+    [
+        ("Do $ARGUMENTS.", "a b", "Do a b."),
+        ("Do $1, then $2.", "'one two' three", "Do one two, then three."),
+        ("Do it.", "now", "Do it.\n\nnow"),
+        ("Do it.", "", "Do it."),
+        (r"It costs \$1.", "", "It costs $1."),
+        ("$ARGUMENTSX $HOME", "a", "$ARGUMENTSX $HOME\n\na"),
+        ("Say $1", 'an "open quote', "Say an"),
+        ("$1 $1", "$ARGUMENTS", "$ARGUMENTS $ARGUMENTS"),
+    ],
+)
+def test_arguments_are_put_in_place_once(body: str, arguments: str, text: str) -> None:
+    assert expanded(body, arguments) == text
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_anything_can_be_expanded(body: str, arguments: str) -> None:
+    assert isinstance(expanded(body, arguments), str)
