@@ -287,15 +287,15 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "中间有一次回退（“{title}”）。请先撤销它。",
     ),
     "rewind.both": (
-        "Back to before “{title}”: {count} runs taken back, {files} files as they were.",
+        "Back to before “{title}”: {count} run(s) taken back, {files} file(s) as they were.",
         "已回到“{title}”之前：撤回 {count} 个运行，恢复 {files} 个文件。",
     ),
     "rewind.changes": (
-        "The changes of {count} runs are taken back in {files} files ({title}).",
+        "The changes of {count} run(s) are taken back in {files} file(s) ({title}).",
         "已在 {files} 个文件中撤回 {count} 个运行的更改（{title}）。",
     ),
     "rewind.talk": (
-        "The talk of {count} runs is taken back ({title}); {files} files changed.",
+        "The talk of {count} run(s) is taken back ({title}); {files} file(s) changed.",
         "已撤回 {count} 个运行的对话（{title}）；更改了 {files} 个文件。",
     ),
     "ask.steer": ("Say to “{title}”:", "对“{title}”说："),

@@ -91,12 +91,16 @@ export class Together {
       preview: true,
     });
     if (!told) return;
-    const back = (what: string) => (): unknown => this.agent.call("codeagent.session.rewind", { runId: chosen, what });
+    const title = vscode.l10n.t("Go back to before “{0}”", told.runs[0]?.title ?? "");
+    const back = (what: string) => async (): Promise<void> => {
+      const started = await this.agent.call<{ runId: string; sessionId: string }>("codeagent.session.rewind", { runId: chosen, what });
+      if (started) this.store.dispatch({ type: "local_request", run_id: started.runId, session_id: started.sessionId, title });
+    };
     const runs = told.runs.map((run) => run.title).join("; ");
     const files = told.files.join(", ");
     const stay = told.conflicts.length ? vscode.l10n.t("Changed since and kept: {0}", told.conflicts.join(", ")) : "";
     const changes = told.files.length ? [files, stay].filter(Boolean).join(" · ") : vscode.l10n.t("No files");
-    await pick(vscode.l10n.t("Go back to before “{0}”", told.runs[0]?.title ?? ""), [
+    await pick(title, [
       { label: vscode.l10n.t("Changes and talk"), description: runs, detail: changes, run: back("both") },
       { label: vscode.l10n.t("Changes only"), detail: changes, run: back("changes") },
       { label: vscode.l10n.t("Talk only"), description: runs, run: back("talk") },
