@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from tests.server.stock_editor import StockEditor
 
 EDIT = {"path": "a.py", "old_string": "x = 1", "new_string": "x = 2"}
+WRITES = "printf 'made\\n' > made.txt; mkdir d; cp c.py d/"
 SCRIPT: list[dict[str, Any]] = [
     {
         "tool_calls": [
@@ -81,3 +83,41 @@ def test_wrong_runs_are_refused(place: Path, tmp_path: Path) -> None:
     with StockEditor(place, tmp_path / "state", script=SCRIPT) as editor:
         for name in ("codeagent.session.rewind", "codeagent.session.fork"):
             assert "nobody" in editor.refusal(name, {"runId": "nobody"})
+
+
+def test_moves_deletions_and_what_a_command_wrote(place: Path, tmp_path: Path) -> None:
+    """As the editor sees them: files are there again under their old names, with what was typed into a moved one."""
+    (place / "b.py").write_text("second\n")
+    script: list[dict[str, Any]] = [
+        {"tool_calls": [{"name": "move_file", "arguments": {"path": "a.py", "new_path": "c.py"}}]},
+        {"tool_calls": [{"name": "delete_file", "arguments": {"path": "b.py"}}]},
+        {
+            "tool_calls": [
+                {"name": "run_cmd", "arguments": {"command": "printf 'made\\n' > made.txt; mkdir d; cp c.py d/"}}
+            ]
+        },
+        {"text": "Done."},
+    ]
+    settings = {"permissions": {"mode": "bypass"}}
+    before = {path.name: path.read_text() for path in place.iterdir()}
+    with StockEditor(place, tmp_path / "state", script=script, settings=settings) as editor:
+        editor.open(place / "a.py")
+        run_id = editor.command("codeagent.run", task="turn it over")["runId"]
+        editor.ended(run_id)
+        assert not (place / "a.py").exists() and not (place / "b.py").exists()
+        assert editor.text(place / "made.txt") == "made\n"
+        assert editor.text(place / "d" / "c.py") == before["a.py"]
+        editor.type(next(uri for uri in editor.buffers if uri.endswith("/ws/c.py")), (2, 0), (2, 0), "typed = True\n")
+        back = editor.command("codeagent.session.rewind", runId=run_id)["runId"]
+        editor.ended(back)
+        assert editor.text(place / "a.py") == "x = 1\n\ntyped = True\n\ny = 1\n"
+        assert editor.text(place / "b.py") == "second\n"
+        assert sorted(path.name for path in place.rglob("*.*")) == ["a.py", "b.py"]
+        editor.command("codeagent.undo", runId=back)
+        for _ in range(200):
+            editor.command("codeagent.pending")
+            if (place / "c.py").exists() and not (place / "b.py").exists():
+                break
+            time.sleep(0.02)
+        assert editor.text(place / "c.py") == "x = 1\n\ntyped = True\n\ny = 1\n"
+        assert not (place / "a.py").exists() and not (place / "b.py").exists()
