@@ -130,8 +130,9 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "codeagent.steer",
-        "Says something to a run at work; the model is given it with its next call. Without `text` the user is asked.",
-        (_needs("runId"), _may("text")),
+        "Says something to a run at work, the newest one without `runId`; the model is given it with its next call. "
+        "Without `text` the user is asked.",
+        (_may("runId"), _may("text")),
     ),
     Command(
         "codeagent.withdraw", "Takes back words that wait, by the `itemId` in `codeagent.pending`.", (_needs("itemId"),)
@@ -202,10 +203,11 @@ COMMANDS: tuple[Command, ...] = (
     Command("codeagent.session.resume", "Continues a session.", (_needs("sessionId"),)),
     Command(
         "codeagent.session.rewind",
-        "Goes back to before a run: takes back what it and all later runs of its session changed, said, or both; what "
-        "was typed since stays. `preview` only tells what that is. `codeagent.undo` with the new run's id undoes it.",
+        "Goes back to before a run, the last one without `runId`: takes back what it and all later runs of its session "
+        "changed, said, or both; what was typed since stays. `preview` only tells what that is. `codeagent.undo` with "
+        "the new run's id undoes it.",
         (
-            _needs("runId"),
+            _may("runId"),
             _may("what", "string", "changes", "talk", "both"),
             _may("preview", "boolean"),
         ),

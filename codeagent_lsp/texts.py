@@ -302,6 +302,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "lens.run": ("CodeAgent is at work on “{title}”:", "CodeAgent 正在处理“{title}”："),
     "lens.steer": ("Say something…", "说点什么…"),
     "lens.stop": ("Stop", "停止"),
+    "steer.nothing": ("Nothing is at work. Start a task instead.", "没有正在进行的运行。请开始一个任务。"),
+    "rewind.nothing": ("This session has no run to go back to before.", "此会话没有可回退到其之前的运行。"),
     "steer.empty": ("Say something: the text is empty.", "请说点什么：内容为空。"),
     "choice.later": ("Later", "稍后"),
     "choice.start": ("Begin", "开始"),

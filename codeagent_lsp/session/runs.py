@@ -68,6 +68,12 @@ class Runs:
         """Return the ids of the runs that are at work."""
         return tuple(self._tasks)
 
+    def newest_at_work(self) -> Run:
+        """Return the run that began last of those at work. SessionError if none is."""
+        for run_id in reversed(self._tasks):
+            return self.get(run_id)
+        raise SessionError("steer.nothing")
+
     def task(self, run_id: str) -> asyncio.Task[None] | None:
         """Return the task of a run; None if it is not at work."""
         return self._tasks.get(run_id)

@@ -46,12 +46,13 @@ class QueueCommands:
         return {"queued": False, **answer}
 
     def _steer(self, given: Arguments) -> dict[str, str]:
-        run = self._manager.runs.get(given["runId"])
+        run = self._manager.runs.get(given["runId"]) if "runId" in given else self._manager.runs.newest_at_work()
+        run_id = run.record.run_id
         if "text" in given:
-            return {"runId": given["runId"], "itemId": self._manager.queue.say(run, given["text"])}
+            return {"runId": run_id, "itemId": self._manager.queue.say(run, given["text"])}
         self._manager.queue.check(run)
         self._later(self._ask_what(run))
-        return {"runId": given["runId"]}
+        return {"runId": run_id}
 
     async def _ask_what(self, run: Run) -> None:
         """Ask the user for the words, in an editor that has no input of its own."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from codeagent_lsp.errors import SessionError
 from codeagent_lsp.server.commands.arguments import Arguments, Table
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.texts import text
@@ -33,8 +34,7 @@ class RewindCommands:
         from codeagent_lsp.session.own_runs import going_back  # late: with the parts of a run
         from codeagent_lsp.session.rewind.rewinding import check  # late, as above
 
-        run_id, what = given["runId"], given.get("what", "both")
-        session = self._manager.runs.get(run_id).session
+        session, run_id, what = *self._before(given.get("runId")), given.get("what", "both")
         gone = check(session, run_id, self._manager.runs)
         if given.get("preview"):
             return await self._preview(session, gone, what)
@@ -43,6 +43,16 @@ class RewindCommands:
         work = going_back(gone, what, self._manager.runs)
         started = self._manager.start(RunRequest("session.rewind", subject, title), session.session_id, work)
         return {"runId": started, "sessionId": session.session_id, "runs": list(gone)}
+
+    def _before(self, run_id: str | None) -> tuple[Session, str]:
+        """Return a run and its session; for None the last run of the current session that is not taken back."""
+        if run_id is not None:
+            return self._manager.runs.get(run_id).session, run_id
+        session = self._manager.current()
+        for name in reversed(session.context.runs):
+            if session.context.rewinds.leaves(name):
+                return session, name
+        raise SessionError("rewind.nothing")
 
     async def _preview(self, session: Session, gone: tuple[str, ...], what: str) -> dict[str, Any]:
         from codeagent_lsp.session.rewind.rewinding import planned  # late: with the parts of a run

@@ -63,6 +63,10 @@ class Rewinds:
                 run.applied.extend(parts)
         self._silence()
 
+    def leaves(self, run_id: str) -> bool:
+        """Return whether a run is no rewind that stands, and no such rewind took it back."""
+        return run_id not in self.standing and not any(run_id in each.event.gone for each in self.standing.values())
+
     def _silence(self) -> None:
         self.silenced = _silenced(rewind.event for rewind in self.standing.values())
 

@@ -261,3 +261,29 @@ def test_a_new_file_is_made(tmp_path: Path, client: str) -> None:
         script=[call("write_file", path="new/b.py", content="x = 1\n"), {"text": "Made."}],
     )
     assert played.found["text"] == "x = 1\n"
+
+
+def test_words_to_a_run_and_back_to_before_it(tmp_path: Path, client: str) -> None:
+    played = play(
+        tmp_path,
+        client,
+        """
+        (rig-open "a.py")
+        (codeagent-run "change it")
+        (rig-wait "the run" 40 (lambda () (append (rig-ask "runs") nil)))
+        (codeagent-steer "three, please")
+        (rig-has "return 4")
+        (rig-type 1 "# mine")
+        (rig-pass 0.8)
+        (codeagent-back)
+        (rig-has "return 3")
+        (list :text (rig-text))
+        """,
+        files={"a.py": SOURCE},
+        script=[
+            call("read_file", path="a.py") | {"delay": 2.0},
+            edit("return 3", "return 4") | {"expect": "three, please"},
+            {"text": "Changed."},
+        ],
+    )
+    assert played.found["text"] == "# mine\n" + SOURCE

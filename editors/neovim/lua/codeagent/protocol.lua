@@ -154,10 +154,10 @@ return {
     },
     {
       name = "codeagent.steer",
-      summary = "Says something to a run at work; the model is given it with its next call. Without `text` the user is asked.",
+      summary = "Says something to a run at work, the newest one without `runId`; the model is given it with its next call. Without `text` the user is asked.",
       starts_run = false,
       arguments = {
-        { name = "runId", kind = "string", required = true },
+        { name = "runId", kind = "string", required = false },
         { name = "text", kind = "string", required = false },
       },
     },
@@ -303,10 +303,10 @@ return {
     },
     {
       name = "codeagent.session.rewind",
-      summary = "Goes back to before a run: takes back what it and all later runs of its session changed, said, or both; what was typed since stays. `preview` only tells what that is. `codeagent.undo` with the new run's id undoes it.",
+      summary = "Goes back to before a run, the last one without `runId`: takes back what it and all later runs of its session changed, said, or both; what was typed since stays. `preview` only tells what that is. `codeagent.undo` with the new run's id undoes it.",
       starts_run = false,
       arguments = {
-        { name = "runId", kind = "string", required = true },
+        { name = "runId", kind = "string", required = false },
         {
           name = "what",
           kind = "string",
