@@ -24,7 +24,7 @@ from codeagent_lsp.server.secret_sources import redactor_for, sanitizer_for
 from codeagent_lsp.server.views import Views
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
 from codeagent_lsp.server.waiting import waiting_items
-from codeagent_lsp.session.history.kept import kept_in
+from codeagent_lsp.session.history.kept import KeptSessions
 from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.memory.knowledge import knowledge_for
@@ -47,7 +47,8 @@ class Backend:
         self.state = workspace_state(front.folders())
         self._show(front)
         self._offer(front)
-        self.store, self.history = kept_in(self.state, self.announcer.store_failed, self.redactor.clean)
+        self.kept = KeptSessions(self.state, self.announcer.store_failed, self.redactor.clean)
+        self.store = self.kept.store
         self.remembering = Remembering(
             self.knowledge.memory, self.store, self.models.open, lambda: sanitizer_for(front, self.redactor)
         )
@@ -104,4 +105,4 @@ class Backend:
         await asyncio.gather(*(part.close() for part in parts))
         await self.redactor.close()
         await self.models.close()
-        self.history.close()
+        self.kept.close()

@@ -132,7 +132,6 @@ class SessionManager:
         SessionError if another process works with the session. `work` is that of a run about other runs.
         """
         session = self.session(session_id)
-        session.claim()
         if self.queue.takes(session, request):
             return self.queue.add(session, request)
         return self._begin(session, request, uuid.uuid4().hex[:16], work)
@@ -154,6 +153,7 @@ class SessionManager:
         self._store.close()
 
     def _begin(self, session: Session, request: RunRequest, run_id: str, work: OwnWork | None = None) -> str:
+        session.claim()
         record = RunRecord(run_id, request.kind, request.title)
         session.context.begin(record)
         run = _run(session, record, self._services)

@@ -69,7 +69,9 @@ class QueueCommands:
     async def _runs(self, given: Arguments) -> list[dict[str, Any]]:
         """Return the newest runs of the workspace; those of other processes as they were last recorded."""
         limit = max(1, min(given.get("limit", RUNS), MOST_RUNS))
-        return [listed(run, self._state(run)) for run in await asyncio.to_thread(self._backend.history.runs, limit)]
+        return [
+            listed(run, self._state(run)) for run in await asyncio.to_thread(self._backend.kept.history.runs, limit)
+        ]
 
     def _state(self, run: RecordedRun) -> str:
         """Return the state of a run that has no recorded end; '' for the recorded one."""

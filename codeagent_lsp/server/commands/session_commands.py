@@ -51,14 +51,13 @@ class SessionCommands:
         if words := lapsed_line(session, self._backend.front.language()):
             self._backend.announcer.tell(words, types.MessageType.Warning)
         self._later(asked_again(session, self._backend.inbox, self._manager.start))
-        session.claim()
         self._manager.queue.resumed(session)
         answer = {"sessionId": session.session_id, "title": session.context.title, "runs": len(session.context.runs)}
         return {**answer, "lapsed": lapsed(session)}
 
     async def _search(self, given: Arguments) -> list[dict[str, Any]]:
         limit = max(1, min(given.get("limit", FOUND), MOST_FOUND))
-        return found_rows(await asyncio.to_thread(self._backend.history.search, given["query"], limit))
+        return found_rows(await asyncio.to_thread(self._backend.kept.history.search, given["query"], limit))
 
     def _delete(self, given: Arguments) -> dict[str, bool]:
         session_id = given["sessionId"]
@@ -95,7 +94,7 @@ class SessionCommands:
     async def _forget_documents(self, session_id: str, run_ids: Iterable[str], deleted: asyncio.Task[None]) -> None:
         """Remove the virtual documents of a deleted session, once nothing is added to them any more."""
         await asyncio.wait((deleted,))
-        await asyncio.to_thread(self._backend.history.refresh)  # it forgets them, too
+        await asyncio.to_thread(self._backend.kept.history.refresh)  # it forgets them, too
         documents = self._backend.own_documents
         documents.remove(transcript_name(session_id), _export_name(session_id))
         for run_id in run_ids:

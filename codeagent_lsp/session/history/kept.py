@@ -1,31 +1,47 @@
-"""What is kept of the sessions of a workspace: their files, and the list of runs made from these."""
+"""What is kept of the sessions of a workspace: their files, and the list of runs made from these when it is needed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from codeagent_lsp.session.history.run_history import RunHistory
 from codeagent_lsp.session.store import SessionStore
+
+if TYPE_CHECKING:
+    from codeagent_lsp.session.history.run_history import RunHistory
 
 FOLDER, DATABASE = "sessions", "runs.sqlite"
 
 
-class Kept(NamedTuple):
-    """The session files, and the history of their runs."""
+class KeptSessions:
+    """The session files in a workspace's state folder, and the history of their runs. For the other parameters see
+    `SessionStore`.
+    """
 
-    store: SessionStore
-    history: RunHistory
+    def __init__(
+        self,
+        state: Path,
+        on_problem: Callable[[OSError], None],
+        clean: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    ) -> None:
+        self.store = SessionStore(state / FOLDER, on_problem, clean)
+        self._state = state
 
+    @cached_property
+    def history(self) -> RunHistory:
+        """The history; its database is opened by the first question."""
+        return history_in(self._state)
 
-def kept_in(
-    state: Path, on_problem: Callable[[OSError], None], clean: Callable[[Mapping[str, Any]], Mapping[str, Any]]
-) -> Kept:
-    """Return what is kept in a workspace's state folder; for the parameters see `SessionStore`."""
-    return Kept(SessionStore(state / FOLDER, on_problem, clean), history_in(state))
+    def close(self) -> None:
+        """Close the history; the files are closed with the sessions."""
+        if "history" in self.__dict__:
+            self.history.close()
 
 
 def history_in(state: Path) -> RunHistory:
     """Return the history of the runs in a workspace's state folder."""
+    from codeagent_lsp.session.history.run_history import RunHistory  # late: an idle server does without SQLite
+
     return RunHistory(state / FOLDER, state / DATABASE)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from codeagent_lsp.session.history.recorded_run import RecordedRun
-from codeagent_lsp.session.history.run_history import Found
+if TYPE_CHECKING:  # an idle server does without SQLite
+    from codeagent_lsp.session.history.recorded_run import RecordedRun
+    from codeagent_lsp.session.history.run_history import Found
 
 
 def listed(run: RecordedRun, state: str = "") -> dict[str, Any]:
