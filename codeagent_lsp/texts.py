@@ -1037,6 +1037,25 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "/{name} was not used: it comes with the workspace, and you did not agree.",
         "未使用 /{name}：它来自工作区，而您没有同意。",
     ),
+    "hooks.trust": (
+        "Run the hooks of {path}, in the sandbox? {hooks}",
+        "在沙箱中运行 {path} 的钩子吗？{hooks}",
+    ),
+    "hooks.running": ("Hook: {command}", "钩子：{command}"),
+    "hooks.failed": ("The hook {command} failed: {problem}", "钩子 {command} 失败：{problem}"),
+    "hooks.nowhere": (
+        "Hooks do not run here: commands are not kept from your files. codeagent-lsp doctor says why.",
+        "这里不运行钩子：命令与您的文件没有隔离。codeagent-lsp doctor 会说明原因。",
+    ),
+    "hooks.left_out": (
+        "Not understood in {path}, so left out: {what}",
+        "{path} 中未能识别、已略过：{what}",
+    ),
+    "hooks.prompt": ("A hook does not let this task pass: {reason}", "钩子不允许这项任务：{reason}"),
+    "hooks.refused": (
+        "Not proposed, because a hook does not let the changes pass: {reason}. They stay staged.",
+        "未提出更改，因为钩子不允许：{reason}。更改仍保留为暂存。",
+    ),
     "commands.unknown": (
         "There is no command /{name}. There are: {known}.",
         "没有命令 /{name}。可用的有：{known}。",

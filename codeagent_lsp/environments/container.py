@@ -178,7 +178,7 @@ class ContainerEnvironment:
 
     async def _ran(self, launch: Launch, command: Command, on_output: OnOutput, output: Output) -> Finished:
         settings, (cargo, box) = self._settings(), await self._loaded(command)
-        task = Task(launch.argv, launch.cwd, launch.environment, command.apart)
+        task = Task(launch.argv, launch.cwd, launch.environment, command.apart, command.stdin)
         limits = _Limits(command.seconds or settings.timeout_seconds, command.output_bytes or settings.max_output_bytes)
         started = time.monotonic()
         ending, code = await _followed(box, task, limits, output, on_output)

@@ -8,6 +8,7 @@ what becomes of what a command wrote (`container.py`).
 from __future__ import annotations
 
 import asyncio
+import io
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
@@ -70,12 +71,13 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A program to run in a container. Both streams are `stdout`, in order, unless `apart` is set."""
+    """A program to run in a container. Both streams are `stdout`, in order, unless `apart`; it may read `stdin`."""
 
     argv: tuple[str, ...]
     cwd: str
     environment: Mapping[str, str]
     apart: bool = False
+    stdin: bytes = b""
 
 
 class Box:
@@ -110,8 +112,8 @@ class Box:
     async def run(self, task: Task) -> Pieces:
         """Run a program and yield its output; afterwards `code` returns its exit code."""
         argv = task.argv if task.apart else ("sh", "-c", _MERGED, "sh", *task.argv)
-        self._last = await self._made(argv, task)
-        async with aclosing(self._pieces(self._last)) as pieces:
+        self._last = await self._made(argv, task, stdin=bool(task.stdin))
+        async with aclosing(self._pieces(self._last, task.stdin or None)) as pieces:
             async for found in pieces:
                 yield found
 
@@ -193,7 +195,7 @@ class Box:
         )
         return str(made["Id"])
 
-    async def _pieces(self, name: str, stdin: IO[bytes] | None = None) -> Pieces:
+    async def _pieces(self, name: str, stdin: IO[bytes] | bytes | None = None) -> Pieces:
         """Start a program and yield its output while `stdin` is sent to it."""
         pipes = await self._engine.hijacked(f"/exec/{name}/start", {"Detach": False, "Tty": False})
         feeding = None if stdin is None else asyncio.ensure_future(_fed(pipes.writer, stdin))
@@ -244,8 +246,12 @@ async def sweep(engine: Engine, state: str, abandoned: Callable[[str], bool]) ->
     return len(lost)
 
 
-async def _fed(writer: asyncio.StreamWriter, stdin: IO[bytes]) -> None:
-    """Write all of `stdin`, then the end of the stream."""
+async def _fed(writer: asyncio.StreamWriter, stdin: IO[bytes] | bytes) -> None:
+    """Write all of `stdin`, then the end of the stream. A program need not read what it is given as bytes."""
+    if isinstance(stdin, bytes):
+        with suppress(OSError):
+            await _fed(writer, io.BytesIO(stdin))
+        return
     while piece := await asyncio.to_thread(stdin.read, _CHUNK):
         writer.write(piece)
         await writer.drain()

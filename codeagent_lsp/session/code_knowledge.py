@@ -18,6 +18,7 @@ from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.diagnostics.after_edits import AfterEdits
 from codeagent_lsp.tools.diagnostics.difference import Difference
 from codeagent_lsp.tools.diagnostics.edit_diagnostics import BeforeAndAfter, EditDiagnostics
+from codeagent_lsp.tools.diagnostics.port import Diagnostics
 from codeagent_lsp.workspace.changes.changeset import Changeset
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileView, NothingStaged
@@ -50,10 +51,10 @@ def code_ports(
     workspace = services.workspace
     after = AfterEdits(diagnostics) if diagnostics is not None else None
     if workspace.servers is None:
-        return ((AfterEdits, after),)
+        return ((Diagnostics, workspace.diagnostics), (AfterEdits, after))
     own = workspace.servers.of(session_id)
     servers = RunServers(proposal.view, proposal.staging, workspace.lent, own, note)
-    return ((AfterEdits, after), (CodeServers, servers))
+    return ((Diagnostics, workspace.diagnostics), (AfterEdits, after), (CodeServers, servers))
 
 
 def diagnosing(context: ToolContext) -> Diagnose:

@@ -28,14 +28,19 @@ from codeagent_lsp.workspace.files.file_view import FileText
 
 APPLY_GRACE_SECONDS = 0.8
 
+REFUSED = "Your changes cannot be proposed to the user as they are. A hook of the project says: {reason}"
+
+Judge = Callable[[], Awaitable[str]]
+"""Returns why what is staged is not to be proposed; '' for no objection."""
+
 Diagnose = Callable[[Changeset], Awaitable[Difference | None]]
 """Returns the diagnostics that changes make and fix, within a few seconds; None if nothing can check them."""
 
 
 class Proposal:
     """The changes of one run. `outcome` is the result of the last decision, None before any; `deciding` tells
-    whether the user is being asked; `proofs` is what was tried on the changes, and `diagnose` is set by who can check
-    them.
+    whether the user is being asked, `refused` is why they are not; `proofs` is what was tried on the changes;
+    `diagnose` and `judge` are set by who can check them.
     """
 
     def __init__(self, record: RunRecord, services: Services, output: RunOutput) -> None:
@@ -47,7 +52,9 @@ class Proposal:
         self.staging = Staging(self._base, self._changed, record.staged)
         self.view = services.workspace.view(self.staging)
         self.proofs = Proofs(record, self.view)
+        self.refused = ""
         self.diagnose: Diagnose = _nothing_known
+        self.judge: Judge = _nothing_against
         self.questions = ChangeQuestions(record.run_id, services, output, self.view.roots, self.proofs)
         self._applying = asyncio.Lock()
         self._undecided = Changeset()
@@ -67,6 +74,9 @@ class Proposal:
             return status
         self.deciding = True
         try:
+            self.refused = await self.judge()
+            if self.refused:
+                return "stopped"
             return await self._decide(status, step)
         finally:
             self.deciding = False
@@ -104,6 +114,8 @@ class Proposal:
         """Apply what is staged if the setting `edits.apply` is `live`; return a note for the model, '' for none."""
         if self._services.user.settings().edits.apply != "live" or not self.changeset:
             return ""
+        if reason := await self.judge():
+            return REFUSED.format(reason=reason)
         await _uninterrupted(self.apply())
         return self.note()
 
@@ -230,6 +242,10 @@ class Proposal:
     def _changed(self, path: str, change: FileChange | None) -> None:
         self.record.staged = self.staging.changeset
         self._output.emit(events.FileChanged(path=path, change=None if change is None else change.to_dict()))
+
+
+async def _nothing_against() -> str:
+    return ""
 
 
 async def _nothing_known(changeset: Changeset) -> None:

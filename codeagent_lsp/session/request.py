@@ -62,7 +62,8 @@ class Target:
 class RunRequest:
     """One request of the user. `title` is a short line for progress; `diagnostics` are messages with line numbers;
     `args` are for the program of a file run, or for the skill to install; `planning` None follows the settings;
-    `rewritten` are new texts that were made without a model, with the files as they were read.
+    `rewritten` are new texts that were made without a model, with the files as they were read; `given` are texts for
+    the model beside the task.
     """
 
     kind: RunKind
@@ -73,6 +74,7 @@ class RunRequest:
     args: tuple[str, ...] = ()
     planning: Planning | None = None
     rewritten: tuple[tuple[FileText, str], ...] = ()
+    given: tuple[str, ...] = ()
 
     @property
     def instruction(self) -> str:

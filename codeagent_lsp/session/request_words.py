@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from codeagent_lsp.errors import UsageError
+from codeagent_lsp.errors import PermissionDenied, UsageError
 from codeagent_lsp.session.request import RunKind, RunRequest
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.tools.asking import Question
@@ -16,18 +16,21 @@ from codeagent_lsp.tools.skills.desk import vouched
 
 ASKED_FOR = {"edit": "ask.instruction", "ask": "ask.question", "skills.install": "ask.skill"}
 CALLING: tuple[RunKind, ...] = ("run", "ask")
+WITH_WORDS: tuple[RunKind, ...] = (*CALLING, "edit")
 
 
 async def in_words(parts: RunParts, request: RunRequest) -> RunRequest:
     """Return the request with its words; the user is asked for those of an edit or a question that has none, and
-    whether a command of the workspace is trusted. UsageError without an answer.
+    whether a command of the workspace is trusted; hooks may add to them. UsageError without an answer, or if a hook
+    does not let them pass.
     """
-    if request.instruction or request.kind not in ASKED_FOR:
-        return await _with_command(parts, request)
-    answer = await parts.output.ask(Question("question", parts.output.text(ASKED_FOR[request.kind])))
-    if not answer:
-        raise UsageError("ask.nothing")
-    return await _with_command(parts, request.with_words(answer[0]))
+    if not request.instruction and request.kind in ASKED_FOR:
+        answer = await parts.output.ask(Question("question", parts.output.text(ASKED_FOR[request.kind])))
+        if not answer:
+            raise UsageError("ask.nothing")
+        request = request.with_words(answer[0])
+    request = await _with_command(parts, request)
+    return await _with_hooks(parts, request) if request.kind in WITH_WORDS else request
 
 
 async def _with_command(parts: RunParts, request: RunRequest) -> RunRequest:
@@ -45,3 +48,15 @@ async def _with_command(parts: RunParts, request: RunRequest) -> RunRequest:
         if not await vouched(shelf.trust, output, output.text, title, command.digest, command.name, command.body):
             raise UsageError("commands.distrusted", name=command.name)
     return replace(request, task=called.task)
+
+
+async def _with_hooks(parts: RunParts, request: RunRequest) -> RunRequest:
+    """Return the request with what the hooks add to it. UsageError if one does not let it pass."""
+    if not await asyncio.to_thread(parts.services.knowledge.hooks.files, parts.proposal.view):
+        return request
+    await parts.toolbox.open()
+    try:
+        added = await parts.toolbox.hooks.on_prompt(parts.toolbox.context(), request.task)
+    except PermissionDenied as denied:
+        raise UsageError("hooks.prompt", reason=str(denied)) from denied
+    return replace(request, given=(*request.given, added)) if added else request

@@ -102,7 +102,10 @@ class Run:
             status, summary = await self._within_budget(work)
             self._output.emit(events.ResponseEnd())
             status = await self.proposal.decide(status)
+            if self.proposal.refused:
+                summary = self._output.text("hooks.refused", reason=self.proposal.refused)
             self._tell_decision(status)
+            await self._toolbox.ended(status)
         except asyncio.CancelledError:
             status, summary = "cancelled", self._output.text("run.cancelled")
             raise
@@ -150,7 +153,7 @@ class Run:
         conversation = Conversation(self._parts, model, planning, self._planner)
         try:
             if work.is_direct and planning != "always":
-                return await work.solve()
+                return await work.judged(None, await work.solve())
             await conversation.open(request, PLAN_FIRST if planning == "always" else "")
             if planning == "always":
                 await conversation.loop(iterations=PLANNING_CALLS, only=(PLANNING_CALL,))
@@ -160,7 +163,7 @@ class Run:
                 result = await conversation.loop()
             if self._planner.made:
                 return await self._plan_run.execute(conversation, work.step if work.is_direct else None)
-            return await work.settled(conversation, result)
+            return await work.judged(conversation, await work.settled(conversation, result))
         finally:
             self._toolbox.close()
 

@@ -17,6 +17,7 @@ from codeagent_lsp.session.code_knowledge import code_ports, diagnosing, edit_di
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.redaction.audited_shell import AuditedShell
 from codeagent_lsp.session.redaction.redactor import OpenRecords
+from codeagent_lsp.session.run_hooks import hooks_of
 from codeagent_lsp.session.run_index import RunIndex
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.screens import Desk
@@ -25,7 +26,7 @@ from codeagent_lsp.session.session import Session
 from codeagent_lsp.shadow.shell import Isolation, Shell
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.context import Complete, OnTested, Redaction, SmallComplete, ToolContext, tool_context
-from codeagent_lsp.tools.diagnostics.port import Diagnostics
+from codeagent_lsp.tools.hooks.hooks import Hooks
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.todos.todo_list import TodoList
@@ -43,6 +44,7 @@ class Toolbox:
         self.no_shell = ""
         self.index = _index(services, proposal)
         self.diagnostics = edit_diagnostics(session.session_id, services, proposal)
+        self.hooks = hooks_of(session.session_id, services, proposal.record)
         self._behind: OpenRecords | None = None
         self._run_id = proposal.record.run_id
         self._session = session
@@ -81,13 +83,13 @@ class Toolbox:
             (OnTested, proposal.tested),
             (OutputStore, services.kept.outputs(session_id)),
             (ArtifactStore, services.kept.artifacts(session_id)),
-            (Diagnostics, services.workspace.diagnostics),
             (Variables, services.kept.variables(session_id)),
             (SkillDesk, SkillDesk(services.knowledge.skills, output.text)),
             (CodeIndex, self.index),
             *code_ports(session_id, services, proposal, self.diagnostics, self._note),
             (Screens, self._screens()),
             (Redaction, self._redaction()),
+            (Hooks, self.hooks),
             asker=output,
             words=output.text,
             note=self._note,
@@ -96,7 +98,14 @@ class Toolbox:
             no_shell=self.no_shell,
         )
         proposal.diagnose = diagnosing(context)
+        proposal.judge = partial(self.hooks.before_proposal, context)
         return context
+
+    async def ended(self, status: str) -> None:
+        """Tell the hooks how the run has ended, unless it had no use for tools."""
+        if self.shell is not None:
+            files = [path for part in self._proposal.record.applied for path in part.changeset.paths]
+            await self.hooks.at_end(self.context(), status, tuple(dict.fromkeys(files)))
 
     def close(self) -> None:
         """Pass on the last output of commands."""

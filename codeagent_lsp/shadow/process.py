@@ -14,8 +14,8 @@ import socket
 import stat
 import sys
 import time
-from collections.abc import Callable, Coroutine, Mapping
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -76,6 +76,7 @@ async def run_process(
     *,
     spool_folder: Path | None,
     apart: bool = False,
+    stdin: bytes = b"",
 ) -> Finished:
     """Run a command to its end. When this returns or raises, also by cancelling, no process of it is left.
 
@@ -88,8 +89,9 @@ async def run_process(
     guarded = Guarded()
     try:
         started = time.monotonic()
-        await settled(guarded.start(launch, limits, apart=apart))
-        over = await _followed(guarded, output, on_output, limits.output_bytes)
+        await settled(guarded.start(launch, limits, apart=apart, talk=bool(stdin)))
+        async with _fed(guarded.stdin, stdin):
+            over = await _followed(guarded, output, on_output, limits.output_bytes)
         seconds = time.monotonic() - started
         answer = guarded.answer(launch)
         kept, reports = await settled(asyncio.to_thread(_gathered, output, launch.reports))
@@ -286,6 +288,28 @@ async def _followed(guarded: Guarded, output: Output, on_output: OnOutput, most:
     return any(pump.over for pump in pumps)
 
 
+@asynccontextmanager
+async def _fed(stdin: asyncio.StreamWriter | None, data: bytes) -> AsyncIterator[None]:
+    """Send `data` to the command's standard input, and then its end, as long as it reads."""
+
+    async def feed(to: asyncio.StreamWriter) -> None:
+        try:
+            to.write(data)
+            await to.drain()
+        except OSError:  # it does not read to the end, which is its own affair
+            pass
+        finally:
+            to.close()
+
+    feeding = asyncio.ensure_future(feed(stdin)) if stdin is not None else None
+    try:
+        yield
+    finally:
+        if feeding is not None:
+            feeding.cancel()
+            await asyncio.wait([feeding])
+
+
 def _spec(launch: Launch, limits: ProcessLimits, mark: str) -> dict[str, Any]:
     return {
         "argv": launch.argv,
@@ -299,15 +323,6 @@ def _spec(launch: Launch, limits: ProcessLimits, mark: str) -> dict[str, Any]:
         "look_seconds": limits.look_seconds,
         "control_group": limits.control_group,
     }
-
-
-async def _reader(descriptor: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
-    """Return a reader of a pipe with backpressure; it owns the descriptor."""
-    reader = asyncio.StreamReader(limit=_CHUNK)
-    pipe = os.fdopen(descriptor, "rb", buffering=0)
-    loop = asyncio.get_running_loop()
-    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
-    return reader, transport
 
 
 def _gathered(output: Output, reports: str) -> tuple[KeptOutput, dict[str, bytes]]:

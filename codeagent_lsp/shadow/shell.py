@@ -49,6 +49,7 @@ class Command:
     variable `REPORT_VARIABLE`; they are returned in `Finished.reports`. With `proposes` False nothing that it writes
     becomes a staged change. With `whole` a long output is kept, unmasked, in a file that the caller has to remove. All
     output is `stdout`, in exact order; with `apart` the streams are separate, and their relative order is approximate.
+    `stdin` is what the command reads from its standard input; it need not read it.
     """
 
     script: str | tuple[str, ...]
@@ -60,6 +61,7 @@ class Command:
     apart: bool = False
     proposes: bool = True
     whole: bool = False
+    stdin: bytes = b""
 
 
 Ending = Literal["exited", "timeout", "output", "memory", "processes", "disk"]

@@ -251,7 +251,9 @@ def executing(settings: Callable[[], ShellSettings], spool_folder: Path) -> Exec
             output_bytes=command.output_bytes or now.max_output_bytes,
         )
         folder = spool_folder if command.whole else None
-        return await run_process(launch, limits, on_output, spool_folder=folder, apart=command.apart)
+        return await run_process(
+            launch, limits, on_output, spool_folder=folder, apart=command.apart, stdin=command.stdin
+        )
 
     return execute
 

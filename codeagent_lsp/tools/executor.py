@@ -12,6 +12,7 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -33,6 +34,7 @@ from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.circuit_breaker import CallOutcome
 from codeagent_lsp.tools.context import Calls, ToolContext
 from codeagent_lsp.tools.diagnostics.after_edits import with_remark
+from codeagent_lsp.tools.hooks.hooks import Hooks
 from codeagent_lsp.tools.outputs import OutputStore, name_of
 from codeagent_lsp.tools.permissions.approval_words import about, asked_title, describe
 from codeagent_lsp.tools.permissions.approvals import Approvals, fingerprint
@@ -203,11 +205,16 @@ class ToolExecutor:
             context.redaction.decided(call.name, about(call, tool.traits), decision.verdict, decision.reason)
             if decision.verdict == "deny":
                 raise PermissionDenied(f"Not allowed: {decision.reason}")
+            if (hooks := context.get(Hooks)) is not None:
+                decision = await hooks.before_tool(context, call, tool, decision)
             approval_id = fingerprint(call, place.terms if traits.effect == "run" else traits.pin)
             if decision.verdict == "ask" and not (decision.remember and self._approvals.covers(approval_id)):
                 await self._ask(invocation, approval_id, decision, place)
                 invocation.tool.accepted()
-            return await with_remark(context, lambda: handler(invocation))
+            run: Callable[[], Awaitable[ToolOutput]] = partial(handler, invocation)
+            if hooks is not None:
+                run = partial(hooks.around, context, call, tool, run)
+            return await with_remark(context, run)
 
         return permitted
 

@@ -39,10 +39,12 @@ class Runner:
         told: OnOutput = no_output,
         apart: bool = False,
         reports: str = "",
+        stdin: bytes = b"",
         **limits: Any,
     ) -> Finished:
         launch = self.launch(script, *before, reports=reports)
-        return await run_process(launch, ProcessLimits(**limits), told, spool_folder=self.folder / "spool", apart=apart)
+        spool = self.folder / "spool"
+        return await run_process(launch, ProcessLimits(**limits), told, spool_folder=spool, apart=apart, stdin=stdin)
 
     def naps(self) -> list[int]:
         """The processes that sleep our sleep."""

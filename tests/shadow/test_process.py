@@ -112,6 +112,21 @@ async def test_what_cannot_be_started(tmp_path: Path, launch: Launch) -> None:
         await run_process(launch, ProcessLimits(), spool_folder=tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("script", "output"),
+    [
+        ("cat", "x" * 300_000),
+        ("wc -c", "300000\n"),
+        ("head -c 1; exec 0<&-; sleep 0.2", "x"),
+        ("echo it reads nothing", "it reads nothing\n"),
+        ("read -t 0.3 line; cat > /dev/null; echo read", "read\n"),
+    ],
+)
+async def test_what_it_is_given_to_read(run: Runner, script: str, output: str) -> None:
+    finished = await run(script, stdin=b"x" * 300_000)
+    assert (finished.ending, finished.output[:10], finished.size) == ("exited", output[:10], len(output))
+
+
 # --- limits
 
 

@@ -95,8 +95,8 @@ class Conversation:
         """
         shown = await self._prompt_context.map_for(request) if self._has_tools else ""
         files = await asyncio.to_thread(self._files, request, listed=not shown)
-        before = (await self._prompt_context.before(request), self._availability.opening(), shown, files, also)
-        if helpful := "\n\n".join(filter(None, before)):
+        before = (await self._prompt_context.before(request), self._availability.opening(), shown, files)
+        if helpful := "\n\n".join(filter(None, (*before, *request.given, also))):
             self.tell(helpful)
         self._history.append(Message("user", _task(request, self._parts)))
         await self._focusing.given(files)

@@ -1,4 +1,4 @@
-"""Groups what a server knows besides the files (skills, agents, commands, memory) into one value."""
+"""Groups what a server knows besides the files (skills, agents, commands, hooks, memory) into one value."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from codeagent_lsp.agent.agent_files import AgentShelf
 from codeagent_lsp.agent.custom_commands import CommandShelf
 from codeagent_lsp.config import Settings
 from codeagent_lsp.session.memory.memory_store import MemoryStore
+from codeagent_lsp.tools.hooks.hook_files import HookShelf
 from codeagent_lsp.tools.skills.shelf import SkillShelf
 from codeagent_lsp.tools.skills.trust import Trust
 
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """The skills, agents, commands and memory of one workspace."""
+    """The skills, agents, commands, hooks and memory of one workspace."""
 
     skills: SkillShelf
     agents: AgentShelf
     commands: CommandShelf
+    hooks: HookShelf
     memory: MemoryStore
 
 
 def knowledge_for(settings: Callable[[], Settings], own: Path, state: Path) -> Knowledge:
     """Return the knowledge of a server, which follows its settings. See `knowledge_in` for the folders."""
-    others = (Path.home() / ".claude" / "commands",)
+    others = (Path.home() / ".claude",)
     return knowledge_in(own, state, lambda: settings().skills.paths, lambda: settings().memory.enabled, others)
 
 
@@ -38,12 +40,13 @@ def knowledge_in(
     others: Sequence[Path] = (),
 ) -> Knowledge:
     """Return the knowledge stored in `own`, the folder of all our state, and `state`, that of this workspace; `others`
-    are more folders of the user with commands.
+    are more folders of the user, with commands in `commands` and hooks in `settings.json`.
     """
     trust = Trust(state / "trusted.json")
     return Knowledge(
         SkillShelf(own / "skills", trust, skill_paths),
         AgentShelf(own / "agents", trust),
-        CommandShelf((own / "commands", *others), trust),
+        CommandShelf((own / "commands", *(other / "commands" for other in others)), trust),
+        HookShelf((own / "hooks.json", *(other / "settings.json" for other in others)), trust),
         MemoryStore(state / "memory.json", memory_enabled),
     )

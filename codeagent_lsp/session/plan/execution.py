@@ -18,6 +18,7 @@ from codeagent_lsp.errors import BudgetSpent, CodeAgentError, SessionError
 from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.plan.plan_state import PlanState
 from codeagent_lsp.session.plan.run_planner import RunPlanner
+from codeagent_lsp.session.proposal import REFUSED
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.plan.plan_steps import PlanStep
@@ -129,7 +130,8 @@ class PlanRun:
             conversation.tell("\n".join([*notes, self._instruction(step)]))
             result = await conversation.loop()
         if result.ending == "answered":
-            return None
+            reason = await self._parts.proposal.judge()
+            return _Failure(REFUSED.format(reason=reason), hopeful=True) if reason else None
         if result.ending == "unsolved":
             return _Failure(result.text, hopeful=True)
         key = "run.limit" if result.ending == "limit" else "run.anomaly"

@@ -71,7 +71,7 @@ class DirectPath:
         if work.told:
             remember(parts, Message("user", brief.words))
         workshop = SolvingWorkshop(parts, await self._subject(request, brief), small=self._window <= SMALL_WINDOW)
-        also = await asyncio.to_thread(self._instructions)
+        also = "\n\n".join(filter(None, (await asyncio.to_thread(self._instructions), *request.given)))
         limits = self._limits()
         limits = replace(limits, attempts=work.attempts or limits.attempts)
         question = FilesQuestion(
@@ -90,9 +90,8 @@ class DirectPath:
         await parts.toolbox.open()
         limits = self._limits()
         name = parts.proposal.view.roots.relative(target.file.path)
-        asked = RewriteRequest(
-            name, target.file.text, target.start, target.end, request.instruction, request.diagnostics
-        )
+        instruction = "\n\n".join((request.instruction, *request.given))
+        asked = RewriteRequest(name, target.file.text, target.start, target.end, instruction, request.diagnostics)
         system = system_prompt("rewrite", parts.services.workspace.environment())
         room = RewriteLimits(limits.window, limits.reply_tokens, limits.temperature)
         workshop = SelectionWorkshop(parts, target, checks=request.kind != "document")

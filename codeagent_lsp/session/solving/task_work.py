@@ -18,6 +18,8 @@ from codeagent_lsp.agent.solving.brief import may_want_edit, wants_edit
 from codeagent_lsp.agent.solving.verdict import Verdict
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.conversation.conversation import Conversation
+from codeagent_lsp.session.own_commands import Ended
+from codeagent_lsp.session.proposal import REFUSED
 from codeagent_lsp.session.request import ANSWERS, RunRequest
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.session.solving.direct_path import DirectPath, Work
@@ -26,6 +28,7 @@ Wish = Literal["change", "unclear", "none"]
 """A request surely asks for changed files (`change`), may ask for them (`unclear`), or does not (`none`)."""
 
 STILL_FAILING = "You are not done: what you changed does not pass yet.\n{report}\nFind the cause and repair it."
+MENDING_ROUNDS = 2
 ANSWER_NOW = "Do not look any further. Answer now with what you know."
 
 
@@ -81,6 +84,22 @@ class TaskWork:
             return await self._solved(is_task=True, told=False, attempts=1)
         status, text = await self._solved(is_task=True, told=False)
         return status, text if status == "completed" else f"{self._unfinished(result)[1]}\n{text}"
+
+    async def judged(self, conversation: Conversation | None, ended: Ended) -> Ended:
+        """Have the model mend what a hook does not let pass, by its conversation or else on the direct path; at most
+        `MENDING_ROUNDS` times. What is denied then is not proposed.
+        """
+        for _ in range(MENDING_ROUNDS):
+            if ended[0] != "completed" or not (reason := await self._parts.proposal.judge()):
+                break
+            told = REFUSED.format(reason=reason)
+            if conversation is None:
+                again = Work(self._request, f"{self._request.instruction}\n\n{told}", told=False)
+                ended = self.path.words.outcome(await self.path.solve(again))
+            else:
+                conversation.tell(told)
+                ended = await self.settled(conversation, await conversation.loop())
+        return ended
 
     async def _solved(self, *, is_task: bool, told: bool, attempts: int | None = None) -> tuple[events.RunStatus, str]:
         """Do the task on the direct path. After changes by the tool loop, no change means not done, not unchanged."""

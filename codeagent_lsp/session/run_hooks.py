@@ -1,0 +1,22 @@
+"""Makes the hooks of one run.
+
+Not here: the hooks (`tools/hooks`), when they are called: before and after a tool (`tools/executor.py`), on the user's
+words (`request_words.py`), before a proposal (`proposal.py`, `solving/task_work.py`), at the end (`toolbox.py`).
+"""
+
+from __future__ import annotations
+
+from codeagent_lsp.session.request import ANSWERS
+from codeagent_lsp.session.services import Services
+from codeagent_lsp.session.state import RunRecord
+from codeagent_lsp.tools.hooks.hooks import Hooks, RunFacts
+
+
+def hooks_of(session_id: str, services: Services, record: RunRecord) -> Hooks:
+    """Return the hooks of a run."""
+    mode = services.user.mode
+
+    def writes() -> bool:
+        return record.kind not in ANSWERS and mode() != "readOnly"
+
+    return Hooks(services.knowledge.hooks, RunFacts(session_id, record.run_id, mode, writes))

@@ -1,0 +1,68 @@
+"""What a hook is told: the event as JSON, with a tool's name and arguments in the spelling that the hook expects.
+
+Hooks in the files of another program get its names of the tools; arguments are given in both spellings. Not here: what
+it answers (`hook_answers.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from codeagent_lsp.call_forms import CallForms
+from codeagent_lsp.tools.tool import FILE_PATH
+from codeagent_lsp.workspace.files.paths import Roots
+
+MOST_CHARS = 1 << 20
+
+_FOREIGN_NAMES = {
+    "edit_file": "Edit",
+    "batch_edit": "MultiEdit",
+    "apply_patch": "Edit",
+    "write_file": "Write",
+    "read_file": "Read",
+    "glob_file_search": "Glob",
+    "grep": "Grep",
+    "list_dir": "LS",
+    "run_cmd": "Bash",
+    "web_scrape": "WebFetch",
+    "web_search": "WebSearch",
+    "todowrite": "TodoWrite",
+    "delegate": "Task",
+}
+
+
+def foreign_name(tool: str) -> str:
+    """Return the name that a tool has in the files of another program; its own if it has none there."""
+    if tool in _FOREIGN_NAMES:
+        return _FOREIGN_NAMES[tool]
+    server, dot, name = tool.partition(".")
+    return f"mcp__{server}__{name}" if dot else tool
+
+
+def tool_input(arguments: Mapping[str, Any], forms: CallForms, roots: Roots) -> dict[str, Any]:
+    """Return the arguments of a call under their own and their other names; `file_path` is absolute."""
+    other = {name: arguments[own] for name, own in forms.arguments.items() if own in arguments}
+    for name, own in FILE_PATH.items():
+        if isinstance(arguments.get(own), str):
+            other[name] = roots.resolve(arguments[own])
+    return {**arguments, **other}
+
+
+def as_json(event: Mapping[str, Any]) -> bytes:
+    """Return the event as JSON in one line; texts that are too long lose their end."""
+    written = json.dumps(event, ensure_ascii=False, default=str)
+    if len(written) > MOST_CHARS:
+        written = json.dumps(_shortened(event, MOST_CHARS // 16), ensure_ascii=False, default=str)
+    return (written + "\n").encode("utf-8", "replace")
+
+
+def _shortened(value: Any, limit: int) -> Any:
+    if isinstance(value, str):
+        return value[:limit]
+    if isinstance(value, Mapping):
+        return {key: _shortened(item, limit) for key, item in list(value.items())[:100]}
+    if isinstance(value, list | tuple):
+        return [_shortened(item, limit // 10) for item in value[:100]]
+    return value

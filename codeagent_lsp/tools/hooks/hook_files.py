@@ -1,0 +1,218 @@
+"""The files that define hooks: read, checked, and with the digest by which the user trusts them.
+
+A file has the shape of `.claude/settings.json`: `{"hooks": {"PostToolUse": [{"matcher": "edit_file", "hooks":
+[{"type": "command", "command": "…", "timeout": 60}]}]}}`. Those of the workspace are read as the user has them, never
+with text that the agent has staged. Not here: asking for trust, running (`hooks.py`).
+"""
+
+# ruff: noqa: PTH118 - paths of the workspace are plain strings and may be any bytes
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from codeagent_lsp.errors import AgentError
+from codeagent_lsp.tools.skills import skill_folders
+from codeagent_lsp.tools.skills.skill import digest_of
+from codeagent_lsp.tools.skills.trust import Trust
+from codeagent_lsp.workspace.files.file_view import FileView
+
+HookEvent = Literal["PreToolUse", "PostToolUse", "UserPromptSubmit", "PreProposal", "RunEnd"]
+
+PROJECT_FILES = (".codeagent/hooks.json", ".claude/settings.json", ".claude/settings.local.json")
+MAX_BYTES = 256 * 1024
+MOST_HOOKS = 50
+DEFAULT_SECONDS = 60.0
+MOST_SECONDS = 600.0
+
+_OTHER_NAMES: Mapping[str, HookEvent] = {"Stop": "PreProposal"}
+_MATCHER = re.compile(r"[\w.:*|-]*")
+_MAX_SCRIPT_BYTES = 1 << 20
+_FOREIGN_FOLDER = ".claude"
+_HOOK_FOLDERS = (".claude", ".codeagent")
+_ASSIGNMENT = re.compile(r"\w+=")
+_BEFORE_COMMANDS = frozenset(
+    (
+        *("if", "then", "elif", "else", "while", "until", "do", "!", "{"),
+        *("exec", "env", "time", "nohup", "command", "xargs", "sudo"),
+    )
+)
+_INTERPRETERS = frozenset(
+    (
+        *("sh", "bash", "dash", "zsh", "ksh", "fish", "source", ""),  # "" is the command `.`
+        *("python", "pypy", "node", "deno", "bun", "ruby", "perl", "php", "lua", "uv", "run", "npx"),
+    )
+)
+_PROJECT_VARIABLES = re.compile(r"\$\{?(?:CLAUDE|CODEAGENT)_PROJECT_DIR\}?/?")
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """One command for one event. `tools` are the names of the tools it is for, with `*`; () for all. `seconds` is its
+    time limit.
+    """
+
+    event: HookEvent
+    command: str
+    tools: tuple[str, ...] = ()
+    seconds: float = DEFAULT_SECONDS
+
+    def is_for(self, names: Sequence[str]) -> bool:
+        """Return whether it is for a tool that has these names."""
+        return not self.tools or any(fnmatchcase(name, tool) for tool in self.tools for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class HookFile:
+    """The hooks of one file, an absolute path. `digest` covers them and the files of the workspace that they run;
+    `left_out` says what was not understood; `foreign` tells that its commands expect the names of another program.
+    """
+
+    path: str
+    hooks: tuple[Hook, ...]
+    digest: str = ""
+    left_out: tuple[str, ...] = ()
+    foreign: bool = False
+
+    def of(self, event: HookEvent, names: Sequence[str] = ()) -> tuple[Hook, ...]:
+        """Return the hooks for an event, and for a tool with these names."""
+        return tuple(hook for hook in self.hooks if hook.event == event and (not names or hook.is_for(names)))
+
+
+class HookShelf:
+    """Reads the hooks from `own`, the user's files, and from a workspace. All methods block."""
+
+    def __init__(self, own: Sequence[Path], trust: Trust) -> None:
+        self.trust = trust
+        self._own = tuple(own)
+
+    def files(self, view: FileView) -> tuple[HookFile, ...]:
+        """Return the files that define hooks, the user's own first."""
+        found = (_file(path, data, view) for path, data in (*self._of_user(), *_of_project(view)))
+        return tuple(file for file in found if file.hooks or file.left_out)
+
+    def _of_user(self) -> Iterator[tuple[str, bytes]]:
+        for path in self._own:
+            try:
+                with path.open("rb") as file:
+                    yield str(path), file.read(MAX_BYTES + 1)
+            except OSError:
+                continue
+
+
+def _of_project(view: FileView) -> Iterator[tuple[str, bytes]]:
+    for root in view.roots.folders:
+        for name in PROJECT_FILES:
+            path = os.path.join(root, name)
+            data = skill_folders.project_file(view, path)
+            if data is not None:
+                yield path, data
+
+
+def _file(path: str, data: bytes, view: FileView) -> HookFile:
+    foreign = os.path.basename(os.path.dirname(path)) == _FOREIGN_FOLDER  # noqa: PTH119, PTH120
+    try:
+        given = json.loads(data.decode("utf-8")) if len(data) <= MAX_BYTES else None
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, Mapping):
+        return HookFile(path, (), left_out=() if foreign else ("the file: not a JSON object",))
+    hooks, left_out = _read(given.get("hooks", {}))
+    named = {f"file:{name}": script for hook in hooks for name, script in _scripts(hook.command, view)}
+    digest = digest_of({"hooks": repr(hooks).encode("utf-8", "surrogatepass"), **named}) if hooks else ""
+    return HookFile(path, hooks, digest, left_out, foreign)
+
+
+def _read(given: Any) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
+    """Return the hooks, and what is none that is known."""
+    hooks: list[Hook] = []
+    left_out: list[str] = []
+    for name, group, item in _items(given):
+        hook = _hook(_OTHER_NAMES.get(name, name), group, item)
+        if hook is None or len(hooks) == MOST_HOOKS:
+            left_out.append(name)
+        else:
+            hooks.append(hook)
+    return tuple(hooks), tuple(dict.fromkeys(left_out))
+
+
+def _items(given: Any) -> Iterator[tuple[str, Mapping[str, Any], Any]]:
+    for name, groups in given.items() if isinstance(given, Mapping) else ():
+        for group in groups if isinstance(groups, list) else ():
+            inner = group.get("hooks") if isinstance(group, Mapping) else None
+            for item in inner if isinstance(inner, list) else ():
+                yield str(name)[:80], group, item
+
+
+def _hook(event: str, group: Mapping[str, Any], item: Any) -> Hook | None:
+    known = next((name for name in get_args(HookEvent) if name == event), None)
+    if known is None or not isinstance(item, Mapping) or item.get("type", "command") != "command":
+        return None
+    command, seconds, tools = item.get("command"), item.get("timeout", DEFAULT_SECONDS), _tools(group.get("matcher"))
+    if not isinstance(command, str) or not command.strip() or tools is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= MOST_SECONDS:
+        seconds = DEFAULT_SECONDS
+    return Hook(known, command, tools, float(seconds))
+
+
+def _tools(matcher: Any) -> tuple[str, ...] | None:
+    """Return the names in a matcher, such as `Edit|Write` or `mcp__files__.*`; None if it is a pattern of another kind,
+    which would have to be run as one.
+    """
+    if matcher in (None, "", "*", ".*"):
+        return ()
+    if not isinstance(matcher, str):
+        return None
+    plain = matcher.removeprefix("^").removesuffix("$")
+    plain = plain[1:-1] if plain.startswith("(") and plain.endswith(")") else plain
+    if not _MATCHER.fullmatch(plain):
+        return None
+    return tuple(name.replace(".*", "*") for name in plain.split("|") if name)
+
+
+def _scripts(command: str, view: FileView) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of the workspace that a command runs, as it would find them now."""
+    for word in dict.fromkeys(_programs(_PROJECT_VARIABLES.sub("./", command))):
+        try:
+            path = view.roots.resolve(word)
+            if view.roots.kind(path) == "file":
+                yield word, view.roots.read_bytes(path, _MAX_SCRIPT_BYTES)
+            staged = view.read(path) if path in view.over_disk() else None
+        except (AgentError, ValueError):
+            continue
+        if staged is not None:
+            yield f"unsaved:{word}", staged.text.encode("utf-8", "surrogatepass")
+
+
+def _programs(command: str) -> Iterator[str]:
+    """Yield the words of a shell command that may be files with a program: where a command stands, behind another
+    program's name up to its first operand, and whatever is in a folder of hooks. Files that are only read are none, as
+    the agent may well change these.
+    """
+    open_place = True
+    for word in _words(command):
+        if set(word) <= set(";&|()\n") or word in _BEFORE_COMMANDS:
+            open_place = True
+        elif _ASSIGNMENT.match(word) or (word.startswith("-") and open_place):
+            continue
+        elif open_place or any(f"{folder}/" in word for folder in _HOOK_FOLDERS):
+            yield word
+            open_place = os.path.basename(word).rstrip("0123456789.") in _INTERPRETERS  # noqa: PTH119
+
+
+def _words(command: str) -> list[str]:
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=";&|()\n")
+    lexer.whitespace, lexer.whitespace_split = " \t\r", True
+    try:
+        return list(lexer)
+    except ValueError:  # a quote that is open
+        return command.split()

@@ -1,0 +1,269 @@
+"""Runs the hooks of one run: the trusted ones, in the shadow, one after the other.
+
+What they write is staged like the writing of any command. A denial is final; nothing that a hook says allows more than
+the rules do. A hook that fails or takes too long denies nothing, and the user is told. Not here: the files
+(`hook_files.py`), what hooks are told (`hook_events.py`) and answer (`hook_answers.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from codeagent_lsp.errors import PermissionDenied, ToolFailed
+from codeagent_lsp.messages import ToolCall
+from codeagent_lsp.shadow.shell import Command, Isolation, Shell, Stream
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.hooks.hook_answers import MOST_WORDS, HookAnswer, answer_of
+from codeagent_lsp.tools.hooks.hook_events import as_json, foreign_name, tool_input
+from codeagent_lsp.tools.hooks.hook_files import Hook, HookEvent, HookFile, HookShelf
+from codeagent_lsp.tools.permissions.approval_words import MAX_SUBJECT, exactly
+from codeagent_lsp.tools.permissions.decision import Decision
+from codeagent_lsp.tools.skills.desk import vouched
+from codeagent_lsp.tools.skills.trust import Trust
+from codeagent_lsp.tools.tool import Tool, ToolOutput
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
+from codeagent_lsp.workspace.text.visible import ends_of, one_line
+
+MOST_WRITTEN = 50
+"""Most changed files that are given to the hooks for tools before a proposal, where no tool call has written them."""
+
+_AROUND_TOOLS: tuple[HookEvent, ...] = ("PreToolUse", "PostToolUse")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What hooks are told of their run. `mode` is the mode of permissions; `writes` tells whether the run may change
+    files.
+    """
+
+    session_id: str
+    run_id: str
+    mode: Callable[[], str]
+    writes: Callable[[], bool]
+
+
+class Hooks:
+    """Port: the hooks of one run."""
+
+    def __init__(self, shelf: HookShelf, facts: RunFacts) -> None:
+        self._shelf = shelf
+        self._facts = facts
+        self._consent = _Consent(shelf.trust)
+        self._told: set[str] = set()
+        self._seen: dict[str, str | None] = {}
+        self._judged = (Changeset(), "")
+        self._before: dict[str, str] = {}
+
+    async def on_prompt(self, context: ToolContext, words: str) -> str:
+        """Return what the hooks add to the user's words. PermissionDenied with the reason if one denies them."""
+        answer = await self._run(context, "UserPromptSubmit", {"prompt": words}, words_are_context=True)
+        if answer.denied is not None:
+            raise PermissionDenied(answer.denied)
+        return answer.context
+
+    async def before_tool(self, context: ToolContext, call: ToolCall, tool: Tool[Any], decision: Decision) -> Decision:
+        """Return the decision about a call, which may have become a question. PermissionDenied with the reason if a
+        hook denies it.
+        """
+        answer = await self._of_tool(context, "PreToolUse", call, tool)
+        if answer.denied is not None:
+            raise PermissionDenied(f"A hook does not allow this: {answer.denied}")
+        if answer.asks and decision.verdict != "ask":
+            decision = Decision("ask", "A hook wants you to be asked.", remember=False, firm=True)
+        self._before[call.id] = answer.context
+        return decision
+
+    async def around(
+        self, context: ToolContext, call: ToolCall, tool: Tool[Any], run: Callable[[], Awaitable[ToolOutput]]
+    ) -> ToolOutput:
+        """Run a call and the hooks after it, and return its output with what they add."""
+        before = context.staging.changeset
+        output = await run()
+        response = {"text": output.text, "failed": output.failed}
+        staged = context.staging.changeset
+        answer = await self._of_tool(context, "PostToolUse", call, tool, response)
+        if tool.traits.effect == "write":
+            self._seen.update((each.path, each.text) for each in _changed(before, context.staging.changeset))
+        objection = "" if answer.denied is None else f"A hook objects: {answer.denied}"
+        added = [self._before.pop(call.id, ""), answer.context, objection]
+        if context.staging.changeset != staged:
+            names = [context.view.roots.relative(each.path) for each in _changed(staged, context.staging.changeset)]
+            added.append(f"Changed by a hook afterwards: {', '.join(names)}")
+        return replace(output, text="\n".join(filter(None, (output.text, *added))))
+
+    async def before_proposal(self, context: ToolContext) -> str:
+        """Return the reason why what is staged is not to be proposed, '' for none. What no tool call has written is
+        given to the hooks for tools first; changes that were judged already are not judged again.
+        """
+        changeset, reason = self._judged
+        if changeset != context.staging.changeset:
+            reason = await self._before_proposal(context, again=bool(reason))
+            self._judged = (context.staging.changeset, reason)
+        return reason
+
+    async def at_end(self, context: ToolContext, status: str, files: Sequence[str]) -> None:
+        """Tell the hooks that the run has ended; what they say and write counts for nothing."""
+        await self._run(context, "RunEnd", {"status": status, "files": list(files)}, proposes=False)
+
+    async def _before_proposal(self, context: ToolContext, *, again: bool) -> str:
+        unseen = [each for each in context.staging.changeset if self._seen.get(each.path, "") != each.text]
+        for change in unseen[:MOST_WRITTEN]:
+            if reason := await self._as_written(context, change):
+                return reason
+        files = [context.view.roots.relative(path) for path in context.staging.changeset.paths]
+        answer = await self._run(context, "PreProposal", {"files": files, "stop_hook_active": again})
+        return answer.denied or ""
+
+    async def _as_written(self, context: ToolContext, change: FileChange) -> str:
+        """Give a change to the hooks for tools, as if a tool had written the file; return the reason of a denial."""
+        arguments = {"path": context.view.roots.relative(change.path), "file_path": change.path}
+        name = "delete_file" if change.text is None else "write_file"
+        told = {"tool_input": arguments if change.text is None else {**arguments, "content": change.text}}
+        for event in _AROUND_TOOLS:
+            answer = await self._run(context, event, told, tool=name)
+            if answer.denied is not None:
+                return answer.denied
+        self._seen.update((each.path, each.text) for each in context.staging.changeset if each.path == change.path)
+        return ""
+
+    async def _of_tool(
+        self, context: ToolContext, event: HookEvent, call: ToolCall, tool: Tool[Any], response: Any = None
+    ) -> HookAnswer:
+        told = {"tool_input": tool_input(call.arguments, tool.forms, context.view.roots)}
+        if response is not None:
+            told["tool_response"] = response
+        return await self._run(context, event, told, tool=call.name)
+
+    async def _run(
+        self,
+        context: ToolContext,
+        event: HookEvent,
+        told: Mapping[str, Any],
+        *,
+        tool: str = "",
+        words_are_context: bool = False,
+        proposes: bool = True,
+    ) -> HookAnswer:
+        """Run all hooks for an event; the first denial ends it. Return their answers as one."""
+        asks = False
+        contexts: list[str] = []
+        for file in await asyncio.to_thread(self._shelf.files, context.view):
+            self._tell_left_out(context, file)
+            hooks = file.of(event, (tool, foreign_name(tool)) if tool else ())
+            if (
+                not hooks
+                or (shell := self._shell(context)) is None
+                or not await self._consent.given(context, file, shell)
+            ):
+                continue
+            data = self._event(context, event, told, foreign_name(tool) if file.foreign else tool)
+            for hook in hooks:
+                command = self._command(context, hook, data, proposes=proposes and self._facts.writes())
+                answer = await _ran(context, shell, hook, command, words_are_context=words_are_context)
+                if answer.denied is not None:
+                    return answer
+                asks, contexts = asks or answer.asks, [*contexts, answer.context]
+        return HookAnswer(asks=asks, context="\n".join(filter(None, contexts))[:MOST_WORDS])
+
+    def _event(self, context: ToolContext, event: HookEvent, told: Mapping[str, Any], tool: str) -> bytes:
+        facts = self._facts
+        return as_json(
+            {
+                "hook_event_name": event,
+                "session_id": facts.session_id,
+                "run_id": facts.run_id,
+                "cwd": next(iter(context.view.roots.folders), ""),
+                "permission_mode": facts.mode(),
+                "transcript_path": "",
+                **({"tool_name": tool} if tool else {}),
+                **told,
+            }
+        )
+
+    def _command(self, context: ToolContext, hook: Hook, data: bytes, *, proposes: bool) -> Command:
+        folder = next(iter(context.view.roots.folders), "/")
+        names = {"CLAUDE_PROJECT_DIR": folder, "CODEAGENT_PROJECT_DIR": folder}
+        return Command(hook.command, folder, hook.seconds, environment=names, apart=True, proposes=proposes, stdin=data)
+
+    def _shell(self, context: ToolContext) -> Shell | None:
+        """Return the shell for hooks. None, told once, where a command could write to the user's files."""
+        if context.shell is not None and context.shell.isolation.confined:
+            return context.shell
+        self._tell(context, "hooks.nowhere")
+        return None
+
+    def _tell_left_out(self, context: ToolContext, file: HookFile) -> None:
+        if file.left_out:
+            name = context.view.roots.relative(file.path)
+            self._tell(context, "hooks.left_out", path=name, what=", ".join(file.left_out))
+
+    def _tell(self, context: ToolContext, key: str, **values: object) -> None:
+        line = context.words(key, **values)
+        if line not in self._told:
+            self._told.add(line)
+            context.note(line)
+
+
+class _Consent:
+    """The user's consent to the hooks of files."""
+
+    def __init__(self, trust: Trust) -> None:
+        self._trust = trust
+        self._asking = asyncio.Lock()
+        self._answers: dict[str, bool] = {}
+
+    async def given(self, context: ToolContext, file: HookFile, shell: Shell) -> bool:
+        """Return whether the user trusts the hooks of a file as they are; asked once in a run, and again if they have
+        changed meanwhile or would be isolated less.
+        """
+        digest = _digest(file, shell.isolation)
+        async with self._asking:
+            if digest not in self._answers:
+                name = context.view.roots.relative(file.path)
+                title = context.words("hooks.trust", path=name, hooks=ends_of(exactly(_shown(file)), MAX_SUBJECT))
+                self._answers[digest] = await vouched(
+                    self._trust, context.asker, context.words, title, digest, name, _shown(file)
+                )
+        return self._answers[digest]
+
+
+async def _ran(
+    context: ToolContext, shell: Shell, hook: Hook, command: Command, *, words_are_context: bool
+) -> HookAnswer:
+    """Run one hook and return its answer; how it failed is told to the user."""
+    said: dict[Stream, list[str]] = {"stdout": [], "stderr": []}
+    name = one_line(hook.command, 80)
+    context.note(context.words("hooks.running", command=name))
+    try:
+        result = await shell.run(command, lambda stream, text: said[stream].append(text))
+    except ToolFailed as failed:
+        context.note(context.words("hooks.failed", command=name, problem=str(failed)))
+        return HookAnswer(problem=str(failed))
+    out, err = "".join(said["stdout"]), "".join(said["stderr"])
+    answer = answer_of(result.finished, out, err, words_are_context=words_are_context)
+    if answer.problem:
+        context.note(context.words("hooks.failed", command=name, problem=answer.problem))
+    if answer.notice:
+        context.note(answer.notice)
+    return answer
+
+
+def _digest(file: HookFile, isolation: Isolation) -> str:
+    """Return what the user's trust is bound to: the hooks, and how they are kept from everything else."""
+    kept = f"{file.path} {file.digest} {isolation.confined} {isolation.offline} {isolation.hidden}"
+    return hashlib.sha256(kept.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _changed(before: Changeset, after: Changeset) -> list[FileChange]:
+    return [each for each in after if before.get(each.path) != each]
+
+
+def _shown(file: HookFile) -> str:
+    """Return the hooks for the question whether they are trusted."""
+    return "; ".join(
+        f"{hook.event}{' ' + '|'.join(hook.tools) if hook.tools else ''}: {hook.command}" for hook in file.hooks
+    )

@@ -1,0 +1,246 @@
+"""Hooks of a project in the real shadow: what they write is staged, what they deny is denied, what they add is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeagent_lsp import events
+from codeagent_lsp.llm.providers.scripted import ScriptedReply
+from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.texts import text
+from tests.session.fakes import World, call, calls, say, world, write
+from tests.session.hooks.real_shadows import RealShadows
+from tests.shadow.rig import needs_overlay
+from tests.tools.shells import DIRECT, FakeShadows
+
+pytestmark = needs_overlay
+
+TRUST, DENY, ONCE, APPLY, DISCARD = (text(f"choice.{name}") for name in ("trust", "deny", "once", "apply", "discard"))
+FORMAT = "jq -r .tool_input.file_path | xargs sed -i 's/ *= */ = /'"
+"""A formatter as they are in many projects, but for its name."""
+
+NO_PRINT = """import json, sys
+event = json.load(sys.stdin)
+if "print(" in str(event["tool_input"].get("new_string") or event["tool_input"].get("content")):
+    print("use logging, not print", file=sys.stderr)
+    sys.exit(2)
+"""
+
+Make = Callable[..., World]
+
+
+@pytest.fixture
+async def make(tmp_path: Path) -> AsyncIterator[Make]:
+    """Makes a world with these hooks in `.claude/settings.json`."""
+    shadows = RealShadows(tmp_path / "state")
+
+    def made(
+        *replies: ScriptedReply, hooks: dict[str, Any], says: tuple[str, ...] = (TRUST, APPLY), **more: Any
+    ) -> World:
+        folder = tmp_path / "w"
+        put(folder, ".claude/settings.json", json.dumps({"hooks": hooks}))
+        return world(folder, *replies, says=says, **{"shadows": shadows, **more})
+
+    yield made
+    await shadows.close()
+
+
+def put(folder: Path, name: str, content: str) -> None:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+
+
+def hook(command: str, matcher: str = "") -> list[dict[str, Any]]:
+    return [{"matcher": matcher, "hooks": [{"type": "command", "command": command}]}]
+
+
+def told(made: World) -> str:
+    return "\n".join(message.content for message in made.manager.current().context.conversation)
+
+
+def notes(made: World) -> list[str]:
+    return [event.message for event in made.of(events.StatusChanged) if isinstance(event, events.StatusChanged)]
+
+
+# --- staged, denied, added
+
+
+async def test_what_a_formatter_writes_is_part_of_the_change(make: Make) -> None:
+    made = make(write("a.py", "x=1\n"), say(), hooks={"PostToolUse": hook(FORMAT, "Edit|Write")})
+    done = await made.run()
+    assert done.status == "completed"
+    assert made.text("a.py") == "x = 1\n"
+    assert not (made.root / "a.py").exists(), "it is in the buffer, and the disk is the user's"
+    assert "Changed by a hook afterwards: a.py" in told(made)
+
+
+async def test_a_linter_denies_before_the_tool(make: Make, tmp_path: Path) -> None:
+    put(tmp_path / "w", ".claude/hooks/no_print.py", NO_PRINT)
+    command = 'python3 "$CLAUDE_PROJECT_DIR"/.claude/hooks/no_print.py'
+    replies = (write("a.py", "print(1)\n"), write("a.py", "log(1)\n"), say())
+    made = make(*replies, hooks={"PreToolUse": hook(command, "Edit|Write")})
+    await made.run()
+    assert made.text("a.py") == "log(1)\n"
+    assert "A hook does not allow this: use logging, not print" in told(made)
+
+
+async def test_a_script_adds_context_to_the_prompt(make: Make) -> None:
+    made = make(say("4"), hooks={"UserPromptSubmit": hook("echo It is the branch $(jq -r .prompt | wc -w).")})
+    await made.run("what is two and two")
+    assert "It is the branch 5." in told(made)
+
+
+async def test_a_prompt_is_denied(make: Make) -> None:
+    made = make(say("never"), hooks={"UserPromptSubmit": hook("echo no tasks on Fridays >&2; exit 2")})
+    done = await made.run()
+    assert done.status == "failed"
+    assert "A hook does not let this task pass: no tasks on Fridays" in str(done.error)
+    assert "never" not in told(made)
+
+
+async def test_a_hook_has_the_user_asked(make: Make) -> None:
+    asks = json.dumps({"hookSpecificOutput": {"permissionDecision": "ask"}})
+    made = make(
+        calls(call("grep", pattern="x")),
+        say(),
+        hooks={"PreToolUse": hook(f"echo '{asks}'", "Grep")},
+        says=(TRUST, ONCE),
+    )
+    await made.run()
+    assert len(made.user.shown) == 2
+    assert "grep" in made.user.shown[1].question.title
+
+
+async def test_allow_allows_nothing(make: Make) -> None:
+    """The rules ask about a file that can run code; that a hook has no objection changes nothing."""
+    allow = json.dumps({"hookSpecificOutput": {"permissionDecision": "allow"}})
+    replies = (write(".vscode/tasks.json", "{}\n"), say())
+    made = make(*replies, hooks={"PreToolUse": hook(f"echo '{allow}'")}, says=(TRUST, DENY))
+    await made.run()
+    assert [shown.question.title[:9] for shown in made.user.shown][1:] != []
+    assert made.text(".vscode/tasks.json") is None
+
+
+async def test_an_objection_after_a_tool_is_told(make: Make) -> None:
+    replies = (calls(call("grep", pattern="x")), say())
+    made = make(*replies, hooks={"PostToolUse": hook("echo too slow >&2; exit 2")})
+    await made.run()
+    assert "A hook objects: too slow" in told(made)
+
+
+async def test_a_hook_that_fails_denies_nothing_and_the_user_is_told(make: Make) -> None:
+    made = make(write("a.py", "x=1\n"), say(), hooks={"PreToolUse": hook("no-such-program")})
+    await made.run()
+    assert made.text("a.py") == "x=1\n"
+    assert any(line.startswith("The hook no-such-program failed: exit code 127") for line in notes(made))
+
+
+# --- before the proposal, at the end
+
+
+async def test_the_model_mends_what_a_hook_does_not_let_pass(make: Make) -> None:
+    check = "if grep -q TODO a.py; then echo a.py has a TODO >&2; exit 2; fi"
+    replies = (write("a.py", "# TODO\n"), say("Done."), write("a.py", "x = 1\n"), say("Now it is done."))
+    made = make(*replies, hooks={"Stop": hook(check)})
+    done = await made.run("write a.py")
+    assert (done.status, done.summary) == ("completed", "Now it is done.")
+    assert made.text("a.py") == "x = 1\n"
+    assert "A hook of the project says: a.py has a TODO" in told(made)
+    assert len(made.of(events.ChangesProposed)) == 1
+
+
+async def test_what_is_denied_to_the_end_is_not_proposed(make: Make) -> None:
+    replies = (write("a.py", "# TODO\n"), *[say("Done.")] * 6)
+    made = make(*replies, hooks={"PreProposal": hook("echo never; exit 2")})
+    done = await made.run("write a.py")
+    assert done.status == "stopped"
+    assert "Not proposed, because a hook does not let the changes pass: never" in done.summary
+    assert made.text("a.py") is None
+    assert not made.of(events.ChangesProposed)
+    run = made.manager.current().context.runs[done.run_id]
+    assert run.staged.paths == (made.path("a.py"),), "they can still be applied by the user's own command"
+
+
+async def test_what_no_tool_call_has_written_is_given_to_the_hooks_too(make: Make) -> None:
+    replies = (calls(call("run_cmd", command="echo y=2 > b.py")), say("Done."))
+    made = make(*replies, hooks={"PostToolUse": hook(FORMAT, "Edit|Write")})
+    await made.run("write b.py")
+    assert made.text("b.py") == "y = 2\n"
+
+
+async def test_at_the_end_it_can_change_nothing(make: Make) -> None:
+    made = make(write("a.py", "x = 1\n"), say(), hooks={"RunEnd": hook("cat > end.json; exit 2")}, says=(APPLY, TRUST))
+    done = await made.run()
+    assert done.status == "completed"
+    assert made.text("end.json") is None
+    assert not (made.root / "end.json").exists()
+
+
+async def test_a_question_changes_nothing(make: Make) -> None:
+    made = make(calls(call("grep", pattern="x")), say("4"), hooks={"PreToolUse": hook("echo hi > hi.txt")})
+    done = await made.finished(made.manager.start(RunRequest("ask", "what", "what")))
+    assert done.status == "completed"
+    assert not made.manager.current().context.runs[done.run_id].staged
+
+
+# --- trust
+
+
+@pytest.mark.parametrize("says", [(DENY, APPLY), ()])
+async def test_hooks_of_a_hostile_workspace_do_not_run_before_trust(make: Make, says: tuple[str, ...]) -> None:
+    made = make(
+        write("a.py", "x=1\n"),
+        say(),
+        hooks={"PreToolUse": hook(FORMAT), "Stop": hook("exit 2")},
+        says=says,
+        deadline=1.0,
+    )
+    await made.run()
+    title = made.user.shown[0].question.title
+    assert title.startswith("Run the hooks of .claude/settings.json, in the sandbox? PreToolUse: jq -r")
+    assert not [line for line in notes(made) if line.startswith("Hook: ")]
+    assert sum(".claude/settings.json" in shown.question.title for shown in made.user.shown) == 1, "asked once in a run"
+
+
+async def test_trust_is_for_exactly_this_content(make: Make, tmp_path: Path) -> None:
+    put(tmp_path / "w", "fmt.sh", "exit 0\n")
+    hooks = {"PostToolUse": hook("sh fmt.sh")}
+    made = make(
+        *[reply for number in range(4) for reply in (write("a.py", f"x={number}\n"), say())], hooks=hooks, apply="auto"
+    )
+
+    async def asked() -> int:
+        made.user.says[:] = [TRUST]
+        before = len(made.user.shown)
+        await made.run()
+        return len(made.user.shown) - before
+
+    assert await asked() == 1
+    assert await asked() == 0
+    made.open("fmt.sh", "exit 1\n")
+    assert await asked() == 1, "a script that a hook names has changed"
+    put(made.root, ".claude/settings.json", json.dumps({"hooks": {"PostToolUse": hook("sh fmt.sh && true")}}))
+    assert await asked() == 1
+
+
+async def test_they_do_not_run_where_commands_reach_the_users_files(make: Make) -> None:
+    shadows = FakeShadows(isolation=DIRECT)
+    made = make(write("a.py", "x=1\n"), say(), hooks={"PostToolUse": hook(FORMAT)}, shadows=shadows, says=(APPLY,))
+    await made.run()
+    assert not any(shell.commands for shell in shadows.shells)
+    assert sum(line.startswith("Hooks do not run here") for line in notes(made)) == 1
+
+
+async def test_what_is_not_understood_is_told(make: Make) -> None:
+    hooks = {"SessionStart": hook("x"), "PreToolUse": hook("true")}
+    made = make(calls(call("grep", pattern="x")), say(), hooks=hooks)
+    await made.run()
+    assert [line for line in notes(made) if "left out" in line] == [
+        "Not understood in .claude/settings.json, so left out: SessionStart"
+    ]

@@ -1,0 +1,261 @@
+"""The files that define hooks: what is read, left out and covered by the digest; what answers mean."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeagent_lsp.call_forms import CallForms
+from codeagent_lsp.shadow.shell import Finished
+from codeagent_lsp.tools.hooks.hook_answers import HookAnswer, answer_of
+from codeagent_lsp.tools.hooks.hook_events import MOST_CHARS, as_json, foreign_name, tool_input
+from codeagent_lsp.tools.hooks.hook_files import Hook, HookFile, HookShelf
+from codeagent_lsp.tools.skills.trust import Trust
+from tests.tools.fakes import Bench
+
+
+def group(command: str, matcher: Any = None, **more: Any) -> dict[str, Any]:
+    inner = {"hooks": [{"type": "command", "command": command, **more}]}
+    return inner if matcher is None else {"matcher": matcher, **inner}
+
+
+def hooks(**events: Any) -> str:
+    return json.dumps({"hooks": events})
+
+
+class Shelf:
+    def __init__(self, folder: Path) -> None:
+        self.bench = Bench(folder / "w")
+        self.own = folder / "own" / "hooks.json"
+        self.own.parent.mkdir()
+        self.shelf = HookShelf((self.own, folder / ".claude" / "settings.json"), Trust(folder / "trusted.json"))
+
+    def put(self, text: str, name: str = ".claude/settings.json") -> None:
+        self.bench.write(name, text)
+
+    def files(self) -> tuple[HookFile, ...]:
+        return self.shelf.files(self.bench.view)
+
+    @property
+    def only(self) -> HookFile:
+        (file,) = self.files()
+        return file
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Shelf:
+    return Shelf(tmp_path)
+
+
+def test_nothing_is_no_hook(shelf: Shelf) -> None:
+    assert shelf.files() == ()
+    shelf.put('{"permissions": {"allow": ["Bash"]}}')
+    shelf.put("{}", ".codeagent/hooks.json")
+    assert shelf.files() == ()
+
+
+def test_files_of_the_workspace_and_of_the_user(shelf: Shelf) -> None:
+    shelf.put(hooks(PreToolUse=[group("a", "Bash")], PostToolUse=[group("b", "Edit|Write", timeout=5)]))
+    shelf.put(hooks(UserPromptSubmit=[group("c")], Stop=[group("d")]), ".codeagent/hooks.json")
+    shelf.own.write_text(hooks(RunEnd=[group("e")]))
+    found = {hook for file in shelf.files() for hook in file.hooks}
+    assert found == {
+        Hook("PreToolUse", "a", ("Bash",)),
+        Hook("PostToolUse", "b", ("Edit", "Write"), 5.0),
+        Hook("UserPromptSubmit", "c"),
+        Hook("PreProposal", "d"),
+        Hook("RunEnd", "e"),
+    }
+    assert [file.foreign for file in shelf.files()] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("matcher", "yes", "no"),
+    [
+        (None, "edit_file grep", ""),
+        ("", "edit_file grep", ""),
+        ("*", "edit_file grep files.read", ""),
+        ("Edit|Write", "edit_file write_file apply_patch", "grep run_cmd"),
+        ("^(Edit|Write)$", "edit_file write_file", "grep"),
+        ("edit_file", "edit_file", "write_file"),
+        ("mcp__files__.*", "files.read", "grep other.read"),
+        ("Web.*", "web_search web_scrape", "grep"),
+        ("edit", "", "edit_file"),
+    ],
+)
+def test_which_tools_a_hook_is_for(shelf: Shelf, matcher: Any, yes: str, no: str) -> None:
+    shelf.put(hooks(PreToolUse=[group("x", matcher)]))
+    file = shelf.only
+    for names, right in ((yes, True), (no, False)):
+        for name in names.split():
+            assert bool(file.of("PreToolUse", (name, foreign_name(name)))) == right, name
+
+
+@pytest.mark.parametrize(
+    ("text", "left_out"),
+    [
+        (hooks(SessionStart=[group("x")]), ("SessionStart",)),
+        (hooks(PreToolUse=[group("x", "(a+)+$")]), ("PreToolUse",)),
+        (hooks(PreToolUse=[group("x", 7)]), ("PreToolUse",)),
+        (hooks(PreToolUse=[group("  ")]), ("PreToolUse",)),
+        (hooks(PreToolUse=[{"hooks": [{"type": "prompt", "prompt": "x"}]}]), ("PreToolUse",)),
+        (hooks(PreToolUse=[{"hooks": ["x", None]}]), ("PreToolUse",)),
+        (hooks(PreToolUse="x"), None),
+        ('{"hooks": []}', None),
+        ('{"hooks": {"PreToolUse": [[]]}}', None),
+    ],
+)
+def test_what_is_not_understood(shelf: Shelf, text: str, left_out: tuple[str, ...] | None) -> None:
+    shelf.put(text)
+    if left_out is None:
+        assert shelf.files() == ()
+    else:
+        assert (shelf.only.hooks, shelf.only.left_out) == ((), left_out)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "\ud800", "[" * 100_000, '{"a": "' + "x" * 300_000 + '"}'])
+def test_a_broken_file_is_told_where_it_is_ours(shelf: Shelf, text: str) -> None:
+    data = text.encode("utf-8", "surrogatepass")
+    shelf.bench.write(".claude/settings.json", data)
+    assert shelf.files() == ()
+    shelf.bench.write(".codeagent/hooks.json", data)
+    assert shelf.only.left_out == ("the file: not a JSON object",)
+
+
+@pytest.mark.parametrize(
+    ("timeout", "seconds"), [(3, 3.0), (0, 60.0), (-1, 60.0), ("x", 60.0), (True, 60.0), (9e9, 60.0)]
+)
+def test_time_limits(shelf: Shelf, timeout: Any, seconds: float) -> None:
+    shelf.put(hooks(PreToolUse=[group("x", timeout=timeout)]))
+    assert shelf.only.hooks[0].seconds == seconds
+
+
+def test_there_is_a_most(shelf: Shelf) -> None:
+    shelf.put(hooks(PreToolUse=[group(f"x{number}") for number in range(60)]))
+    assert (len(shelf.only.hooks), shelf.only.left_out) == (50, ("PreToolUse",))
+
+
+# --- the digest
+
+
+def test_the_digest_covers_the_hooks_alone(shelf: Shelf) -> None:
+    shelf.put(hooks(PreToolUse=[group("x", "Bash")]))
+    first = shelf.only.digest
+    shelf.put(json.dumps({"model": "other", "hooks": {"PreToolUse": [group("x", "Bash")]}}))
+    assert shelf.only.digest == first
+    for changed in (group("y", "Bash"), group("x", "Edit"), group("x", "Bash", timeout=3)):
+        shelf.put(hooks(PreToolUse=[changed]))
+        assert shelf.only.digest != first
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sh .claude/check.sh",
+        '"$CLAUDE_PROJECT_DIR"/.claude/check.sh',
+        "$CLAUDE_PROJECT_DIR/.claude/check.sh --fast",
+        "${CODEAGENT_PROJECT_DIR}/.claude/check.sh",
+        "cat x | ./.claude/check.sh",
+        "jq -r .x | xargs bash -e .claude/check.sh",
+        "A=1 python3.11 -u .claude/check.sh",
+        "true && . .claude/check.sh",
+        "if test -e x; then scripts/check.sh; fi",
+        "node scripts/check.sh",
+        "cd src\nscripts/check.sh",
+        "make x || (scripts/check.sh)",
+    ],
+)
+def test_the_digest_covers_scripts(shelf: Shelf, command: str) -> None:
+    shelf.put(hooks(PreToolUse=[group(command)]))
+    name = "scripts/check.sh" if "scripts/" in command else ".claude/check.sh"
+    digests = [shelf.only.digest]
+    path = shelf.bench.write(name, "exit 0\n")
+    digests.append(shelf.only.digest)
+    shelf.bench.write(name, "exit 2\n")
+    digests.append(shelf.only.digest)
+    shelf.bench.open(name, "exit 3\n")  # unsaved
+    digests.append(shelf.only.digest)
+    shelf.bench.staging.write({path: "exit 4\n"}, [shelf.bench.view.read(path)])  # by the agent
+    digests.append(shelf.only.digest)
+    assert len(set(digests)) == 5
+
+
+@pytest.mark.parametrize("command", ["grep -q TODO a.py", "ruff check a.py", "cat < a.py | wc", "xargs sed -i x a.py"])
+def test_the_digest_leaves_out_what_is_only_read(shelf: Shelf, command: str) -> None:
+    shelf.put(hooks(PreToolUse=[group(command)]))
+    first = shelf.only.digest
+    shelf.bench.write("a.py", "x = 1\n")
+    assert shelf.only.digest == first
+
+
+def test_hooks_that_the_agent_writes_are_none(shelf: Shelf) -> None:
+    shelf.put(hooks(PreToolUse=[group("x")]))
+    path = shelf.bench.path(".claude/settings.json")
+    staged = hooks(PreToolUse=[group("evil")])
+    shelf.bench.staging.write({path: staged}, [shelf.bench.view.read(path)])
+    assert [hook.command for hook in shelf.only.hooks] == ["x"]
+
+
+# --- what a hook is told
+
+
+def test_arguments_in_both_spellings(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "w")
+    forms = CallForms(arguments={"old_string": "old_str", "file_path": "path"})
+    told = tool_input({"path": "a.py", "old_str": "x"}, forms, bench.view.roots)
+    assert told == {"path": "a.py", "old_str": "x", "old_string": "x", "file_path": bench.path("a.py")}
+
+
+def test_long_events_are_cut() -> None:
+    event = {"tool_input": {"content": "x" * (2 * MOST_CHARS), "n": 1}, "list": ["y" * 20_000] * 200}
+    written = as_json(event)
+    assert len(written) < MOST_CHARS
+    assert json.loads(written)["tool_input"]["n"] == 1
+
+
+# --- what a hook answers
+
+
+def answered(code: int = 0, out: str = "", err: str = "", *, ending: Any = "exited", words: bool = False) -> HookAnswer:
+    return answer_of(Finished(code, out + err, ending=ending), out, err, words_are_context=words)
+
+
+def specific(**values: Any) -> str:
+    return json.dumps({"hookSpecificOutput": values})
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted"),
+    [
+        (answered(), HookAnswer()),
+        (answered(out="words"), HookAnswer()),
+        (answered(out="words", words=True), HookAnswer(context="words")),
+        (answered(2, err="no tabs\n"), HookAnswer(denied="no tabs")),
+        (answered(2, out="no tabs"), HookAnswer(denied="no tabs")),
+        (answered(2), HookAnswer(denied="no reason given")),
+        (answered(1, err="boom\nmore"), HookAnswer(problem="exit code 1: boom")),
+        (answered(127), HookAnswer(problem="exit code 127")),
+        (answered(137, ending="timeout"), HookAnswer(problem="timeout")),
+        (answered(2, err="x", ending="timeout"), HookAnswer(problem="timeout")),
+        (answered(out=specific(permissionDecision="deny", permissionDecisionReason="r")), HookAnswer(denied="r")),
+        (answered(out=specific(permissionDecision="allow")), HookAnswer()),
+        (answered(out=specific(permissionDecision="ask")), HookAnswer(asks=True)),
+        (answered(out='{"decision": "block", "reason": "r"}'), HookAnswer(denied="r")),
+        (answered(out='{"decision": "approve", "reason": "r"}'), HookAnswer()),
+        (answered(out='{"continue": false, "stopReason": "r"}'), HookAnswer(denied="r")),
+        (answered(out=specific(additionalContext="c")), HookAnswer(context="c")),
+        (answered(out='{"systemMessage": "m"}'), HookAnswer(notice="m")),
+        (answered(out="{broken", words=True), HookAnswer(context="{broken")),
+        (answered(out='{"decision": 7, "hookSpecificOutput": []}'), HookAnswer()),
+        (answered(2, err="a\x1b[31mred"), HookAnswer(denied="ared")),
+    ],
+)
+def test_what_an_answer_means(answer: HookAnswer, wanted: HookAnswer) -> None:
+    assert answer == wanted
+
+
+def test_long_words_are_cut() -> None:
+    assert len(answered(out="x" * 100_000, words=True).context) == 10_000
