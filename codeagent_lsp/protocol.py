@@ -19,6 +19,7 @@ INLINE_STATUS_METHOD = "codeagent/inlineStatus"
 INLINE_STATES = ("off", "starting", "ready", "asking", "unavailable")
 EXPERIMENTAL_KEY = "codeagent"
 DOCUMENT_SCHEME = "codeagent"
+PROMPT_TRIGGERS = ("@", "#", "/")
 SECTION = "codeagent"
 SOURCE = "codeagent"
 
@@ -80,6 +81,7 @@ def _may(name: str, kind: Kind = "string", *choices: str) -> Argument:
 
 
 _PLACE = (_may("uri", "uri"), _may("range", "range"))
+_ATTACHED = _may("attachments", "array")
 _SELECTION = (
     _needs("uri", "uri"),
     _needs("range", "range"),
@@ -92,19 +94,19 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "codeagent.run",
         "The agent works on a task.",
-        (_needs("task"), _may("mode", "string", "auto", "direct", "plan"), *_PLACE, _may("sessionId")),
+        (_needs("task"), _may("mode", "string", "auto", "direct", "plan"), *_PLACE, _ATTACHED, _may("sessionId")),
         starts_run=True,
     ),
     Command(
         "codeagent.ask",
         "Answers a question without any tool that writes or runs.",
-        (_may("question"), *_PLACE, _may("sessionId")),
+        (_may("question"), *_PLACE, _ATTACHED, _may("sessionId")),
         starts_run=True,
     ),
     Command(
         "codeagent.edit",
         "One quick rewrite of the selection, without the tool loop.",
-        (_may("instruction"), _needs("uri", "uri"), _needs("range", "range"), _may("sessionId")),
+        (_may("instruction"), _needs("uri", "uri"), _needs("range", "range"), _ATTACHED, _may("sessionId")),
         starts_run=True,
     ),
     Command("codeagent.explain", "Explains the selection.", _SELECTION, starts_run=True),
@@ -126,7 +128,17 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "codeagent.enqueue",
         "A task that begins when its session is free; `queued` says whether it waits.",
-        (_needs("task"), _may("mode", "string", "auto", "direct", "plan"), *_PLACE, _may("sessionId")),
+        (_needs("task"), _may("mode", "string", "auto", "direct", "plan"), *_PLACE, _ATTACHED, _may("sessionId")),
+    ),
+    Command(
+        "codeagent.prompt",
+        "Opens a Markdown file to write a task in, with completion of files, names and commands; `range` is mentioned.",
+        (_may("text"), *_PLACE),
+    ),
+    Command(
+        "codeagent.prompt.send",
+        "Sends the task that is written in a prompt document.",
+        (_needs("uri", "uri"), _may("mode", "string", "auto", "direct", "plan"), _may("sessionId")),
     ),
     Command(
         "codeagent.steer",

@@ -1037,6 +1037,35 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "/{name} was not used: it comes with the workspace, and you did not agree.",
         "未使用 /{name}：它来自工作区，而您没有同意。",
     ),
+    "prompt.title": ("Task:", "任务："),
+    "prompt.send": ("Send to the agent", "发送给代理"),
+    "prompt.head": (
+        "Write the task, then send it by the code lens or the code action above. @file, @file#name, @diff and "
+        "@diagnostics point at something, #name finds a definition, /name at the beginning is one of your commands.",
+        "写下任务，然后用上方的代码镜头或代码操作发送。@文件、@文件#名称、@diff、@diagnostics 指向具体内容，"
+        "#名称 查找定义，开头的 /名称 是您的命令。",
+    ),
+    "prompt.diff": ("what differs from the last commit", "与上次提交的差异"),
+    "prompt.diagnostics": ("what the editor reports", "编辑器报告的问题"),
+    "prompt.selection": ("what is selected", "选中的内容"),
+    "prompt.terminal_output": ("the output of the last command", "上一条命令的输出"),
+    "prompt.none": (
+        "This is no prompt document. codeagent.prompt opens one.",
+        "这不是提示文档。codeagent.prompt 可打开一个。",
+    ),
+    "prompt.empty": ("Nothing is written in the prompt document yet.", "提示文档中还没有内容。"),
+    "action.prompt": ("Agent: Write a task…", "代理：撰写任务…"),
+    "mentions.not_found": ("Not found, so it stays a word: {name}", "未找到，按普通文字处理：{name}"),
+    "mentions.empty": ("There is nothing to show for {name}.", "{name} 没有可显示的内容。"),
+    "mentions.secret": (
+        "Not shown to the model, as reading it needs your approval: {name}",
+        "未给模型显示，因为读取它需要您的批准：{name}",
+    ),
+    "mentions.no_vision": (
+        "The model {name} does not see pictures. Leave the picture out, or choose a model that sees.",
+        "模型 {name} 不能看图片。请去掉图片，或选择能看图片的模型。",
+    ),
+    "mentions.picture": ("The picture {name} cannot be used: {reason}", "无法使用图片 {name}：{reason}"),
     "hooks.trust": (
         "Run the hooks of {path}, in the sandbox? {hooks}",
         "在沙箱中运行 {path} 的钩子吗？{hooks}",

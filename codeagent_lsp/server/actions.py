@@ -54,7 +54,7 @@ def code_actions(
     for name in _ON_SELECTION:
         kind = KIND_QUICKFIX if name == "fix" else KIND_REWRITE
         found.append(_action(text(f"action.{name}", language), kind, f"codeagent.{name}", place, policy))
-    for name in ("edit", "ask"):
+    for name in ("edit", "ask", "prompt"):
         found.append(_action(text(f"action.{name}", language), KIND_REWRITE, f"codeagent.{name}", place, policy))
     for name, description in offers.commands:
         title = f"/{name}: {description}"[:_TITLE_LENGTH] if description else f"/{name}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from codeagent_lsp.errors import CodeAgentError, EditorError, UserError
-from codeagent_lsp.protocol import COMMANDS, DOCUMENT_SCHEME
+from codeagent_lsp.protocol import COMMANDS, DOCUMENT_SCHEME, PROMPT_TRIGGERS
 from codeagent_lsp.server.actions import KINDS, Offers, code_actions
 from codeagent_lsp.server.front import Front
 from codeagent_lsp.server.lenses import lenses
@@ -88,6 +88,12 @@ def _register_completion(server: CodeAgentServer, loader: Loader) -> None:
     @server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION)
     async def complete(params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
         return await (await loader.loaded()).inline.complete(params)
+
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=[*PROMPT_TRIGGERS]))
+    async def prompt(params: types.CompletionParams) -> types.CompletionList | None:
+        there = loader.commands()
+        place = params.position
+        return await there.completion.complete(params.text_document.uri, place.line, place.character) if there else None
 
     @server.feature("textDocument/copilotInlineEdit")
     async def next_edit(params: Any) -> Any:

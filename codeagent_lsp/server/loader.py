@@ -51,10 +51,18 @@ class Loader:
         there = self._there()
         return there.backend if there is not None else None
 
+    def commands(self) -> Commands | None:
+        """Return the commands if they are loaded, as `ready`."""
+        there = self._there()
+        return there.commands if there is not None else None
+
     def waiting(self) -> tuple[Waiting, ...]:
         """Return everything that waits for the user, for lenses and actions; nothing before the backend is loaded."""
         there = self._there()
-        return (*there.backend.waiting(), *there.inline.next_edits.waiting()) if there is not None else ()
+        if there is None:
+            return ()
+        prompts = there.commands.prompts.waiting(self._front.language())
+        return (*prompts, *there.backend.waiting(), *there.inline.next_edits.waiting())
 
     def own_commands(self) -> tuple[tuple[str, str], ...]:
         """Return names and descriptions of the users' own commands; nothing before the backend is loaded."""
@@ -65,7 +73,7 @@ class Loader:
         """Close what was loaded."""
         there = self._there()
         if there is not None:
-            there.commands.menu.close()
+            there.commands.close()
             await there.inline.close()
             await there.backend.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from codeagent_lsp.messages import Image
 from codeagent_lsp.workspace.files.file_view import FileText
 
 RunKind = Literal[
@@ -62,8 +63,8 @@ class Target:
 class RunRequest:
     """One request of the user. `title` is a short line for progress; `diagnostics` are messages with line numbers;
     `args` are for the program of a file run, or for the skill to install; `planning` None follows the settings;
-    `rewritten` are new texts that were made without a model, with the files as they were read; `given` are texts for
-    the model beside the task.
+    `rewritten` are new texts that were made without a model, with the files as they were read; `given` and `images` are
+    for the model, beside the task.
     """
 
     kind: RunKind
@@ -75,6 +76,7 @@ class RunRequest:
     planning: Planning | None = None
     rewritten: tuple[tuple[FileText, str], ...] = ()
     given: tuple[str, ...] = ()
+    images: tuple[Image, ...] = ()
 
     @property
     def instruction(self) -> str:

@@ -9,6 +9,7 @@ import asyncio
 from dataclasses import replace
 
 from codeagent_lsp.errors import PermissionDenied, UsageError
+from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.request import RunKind, RunRequest
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.tools.asking import Question
@@ -60,3 +61,12 @@ async def _with_hooks(parts: RunParts, request: RunRequest) -> RunRequest:
     except PermissionDenied as denied:
         raise UsageError("hooks.prompt", reason=str(denied)) from denied
     return replace(request, given=(*request.given, added)) if added else request
+
+
+async def with_mentions(parts: RunParts, request: RunRequest, model: Model) -> RunRequest:
+    """Return the request with what its words point at. UsageError for a picture if the model does not see."""
+    if "@" not in request.task or request.kind not in WITH_WORDS:
+        return request
+    from codeagent_lsp.session.mentioned import mentioned  # late: tools that most runs have no use for
+
+    return await mentioned(parts, request, model)

@@ -25,7 +25,7 @@ from codeagent_lsp.session.plan.run_planner import RunPlanner
 from codeagent_lsp.session.plan.steering import Steering
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.request import REWRITES, Planning, RunKind, RunRequest, Target
-from codeagent_lsp.session.request_words import in_words
+from codeagent_lsp.session.request_words import in_words, with_mentions
 from codeagent_lsp.session.run_models import RunModels
 from codeagent_lsp.session.run_output import PLANNING_CALL, RunOutput
 from codeagent_lsp.session.run_parts import RunParts, remember
@@ -131,6 +131,7 @@ class Run:
         if (ended := await own_run(self._parts, request, work)) is not None:
             return ended
         model = await self._parts.models.main()
+        request = await with_mentions(self._parts, request, model)
         if request.kind in REWRITES and request.target is not None:
             return await self._rewrite(model, request, request.target)
         await gate.ask(await self._parts.models.small(model), self._output.emit)

@@ -49,7 +49,7 @@ def test_what_a_hook_does_not_let_pass_is_said(start: StartEditor, workspace: Pa
     hooks(workspace, Stop="echo not on main >&2; exit 2")
     editor = start(write("a.py", "x=1\n"), *[say("Done.")] * 6, choose=choose)
     editor.run("codeagent.run", task="write a.py")
-    shown = json.dumps([each for each in editor.notifications("window/showMessage")])
+    shown = json.dumps(list(editor.notifications("window/showMessage")))
     assert "a hook does not let the changes pass: not on main" in shown
     assert not (workspace / "a.py").exists()
     assert editor.close() == 0

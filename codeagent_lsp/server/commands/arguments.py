@@ -24,7 +24,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "boolean": lambda value: isinstance(value, bool),
     "object": lambda value: isinstance(value, Mapping),
     "array": lambda value: isinstance(value, list),
-    "range": lambda value: _is_range(value),
+    "range": lambda value: is_range(value),
     "any": lambda value: True,
 }
 
@@ -53,7 +53,8 @@ def _check(command: Command, argument: Argument, value: Any) -> None:
         raise UsageError("command.kind", command=command.name, name=argument.name, kind=" | ".join(argument.choices))
 
 
-def _is_range(value: Any) -> bool:
+def is_range(value: Any) -> bool:
+    """Return whether this is a range of LSP."""
     return isinstance(value, Mapping) and all(_is_position(value.get(end)) for end in ("start", "end"))
 
 

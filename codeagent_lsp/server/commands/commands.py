@@ -28,11 +28,15 @@ from codeagent_lsp.server.commands.knowledge_commands import knowledge_commands
 from codeagent_lsp.server.commands.mcp_commands import mcp_commands
 from codeagent_lsp.server.commands.model_commands import model_commands
 from codeagent_lsp.server.commands.plan_commands import PlanCommands
+from codeagent_lsp.server.commands.prompt_commands import prompt_commands
 from codeagent_lsp.server.commands.question_commands import question_commands
 from codeagent_lsp.server.commands.queue_commands import QueueCommands, started
 from codeagent_lsp.server.commands.rewind_commands import RewindCommands
 from codeagent_lsp.server.commands.session_commands import SessionCommands
 from codeagent_lsp.server.commands.tool_commands import ToolCommands
+from codeagent_lsp.server.prompting.completion import PromptCompletion
+from codeagent_lsp.server.prompting.names import KnownNames
+from codeagent_lsp.server.prompting.prompt_documents import PromptDocuments
 from codeagent_lsp.session.request import REWRITES, TRIALS, RunKind
 
 if TYPE_CHECKING:
@@ -41,13 +45,23 @@ if TYPE_CHECKING:
 
 
 class Commands:
-    """All commands over one backend; `menu` has those that users wrote, for code actions."""
+    """All commands over one backend; `menu` has those that users wrote, for code actions; `prompts` are the documents
+    in which tasks are written, with `completion`.
+    """
 
     def __init__(self, backend: Backend, next_edits: NextEdits) -> None:
         self._backend = backend
+        self.prompts = PromptDocuments(backend.own_documents, backend.documents)
         self._next_edits = next_edits
         self._tasks = BackgroundTasks()
         self.menu = CommandMenu(backend.knowledge.commands, backend.views.plain)
+        self.completion = PromptCompletion(
+            self.prompts,
+            backend.documents,
+            KnownNames(backend.index, backend.views.plain),
+            self.menu.offered,
+            backend.front.language,
+        )
         self._table: Table = {
             "codeagent.nextEdit.dismiss": lambda given: next_edits.dismiss(),
             **question_commands(backend),
@@ -57,6 +71,7 @@ class Commands:
             **SessionCommands(backend, self._later).table(),
             **RewindCommands(backend).table(),
             **custom_commands(backend, self._enqueue),
+            **prompt_commands(backend, self.prompts, self.completion, self._enqueue, self._later),
             **ToolCommands(backend).table(),
             **model_commands(backend),
             **index_commands(backend),
@@ -75,6 +90,11 @@ class Commands:
             return await self._start(cast(RunKind, name.removeprefix("codeagent.")), given)
         answer = self._table[name](given)
         return await answer if asyncio.iscoroutine(answer) else answer
+
+    def close(self) -> None:
+        """Stop what is read in the background."""
+        self.menu.close()
+        self.completion.close()
 
     async def _enqueue(self, given: Arguments) -> dict[str, Any]:
         return await self._start("run", given)

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from codeagent_lsp.agent.context.mentions import written
 from codeagent_lsp.errors import AgentError, UsageError
 from codeagent_lsp.index.enclosing import enclosing_symbol
+from codeagent_lsp.server.commands.arguments import is_range
 from codeagent_lsp.session.request import Planning, RunKind, RunRequest, Target, short_title
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files import uris
@@ -25,7 +27,7 @@ def run_request(
 ) -> RunRequest:
     """Return the request for a command that starts a run. UsageError when its file cannot be read."""
     given = (arguments.get(key) for key in ("task", "question", "instruction", "source"))
-    words = str(next(filter(None, given), "")).strip()
+    words = "\n\n".join(filter(None, (str(next(filter(None, given), "")).strip(), attached(arguments, view))))
     target = _target(arguments, documents, view)
     name = title(kind, words, target, language)
     chosen = [arguments.get(key, "") for key in ("name", "location", "branch")] if kind == "skills.install" else ()
@@ -72,6 +74,26 @@ def _path(name: str, view: FileView) -> str:
         return view.roots.resolve(name)
     except AgentError as error:
         raise UsageError("command.not_open", uri=name) from error
+
+
+def attached(arguments: Mapping[str, Any], view: FileView) -> str:
+    """Return the attachments as mentions. UsageError for one that is none, or not in the workspace."""
+    found = []
+    for item in arguments.get("attachments", ()):
+        uri = item.get("uri") if isinstance(item, Mapping) else None
+        if not isinstance(uri, str) or not (item.get("range") is None or is_range(item["range"])):
+            raise UsageError("command.kind", command="codeagent.run", name="attachments", kind="{uri, range?}")
+        path = _path(uris.to_path(uri) or uri, view)
+        found.append(written(view.roots.relative(path), _lines(item.get("range"))))
+    return " ".join(found)
+
+
+def _lines(span: Any) -> tuple[int, int] | None:
+    """Return the first and last line of a range, 1-based; the line on which it ends at the very beginning is out."""
+    if span is None:
+        return None
+    first, last = sorted((span[name]["line"], span[name]["character"]) for name in ("start", "end"))
+    return first[0] + 1, max(first[0], last[0] - (last[1] == 0)) + 1
 
 
 def _target(arguments: Mapping[str, Any], documents: Documents, view: FileView) -> Target | None:

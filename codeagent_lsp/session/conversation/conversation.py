@@ -98,7 +98,7 @@ class Conversation:
         before = (await self._prompt_context.before(request), self._availability.opening(), shown, files)
         if helpful := "\n\n".join(filter(None, (*before, *request.given, also))):
             self.tell(helpful)
-        self._history.append(Message("user", _task(request, self._parts)))
+        self._history.append(Message("user", _task(request, self._parts), images=request.images))
         await self._focusing.given(files)
 
     def tell(self, words: str) -> None:

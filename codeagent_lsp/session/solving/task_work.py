@@ -49,7 +49,7 @@ class TaskWork:
     @property
     def is_direct(self) -> bool:
         """Return whether the direct path is tried first."""
-        return not self._by_tools and self.wish != "none"
+        return not self._by_tools and self.wish != "none" and not self._request.images
 
     async def solve(self) -> tuple[events.RunStatus, str]:
         """Do the task on the direct path; return the run's status and summary."""

@@ -82,6 +82,14 @@ function runCommands({ agent }: Parts): Record<string, Handler> {
     "codeagent.run": (given) => task(given),
     "codeagent.plan": (given) => task(given, "plan"),
     "codeagent.ask": (given) => worded("ask", "question", vscode.l10n.t("What do you want to know?"), given),
+    "codeagent.prompt": (given) => {
+      const place = asPlace(given) ?? selection(false);
+      return agent.call("codeagent.prompt", place?.range ? place : undefined);
+    },
+    "codeagent.prompt.send": async (given) => {
+      const place = asPlace(given) ?? selection(true);
+      if (place) await run("codeagent.prompt.send", { uri: place.uri }, vscode.l10n.t("Task"));
+    },
     "codeagent.edit": (given) => worded("edit", "instruction", vscode.l10n.t("What shall be changed here?"), given),
     ...Object.fromEntries([
       selected("explain", vscode.l10n.t("Explain")),

@@ -50,6 +50,8 @@ export const COMMANDS: readonly CommandInfo[] = [
   { name: "codeagent.runFile", startsRun: true, required: ["uri"] },
   { name: "codeagent.cancel", startsRun: false, required: [] },
   { name: "codeagent.enqueue", startsRun: false, required: ["task"] },
+  { name: "codeagent.prompt", startsRun: false, required: [] },
+  { name: "codeagent.prompt.send", startsRun: false, required: ["uri"] },
   { name: "codeagent.steer", startsRun: false, required: [] },
   { name: "codeagent.withdraw", startsRun: false, required: ["itemId"] },
   { name: "codeagent.runs", startsRun: false, required: [] },

@@ -11,6 +11,7 @@ local M = {}
 M.NAME = "codeagent"
 M.ROOT_MARKERS = { ".git", "pyproject.toml", "package.json", "Cargo.toml", "go.mod" }
 
+local PROMPTS = "/documents/prompt/" -- as in server/prompting
 local TIMEOUT = 10000
 local told_none = false
 local leaving = {} ---@type table<integer, boolean> clients that were asked to stop
@@ -72,11 +73,14 @@ function M.root_dir(buffer, on_dir)
   on_dir(M.root_of(buffer))
 end
 
---- The folder a buffer belongs to: the nearest marker above it, else the working directory, else its own folder.
+--- The folder a buffer belongs to: the nearest marker above it, else the working directory, else its own folder. A
+--- prompt document, which is in the state folder, belongs to the workspace of the client that opened it.
 ---@param buffer integer
 ---@return string
 function M.root_of(buffer)
   local name, here = vim.api.nvim_buf_get_name(buffer), vim.fn.getcwd()
+  local client = name:find(PROMPTS, 1, true) and M.current()
+  if client and client.root_dir then return client.root_dir end
   local marked = vim.fs.root(buffer, M.ROOT_MARKERS)
   if marked or name == "" or vim.fs.relpath(here, name) then return marked or here end
   return vim.fs.dirname(name)

@@ -72,6 +72,19 @@ local function at_place(kind)
   end
 end
 
+--- Opens a buffer to write a task in.
+local function prompt(words, call)
+  local buffer = vim.api.nvim_get_current_buf()
+  client.ensure(function(here)
+    local place = call.range > 0 and is_file(buffer) and ranges.place(call, buffer, here.offset_encoding) or {}
+    client.call("prompt", vim.tbl_extend("force", place, { text = words ~= "" and words or nil }))
+  end)
+end
+
+local function send()
+  client.run("prompt.send", { uri = vim.uri_from_bufnr(0) }, "", started("run"))
+end
+
 local function run_file(words)
   local arguments = { uri = vim.uri_from_bufnr(0) }
   if words ~= "" then arguments.args = vim.split(words, "%s+") end
@@ -159,6 +172,10 @@ end
 M.SUBS = {
   { name = "run", args = "{task}", range = true, run = in_words("run", "task", "ask.task"),
     help = "The agent works on a task. With a range the lines are what it is about; with ! it makes a plan first." },
+  { name = "prompt", args = "[words]", range = true, run = prompt,
+    help = "Opens a Markdown buffer to write a task in, with completion of files, names and commands; lines are mentioned." },
+  { name = "send", args = "", run = send,
+    help = "Sends the task in such a buffer. The code action and the code lens on its first line do the same." },
   { name = "command", args = "[name] [arguments]", run = own_command,
     help = "Begins a command that is a Markdown file in .codeagent/commands or .claude/commands." },
   { name = "ask", args = "{question}", range = true, run = in_words("ask", "question", "ask.question"),

@@ -1,0 +1,76 @@
+"""What the user's words point at: `@path`, `@path#symbol`, `@path:10-20`, `@diff`, `@diagnostics`, `@selection`,
+`@terminal-output`.
+
+Only the spelling. Not here: which text a mention stands for (`session/mentioned.py`), whole files that are named
+without a sign (`gather.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+MOST_MENTIONS = 30
+
+MentionKind = Literal["file", "diff", "diagnostics", "selection", "terminal-output"]
+
+SPECIAL: tuple[MentionKind, ...] = ("diff", "diagnostics", "selection", "terminal-output")
+
+_NO_NAME = r"\s\"'`@()<>\[\]{},;!?*|，。；：！？（）、「」『』《》“”"
+_MENTION = re.compile(rf'(?<![A-Za-z0-9_@/.`\\])@(?:"([^"\n]{{1,1000}})"|([^{_NO_NAME}]{{1,1000}}))(?:#([\w.:~$-]+))?')
+_LINES = re.compile(r"(?::|#?L)(\d{1,7})(?:-L?(\d{1,7}))?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """One mention. `path` is as it was written; `symbol` is a name in that file; `lines` are the first and last line,
+    1-based; `text` is the mention itself.
+    """
+
+    kind: MentionKind
+    text: str
+    path: str = ""
+    symbol: str = ""
+    lines: tuple[int, int] | None = None
+
+
+def mentions_in(words: str) -> tuple[Mention, ...]:
+    """Return the mentions in the words, each once, in order; at most `MOST_MENTIONS`."""
+    found = (_mention(match) for match in _MENTION.finditer(words))
+    return tuple(islice(dict.fromkeys(mention for mention in found if mention is not None), MOST_MENTIONS))
+
+
+def written(path: str, lines: tuple[int, int] | None = None) -> str:
+    """Return the mention of a file, or of some of its lines."""
+    plain = _MENTION.fullmatch(f"@{path}")
+    name = path if plain is not None and plain[2] == path and not _LINES.search(path) else f'"{path}"'
+    if lines is None:
+        return f"@{name}"
+    first, last = lines
+    return f"@{name}#L{first}" if first == last else f"@{name}#L{first}-L{last}"
+
+
+def _mention(match: re.Match[str]) -> Mention | None:
+    name, symbol = match[1] or match[2], match[3] or ""
+    special = next((kind for kind in SPECIAL if name.rstrip(".:") == kind), None)
+    if special is not None and match[1] is None:
+        return Mention(special, f"@{special}")
+    path, _, inside = name.partition("#") if match[1] is None else (name, "", "")
+    symbol = symbol or inside
+    if match[1] is None and not symbol:
+        path = path.rstrip(".:")
+    lines = _lines(f"#{symbol}") if symbol else _lines(path) if match[1] is None else None
+    if lines is not None and not symbol:
+        path = _LINES.sub("", path)
+    symbol = "" if lines is not None else symbol.rstrip(".:")
+    return Mention("file", match[0].rstrip(".:"), path, symbol, lines) if path else None
+
+
+def _lines(text: str) -> tuple[int, int] | None:
+    match = _LINES.search(text)
+    if match is None:
+        return None
+    first = int(match[1])
+    return first, max(first, int(match[2] or first))

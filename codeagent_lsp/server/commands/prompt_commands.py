@@ -1,0 +1,44 @@
+"""The commands `codeagent.prompt` and `codeagent.prompt.send`. Not here: the documents (`prompting/`)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from codeagent_lsp.server.commands.arguments import Arguments, Later, Table
+from codeagent_lsp.server.commands.convert import attached
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.backend import Backend
+    from codeagent_lsp.server.prompting.completion import PromptCompletion
+    from codeagent_lsp.server.prompting.prompt_documents import PromptDocuments
+
+
+def prompt_commands(
+    backend: Backend,
+    documents: PromptDocuments,
+    completion: PromptCompletion,
+    start: Callable[[Arguments], Awaitable[dict[str, Any]]],
+    later: Later,
+) -> Table:
+    """Return the handlers by command name; `start` starts a run from a command's arguments, `later` runs work after the
+    answer.
+    """
+
+    def open_document(given: Arguments) -> dict[str, Any]:
+        span = given.get("range")
+        pointed = "uri" in given and (span is None or span["start"] != span["end"])
+        mentioned = attached({"attachments": [given]}, backend.views.plain()) if pointed else ""
+        words = " ".join(filter(None, (given.get("text", ""), mentioned)))
+        completion.warm()
+        later(documents.open(f"{words} " if mentioned else words, backend.front.language()))
+        return {}
+
+    async def send(given: Arguments) -> dict[str, Any]:
+        words = documents.task(given["uri"])
+        chosen = {key: given[key] for key in ("mode", "sessionId") if key in given}
+        answer = await start({"task": words, **chosen})
+        documents.sent(given["uri"])
+        return answer
+
+    return {"codeagent.prompt": open_document, "codeagent.prompt.send": send}

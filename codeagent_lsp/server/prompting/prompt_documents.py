@@ -1,0 +1,78 @@
+"""The prompt documents: made and opened, recognised, and read as a task.
+
+They are files in the state folder, so that every editor can edit them; what is written into one is the user's and is
+never changed. An editor that keeps a server to the files of its workspace does not open them with us: then the saved
+file is read, and sending is offered everywhere. Not here: completion in them (`completion.py`), the run
+(`commands/prompt_commands.py`).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from typing import TYPE_CHECKING
+
+from codeagent_lsp.errors import UsageError
+from codeagent_lsp.server.lenses import Waiting
+from codeagent_lsp.texts import text
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.documents import Documents
+    from codeagent_lsp.server.virtual_documents import VirtualDocuments
+
+FOLDER = "prompt"
+MOST_KEPT = 50
+
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+
+
+class PromptDocuments:
+    """The prompt documents of one workspace."""
+
+    def __init__(self, own: VirtualDocuments, documents: Documents) -> None:
+        self._own = own
+        self._documents = documents
+        self._unsent: list[str] = []
+
+    async def open(self, words: str, language: str) -> str:
+        """Make a new document that begins with these words, open it, and return its URI."""
+        name = f"{FOLDER}/{time.strftime('%Y-%m-%d-%H%M%S')}-{uuid.uuid4().hex[:4]}.md"
+        uri = self._own.write_file(name, f"<!-- {text('prompt.head', language)} -->\n\n{words}")
+        self._own.prune(FOLDER, MOST_KEPT)
+        self._unsent.append(uri)
+        await self._own.open_file(uri)
+        return uri
+
+    def is_prompt(self, uri: str) -> bool:
+        """Return whether this is a prompt document, also one of an earlier server."""
+        return self._own.is_file_in(FOLDER, uri) and uri.endswith(".md")
+
+    def task(self, uri: str) -> str:
+        """Return the words of the task in a prompt document, unsaved ones first: all but comments. UsageError if there
+        are none.
+        """
+        if not self.is_prompt(uri):
+            raise UsageError("prompt.none")
+        document = self._documents.get(uri)
+        words = _COMMENT.sub("", self._own.saved(uri) if document is None else document.text).strip()
+        if not words:
+            raise UsageError("prompt.empty")
+        return words
+
+    def sent(self, uri: str) -> None:
+        """Offer a document that is not open no more, since its task was sent."""
+        self._unsent = [other for other in self._unsent if other != uri]
+
+    def waiting(self, language: str) -> tuple[Waiting, ...]:
+        """Return the offers to send the prompt documents, for lenses and actions: in those that are open, and in every
+        document that of the newest one that is open elsewhere.
+        """
+        opened = [document.uri for document in self._documents.all() if self.is_prompt(document.uri)]
+        elsewhere = [uri for uri in self._unsent if self._documents.get(uri) is None][-1:]
+        title, offer = text("prompt.title", language), text("prompt.send", language)
+        places = [*((uri, uri) for uri in opened), *((uri, None) for uri in elsewhere)]
+        return tuple(
+            Waiting("prompt", title, place, ((offer, "codeagent.prompt.send", {"uri": uri}),), lens=place is not None)
+            for uri, place in places
+        )

@@ -1,0 +1,214 @@
+"""Adds what the user's words point at to a request: lines, symbols, files, the diff, diagnostics, output, pictures.
+
+It is the text as it is when the run begins: unsaved text over the disk. What cannot be found or shown is told, and the
+words stay as they are. Not here: the spelling (`agent/context/mentions.py`), whole files that are named, which come
+with every task (`agent/context/gather.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b64encode
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import PurePath
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.context.gather import MOST_FILES, named_files
+from codeagent_lsp.agent.context.mentions import Mention, MentionKind, mentions_in
+from codeagent_lsp.agent.prompt import shorten
+from codeagent_lsp.errors import AgentError, UsageError
+from codeagent_lsp.llm.model import Model
+from codeagent_lsp.messages import Image
+from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.session.run_parts import RunParts, window_of
+from codeagent_lsp.tools.code.source import source_of
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.diagnostics.port import Diagnostics
+from codeagent_lsp.tools.diagnostics.showing import ordered, show
+from codeagent_lsp.tools.files.find_tools import may_show
+from codeagent_lsp.tools.files.read_tools import MOST_PICTURE, PICTURES, render
+from codeagent_lsp.tools.git.git_tools import GitDiff, GitDiffParameters
+from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.text.lines import split_lines
+
+MOST_IMAGES = 8
+
+_COMMANDS = ("run_cmd", "run_tests")
+_BARE_WORD = ("", ".")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A file of the workspace, or a part of it: 1-based lines, or a name in it."""
+
+    path: str
+    mention: Mention
+
+
+async def mentioned(parts: RunParts, request: RunRequest, model: Model) -> RunRequest:
+    """Return the request with what its words point at. UsageError for a picture if the model does not see."""
+    mentions = mentions_in(request.task)
+    if not mentions:
+        return request
+    await parts.toolbox.open()
+    resolver = _Resolver(parts, request, parts.toolbox.context())
+    texts, images = await resolver.resolved(mentions, window_of(model))
+    if images and model.info.facts.vision is not True:
+        raise UsageError("mentions.no_vision", name=model.info.name)
+    return replace(request, given=(*request.given, *texts), images=(*request.images, *images))
+
+
+class _Resolver:
+    """Finds what mentions stand for in one run."""
+
+    def __init__(self, parts: RunParts, request: RunRequest, context: ToolContext) -> None:
+        self._parts = parts
+        self._request = request
+        self._context = context
+        self._view = context.view
+        self._special: dict[MentionKind, Callable[[], Awaitable[str]]] = {
+            "diff": self._diff,
+            "diagnostics": self._diagnostics,
+            "terminal-output": self._output,
+        }
+
+    async def resolved(self, mentions: tuple[Mention, ...], room: int) -> tuple[list[str], list[Image]]:
+        """Return the texts, together at most about `room` characters, and the pictures."""
+        texts: list[str] = []
+        images: list[Image] = []
+        files = await asyncio.to_thread(_files, self._view)
+        known = frozenset(named_files(self._request.task, files))
+        for mention in mentions:
+            if mention.kind != "file":
+                text = await self._of_kind(mention)
+            elif (path := self._found(mention, files)) is None:
+                text = ""
+            elif PurePath(path).suffix.lower() in PICTURES and len(images) < MOST_IMAGES:
+                images.append(await asyncio.to_thread(_picture, self._view, path))
+                text = ""
+            else:
+                text = "" if path in known and _is_whole(mention) else await self._text(path, mention)
+            if text and room > 0:
+                texts.append(shorten(text, room))
+                room -= len(text)
+        return texts, images
+
+    def _found(self, mention: Mention, files: list[str]) -> str | None:
+        """Return the absolute path of the file that is meant, which may be read; None, told where it matters."""
+        path = _located(self._view, mention.path, files)
+        if path is None:
+            if "/" in mention.path or PurePath(mention.path).suffix not in _BARE_WORD:
+                self._tell("mentions.not_found", mention)
+            return None
+        if not may_show(self._context, path, None):
+            self._tell("mentions.secret", mention)
+            return None
+        return path
+
+    async def _text(self, path: str, mention: Mention) -> str:
+        try:
+            text = await asyncio.to_thread(_shown, self._view, _Place(path, mention))
+        except AgentError:
+            text = ""
+        if not text:
+            self._tell("mentions.not_found", mention)
+        return text
+
+    async def _of_kind(self, mention: Mention) -> str:
+        """Return the text of a special mention; one that is empty is told. The selection comes with the task itself."""
+        if mention.kind == "selection":
+            text = "selected" if self._request.target is not None else ""
+        else:
+            text = await self._special[mention.kind]()
+        if not text:
+            self._tell("mentions.empty", mention)
+        return "" if mention.kind == "selection" else text
+
+    async def _diff(self) -> str:
+        try:
+            output = await GitDiff().run(GitDiffParameters(path=None, staged=False), self._context)
+        except AgentError:
+            return ""
+        return f"What differs from the last commit (@diff):\n{output.text}" if output.data else ""
+
+    async def _diagnostics(self) -> str:
+        port = self._context.get(Diagnostics)
+        if port is None:
+            return ""
+        found = [item for path in sorted(self._view.over_disk()) for item in await port.of(path) or ()]
+        shown = show(ordered(item for item in found if may_show(self._context, item.path, None)), self._name)
+        return f"What the editor reports (@diagnostics):\n{shown}" if shown else ""
+
+    async def _output(self) -> str:
+        said = self._parts.session.context.conversation
+        last = next((each.content for each in reversed(said) if each.role == "tool" and each.name in _COMMANDS), "")
+        return f"The output of the last command (@terminal-output):\n{last}" if last else ""
+
+    def _name(self, path: str) -> str:
+        return self._view.roots.relative(path)
+
+    def _tell(self, key: str, mention: Mention) -> None:
+        self._parts.output.emit(events.StatusChanged(message=self._parts.output.text(key, name=mention.text)))
+
+
+def _is_whole(mention: Mention) -> bool:
+    return mention.lines is None and not mention.symbol
+
+
+def _files(view: FileView) -> list[str]:
+    return [path for folder in view.roots.folders for path in islice(view.walk(folder), MOST_FILES)]
+
+
+def _located(view: FileView, name: str, files: list[str]) -> str | None:
+    """Return the path of a file or folder: by its path in the workspace, or by the end of its path if only one fits."""
+    try:
+        path = view.roots.resolve(name)
+        if view.exists(path) or view.roots.kind(path) in ("file", "folder"):
+            return path
+    except AgentError:
+        return None
+    tail = PurePath(name).parts
+    fitting = [path for path in files if tail and PurePath(path).parts[-len(tail) :] == tail]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _shown(view: FileView, place: _Place) -> str:
+    """Return the text of a place with its heading; '' if there is none. AgentError if it cannot be read."""
+    name, mention = view.roots.relative(place.path), place.mention
+    if view.roots.kind(place.path) == "folder":
+        listing = view.list_dir(place.path, 1)
+        return f"In {name}:\n" + "\n".join(view.roots.relative(path) for path, _ in listing.entries)
+    file = view.read(place.path)
+    if mention.symbol:
+        spans = _spans(name, file.text, mention.symbol)
+        return "\n\n".join(f"{mention.symbol} in {name}:\n{render(file, first, last)}" for first, last in spans)
+    if mention.lines is None:
+        return f"The file {name}, as it is now:\n{render(file)}"
+    first, last = mention.lines
+    if first > len(split_lines(file.text)):
+        return ""
+    return f"{name}, lines {first}-{last}, as they are now:\n{render(file, first, last)}"
+
+
+def _spans(name: str, text: str, symbol: str) -> list[tuple[int, int]]:
+    """Return the first and last lines of the definitions with this name, plain or dotted, 1-based."""
+    source = source_of(name, text)
+    if source is None:
+        return []
+    wanted = symbol.replace("::", ".").replace("#", ".")
+    return [
+        (source.line(each.outer.start_byte), source.line(source.trimmed_blanks(each.outer.end_byte)))
+        for each in source.definitions
+        if wanted in (each.symbol.name, each.qualified) or each.qualified.endswith(f".{wanted}")
+    ][:3]
+
+
+def _picture(view: FileView, path: str) -> Image:
+    """Return a picture. UsageError if it is too large or cannot be read."""
+    try:
+        data = view.roots.read_bytes(path, MOST_PICTURE)
+    except AgentError as error:
+        raise UsageError("mentions.picture", name=view.roots.relative(path), reason=str(error)) from error
+    return Image(PICTURES[PurePath(path).suffix.lower()], b64encode(data).decode())

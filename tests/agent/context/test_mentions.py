@@ -1,0 +1,61 @@
+"""The spelling of mentions: what is one, what is none, and that what is written is read again."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codeagent_lsp.agent.context.mentions import MOST_MENTIONS, Mention, mentions_in, written
+
+
+def file(path: str, text: str = "", symbol: str = "", lines: tuple[int, int] | None = None) -> Mention:
+    return Mention("file", text or f"@{path}", path, symbol, lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("look at @src/a.py.", [file("src/a.py")]),
+        ("@a.py, @b.py; (@c.py)", [file("a.py"), file("b.py"), file("c.py")]),
+        ("@src/a.py#Cart.total, and", [file("src/a.py", "@src/a.py#Cart.total", "Cart.total")]),
+        ("@a.py:10-20", [file("a.py", "@a.py:10-20", lines=(10, 20))]),
+        ("@a.py:10", [file("a.py", "@a.py:10", lines=(10, 10))]),
+        ("@a.py#L3-L9 @a.py#L3", [file("a.py", "@a.py#L3-L9", lines=(3, 9)), file("a.py", "@a.py#L3", lines=(3, 3))]),
+        ("@a.py:9-3", [file("a.py", "@a.py:9-3", lines=(9, 9))]),
+        ('@"my file.py"#total.', [file("my file.py", '@"my file.py"#total', "total")]),
+        ("@src/", [file("src/")]),
+        ("看@a.py，然后 @src/甲.py。", [file("a.py"), file("src/甲.py")]),
+        (
+            "@diff @diagnostics. @selection @terminal-output",
+            [Mention(kind, f"@{kind}") for kind in ("diff", "diagnostics", "selection", "terminal-output")],
+        ),
+        ("@a.py @a.py", [file("a.py")]),
+        ("a@b.org", []),
+        ("`@a.py` \\@a.py @@a @ a", []),
+        ('@"" @"\n"', []),
+    ],
+)
+def test_what_is_a_mention(words: str, found: list[Mention]) -> None:
+    assert list(mentions_in(words)) == found
+
+
+def test_there_is_a_most() -> None:
+    assert len(mentions_in(" ".join(f"@a{number}.py" for number in range(100)))) == MOST_MENTIONS
+
+
+@given(
+    st.text(st.characters(codec="utf-8", exclude_characters='"\n\r#'), min_size=1, max_size=40).filter(str.strip),
+    st.none() | st.tuples(st.integers(1, 999), st.integers(0, 99)).map(lambda pair: (pair[0], sum(pair))),
+)
+def test_what_is_written_is_read(path: str, lines: tuple[int, int] | None) -> None:
+    (found,) = mentions_in(f"see {written(path, lines)} now")
+    if found.kind == "file":
+        assert (found.path, found.lines, found.symbol) == (path, lines, "")
+    else:
+        assert path == found.kind
+
+
+@given(st.text(max_size=300))
+def test_nothing_is_raised(words: str) -> None:
+    mentions_in(words)

@@ -1,0 +1,130 @@
+"""The prompt document in a stock editor: opened, completed, sent by a lens; attachments of commands."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeagent_lsp.workspace.files.uris import to_path
+from tests.server.replies import say
+from tests.server.stock_editor import StockEditor
+
+CART = "class Cart:\n    def total(self):\n        return 0\n"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    folder = tmp_path / "ws"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "cart.py").write_text(CART)
+    (folder / "src" / "my notes.md").write_text("notes\n")
+    (folder / ".claude" / "commands").mkdir(parents=True)
+    (folder / ".claude" / "commands" / "greet.md").write_text("Greet $1 warmly.")
+    return folder
+
+
+def labels(editor: StockEditor, uri: str, words: str) -> list[str]:
+    """What is offered behind these words, which are added to the end of the document."""
+    end = place_of(editor, uri)
+    after = (end[0], end[1] + len(words))
+    editor.type(uri, end, end, words)
+    about = {"textDocument": {"uri": uri}, "position": {"line": after[0], "character": after[1]}}
+    found = editor.client.result("textDocument/completion", about)
+    editor.type(uri, end, after, "")
+    return [item["label"] for item in found["items"]] if found else []
+
+
+def place_of(editor: StockEditor, uri: str) -> tuple[int, int]:
+    """The end of a document."""
+    lines = editor.buffers[uri].text.split("\n")
+    return len(lines) - 1, len(lines[-1])
+
+
+def until(wanted: str, look: Any) -> list[str]:
+    for _ in range(200):
+        found: list[str] = look()
+        if wanted in found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"{wanted} was never offered, but {found}")
+
+
+def opened(editor: StockEditor, **arguments: Any) -> str:
+    """Open a prompt document and return its URI."""
+    count = len(editor.shown)
+    editor.command("codeagent.prompt", **arguments)
+    editor.wait_until(lambda: len(editor.shown) > count)
+    return editor.open(Path(to_path(editor.shown[-1]) or ""))
+
+
+def test_written_completed_and_sent(place: Path, tmp_path: Path) -> None:
+    script = [{"text": "It adds up.", "expect": "Cart.total in src/cart.py:\n2|    def total(self):"}, say("Hello!")]
+    with StockEditor(place, tmp_path / "state", script=script) as editor:
+        cart = editor.open(place / "src" / "cart.py")
+        span = {"start": {"line": 1, "character": 0}, "end": {"line": 2, "character": 0}}
+        uri = opened(editor, uri=cart, range=span)
+        assert editor.buffers[uri].text.endswith("-->\n\n@src/cart.py#L2 ")
+        assert (tmp_path / "state") in Path(uri.removeprefix("file://")).parents
+        until("@src/cart.py", lambda: labels(editor, uri, "@car"))
+        assert labels(editor, uri, "@di")[:2] == ["@diff", "@diagnostics"]
+        until("#Cart.total", lambda: labels(editor, uri, "@src/cart.py#to"))
+        assert "#Cart.total" in labels(editor, uri, "#tot")
+        assert labels(editor, uri, "mail a@b") == []
+        editor.type(uri, (0, 0), place_of(editor, uri), "What does @src/cart.py#Cart.total do?")
+        (lens,) = editor.client.result("textDocument/codeLens", {"textDocument": {"uri": uri}})
+        assert lens["command"]["title"] == "Task: Send to the agent"
+        answer = editor.command(lens["command"]["command"], **lens["command"]["arguments"][0])
+        editor.ended(answer["runId"])
+        assert "It adds up." in editor.command("codeagent.session.export")["markdown"]
+        assert editor.buffers[uri].text == "What does @src/cart.py#Cart.total do?", "what was written stays"
+        assert labels(editor, cart, "@") == []
+
+
+def test_commands_are_offered_at_the_beginning(place: Path, tmp_path: Path) -> None:
+    with StockEditor(place, tmp_path / "state", script=[say("Hi.")]) as editor:
+        uri = opened(editor)
+        until("/greet", lambda: labels(editor, uri, "/"))
+        assert labels(editor, uri, "do /gr") == []
+        assert "Nothing is written" in editor.refusal("codeagent.prompt.send", {"uri": uri})
+        assert "no prompt document" in editor.refusal("codeagent.prompt.send", {"uri": "file:///etc/passwd"})
+
+
+def test_an_editor_that_keeps_us_out_of_other_folders_saves_and_sends(place: Path, tmp_path: Path) -> None:
+    with StockEditor(place, tmp_path / "state", script=[{"text": "Hi.", "expect": "say hi"}]) as editor:
+        uri = editor.open(place / "src" / "cart.py")
+        editor.command("codeagent.prompt")
+        editor.wait_until(lambda: bool(editor.shown))
+        with Path(to_path(editor.shown[-1]) or "").open("a") as file:
+            file.write("say hi\n")
+        assert editor.client.result("textDocument/codeLens", {"textDocument": {"uri": uri}}) == []
+        span = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
+        about = {"textDocument": {"uri": uri}, "range": span, "context": {"diagnostics": []}}
+        found = {item["title"]: item for item in editor.client.result("textDocument/codeAction", about)}
+        sending = found["Task: Send to the agent"]["command"]
+        editor.run(sending["command"], **sending["arguments"][0])
+        assert "Hi." in editor.command("codeagent.session.export")["markdown"]
+        left = [item["title"] for item in editor.client.result("textDocument/codeAction", about)]
+        assert "Task: Send to the agent" not in left
+
+
+def test_attachments_of_commands(place: Path, tmp_path: Path) -> None:
+    script = [
+        {"text": "One.", "expect": "src/cart.py, lines 2-3, as they are now:\n2|    def total(self):"},
+        {"text": "Two.", "expect": "notes"},
+    ]
+    with StockEditor(place, tmp_path / "state", script=script) as editor:
+        cart = editor.open(place / "src" / "cart.py")
+        span = {"start": {"line": 1, "character": 0}, "end": {"line": 2, "character": 4}}
+        editor.run("codeagent.run", task="Why?", attachments=[{"uri": cart, "range": span}])
+        notes = (place / "src" / "my notes.md").as_uri()
+        editor.run("codeagent.ask", question="And this?", attachments=[{"uri": notes}])
+        markdown = editor.command("codeagent.session.export")["markdown"]
+        assert "One." in markdown and "Two." in markdown
+        for wrong in ([{"uri": 7}], ["x"], [{"uri": cart, "range": {}}]):
+            assert "attachments" in editor.refusal("codeagent.run", {"task": "x", "attachments": wrong})
+        assert "passwd" in editor.refusal(
+            "codeagent.run", {"task": "x", "attachments": [{"uri": "file:///etc/passwd"}]}
+        )

@@ -1,0 +1,182 @@
+"""What the user's words point at comes with the task, as it is now; what cannot be found or shown is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from codeagent_lsp import events
+from codeagent_lsp.llm.facts import Facts, combine
+from codeagent_lsp.llm.model import ModelInfo
+from codeagent_lsp.llm.providers.scripted import ScriptedModel
+from codeagent_lsp.session.request import RunKind, RunRequest
+from codeagent_lsp.shadow.shell import Finished
+from codeagent_lsp.tools.diagnostics.port import Diagnostic
+from tests.session.fakes import World, call, calls, say, world
+from tests.tools.git import repos
+from tests.tools.shells import FakeShadows
+
+CART = "class Cart:\n    def total(self):\n        return 0\n\n    def clear(self):\n        self.items = []\n"
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(64)
+
+
+@dataclass
+class Told:
+    """What the model was given, and what the user was told."""
+
+    text: str
+    notes: list[str]
+    status: str
+    error: str
+
+
+def put(made: World, name: str, content: str | bytes) -> None:
+    path = made.root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+async def ask(made: World, words: str, kind: RunKind = "run") -> Told:
+    model = made.script(say("Well."))
+    done = await made.finished(made.manager.start(RunRequest(kind, words, words)))
+    given = model.requests[0].messages if model.requests else ()
+    notes = [event.message for event in made.of(events.StatusChanged) if isinstance(event, events.StatusChanged)]
+    return Told("\n".join(each.content for each in given if each.role == "user"), notes, done.status, str(done.error))
+
+
+async def test_a_symbol_of_the_unsaved_text(tmp_path: Path) -> None:
+    made = world(tmp_path / "w")
+    put(made, "src/cart.py", "old = 1\n")
+    made.open("src/cart.py", CART)
+    told = await ask(made, "What does @src/cart.py#Cart.total do?")
+    assert "Cart.total in src/cart.py:\n2|    def total(self):\n3|        return 0" in told.text
+    assert "What does @src/cart.py#Cart.total do?" in told.text
+
+
+@pytest.mark.parametrize("words", ["@src/cart.py:2-3", "@src/cart.py#L2-L3", "@cart.py:2-3", '@"src/cart.py"#L2-3'])
+async def test_lines(tmp_path: Path, words: str) -> None:
+    made = world(tmp_path / "w")
+    put(made, "src/cart.py", CART)
+    told = await ask(made, f"What about {words}?")
+    assert "src/cart.py, lines 2-3, as they are now:\n2|    def total(self):\n3|        return 0\n(lines" in told.text
+
+
+async def test_a_whole_file_comes_once(tmp_path: Path) -> None:
+    made = world(tmp_path / "w")
+    put(made, "src/cart.py", CART)
+    put(made, "lib/src/cart.py", "other = 1\n")
+    for words in ("What about @lib/src/cart.py?", "What about @src/cart.py?"):  # the second one is ambiguous as words
+        told = await ask(made, words)
+        assert told.text.count("other = 1" if "lib" in words else "def total") == 1, words
+
+
+async def test_a_folder(tmp_path: Path) -> None:
+    made = world(tmp_path / "w")
+    put(made, "src/cart.py", CART)
+    assert "In src:\nsrc/cart.py" in (await ask(made, "What is in @src/?")).text
+
+
+async def test_the_diff(tmp_path: Path) -> None:
+    made = world(tmp_path / "w")
+    put(made, "cart.py", CART)
+    repos.start(made.root, b__py="x = 1\n")
+    assert "There is nothing to show for @diff." in (await ask(made, "Review @diff")).notes
+    made.open("cart.py", CART.replace("return 0", "return 1"))
+    assert "+        return 1" in (await ask(made, "Review @diff.")).text
+
+
+async def test_the_diagnostics(tmp_path: Path) -> None:
+    made = world(tmp_path / "w")
+    put(made, "cart.py", CART)
+    made.open("cart.py", CART)
+
+    class Shown:
+        async def of(self, path: str) -> tuple[Diagnostic, ...]:
+            return (Diagnostic(path, 3, 9, "error", "0 is no total", "lint", "T1"),)
+
+    services = made.manager._services
+    made.manager._services = replace(services, workspace=replace(services.workspace, diagnostics=Shown()))
+    assert "cart.py:3:9 error T1 0 is no total (lint)" in (await ask(made, "Mend @diagnostics")).text
+
+
+async def test_the_output_of_the_last_command(tmp_path: Path) -> None:
+    made = world(
+        tmp_path / "w", calls(call("run_cmd", command="make")), say("No."), shadows=FakeShadows([Finished(2, "boom\n")])
+    )
+    await made.run()
+    told = await ask(made, "Why @terminal-output ?")
+    assert "The output of the last command (@terminal-output):\nboom" in told.text
+
+
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        ("@nothing.py", "Not found, so it stays a word: @nothing.py"),
+        ("@src/nothing", "Not found, so it stays a word: @src/nothing"),
+        ("@cart.py#nothing", "Not found, so it stays a word: @cart.py#nothing"),
+        ("@cart.py:99", "Not found, so it stays a word: @cart.py:99"),
+        ("@selection", "There is nothing to show for @selection."),
+        ("@terminal-output", "There is nothing to show for @terminal-output."),
+        ("@.env", "Not shown to the model, as reading it needs your approval: @.env"),
+        ("@../outside.py", "Not found, so it stays a word: @../outside.py"),
+    ],
+)
+async def test_what_cannot_be_shown_is_told(tmp_path: Path, words: str, note: str) -> None:
+    made = world(tmp_path / "w")
+    put(made, "cart.py", CART)
+    put(made, ".env", "KEY=none\n")
+    (tmp_path / "outside.py").write_text("secret = 1\n")
+    told = await ask(made, f"What about {words}")
+    assert note in told.notes
+    assert "KEY=" not in told.text and "secret = 1" not in told.text
+    assert told.status == "completed"
+
+
+async def test_a_word_with_a_sign_is_a_word(tmp_path: Path) -> None:
+    told = await ask(world(tmp_path / "w"), "Why @property and @dataclass, mail me: a@b.org")
+    assert told.notes == []
+
+
+async def test_small_windows_get_what_fits(tmp_path: Path) -> None:
+    made = world(tmp_path / "w")
+    put(made, "long.py", "".join(f"x{number} = {number}\n" for number in range(20_000)))
+    told = await ask(made, "What about @long.py:1-19000")
+    assert len(told.text) < 60_000
+    assert "more characters)" in told.text
+
+
+def seeing(made: World, vision: bool | None) -> ScriptedModel:
+    facts = combine([("server", Facts(context_window=32_768, vision=vision))])
+    model = ScriptedModel([say("A screenshot.")], info=ModelInfo("m", "scripted", facts=facts, tool_calling="native"))
+    made.models["model"] = model
+    return model
+
+
+async def test_a_picture_for_a_model_that_sees(tmp_path: Path) -> None:
+    made = world(tmp_path / "w")
+    put(made, "shots/a b.png", PNG)
+    model = seeing(made, True)
+    done = await made.run('What does @"shots/a b.png" show?')
+    assert done.status == "completed"
+    (message,) = [message for message in model.requests[0].messages if message.images]
+    assert (message.role, message.images[0].media_type) == ("user", "image/png")
+    assert "What does" in message.content
+
+
+@pytest.mark.parametrize("vision", [False, None])
+async def test_a_picture_is_refused_where_the_model_does_not_see(tmp_path: Path, vision: bool | None) -> None:
+    made = world(tmp_path / "w")
+    put(made, "a.png", PNG)
+    model = seeing(made, vision)
+    done = await made.run("What does @a.png show?")
+    assert (done.status, model.requests) == ("failed", [])
+    assert "does not see pictures" in str(done.error)
+
+
+async def test_a_picture_that_is_too_large(tmp_path: Path) -> None:
+    made = world(tmp_path / "w")
+    put(made, "a.png", PNG + bytes(5 << 20))
+    seeing(made, True)
+    assert "The picture a.png cannot be used" in str((await made.run("What does @a.png show?")).error)
