@@ -1053,6 +1053,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "This is no prompt document. codeagent.prompt opens one.",
         "这不是提示文档。codeagent.prompt 可打开一个。",
     ),
+    "prompt.unwritten": (
+        "The prompt document could not be written: {reason}. Free some space in the state folder.",
+        "无法写入提示文档：{reason}。请在状态文件夹中腾出空间。",
+    ),
     "prompt.empty": ("Nothing is written in the prompt document yet.", "提示文档中还没有内容。"),
     "action.prompt": ("Agent: Write a task…", "代理：撰写任务…"),
     "mentions.not_found": ("Not found, so it stays a word: {name}", "未找到，按普通文字处理：{name}"),

@@ -93,7 +93,11 @@ def _register_completion(server: CodeAgentServer, loader: Loader) -> None:
     async def prompt(params: types.CompletionParams) -> types.CompletionList | None:
         there = loader.commands()
         place = params.position
-        return await there.completion.complete(params.text_document.uri, place.line, place.character) if there else None
+        return (
+            await there.prompting.completion.complete(params.text_document.uri, place.line, place.character)
+            if there
+            else None
+        )
 
     @server.feature("textDocument/copilotInlineEdit")
     async def next_edit(params: Any) -> Any:

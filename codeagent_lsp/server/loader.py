@@ -61,7 +61,7 @@ class Loader:
         there = self._there()
         if there is None:
             return ()
-        prompts = there.commands.prompts.waiting(self._front.language())
+        prompts = there.commands.prompting.documents.waiting(self._front.language())
         return (*prompts, *there.backend.waiting(), *there.inline.next_edits.waiting())
 
     def own_commands(self) -> tuple[tuple[str, str], ...]:

@@ -83,38 +83,13 @@ class VirtualDocuments:
         """Open a file for the user to write an answer into, which is sent when it is saved. Return whether it was
         opened.
         """
+        name = f"answer/{request_id[:8]}.md"
         head = text("answer.head", self._client.language)
         body = f"<!-- {title}\n{detail}\n{head} -->\n".replace("-->\n", "-->\n\n", 1)
-        uri = self.write_file(f"answer/{request_id[:8]}.md", body)
+        self._write(name, body)
+        uri = uris.from_path(self._path(name))
         self._answers[uris.key(uri)] = request_id
         return await self._client.show(uri, take_focus=True)
-
-    def write_file(self, name: str, content: str) -> str:
-        """Write a document for the user to edit, a file whatever the client supports, and return its URI."""
-        self._write(name, content)
-        return uris.from_path(self._path(name))
-
-    async def open_file(self, uri: str) -> None:
-        """Open such a file for editing; where the client cannot, show its path."""
-        if not await self._client.show(uri, take_focus=True):
-            self._client.tell(text("document.at", self._client.language, place=uris.to_path(uri) or uri))
-
-    def saved(self, uri: str) -> str:
-        """Return the text of such a file on disk; '' if it cannot be read."""
-        try:
-            return Path(uris.to_path(uri) or "").read_text("utf-8", "replace")
-        except OSError:
-            return ""
-
-    def is_file_in(self, folder: str, uri: str) -> bool:
-        """Return whether a URI is of a file in one of our folders of documents."""
-        path = uris.to_path(uri)
-        return path is not None and str(Path(path).parent) == self._path(folder)
-
-    def prune(self, folder: str, most: int) -> None:
-        """Remove the oldest files of a folder of documents, by name, beyond so many."""
-        for path in sorted(Path(self._path(folder)).glob("*"))[:-most]:
-            path.unlink(missing_ok=True)
 
     def answer_in(self, uri: str, content: str) -> tuple[str, str] | None:
         """Return the id of the question of an answer document and the answer in `content`; None for other documents."""

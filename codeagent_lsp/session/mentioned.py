@@ -40,7 +40,7 @@ _BARE_WORD = ("", ".")
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Pointed:
     """A file of the workspace, or a part of it: 1-based lines, or a name in it."""
 
     path: str
@@ -109,7 +109,7 @@ class _Resolver:
 
     async def _text(self, path: str, mention: Mention) -> str:
         try:
-            text = await asyncio.to_thread(_shown, self._view, _Place(path, mention))
+            text = await asyncio.to_thread(_shown, self._view, _Pointed(path, mention))
         except AgentError:
             text = ""
         if not text:
@@ -174,7 +174,7 @@ def _located(view: FileView, name: str, files: list[str]) -> str | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _shown(view: FileView, place: _Place) -> str:
+def _shown(view: FileView, place: _Pointed) -> str:
     """Return the text of a place with its heading; '' if there is none. AgentError if it cannot be read."""
     name, mention = view.roots.relative(place.path), place.mention
     if view.roots.kind(place.path) == "folder":

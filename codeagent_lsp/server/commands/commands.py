@@ -34,9 +34,7 @@ from codeagent_lsp.server.commands.queue_commands import QueueCommands, started
 from codeagent_lsp.server.commands.rewind_commands import RewindCommands
 from codeagent_lsp.server.commands.session_commands import SessionCommands
 from codeagent_lsp.server.commands.tool_commands import ToolCommands
-from codeagent_lsp.server.prompting.completion import PromptCompletion
-from codeagent_lsp.server.prompting.names import KnownNames
-from codeagent_lsp.server.prompting.prompt_documents import PromptDocuments
+from codeagent_lsp.server.prompting.prompting import Prompting
 from codeagent_lsp.session.request import REWRITES, TRIALS, RunKind
 
 if TYPE_CHECKING:
@@ -45,23 +43,16 @@ if TYPE_CHECKING:
 
 
 class Commands:
-    """All commands over one backend; `menu` has those that users wrote, for code actions; `prompts` are the documents
-    in which tasks are written, with `completion`.
+    """All commands over one backend; `menu` has those that users wrote, for code actions; `prompting` has the
+    documents in which tasks are written.
     """
 
     def __init__(self, backend: Backend, next_edits: NextEdits) -> None:
         self._backend = backend
-        self.prompts = PromptDocuments(backend.own_documents, backend.documents)
         self._next_edits = next_edits
         self._tasks = BackgroundTasks()
         self.menu = CommandMenu(backend.knowledge.commands, backend.views.plain)
-        self.completion = PromptCompletion(
-            self.prompts,
-            backend.documents,
-            KnownNames(backend.index, backend.views.plain),
-            self.menu.offered,
-            backend.front.language,
-        )
+        self.prompting = Prompting(backend, self.menu)
         self._table: Table = {
             "codeagent.nextEdit.dismiss": lambda given: next_edits.dismiss(),
             **question_commands(backend),
@@ -71,7 +62,7 @@ class Commands:
             **SessionCommands(backend, self._later).table(),
             **RewindCommands(backend).table(),
             **custom_commands(backend, self._enqueue),
-            **prompt_commands(backend, self.prompts, self.completion, self._enqueue, self._later),
+            **prompt_commands(backend, self.prompting, self._enqueue, self._later),
             **ToolCommands(backend).table(),
             **model_commands(backend),
             **index_commands(backend),
@@ -94,7 +85,7 @@ class Commands:
     def close(self) -> None:
         """Stop what is read in the background."""
         self.menu.close()
-        self.completion.close()
+        self.prompting.close()
 
     async def _enqueue(self, given: Arguments) -> dict[str, Any]:
         return await self._start("run", given)

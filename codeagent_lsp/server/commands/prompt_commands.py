@@ -10,14 +10,12 @@ from codeagent_lsp.server.commands.convert import attached
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
-    from codeagent_lsp.server.prompting.completion import PromptCompletion
-    from codeagent_lsp.server.prompting.prompt_documents import PromptDocuments
+    from codeagent_lsp.server.prompting.prompting import Prompting
 
 
 def prompt_commands(
     backend: Backend,
-    documents: PromptDocuments,
-    completion: PromptCompletion,
+    prompting: Prompting,
     start: Callable[[Arguments], Awaitable[dict[str, Any]]],
     later: Later,
 ) -> Table:
@@ -30,15 +28,15 @@ def prompt_commands(
         pointed = "uri" in given and (span is None or span["start"] != span["end"])
         mentioned = attached({"attachments": [given]}, backend.views.plain()) if pointed else ""
         words = " ".join(filter(None, (given.get("text", ""), mentioned)))
-        completion.warm()
-        later(documents.open(f"{words} " if mentioned else words, backend.front.language()))
+        prompting.completion.warm()
+        later(prompting.documents.open(f"{words} " if mentioned else words, backend.front.language()))
         return {}
 
     async def send(given: Arguments) -> dict[str, Any]:
-        words = documents.task(given["uri"])
+        words = prompting.documents.task(given["uri"])
         chosen = {key: given[key] for key in ("mode", "sessionId") if key in given}
         answer = await start({"task": words, **chosen})
-        documents.sent(given["uri"])
+        prompting.documents.sent(given["uri"])
         return answer
 
     return {"codeagent.prompt": open_document, "codeagent.prompt.send": send}

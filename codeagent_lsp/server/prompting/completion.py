@@ -1,6 +1,6 @@
 """Completion in prompt documents: `@` for files and what the editor knows, `#` for definitions, `/` for commands.
 
-What is offered is from memory (`names.py`). Not here: what a mention stands for (`session/mentioned.py`).
+What is offered is from memory (`workspace_names.py`). Not here: what a mention stands for (`session/mentioned.py`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.documents import Documents
-    from codeagent_lsp.server.prompting.names import KnownNames, Names, Symbol
     from codeagent_lsp.server.prompting.prompt_documents import PromptDocuments
+    from codeagent_lsp.server.prompting.workspace_names import KnownNames, Names, Symbol
 
 MOST_OFFERED = 50
 
@@ -81,10 +81,6 @@ class PromptCompletion:
         """Begin to read the names, as completion will be asked for."""
         self._names.warm()
         self._commands()
-
-    def close(self) -> None:
-        """Stop reading names."""
-        self._names.close()
 
     async def complete(self, uri: str, line: int, character: int) -> types.CompletionList | None:
         """Return what can stand at a position; None where nothing can, and in all other documents."""

@@ -19,10 +19,7 @@ from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.documents import Documents
-    from codeagent_lsp.server.virtual_documents import VirtualDocuments
-
-FOLDER = "prompt"
-MOST_KEPT = 50
+    from codeagent_lsp.server.prompting.prompt_files import PromptFiles
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
@@ -30,23 +27,22 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 class PromptDocuments:
     """The prompt documents of one workspace."""
 
-    def __init__(self, own: VirtualDocuments, documents: Documents) -> None:
-        self._own = own
+    def __init__(self, files: PromptFiles, documents: Documents) -> None:
+        self._files = files
         self._documents = documents
         self._unsent: list[str] = []
 
     async def open(self, words: str, language: str) -> str:
         """Make a new document that begins with these words, open it, and return its URI."""
-        name = f"{FOLDER}/{time.strftime('%Y-%m-%d-%H%M%S')}-{uuid.uuid4().hex[:4]}.md"
-        uri = self._own.write_file(name, f"<!-- {text('prompt.head', language)} -->\n\n{words}")
-        self._own.prune(FOLDER, MOST_KEPT)
+        name = f"{time.strftime('%Y-%m-%d-%H%M%S')}-{uuid.uuid4().hex[:4]}.md"
+        uri = self._files.write(name, f"<!-- {text('prompt.head', language)} -->\n\n{words}")
         self._unsent.append(uri)
-        await self._own.open_file(uri)
+        await self._files.open(uri)
         return uri
 
     def is_prompt(self, uri: str) -> bool:
         """Return whether this is a prompt document, also one of an earlier server."""
-        return self._own.is_file_in(FOLDER, uri) and uri.endswith(".md")
+        return self._files.has(uri)
 
     def task(self, uri: str) -> str:
         """Return the words of the task in a prompt document, unsaved ones first: all but comments. UsageError if there
@@ -55,7 +51,7 @@ class PromptDocuments:
         if not self.is_prompt(uri):
             raise UsageError("prompt.none")
         document = self._documents.get(uri)
-        words = _COMMENT.sub("", self._own.saved(uri) if document is None else document.text).strip()
+        words = _COMMENT.sub("", self._files.saved(uri) if document is None else document.text).strip()
         if not words:
             raise UsageError("prompt.empty")
         return words

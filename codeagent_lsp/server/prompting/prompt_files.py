@@ -1,0 +1,58 @@
+"""The files behind prompt documents, in the state folder. Not here: what they are for (`prompt_documents.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codeagent_lsp.errors import UserError
+from codeagent_lsp.texts import text
+from codeagent_lsp.workspace.files import uris
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.client import Client
+
+INNER = ("documents", "prompt")
+MOST_KEPT = 50
+
+
+class PromptFiles:
+    """The files of one workspace; `state` returns its state folder."""
+
+    def __init__(self, client: Client, state: Callable[[], Path]) -> None:
+        self._client = client
+        self._state = state
+
+    def write(self, name: str, content: str) -> str:
+        """Write a new file and return its URI; the oldest ones go. UserError if it cannot be written."""
+        path = self._folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.write_text(content, "utf-8", "replace")
+            for old in sorted(self._folder.glob("*.md"))[:-MOST_KEPT]:
+                old.unlink(missing_ok=True)
+        except OSError as error:
+            raise UserError("prompt.unwritten", reason=error.strerror or str(error)) from error
+        return uris.from_path(str(path))
+
+    async def open(self, uri: str) -> None:
+        """Open a file for editing; where the client cannot, show its path."""
+        if not await self._client.show(uri, take_focus=True):
+            self._client.tell(text("document.at", self._client.language, place=uris.to_path(uri) or uri))
+
+    def has(self, uri: str) -> bool:
+        """Return whether a URI is of such a file."""
+        path = uris.to_path(uri)
+        return path is not None and path.endswith(".md") and Path(path).parent == self._folder
+
+    def saved(self, uri: str) -> str:
+        """Return the text of such a file on disk; '' if it cannot be read."""
+        try:
+            return Path(uris.to_path(uri) or "").read_text("utf-8", "replace")
+        except OSError:
+            return ""
+
+    @property
+    def _folder(self) -> Path:
+        return self._state().joinpath(*INNER)
