@@ -93,8 +93,15 @@ _SELECTION = (
 COMMANDS: tuple[Command, ...] = (
     Command(
         "codeagent.run",
-        "The agent works on a task.",
-        (_needs("task"), _may("mode", "string", "auto", "direct", "plan"), *_PLACE, _ATTACHED, _may("sessionId")),
+        "The agent works on a task; of several `attempts` the best is proposed, by tests and diagnostics.",
+        (
+            _needs("task"),
+            _may("mode", "string", "auto", "direct", "plan"),
+            *_PLACE,
+            _ATTACHED,
+            _may("attempts", "integer"),
+            _may("sessionId"),
+        ),
         starts_run=True,
     ),
     Command(
@@ -138,7 +145,12 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "codeagent.prompt.send",
         "Sends the task that is written in a prompt document.",
-        (_needs("uri", "uri"), _may("mode", "string", "auto", "direct", "plan"), _may("sessionId")),
+        (
+            _needs("uri", "uri"),
+            _may("mode", "string", "auto", "direct", "plan"),
+            _may("attempts", "integer"),
+            _may("sessionId"),
+        ),
     ),
     Command(
         "codeagent.steer",

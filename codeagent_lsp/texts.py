@@ -1037,6 +1037,16 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "/{name} was not used: it comes with the workspace, and you did not agree.",
         "未使用 /{name}：它来自工作区，而您没有同意。",
     ),
+    "attempts.judged": ("Attempt {number} of {count}: {result}", "第 {number}/{count} 次尝试：{result}"),
+    "attempts.best": (
+        "Attempt {number} of {count} is the best: {result}.",
+        "第 {number}/{count} 次尝试最好：{result}。",
+    ),
+    "lens.attempt": ("{title}:", "{title}："),
+    "attempts.unchanged": ("nothing changed", "没有更改"),
+    "attempts.unfinished": ("not finished", "未完成"),
+    "attempts.tests": ("{passed} tests pass, {failed} fail", "{passed} 个测试通过，{failed} 个失败"),
+    "attempts.problems": ("{count} new problems", "{count} 个新问题"),
     "prompt.title": ("Task:", "任务："),
     "prompt.send": ("Send to the agent", "发送给代理"),
     "prompt.head": (

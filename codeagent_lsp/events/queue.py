@@ -37,6 +37,7 @@ class TaskQueued(Event, name="task_queued", internal=True):
     task: str = ""
     title: str = ""
     planning: str | None = None
+    attempts: int = 1
     place: Mapping[str, Any] | None = None
 
 

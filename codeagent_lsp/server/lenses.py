@@ -48,6 +48,15 @@ def pending_changes(run_id: str, paths: tuple[str, ...], language: str) -> tuple
     return tuple(Waiting("changes", title, uris.from_path(path), offers) for path in paths)
 
 
+def other_attempt(run_id: str, title: str, language: str) -> Waiting:
+    """Return the offers for an attempt that was not proposed: as code actions alone, since another one was."""
+    offers = (
+        (text("choice.review", language), "codeagent.review", {"runId": run_id}),
+        (text("choice.discard", language), "codeagent.discard", {"runId": run_id}),
+    )
+    return Waiting("changes", text("lens.attempt", language, title=title), None, offers, lens=False)
+
+
 def pending_question(request_id: str, title: str, choices: tuple[str, ...], uri: str | None, language: str) -> Waiting:
     """Return the offer for an open question: at most 5 of its choices, or where it asks for text, to show it again."""
     offers = tuple((choice, "codeagent.respond", {"requestId": request_id, "answer": choice}) for choice in choices[:5])

@@ -9,6 +9,7 @@ from codeagent_lsp.server.lenses import (
     QUESTION_LENGTH,
     Waiting,
     at_work,
+    other_attempt,
     pending_changes,
     pending_plan,
     pending_question,
@@ -29,7 +30,9 @@ def waiting_items(inbox: Inbox, manager: SessionManager, language: str) -> tuple
         choices = question.choices[:1] if unseen else question.choices  # nothing is allowed that is not shown here
         items.append(pending_question(item.request_id, question.title, choices, uri, language))
     for run in manager.runs.all():
-        if run.proposal.changeset:
+        if run.proposal.changeset and run.record.attempt_of:
+            items.append(other_attempt(run.record.run_id, run.record.title, language))
+        elif run.proposal.changeset:
             items.extend(pending_changes(run.record.run_id, run.proposal.changeset.paths, language))
     for run_id in manager.runs.active():
         items.append(at_work(run_id, manager.runs.get(run_id).record.title, language))

@@ -26,8 +26,8 @@ from codeagent_lsp.workspace.files.file_view import FileView, NothingStaged
 PROPOSAL_SECONDS = 5.0
 
 
-def edit_diagnostics(session_id: str, services: Services, proposal: Proposal) -> EditDiagnostics | None:
-    """Return the diagnostics of a run's edits; None if the user does not want them."""
+def edit_diagnostics(session_id: str, services: Services, staged: FileView) -> EditDiagnostics | None:
+    """Return the diagnostics of edits, as `staged` has them; None if the user does not want them."""
     if services.user.settings().edits.diagnostics == "off":
         return None
 
@@ -36,7 +36,7 @@ def edit_diagnostics(session_id: str, services: Services, proposal: Proposal) ->
 
     servers = services.workspace.servers
     own = servers.of(session_id) if servers is not None else None
-    views = BeforeAndAfter(services.workspace.view(NothingStaged()), proposal.view)
+    views = BeforeAndAfter(services.workspace.view(NothingStaged()), staged)
     return EditDiagnostics(views, own, QuickLinters(shell_over))
 
 

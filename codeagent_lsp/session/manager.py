@@ -70,15 +70,7 @@ class SessionManager:
         source = self.session(session_id)
         if run_id is not None and run_id not in source.context.runs:
             raise SessionError("run.unknown", run=run_id)
-        messages = conversation_before(source, run_id)
-        forked = events.SessionForked(
-            source=source.session_id, title=source.context.title, messages=tuple(map(message_to_dict, messages))
-        )
-        made = self.new()
-        made.emit("", forked)
-        made.context.conversation.extend(messages)
-        made.context.origin = source.context.title
-        return made
+        return _forked(self.new(), source, run_id, source.context.title)
 
     def viewed(self, session_id: str) -> Session:
         """Return the session with that id to read its state; one that is not in use is loaded and not kept."""
@@ -152,19 +144,48 @@ class SessionManager:
         await self._services.shells.shadows.close()
         self._store.close()
 
-    def _begin(self, session: Session, request: RunRequest, run_id: str, work: OwnWork | None = None) -> str:
+    def _begin(
+        self,
+        session: Session,
+        request: RunRequest,
+        run_id: str,
+        work: OwnWork | None = None,
+        services: Services | None = None,
+        attempt_of: str = "",
+    ) -> str:
         session.claim()
-        record = RunRecord(run_id, request.kind, request.title)
+        if request.attempts > 1:
+            from codeagent_lsp.session.attempts.attempting import attempting  # late: with the parts of a run
+
+            work = attempting(self._attempt, self.runs)
+        record = RunRecord(run_id, request.kind, request.title, attempt_of=attempt_of)
         session.context.begin(record)
-        run = _run(session, record, self._services)
+        run = _run(session, record, services or self._services)
         self.runs.add(run)
         run.begin(request)
         self.runs.start(run, run.execute(request, work))
         return record.run_id
 
+    def _attempt(self, source: Session, request: RunRequest, services: Services, run_id: str) -> str:
+        """Start an attempt for a run in a session of its own, and return its run id."""
+        session = self._opened(uuid.uuid4().hex[:16])
+        self._sessions[session.session_id] = session
+        _forked(session, source, run_id, request.title)
+        return self._begin(session, request, uuid.uuid4().hex[:16], None, services, run_id)
+
     def _opened(self, session_id: str) -> Session:
         approvals = Approvals(self._services.standing)
         return Session(session_id, self._store, self._listeners, approvals=approvals)
+
+
+def _forked(made: Session, source: Session, run_id: str | None, title: str) -> Session:
+    """Return a new session, to which the conversation of another is given, as it was before a run."""
+    messages = conversation_before(source, run_id)
+    told = tuple(map(message_to_dict, messages))
+    made.emit("", events.SessionForked(source=source.session_id, title=title, messages=told))
+    made.context.conversation.extend(messages)
+    made.context.origin = title
+    return made
 
 
 def _stored(store: SessionStore, session_id: str) -> tuple[str, Usage]:

@@ -16,7 +16,7 @@ from codeagent_lsp.session.request import RunKind, RunRequest
 from codeagent_lsp.session.rewind.rewinding import Runs, rewind
 from codeagent_lsp.session.run_parts import RunParts
 
-OwnWork = Callable[[RunParts], Awaitable[Ended]]
+OwnWork = Callable[[RunParts, RunRequest], Awaitable[Ended]]
 """The work of a run that is about other runs."""
 
 
@@ -28,15 +28,15 @@ async def own_run(parts: RunParts, request: RunRequest, work: OwnWork | None) ->
         return await install_own_skill(parts, request)
     if request.rewritten:
         return stage_texts(parts, request)
-    return None if work is None else await work(parts)
+    return None if work is None else await work(parts, request)
 
 
 def trial(kind: RunKind, about: Proposal) -> OwnWork:
     """Return the work that tries the changes of another run."""
     tries = prove if kind == "prove" else minimize
-    return lambda parts: tries(parts, about)
+    return lambda parts, request: tries(parts, about)
 
 
 def going_back(gone: tuple[str, ...], what: What, runs: Runs) -> OwnWork:
     """Return the work that takes back what these runs did."""
-    return lambda parts: rewind(parts, gone, what, runs)
+    return lambda parts, request: rewind(parts, gone, what, runs)

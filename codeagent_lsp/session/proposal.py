@@ -70,7 +70,7 @@ class Proposal:
 
         `step` names the step of a plan for the user: its changes are one decision.
         """
-        if not self.changeset or self.changeset == self._undecided:
+        if not self.changeset or self.changeset == self._undecided or self.record.attempt_of:
             return status
         self.deciding = True
         try:
@@ -112,7 +112,7 @@ class Proposal:
 
     async def apply_live(self) -> str:
         """Apply what is staged if the setting `edits.apply` is `live`; return a note for the model, '' for none."""
-        if self._services.user.settings().edits.apply != "live" or not self.changeset:
+        if self._services.user.settings().edits.apply != "live" or not self.changeset or self.record.attempt_of:
             return ""
         if reason := await self.judge():
             return REFUSED.format(reason=reason)

@@ -42,6 +42,7 @@ INSTRUCTIONS: dict[RunKind, str] = {
 
 
 TITLE_LENGTH = 60
+MOST_ATTEMPTS = 8
 
 
 def short_title(words: str) -> str:
@@ -64,7 +65,7 @@ class RunRequest:
     """One request of the user. `title` is a short line for progress; `diagnostics` are messages with line numbers;
     `args` are for the program of a file run, or for the skill to install; `planning` None follows the settings;
     `rewritten` are new texts that were made without a model, with the files as they were read; `given` and `images` are
-    for the model, beside the task.
+    for the model, beside the task; of so many `attempts` the best is proposed.
     """
 
     kind: RunKind
@@ -77,6 +78,7 @@ class RunRequest:
     rewritten: tuple[tuple[FileText, str], ...] = ()
     given: tuple[str, ...] = ()
     images: tuple[Image, ...] = ()
+    attempts: int = 1
 
     @property
     def instruction(self) -> str:

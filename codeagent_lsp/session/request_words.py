@@ -25,6 +25,8 @@ async def in_words(parts: RunParts, request: RunRequest) -> RunRequest:
     whether a command of the workspace is trusted; hooks may add to them. UsageError without an answer, or if a hook
     does not let them pass.
     """
+    if parts.record.attempt_of:  # its words are complete
+        return request
     if not request.instruction and request.kind in ASKED_FOR:
         answer = await parts.output.ask(Question("question", parts.output.text(ASKED_FOR[request.kind])))
         if not answer:

@@ -81,7 +81,9 @@ class RunOutput:
         self.emit(events.StepOutput(step_id=self._record.step_id or None, content=text))
 
     async def ask(self, question: Question) -> tuple[str, ...] | None:
-        """Ask the user and return the answer; None if there is none."""
+        """Ask the user and return the answer; None if there is none, and for an attempt, which asks nothing."""
+        if self._record.attempt_of:
+            return None
         return await self._services.user.inbox.ask(self._record.run_id, question, self.emit)
 
     @property

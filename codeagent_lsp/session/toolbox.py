@@ -43,7 +43,7 @@ class Toolbox:
         self.shell: Shell | None = None
         self.no_shell = ""
         self.index = _index(services, proposal)
-        self.diagnostics = edit_diagnostics(session.session_id, services, proposal)
+        self.diagnostics = edit_diagnostics(session.session_id, services, proposal.view)
         self.hooks = hooks_of(session.session_id, services, proposal.record)
         self._behind: OpenRecords | None = None
         self._run_id = proposal.record.run_id

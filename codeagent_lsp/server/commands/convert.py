@@ -10,7 +10,7 @@ from codeagent_lsp.agent.context.mentions import written
 from codeagent_lsp.errors import AgentError, UsageError
 from codeagent_lsp.index.enclosing import enclosing_symbol
 from codeagent_lsp.server.commands.arguments import is_range
-from codeagent_lsp.session.request import Planning, RunKind, RunRequest, Target, short_title
+from codeagent_lsp.session.request import MOST_ATTEMPTS, Planning, RunKind, RunRequest, Target, short_title
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.position import LineIndex, offset_at
@@ -33,7 +33,10 @@ def run_request(
     chosen = [arguments.get(key, "") for key in ("name", "location", "branch")] if kind == "skills.install" else ()
     args = tuple(map(str, arguments.get("args", chosen)))
     planning = PLANNING.get(str(arguments.get("mode", "")))
-    return RunRequest(kind, words, name, target, _diagnostics(arguments), args, planning)
+    attempts = arguments.get("attempts", 1)
+    if not 1 <= attempts <= MOST_ATTEMPTS:
+        raise UsageError("command.kind", command="codeagent.run", name="attempts", kind=f"1 … {MOST_ATTEMPTS}")
+    return RunRequest(kind, words, name, target, _diagnostics(arguments), args, planning, attempts=attempts)
 
 
 def title(kind: RunKind, words: str, target: Target | None, language: str) -> str:

@@ -34,7 +34,7 @@ def prompt_commands(
 
     async def send(given: Arguments) -> dict[str, Any]:
         words = prompting.documents.task(given["uri"])
-        chosen = {key: given[key] for key in ("mode", "sessionId") if key in given}
+        chosen = {key: given[key] for key in ("mode", "attempts", "sessionId") if key in given}
         answer = await start({"task": words, **chosen})
         prompting.documents.sent(given["uri"])
         return answer

@@ -6,11 +6,7 @@ Not here: the search for the part that matters (`minimizing.py`), what is kept o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import PurePath
-from typing import Any
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError, UsageError
@@ -19,24 +15,10 @@ from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.proving.hunks import HunkPart, chosen, hunk_parts
 from codeagent_lsp.session.proving.minimizing import Minimal, Tried, minimal
 from codeagent_lsp.session.proving.proof import MinimalProof
+from codeagent_lsp.session.proving.trial_tests import WORD, TriedTests, tests_with
 from codeagent_lsp.session.run_parts import RunParts
-from codeagent_lsp.shadow.shell import Shell
-from codeagent_lsp.tools.context import OnTested, Tally, tool_context
-from codeagent_lsp.tools.testing.testing_tools import RunTests, RunTestsParameters
 from codeagent_lsp.workspace.changes.changeset import Changeset
-from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileText
-
-_WORD = re.compile(r"[^\W\d]\w{2,}")
-_NO_TESTS = Tally(0, 0, whole=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _TestRun:
-    """One test run: the counts, and the words of what failed."""
-
-    tally: Tally
-    words: frozenset[str]
 
 
 async def prove(parts: RunParts, target: Proposal) -> Ended:
@@ -96,13 +78,13 @@ class _Trial:
         self._state = target.proofs.state(self._changeset)
         self._runs = 0
 
-    async def before(self) -> _TestRun:
+    async def before(self) -> TriedTests:
         """Run the tests on the user's own texts."""
         found = await self._tested(Changeset())
         self._target.proofs.tested(found.tally, Changeset(), self._state)
         return found
 
-    async def changed(self) -> _TestRun:
+    async def changed(self) -> TriedTests:
         """Run the tests on all changes."""
         found = await self._tested(self._changeset)
         self._target.proofs.tested(found.tally, self._changeset, self._state)
@@ -138,28 +120,9 @@ class _Trial:
         rest = tuple((each.path, each.hunk) for number, each in enumerate(hunks) if number not in search.needed)
         return MinimalProof(self._state, needed, rest, self._runs, search.whole)
 
-    async def _tested(self, changeset: Changeset) -> _TestRun:
-        services, settings = self._parts.services, self._parts.services.user.settings()
-        staging = Staging(self._own_text, changeset=changeset)
-        view = services.workspace.view(staging)
-        tallies: list[Tally] = []
-        context = tool_context(
-            view,
-            staging,
-            settings,
-            (OnTested, lambda: tallies.append),
-            words=self._parts.output.text,
-            output=self._parts.output.printed,
-            shell=await self._shell(staging),
-        )
+    async def _tested(self, changeset: Changeset) -> TriedTests:
         self._runs += 1
-        output = await RunTests().run(RunTestsParameters(path=None, pattern=None), context)
-        return _TestRun(tallies[-1] if tallies else _NO_TESTS, _words_of_failures(output.data))
-
-    async def _shell(self, staging: Staging) -> Shell:
-        services, session = self._parts.services, self._parts.session.session_id
-        view = services.workspace.view(staging)
-        return self._parts.toolbox.audited(await services.shells.shadows.shell(session, view, staging, _dropped))
+        return await tests_with(self._parts, self._own_text, changeset)
 
     def _own_text(self, path: str) -> FileText | None:
         return self._target.view.base(path)
@@ -169,21 +132,6 @@ class _Trial:
         self._parts.output.emit(events.StatusChanged(message=line))
 
 
-def _outcome(run: _TestRun, wanted: frozenset[str]) -> Tried:
+def _outcome(run: TriedTests, wanted: frozenset[str]) -> Tried:
     missing = wanted - run.tally.passing
-    return Tried(not missing, run.words | {word for name in missing for word in _WORD.findall(name)})
-
-
-def _words_of_failures(data: Any) -> frozenset[str]:
-    """Return the words of what failed, by the reports of `run_tests`, and of the files that it names."""
-    found: set[str] = set()
-    for report in data["reports"]:
-        found |= set(_WORD.findall(report["problem"]))
-        for case in report["cases"]:
-            if case["outcome"] not in ("passed", "skipped"):
-                found |= {*_WORD.findall(case["message"]), PurePath(case["file"] or "").stem}
-    return frozenset(found)
-
-
-async def _dropped(paths: tuple[str, ...]) -> bool:
-    return False
+    return Tried(not missing, run.words | {word for name in missing for word in WORD.findall(name)})

@@ -54,7 +54,11 @@ class TaskQueue:
         """Store a task and return the id of the run that it will be; it begins when the session is free."""
         run_id = uuid.uuid4().hex[:16]
         queued = events.TaskQueued(
-            task=request.task, title=request.title, planning=request.planning, place=_place(request.target)
+            task=request.task,
+            title=request.title,
+            planning=request.planning,
+            attempts=request.attempts,
+            place=_place(request.target),
         )
         session.emit(run_id, queued)
         self._next(session)
@@ -150,7 +154,14 @@ class TaskQueue:
     def _request(self, queued: events.TaskQueued) -> RunRequest:
         target = self._target(queued.place) if queued.place else None
         planning = queued.planning if queued.planning in ("auto", "always", "never") else None
-        return RunRequest("run", queued.task, queued.title, target, planning=planning)  # type: ignore[arg-type]
+        return RunRequest(
+            "run",
+            queued.task,
+            queued.title,
+            target,
+            planning=planning,  # type: ignore[arg-type]
+            attempts=queued.attempts,
+        )
 
     def _target(self, place: Mapping[str, Any]) -> Target | None:
         """Return what was selected, where it is now; None if it is not there any more, or not in one place."""

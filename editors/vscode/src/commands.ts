@@ -81,6 +81,11 @@ function runCommands({ agent }: Parts): Record<string, Handler> {
   return {
     "codeagent.run": (given) => task(given),
     "codeagent.plan": (given) => task(given, "plan"),
+    "codeagent.attempts": async () => {
+      const title = vscode.l10n.t("How many attempts?");
+      const count = await vscode.window.showQuickPick(["2", "3", "4", "5"], { title, ignoreFocusOut: true });
+      if (count) await task({ attempts: Number(count) });
+    },
     "codeagent.ask": (given) => worded("ask", "question", vscode.l10n.t("What do you want to know?"), given),
     "codeagent.prompt": (given) => {
       const place = asPlace(given) ?? selection(false);

@@ -52,6 +52,14 @@ local function in_words(kind, key, prompt)
   end
 end
 
+--- Several attempts at a task: how many, then the words.
+local function attempts(words)
+  local count, rest = words:match("^(%d+)%s*(.*)$")
+  with_words(count and rest or words, "ask.task", function(said)
+    client.run("run", { task = said, attempts = tonumber(count or 3) }, said:match("[^\n]*"), started("run"))
+  end)
+end
+
 --- The commands about a selection, or the symbol under the cursor.
 local function at_place(kind)
   return function(words, call)
@@ -176,6 +184,8 @@ M.SUBS = {
     help = "Opens a Markdown buffer to write a task in, with completion of files, names and commands; lines are mentioned." },
   { name = "send", args = "", run = send,
     help = "Sends the task in such a buffer. The code action and the code lens on its first line do the same." },
+  { name = "attempts", args = "[count] {task}", run = attempts,
+    help = "Makes several attempts at a task, 3 without a number; the best is proposed, by tests and diagnostics." },
   { name = "command", args = "[name] [arguments]", run = own_command,
     help = "Begins a command that is a Markdown file in .codeagent/commands or .claude/commands." },
   { name = "ask", args = "{question}", range = true, run = in_words("ask", "question", "ask.question"),

@@ -32,7 +32,7 @@ return {
   commands = {
     {
       name = "codeagent.run",
-      summary = "The agent works on a task.",
+      summary = "The agent works on a task; of several `attempts` the best is proposed, by tests and diagnostics.",
       starts_run = true,
       arguments = {
         { name = "task", kind = "string", required = true },
@@ -40,6 +40,7 @@ return {
         { name = "uri", kind = "uri", required = false },
         { name = "range", kind = "range", required = false },
         { name = "attachments", kind = "array", required = false },
+        { name = "attempts", kind = "integer", required = false },
         { name = "sessionId", kind = "string", required = false },
       },
     },
@@ -173,6 +174,7 @@ return {
       arguments = {
         { name = "uri", kind = "uri", required = true },
         { name = "mode", kind = "string", required = false, choices = { "auto", "direct", "plan" } },
+        { name = "attempts", kind = "integer", required = false },
         { name = "sessionId", kind = "string", required = false },
       },
     },

@@ -1,0 +1,120 @@
+"""The work of a run that lets others try its task: starts them, waits, and proposes what the best one has changed.
+
+Each attempt is a run in a session of its own, with its own shadow, on the text as it was when the task was given; it
+asks nothing and applies nothing. The others stay staged, to be looked at and taken from. Not here: which is the best
+(`judging.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from codeagent_lsp import events
+from codeagent_lsp.config import Settings
+from codeagent_lsp.messages import Message
+from codeagent_lsp.session.attempts.judging import Judged, judged
+from codeagent_lsp.session.own_commands import Ended
+from codeagent_lsp.session.own_runs import OwnWork
+from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.session.run_parts import RunParts, remember
+from codeagent_lsp.session.runs import Runs
+from codeagent_lsp.session.services import Services
+from codeagent_lsp.session.session import Session
+from codeagent_lsp.workspace.changes.changeset import Changeset
+from codeagent_lsp.workspace.files.file_view import NothingStaged
+
+if TYPE_CHECKING:
+    from codeagent_lsp.session.run import Run
+
+OTHER_TEMPERATURE = 0.7
+"""Least temperature of all attempts but the first, which would else be the same."""
+
+StartAttempt = Callable[[Session, RunRequest, Services, str], str]
+"""Starts an attempt from the conversation of a session, for the run with this id, and returns its own run id."""
+
+
+def attempting(start: StartAttempt, runs: Runs) -> OwnWork:
+    """Return the work of a run that has several attempts made."""
+    return lambda parts, request: Attempts(parts, request, start, runs).work()
+
+
+class Attempts:
+    """The attempts at the task of one run."""
+
+    def __init__(self, parts: RunParts, request: RunRequest, start: StartAttempt, runs: Runs) -> None:
+        view = parts.services.workspace.view(NothingStaged())
+        self._parts = parts
+        self._request = request
+        self._start = start
+        self._runs = runs
+        self._services = replace(
+            parts.services, workspace=replace(parts.services.workspace, view=view.as_now, servers=None)
+        )
+
+    async def work(self) -> Ended:
+        """Have the attempts made, and stage the changes of the best."""
+        request, session = self._request, self._parts.session
+        count = request.attempts
+        remember(self._parts, Message("user", request.instruction))
+        names = [
+            self._start(session, self._one(number), self._services_of(number), self._parts.record.run_id)
+            for number in range(count)
+        ]
+        attempts = [self._runs.get(name) for name in names]
+        try:
+            await asyncio.wait([task for name in names if (task := self._runs.task(name)) is not None])
+        finally:
+            for name in names:
+                self._runs.cancel(name)
+        for run in attempts:
+            self._parts.record.usage += run.record.usage
+        return await self._best(attempts)
+
+    async def _best(self, attempts: Sequence[Run]) -> Ended:
+        frozen = replace(self._parts, services=self._services)
+        found: list[Judged] = []
+        await self._parts.toolbox.open()
+        for number, run in enumerate(attempts, 1):
+            found.append(await judged(frozen, run.record, number))
+            self._tell("attempts.judged", found[-1], len(attempts))
+            await self._parts.services.shells.shadows.close(run.session.session_id)
+        best = max(found, key=lambda each: each.merit)
+        run = attempts[best.number - 1]
+        self._take(run, best)
+        said = next((each.content for each in reversed(run.record.messages) if each.role == "assistant"), "")
+        words = "\n".join(filter(None, (self._words("attempts.best", best, len(attempts)), said)))
+        remember(self._parts, Message("assistant", words))
+        self._parts.output.emit(events.Token(content=words))
+        return run.record.status if run.record.status != "running" else "failed", words  # type: ignore[return-value]
+
+    def _take(self, run: Run, best: Judged) -> None:
+        """Stage the changes of an attempt as those of this run."""
+        proposal = self._parts.proposal
+        proposal.staging.reset(run.proposal.changeset)
+        run.proposal.staging.reset(Changeset())
+        if best.tally is not None:
+            proposal.proofs.tested(best.tally, proposal.changeset, proposal.proofs.state(proposal.changeset))
+
+    def _one(self, number: int) -> RunRequest:
+        title = f"{self._request.title} ({number + 1}/{self._request.attempts})"
+        return replace(self._request, title=title, attempts=1)
+
+    def _services_of(self, number: int) -> Services:
+        if number == 0:
+            return self._services
+        user = self._services.user
+        return replace(self._services, user=replace(user, settings=lambda: _warmer(user.settings())))
+
+    def _tell(self, key: str, one: Judged, count: int) -> None:
+        self._parts.output.emit(events.StatusChanged(message=self._words(key, one, count)))
+
+    def _words(self, key: str, one: Judged, count: int) -> str:
+        return self._parts.output.text(key, number=one.number, count=count, result=one.told(self._parts.output.text))
+
+
+def _warmer(settings: Settings) -> Settings:
+    temperature = max(settings.model.temperature or 0.0, OTHER_TEMPERATURE)
+    return replace(settings, model=replace(settings.model, temperature=temperature))

@@ -1,0 +1,201 @@
+"""Several attempts at a task: from the same text, judged by the tests in their shadows, the best one proposed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeagent_lsp import events
+from codeagent_lsp.llm.model import Model
+from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
+from codeagent_lsp.session.attempts.judging import Judged
+from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.texts import text
+from codeagent_lsp.tools.context import Tally
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
+from tests.session.fakes import World, call, calls, say, until, world, write
+from tests.session.hooks.real_shadows import RealShadows
+from tests.shadow.rig import needs_overlay
+
+APPLY = text("choice.apply")
+TEST = """import unittest
+from calc import add
+
+
+class AddTest(unittest.TestCase):
+    def test_small(self):
+        self.assertEqual(add(1, 2), 3)
+
+    def test_zero(self):
+        self.assertEqual(add(0, 0), 0)
+"""
+BASE = "def add(a, b):\n    pass\n\n\n" + "".join(f"N{number} = {number}\n" for number in range(12))
+WRONG = BASE.replace("pass", "return a - b")
+HALF = BASE.replace("pass", "return a * b").replace("N11 = 11", "N11 = 12")
+RIGHT = BASE.replace("pass", "return a + b")
+
+Make = Callable[..., World]
+
+
+@pytest.fixture
+async def make(tmp_path: Path) -> AsyncIterator[Make]:
+    """Makes a world whose every attempt gets a model of its own, with these replies, in the order of their start."""
+    shadows = RealShadows(tmp_path / "state")
+
+    def made(*scripts: Sequence[ScriptedReply], says: tuple[str, ...] = (APPLY,), **more: Any) -> World:
+        built = world(tmp_path / "w", says=says, **{"shadows": shadows, **more})
+        models = iter([ScriptedModel(replies) for replies in scripts])
+
+        class Ports:
+            async def __call__(self) -> Model:
+                return next(models)
+
+        services = built.manager._services
+        built.manager._services = replace(services, models=replace(services.models, open=Ports()))
+        return built
+
+    yield made
+    await shadows.close()
+
+
+def put(made: World, name: str, content: str) -> None:
+    (made.root / name).write_text(content)
+
+
+async def tried(made: World, count: int, task: str = "make the tests in test_calc.py pass") -> events.RunCompleted:
+    return await made.finished(made.manager.start(RunRequest("run", task, "the task", attempts=count)))
+
+
+def others(made: World, run_id: str) -> list[Any]:
+    return [run for run in made.manager.runs.all() if run.record.attempt_of == run_id]
+
+
+@needs_overlay
+async def test_the_best_is_chosen_by_its_tests_and_a_hunk_of_another_is_taken(make: Make) -> None:
+    made = make(
+        [write("calc.py", WRONG), say("One.")],
+        [write("calc.py", RIGHT), say("Two.")],
+        [write("calc.py", HALF), say("3")],
+    )
+    put(made, "calc.py", "saved = 1\n")
+    put(made, "test_calc.py", TEST)
+    made.open("calc.py", BASE)
+    done = await tried(made, 3)
+    assert done.status == "completed"
+    assert "Attempt 2 of 3 is the best: +1 -1, 2 tests pass, 0 fail." in done.summary
+    assert made.text("calc.py") == RIGHT
+    assert (made.root / "calc.py").read_text() == "saved = 1\n"
+    assert len(made.of(events.ChangesProposed)) == 1, "one proposal, one question"
+    first, second, third = others(made, done.run_id)
+    assert (bool(first.proposal.changeset), bool(second.proposal.changeset)) == (True, False)
+    assert third.proposal.changeset.get(made.path("calc.py")).text == HALF
+    await third.proposal.apply(hunks={made.path("calc.py"): frozenset({1})})
+    assert made.text("calc.py") == RIGHT.replace("N11 = 11", "N11 = 12"), "it comes to what was applied"
+
+
+@needs_overlay
+async def test_all_begin_with_the_text_as_it_was(make: Make) -> None:
+    replies = [calls(call("read_file", path="calc.py")), say("Read.")]
+    made = make(replies, replies, replies)
+    put(made, "calc.py", "saved = 1\n")
+    made.open("calc.py", "unsaved = 1\n")
+    run_id = made.manager.start(RunRequest("run", "what is in it?", "it", attempts=3))
+    await until(lambda: len(others(made, run_id)) == 3)
+    made.open("calc.py", "typed_later = 1\n")
+    await made.finished(run_id)
+    for run in others(made, run_id):
+        told = "\n".join(message.content for message in run.record.messages)
+        assert "unsaved = 1" in told and "typed_later" not in told
+
+
+@needs_overlay
+async def test_four_runs_with_three_attempts_each_on_one_dirty_buffer(make: Make) -> None:
+    """No text of one run or attempt gets into another: every one writes its own mark, by its shadow too."""
+    scripts = []
+    for number in range(12):
+        mark = calls(call("run_cmd", command=f"cat calc.py; echo mark{number} >> calc.py"))
+        scripts.append([mark, calls(call("run_cmd", command="cat calc.py")), say("Done.")])
+    made = make(*scripts, says=())
+    put(made, "calc.py", "saved = 1\n")
+    made.open("calc.py", "dirty = 1\n")
+    sessions = [made.manager.new().session_id for _ in range(4)]
+    wanted = [
+        made.manager.start(RunRequest("run", "append a mark", "mark", attempts=3), session) for session in sessions
+    ]
+    await until(lambda: len(made.of(events.ChangesProposed)) == 4, 60)
+    marks = set()
+    for run_id in wanted:
+        texts = [
+            run.record.staged.get(made.path("calc.py"))
+            for run in (made.manager.runs.get(run_id), *others(made, run_id))
+        ]
+        found = [change.text for change in texts if change is not None]
+        assert len(found) == 3
+        for each in found:
+            first, last = each.splitlines()
+            assert first == "dirty = 1"
+            marks.add(last)
+    assert marks == {f"mark{number}" for number in range(12)}
+    assert made.text("calc.py") == "dirty = 1\n"
+
+
+async def test_an_attempt_asks_nothing_and_applies_nothing(make: Make) -> None:
+    replies = [write(".vscode/tasks.json", "{}\n"), write("a.py", "x = 1\n"), say("Done.")]
+    made = make(replies, replies, mode="acceptEdits", says=())
+    done = await tried(made, 2, "write a.py")
+    assert made.user.shown == []
+    assert made.text("a.py") == "x = 1\n", "the mode lets the best one be applied, once"
+    assert len(made.of(events.ChangesApplied)) == 1
+    assert done.files_changed == (made.path("a.py"),)
+
+
+async def test_cancelling_ends_all(make: Make) -> None:
+    slow = [ScriptedReply("Slow.", delay=60.0)]
+    made = make(slow, slow, slow)
+    run_id = made.manager.start(RunRequest("run", "wait", "wait", attempts=3))
+    await until(lambda: len(others(made, run_id)) == 3)
+    made.manager.runs.cancel(run_id)
+    assert (await made.finished(run_id)).status == "cancelled"
+    await until(lambda: made.manager.runs.active() == ())
+
+
+async def test_one_that_fails_does_not_harm_the_others(make: Make) -> None:
+    made = make([ScriptedReply(error="broken")] * 3, [write("a.py", "x = 1\n"), say("Done.")])
+    done = await tried(made, 2, "write a.py")
+    assert (done.status, made.text("a.py")) == ("completed", "x = 1\n")
+    assert "Attempt 2 of 2" in done.summary
+
+
+async def test_the_talk_goes_on_with_the_best(make: Make) -> None:
+    made = make([say("It is four.")], [say("It is four.")], [say("Yes.")])
+    await tried(made, 2, "what is two and two?")
+    assert [(each.role, each.content.splitlines()[-1]) for each in made.manager.current().context.conversation] == [
+        ("user", "what is two and two?"),
+        ("assistant", "It is four."),
+    ]
+
+
+def change(text_: str) -> Changeset:
+    return Changeset((FileChange("/a.py", "a\nb\n", text_),))
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        (Judged(2, "completed", change("x\nb\n")), Judged(1, "stopped", change("x\nb\n"))),
+        (Judged(2, "completed", change("x\nb\n")), Judged(1, "completed", Changeset())),
+        (
+            Judged(2, "completed", change("x\ny\n"), Tally(2, 0)),
+            Judged(1, "completed", change("x\nb\n"), Tally(1, 1)),
+        ),
+        (Judged(2, "completed", change("x\nb\n"), Tally(3, 1)), Judged(1, "completed", change("x\nb\n"), Tally(2, 1))),
+        (Judged(2, "completed", change("x\nb\n")), Judged(1, "completed", change("x\ny\nz\n"))),
+        (Judged(1, "completed", change("x\nb\n")), Judged(2, "completed", change("x\nb\n"))),
+    ],
+)
+def test_which_is_better(better: Judged, worse: Judged) -> None:
+    assert better.merit > worse.merit
