@@ -797,6 +797,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "approval.network": ("with network", "可访问网络"),
     "approval.folder": ("in {folder}", "位于 {folder}"),
     "approval.variables": ("with the variables {names}", "带变量 {names}"),
+    "approval.background": ("in the background", "在后台运行"),
     "approval.unconfined": ("not isolated from your files", "未与您的文件隔离"),
     "approval.changed": (
         "The server changed what it says of this tool: {words}",

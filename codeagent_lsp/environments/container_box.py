@@ -8,8 +8,7 @@ what becomes of what a command wrote (`container.py`).
 from __future__ import annotations
 
 import asyncio
-import io
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import IO, Any
@@ -18,7 +17,7 @@ from codeagent_lsp.environments.container_engine import VERSION, Engine, Piped
 from codeagent_lsp.environments.environment import EnvironmentProblem
 from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.shadow.process import settled
-from codeagent_lsp.shadow.shell import Stream
+from codeagent_lsp.shadow.shell import Stdin, Stream, in_pieces
 
 USER = 1001
 LABEL = "codeagent.state"
@@ -77,7 +76,7 @@ class Task:
     cwd: str
     environment: Mapping[str, str]
     apart: bool = False
-    stdin: bytes = b""
+    stdin: Stdin = b""
 
 
 class Box:
@@ -195,7 +194,7 @@ class Box:
         )
         return str(made["Id"])
 
-    async def _pieces(self, name: str, stdin: IO[bytes] | bytes | None = None) -> Pieces:
+    async def _pieces(self, name: str, stdin: IO[bytes] | Stdin | None = None) -> Pieces:
         """Start a program and yield its output while `stdin` is sent to it."""
         pipes = await self._engine.hijacked(f"/exec/{name}/start", {"Detach": False, "Tty": False})
         feeding = None if stdin is None else asyncio.ensure_future(_fed(pipes.writer, stdin))
@@ -246,11 +245,14 @@ async def sweep(engine: Engine, state: str, abandoned: Callable[[str], bool]) ->
     return len(lost)
 
 
-async def _fed(writer: asyncio.StreamWriter, stdin: IO[bytes] | bytes) -> None:
-    """Write all of `stdin`, then the end of the stream. A program need not read what it is given as bytes."""
-    if isinstance(stdin, bytes):
+async def _fed(writer: asyncio.StreamWriter, stdin: IO[bytes] | Stdin) -> None:
+    """Write all of `stdin`, then the end of the stream. A program need not read what a `Task` gives it."""
+    if isinstance(stdin, bytes | AsyncIterable):
         with suppress(OSError):
-            await _fed(writer, io.BytesIO(stdin))
+            async for given in in_pieces(stdin):
+                writer.write(given)
+                await writer.drain()
+            writer.write_eof()
         return
     while piece := await asyncio.to_thread(stdin.read, _CHUNK):
         writer.write(piece)

@@ -103,7 +103,7 @@ TABLE: tuple[SandboxTool, ...] = (
         RunCmd,
         words="Run a bash command on the files as the sandbox has them, without network. Text files it writes stay in "
         "the sandbox; the resource sandbox://changes.diff gives them out.",
-        hidden=("allow_network", "env_vars"),
+        hidden=("allow_network", "env_vars", "background", "ready"),
     ),
     SandboxTool("export_artifact", ExportArtifact),
     SandboxTool("list_artifacts", ListArtifacts),

@@ -1,6 +1,6 @@
 """Builds what one run knows of code beyond its text: language servers, and the diagnostics of its edits.
 
-Not here: the code index (`run_index.py`), the parts themselves.
+Not here: the parts themselves.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 from codeagent_lsp.language_servers.values import CodeServers
 from codeagent_lsp.session.proposal import Diagnose, Proposal
 from codeagent_lsp.session.quick_linters import QuickLinters
+from codeagent_lsp.session.run_index import RunIndex
 from codeagent_lsp.session.run_servers import RunServers
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.shadow.shell import Shell
@@ -24,6 +25,13 @@ from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileView, NothingStaged
 
 PROPOSAL_SECONDS = 5.0
+
+
+def code_index(services: Services, proposal: Proposal) -> RunIndex | None:
+    """Return the code index as a run sees it; None if there is none."""
+    if services.workspace.indexing is None:
+        return None
+    return RunIndex(services.workspace.indexing, proposal.view, lambda: services.user.settings().permissions)
 
 
 def edit_diagnostics(session_id: str, services: Services, staged: FileView) -> EditDiagnostics | None:

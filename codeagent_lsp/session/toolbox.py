@@ -13,18 +13,18 @@ from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.llm.model import Model
-from codeagent_lsp.session.code_knowledge import code_ports, diagnosing, edit_diagnostics
+from codeagent_lsp.session.code_knowledge import code_index, code_ports, diagnosing, edit_diagnostics
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.redaction.audited_shell import AuditedShell
 from codeagent_lsp.session.redaction.redactor import OpenRecords
 from codeagent_lsp.session.run_hooks import hooks_of
-from codeagent_lsp.session.run_index import RunIndex
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.screens import Desk
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.shadow.shell import Isolation, Shell
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
+from codeagent_lsp.tools.commands.background import BackgroundCommands
 from codeagent_lsp.tools.context import Complete, OnTested, Redaction, SmallComplete, ToolContext, tool_context
 from codeagent_lsp.tools.hooks.hooks import Hooks
 from codeagent_lsp.tools.outputs import OutputStore
@@ -42,9 +42,10 @@ class Toolbox:
     def __init__(self, session: Session, services: Services, proposal: Proposal, output: RunOutput) -> None:
         self.shell: Shell | None = None
         self.no_shell = ""
-        self.index = _index(services, proposal)
+        self.index = code_index(services, proposal)
         self.diagnostics = edit_diagnostics(session.session_id, services, proposal.view)
         self.hooks = hooks_of(session.session_id, services, proposal.record)
+        self._background = BackgroundCommands(self._private_shell, self._close_private)
         self._behind: OpenRecords | None = None
         self._run_id = proposal.record.run_id
         self._session = session
@@ -90,6 +91,7 @@ class Toolbox:
             (Screens, self._screens()),
             (Redaction, self._redaction()),
             (Hooks, self.hooks),
+            (BackgroundCommands, self._background),
             asker=output,
             words=output.text,
             note=self._note,
@@ -108,8 +110,18 @@ class Toolbox:
             await self.hooks.at_end(self.context(), status, tuple(dict.fromkeys(files)))
 
     def close(self) -> None:
-        """Pass on the last output of commands."""
+        """End the commands in the background, and pass on the last output of all."""
+        self._background.close()
         self._output.flush()
+
+    async def _private_shell(self, name: str) -> Shell:
+        """Return a shell with a private view of its own."""
+        proposal, place = self._proposal, f"{self._run_id}-{name}"
+        shadows = self._services.shells.shadows
+        return self.audited(await shadows.shell(place, proposal.view, proposal.staging, self._approve))
+
+    async def _close_private(self, name: str) -> None:
+        await self._services.shells.shadows.close(f"{self._run_id}-{name}")
 
     def _complete(self, model: Model | None, reply_tokens: int) -> Complete | None:
         if model is None:
@@ -165,9 +177,3 @@ def commands_line(isolation: Isolation | None, reason: str) -> str:
         f"Commands (run_cmd, run_tests) run on a private copy of the workspace, {safe}, with the user's unsaved text "
         "and your staged changes. What they write becomes staged changes. Check your changes there before you answer."
     )
-
-
-def _index(services: Services, proposal: Proposal) -> RunIndex | None:
-    if services.workspace.indexing is None:
-        return None
-    return RunIndex(services.workspace.indexing, proposal.view, lambda: services.user.settings().permissions)

@@ -24,7 +24,7 @@ from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow import watchdog
 from codeagent_lsp.shadow.control_group import parent_group
 from codeagent_lsp.shadow.output import KeptOutput, Output
-from codeagent_lsp.shadow.shell import Ending, Finished, Launch, OnOutput, Stream, no_output
+from codeagent_lsp.shadow.shell import Ending, Finished, Launch, OnOutput, Stdin, Stream, in_pieces, no_output
 
 MARK_VARIABLE = "CODEAGENT_COMMAND"
 MAX_REPORTS = 64
@@ -76,7 +76,7 @@ async def run_process(
     *,
     spool_folder: Path | None,
     apart: bool = False,
-    stdin: bytes = b"",
+    stdin: Stdin = b"",
 ) -> Finished:
     """Run a command to its end. When this returns or raises, also by cancelling, no process of it is left.
 
@@ -289,13 +289,14 @@ async def _followed(guarded: Guarded, output: Output, on_output: OnOutput, most:
 
 
 @asynccontextmanager
-async def _fed(stdin: asyncio.StreamWriter | None, data: bytes) -> AsyncIterator[None]:
+async def _fed(stdin: asyncio.StreamWriter | None, data: Stdin) -> AsyncIterator[None]:
     """Send `data` to the command's standard input, and then its end, as long as it reads."""
 
     async def feed(to: asyncio.StreamWriter) -> None:
         try:
-            to.write(data)
-            await to.drain()
+            async for piece in in_pieces(data):
+                to.write(piece)
+                await to.drain()
         except OSError:  # it does not read to the end, which is its own affair
             pass
         finally:

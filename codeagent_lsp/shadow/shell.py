@@ -6,19 +6,29 @@ Not here: how a command is kept from the disk (`overlay.py`, `copying.py`, `dire
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 Level = Literal["overlay", "copy", "direct", "container"]
 Stream = Literal["stdout", "stderr"]
 OnOutput = Callable[[Stream, str], None]
+Stdin = bytes | AsyncIterable[bytes]
 
 REPORT_VARIABLE = "CODEAGENT_REPORTS"
 
 
 def no_output(stream: Stream, text: str) -> None:
     """Ignore output: the default of all output callbacks."""
+
+
+async def in_pieces(stdin: Stdin) -> AsyncIterator[bytes]:
+    """Yield what a command reads, as it comes."""
+    if isinstance(stdin, bytes):
+        yield stdin
+    else:
+        async for piece in stdin:
+            yield piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,7 @@ class Command:
     variable `REPORT_VARIABLE`; they are returned in `Finished.reports`. With `proposes` False nothing that it writes
     becomes a staged change. With `whole` a long output is kept, unmasked, in a file that the caller has to remove. All
     output is `stdout`, in exact order; with `apart` the streams are separate, and their relative order is approximate.
-    `stdin` is what the command reads from its standard input; it need not read it.
+    `stdin` is what the command reads from its standard input, in pieces if it is to be said later; it need not read it.
     """
 
     script: str | tuple[str, ...]
@@ -61,7 +71,7 @@ class Command:
     apart: bool = False
     proposes: bool = True
     whole: bool = False
-    stdin: bytes = b""
+    stdin: Stdin = b""
 
 
 Ending = Literal["exited", "timeout", "output", "memory", "processes", "disk"]

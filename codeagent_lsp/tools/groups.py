@@ -25,6 +25,7 @@ EXTENDED: Mapping[str, str] = MappingProxyType(
         "web": "search and read the web",
         "compose": "a chain of tools in one call",
         "environment": "web terminal and desktop",
+        "background": "reach, read and stop commands that run on",
         "artifacts": "export and import files",
     }
 )

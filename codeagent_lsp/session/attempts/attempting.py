@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from codeagent_lsp import events
 from codeagent_lsp.config import Settings
 from codeagent_lsp.messages import Message
+from codeagent_lsp.session.attempts.frozen import frozen
 from codeagent_lsp.session.attempts.judging import Judged, judged
 from codeagent_lsp.session.own_commands import Ended
 from codeagent_lsp.session.own_runs import OwnWork
@@ -45,14 +46,12 @@ class Attempts:
     """The attempts at the task of one run."""
 
     def __init__(self, parts: RunParts, request: RunRequest, start: StartAttempt, runs: Runs) -> None:
-        view = parts.services.workspace.view(NothingStaged())
+        view = frozen(parts.services.workspace.view(NothingStaged()))
         self._parts = parts
         self._request = request
         self._start = start
         self._runs = runs
-        self._services = replace(
-            parts.services, workspace=replace(parts.services.workspace, view=view.as_now, servers=None)
-        )
+        self._services = replace(parts.services, workspace=replace(parts.services.workspace, view=view, servers=None))
 
     async def work(self) -> Ended:
         """Have the attempts made, and stage the changes of the best."""

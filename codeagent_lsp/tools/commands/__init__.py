@@ -4,5 +4,10 @@ from codeagent_lsp.tools.feature import Feature
 
 FEATURE = Feature(
     "commands",
-    ("command_tools:RunCmd",),
+    (
+        "command_tools:RunCmd",
+        "background_tools:RunBeside",
+        "background_tools:CommandOutput",
+        "background_tools:StopCommand",
+    ),
 )

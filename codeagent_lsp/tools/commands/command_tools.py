@@ -11,6 +11,7 @@ from pydantic import Field
 from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.shadow.shell import Command, CommandResult, OnOutput, Shell, Stream
+from codeagent_lsp.tools.commands.background_tools import in_background
 from codeagent_lsp.tools.commands.kept_output import keep_whole
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
@@ -32,7 +33,7 @@ _STOPPED = {
 
 class RunCmdParameters(Parameters):
     """Parameters of `run_cmd`. `timeout` is in seconds, `working_dir` relative to the workspace, `env_vars` are names
-    of the user's variables.
+    of the user's variables. With `background` it returns when `ready` is printed, and the command runs on.
     """
 
     command: str = Field(min_length=1, max_length=100_000)
@@ -40,6 +41,8 @@ class RunCmdParameters(Parameters):
     working_dir: str | None = None
     allow_network: bool = False
     env_vars: list[str] = Field(default_factory=list, max_length=20)
+    background: bool = False
+    ready: str = Field("", max_length=1000)
 
 
 class RunCmd(Tool[RunCmdParameters]):
@@ -48,7 +51,8 @@ class RunCmd(Tool[RunCmdParameters]):
     traits = ToolTraits(
         "run_cmd",
         "Run a bash command on the workspace as it would be with the unsaved and staged changes. "
-        "Text files it writes become staged changes; the real files stay as they are.",
+        "Text files it writes become staged changes; the real files stay as they are. background: it runs on, as a "
+        "server does; ready: what it prints then.",
         "run",
         timeout=None,
         command_parameter="command",
@@ -70,6 +74,8 @@ class RunCmd(Tool[RunCmdParameters]):
             environment=await values_for(arguments.env_vars, context, network=network),
             whole=True,
         )
+        if arguments.background:
+            return await in_background(command, arguments.ready, context)
         result = await _run(shell, command, context)
         text = told(result, context.view.roots) + await _kept(result, context)
         done = result.finished.exit_code == 0 and result.finished.ending not in _STOPPED

@@ -80,6 +80,8 @@ def _terms(call: ToolCall, place: CommandEnvironment, language: str) -> list[str
         terms.append(text("approval.folder", language, folder=exactly(str(folder))))
     if names := given.get("env_vars"):
         terms.append(text("approval.variables", language, names=exactly(_listed(names))))
+    if given.get("background"):
+        terms.append(text("approval.background", language))
     return terms
 
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
 from typing import Literal, NamedTuple, Protocol
 
@@ -79,21 +78,6 @@ class NothingStaged:
         return ()
 
 
-class _HeldBuffers:
-    """Buffers as they were at one moment."""
-
-    def __init__(self, documents: Mapping[str, Document | None]) -> None:
-        self._documents = documents
-
-    def get_by_path(self, path: str) -> Document | None:
-        """Return the document that was open under this path."""
-        return self._documents.get(path)
-
-    def open_paths(self) -> Iterable[str]:
-        """Return the paths of all that were open."""
-        return tuple(self._documents)
-
-
 @dataclass(frozen=True, slots=True)
 class FileText:
     """The text of one file. `version` is the buffer's, None for other sources.
@@ -128,16 +112,6 @@ class FileView:
         self._buffers = buffers
         self._staged = staged
         self._rules = {root: IgnoreRules(root) for root in roots.folders}
-
-    def as_now(self, staged: StagedView) -> FileView:
-        """Return a view of the same files under other staged changes, with the buffers as they were when this was
-        called first.
-        """
-        return FileView(self.roots, self._held, staged, max_bytes=self.max_bytes)
-
-    @cached_property
-    def _held(self) -> Buffers:
-        return _HeldBuffers({path: self._buffers.get_by_path(path) for path in self._buffers.open_paths()})
 
     def read(self, path: str) -> FileText:
         """Return the text of `path`.

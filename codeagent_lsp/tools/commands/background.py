@@ -1,0 +1,232 @@
+"""The background commands of one run: started, listened to, and ended with it at the latest.
+
+Each has a private view of the workspace of its own, as it is when the command starts, so that others need not wait for
+it; what it writes becomes staged changes when it ends or is stopped. Commands can be run beside it, in the same view
+and on the same loopback network. Not here: the tools (`background_tools.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from codeagent_lsp.background_tasks import BackgroundTasks
+from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed, ToolRetry
+from codeagent_lsp.shadow.shell import Command, CommandResult, Shell, Stream
+
+MOST_AT_ONCE = 4
+MOST_UNREAD = 64_000
+"""Characters of output that are kept until they are asked for; of more, the beginning is lost."""
+MOST_SECONDS = 600.0
+
+_SUPERVISOR = """
+exec 3<&0 </dev/null
+( ( eval "$main" ) 2>&1; printf '\\n%s done %s\\n' "$mark" $? ) 3<&- &
+while IFS= read -r -d '' -u 3 script; do
+  ( eval "$script" ) 2>&1 3<&- | while IFS= read -r line || [ -n "$line" ]; do printf '%s|%s\\n' "$mark" "$line"; done
+  printf '%s ended %s\\n' "$mark" "${PIPESTATUS[0]}"
+done
+"""
+"""Runs `main`, and what comes on its standard input beside it; ends with its input, and then all ends."""
+
+OpenShell = Callable[[str], Awaitable[Shell]]
+CloseShell = Callable[[str], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a background command has printed since it was asked last. `code` is None while it runs; `result` is there
+    once it has ended and what it wrote is staged.
+    """
+
+    name: str
+    text: str
+    code: int | None = None
+    result: CommandResult | None = None
+
+
+@dataclass(slots=True)
+class _Beside:
+    """A command that runs beside: its output, and its end."""
+
+    lines: list[str] = field(default_factory=list)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    code: int = 0
+
+
+class BackgroundCommands:
+    """Port: the background commands of one run. `open_shell` opens a private view by name, `close_shell` removes it."""
+
+    def __init__(self, open_shell: OpenShell, close_shell: CloseShell) -> None:
+        self._open_shell = open_shell
+        self._close_shell = close_shell
+        self._known: dict[str, _Running] = {}
+        self._tasks = BackgroundTasks()
+
+    async def start(self, command: Command, ready: str, seconds: float) -> Heard:
+        """Start a command and return what it prints until `ready` is in it, it has ended, or the
+        time is over. ToolFailed if there are too many.
+        """
+        if sum(running.at_work for running in self._known.values()) >= MOST_AT_ONCE:
+            raise ToolFailed(f"{MOST_AT_ONCE} commands run in the background already. Stop one first.")
+        name = f"bg{len(self._known) + 1}"
+        running = self._known[name] = _Running(name, network=command.network)
+        self._tasks.start(self._run(running, command))
+        await running.until(lambda: bool(ready) and ready in running.unread + running.partial, seconds)
+        return running.heard()
+
+    async def output(self, name: str, seconds: float) -> Heard:
+        """Return what a command has printed since it was asked last; wait for more, or its end, if that is nothing."""
+        running = self._named(name)
+        await running.until(lambda: bool(running.unread.strip()), seconds)
+        return running.heard()
+
+    async def beside(self, name: str, script: str, seconds: float) -> tuple[str, int]:
+        """Run a command in the view of another one; return its output and exit code. ToolFailed if it takes longer."""
+        return await self._named(name).beside(script, seconds)
+
+    def network(self, name: str) -> bool:
+        """Return whether a command may use the network."""
+        return self._named(name).network
+
+    async def stop(self, name: str) -> Heard:
+        """End a command and everything that it has started."""
+        running = self._named(name)
+        running.finish()
+        await running.until(lambda: False, MOST_SECONDS)
+        return running.heard()
+
+    def close(self) -> None:
+        """End all; what they wrote since they started is dropped."""
+        self._tasks.cancel()
+
+    async def _run(self, running: _Running, command: Command) -> None:
+        script = f"main={shlex.quote(str(command.script))}; mark={running.mark}{_SUPERVISOR}"
+        try:
+            shell = await self._open_shell(running.name)
+            guarded = replace(command, script=script, stdin=running.said(), apart=False)
+            running.result = await shell.run(guarded, running.hear)
+        except AgentError as problem:
+            running.failed(str(problem))
+        finally:
+            running.over()
+            with suppress(AgentError):
+                await self._close_shell(running.name)
+
+    def _named(self, name: str) -> _Running:
+        if name not in self._known:
+            raise ToolRetry(f"There is no background command {name!r}. There are: {', '.join(self._known) or 'none'}.")
+        return self._known[name]
+
+
+class _Running:
+    """One background command."""
+
+    def __init__(self, name: str, *, network: bool) -> None:
+        self.name = name
+        self.network = network
+        self.mark = f"[{os.urandom(9).hex()}]"
+        self.unread = ""
+        self.result: CommandResult | None = None
+        self._code: int | None = None
+        self.partial = ""
+        self._ended = False
+        self._lost = False
+        self._changed = asyncio.Event()
+        self._words: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._turn = asyncio.Lock()
+        self._beside: _Beside | None = None
+
+    @property
+    def at_work(self) -> bool:
+        """Return whether it has not ended."""
+        return not self._ended
+
+    def hear(self, stream: Stream, text: str) -> None:
+        """Take what it prints: lines with the mark are not its own."""
+        whole, end, self.partial = (self.partial + text).rpartition("\n")
+        if self.mark not in whole:
+            self._add(whole + end)
+        else:
+            for line in whole.split("\n"):
+                own, mark, ours = line.partition(self.mark)
+                if own or not mark:
+                    self._add(f"{own}\n")
+                if mark:
+                    self._told(ours)
+        if self.mark not in self.partial:
+            self._changed.set()
+
+    async def until(self, condition: Callable[[], bool], seconds: float) -> None:
+        """Wait until the condition holds, the command has ended, or the time is over."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not self._ended and not condition():
+                    self._changed.clear()
+                    await self._changed.wait()
+
+    def heard(self) -> Heard:
+        """Return what was printed since the last call."""
+        text, self.unread = self.unread.strip("\n"), ""
+        if self._lost:
+            text, self._lost = f"(the beginning is left out)\n{text}", False
+        return Heard(self.name, text, (self._code or 0) if self._ended else None, self.result)
+
+    async def beside(self, script: str, seconds: float) -> tuple[str, int]:
+        """Run a command beside it."""
+        async with self._turn:
+            if self._ended or self._code is not None:
+                raise ToolFailed(f"The background command {self.name} has ended.")
+            one = self._beside = _Beside()
+            self._words.put_nowait(script.encode("utf-8", "replace") + b"\0")
+            try:
+                async with asyncio.timeout(seconds):
+                    await one.ended.wait()
+            except TimeoutError:
+                message = f"It took longer than {seconds:g} s and runs on. Stop {self.name} with stop_command."
+                raise ToolFailed(message, ErrorCode.TIMEOUT) from None
+            return "\n".join(one.lines), one.code
+
+    async def said(self) -> AsyncIterator[bytes]:
+        """Yield what is said to its supervisor, until the end."""
+        while (words := await self._words.get()) is not None:
+            yield words
+
+    def finish(self) -> None:
+        """Have it end."""
+        self._words.put_nowait(None)
+
+    def failed(self, problem: str) -> None:
+        """Note that it could not run."""
+        self._code = self._code if self._code is not None else 1
+        self._add(f"{problem}\n")
+
+    def over(self) -> None:
+        """Note that it has ended."""
+        self._add(self.partial)
+        self._ended = True
+        if self._beside is not None:
+            self._beside.ended.set()
+        self._changed.set()
+
+    def _told(self, ours: str) -> None:
+        """Take a line of the supervisor: output or end of a command beside, or the end of the command itself."""
+        kind, _, rest = ours.strip().partition(" ")
+        if ours.startswith("|") and self._beside is not None:
+            self._beside.lines.append(ours[1:])
+        elif kind == "ended" and self._beside is not None:
+            self._beside.code = int(rest)
+            self._beside.ended.set()
+        elif kind == "done":
+            self._code = int(rest)
+            self.finish()
+
+    def _add(self, text: str) -> None:
+        self.unread += text
+        if len(self.unread) > 2 * MOST_UNREAD:  # not at every line
+            self.unread, self._lost = self.unread[-MOST_UNREAD:], True
+        self._changed.set()

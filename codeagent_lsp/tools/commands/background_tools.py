@@ -1,0 +1,132 @@
+"""The tools `run_beside`, `command_output` and `stop_command`, and `run_cmd` for what runs in the background.
+
+Not here: the running commands (`background.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from pydantic import Field
+
+from codeagent_lsp.errors import ToolRetry
+from codeagent_lsp.shadow.shell import Command
+from codeagent_lsp.tools.commands.background import MOST_SECONDS, BackgroundCommands, Heard
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.groups import ToolGroups
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.tools.variables.variables import Variables
+
+READY_SECONDS = 30.0
+START_SECONDS = 1.0
+GROUP = "background"
+
+_NONE = "Commands cannot run in the background here."
+
+
+class CommandOutputParameters(Parameters):
+    """The command, by its id, and how long to wait for output, in seconds."""
+
+    id: str
+    wait: float = Field(5.0, ge=0, le=60)
+
+
+class RunBesideParameters(Parameters):
+    """A command, and the id of one in the background, in whose place it runs; `timeout` is in seconds."""
+
+    command: str = Field(min_length=1, max_length=100_000)
+    id: str
+    timeout: float = Field(60.0, gt=0, le=600)
+    allow_network: bool = False
+
+
+class StopCommandParameters(Parameters):
+    """The command, by its id."""
+
+    id: str
+
+
+class CommandOutput(Tool[CommandOutputParameters]):
+    """The tool `command_output`."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "command_output", "What a background command printed since you asked last.", "read", GROUP, timeout=None
+    )
+    parameters = CommandOutputParameters
+    example: ClassVar[Example] = {"id": "bg1"}
+
+    async def run(self, arguments: CommandOutputParameters, context: ToolContext) -> ToolOutput:
+        """Return the output, and whether it still runs."""
+        heard = await context.need(BackgroundCommands, _NONE).output(arguments.id, arguments.wait)
+        return _output(heard, context)
+
+
+class RunBeside(Tool[RunBesideParameters]):
+    """The tool `run_beside`."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "run_beside",
+        "Run a bash command in the place of a background command, where its files are and its ports can be reached.",
+        "run",
+        GROUP,
+        timeout=None,
+        command_parameter="command",
+    )
+    parameters = RunBesideParameters
+    example: ClassVar[Example] = {"id": "bg1", "command": "curl -s http://127.0.0.1:8000/"}
+
+    async def run(self, arguments: RunBesideParameters, context: ToolContext) -> ToolOutput:
+        """Return its output and exit code. ToolRetry if that place has the network and the call does not ask for it."""
+        commands = context.need(BackgroundCommands, _NONE)
+        if commands.network(arguments.id) and not arguments.allow_network:
+            raise ToolRetry(f"{arguments.id} can use the network: say allow_network, so that the user is asked.")
+        text, code = await commands.beside(arguments.id, arguments.command, arguments.timeout)
+        shown = _masked(text.rstrip("\n"), context) or "(no output)"
+        return ToolOutput(f"{shown}\n[exit code {code}, beside {arguments.id}]", failed=_failed(code))
+
+
+class StopCommand(Tool[StopCommandParameters]):
+    """The tool `stop_command`."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "stop_command", "End a background command. What it wrote becomes staged changes.", "read", GROUP, timeout=None
+    )
+    parameters = StopCommandParameters
+    example: ClassVar[Example] = {"id": "bg1"}
+
+    async def run(self, arguments: StopCommandParameters, context: ToolContext) -> ToolOutput:
+        """Return its last output, and what became of the files that it wrote."""
+        return _output(await context.need(BackgroundCommands, _NONE).stop(arguments.id), context)
+
+
+async def in_background(command: Command, ready: str, context: ToolContext) -> ToolOutput:
+    """Start a command in the background; from now on the model is offered the tools for it."""
+    commands = context.need(BackgroundCommands, _NONE)
+    started = replace(command, seconds=command.seconds or MOST_SECONDS, whole=False)
+    heard = await commands.start(started, ready, READY_SECONDS if ready else START_SECONDS)
+    if (groups := context.get(ToolGroups)) is not None:
+        groups.enable(GROUP)
+    return _output(heard, context)
+
+
+def _output(heard: Heard, context: ToolContext) -> ToolOutput:
+    parts = [_masked(heard.text, context) or "(no output)"]
+    if heard.code is None:
+        parts.append(f"[{heard.name} runs in the background]")
+    else:
+        parts.append(f"[{heard.name} has ended, exit code {heard.code}]")
+    if heard.result is not None and heard.result.staged:
+        names = ", ".join(map(context.view.roots.relative, heard.result.staged[:20]))
+        parts.append(f"Staged from what it wrote: {names}")
+    return ToolOutput("\n".join(parts), failed=_failed(heard.code or 0))
+
+
+def _masked(text: str, context: ToolContext) -> str:
+    variables = context.get(Variables)
+    return text if variables is None else variables.masked(text)
+
+
+def _failed(code: int) -> str:
+    return f"exit code {code}" if code else ""
