@@ -162,7 +162,8 @@ class Hooks:
                 continue
             data = self._event(context, event, told, foreign_name(tool) if file.foreign else tool)
             for hook in hooks:
-                command = self._command(context, hook, data, proposes=proposes and self._facts.writes())
+                folder = context.view.roots.root_of(file.path) or next(iter(context.view.roots.folders), "/")
+                command = _command(hook, folder, data, proposes=proposes and self._facts.writes())
                 answer = await _ran(context, shell, hook, command, words_are_context=words_are_context)
                 if answer.denied is not None:
                     return answer
@@ -184,11 +185,6 @@ class Hooks:
             }
         )
 
-    def _command(self, context: ToolContext, hook: Hook, data: bytes, *, proposes: bool) -> Command:
-        folder = next(iter(context.view.roots.folders), "/")
-        names = {"CLAUDE_PROJECT_DIR": folder, "CODEAGENT_PROJECT_DIR": folder}
-        return Command(hook.command, folder, hook.seconds, environment=names, apart=True, proposes=proposes, stdin=data)
-
     def _shell(self, context: ToolContext) -> Shell | None:
         """Return the shell for hooks. None, told once, where a command could write to the user's files."""
         if context.shell is not None and context.shell.isolation.confined:
@@ -206,6 +202,11 @@ class Hooks:
         if line not in self._told:
             self._told.add(line)
             context.note(line)
+
+
+def _command(hook: Hook, folder: str, data: bytes, *, proposes: bool) -> Command:
+    names = {"CLAUDE_PROJECT_DIR": folder, "CODEAGENT_PROJECT_DIR": folder}
+    return Command(hook.command, folder, hook.seconds, environment=names, apart=True, proposes=proposes, stdin=data)
 
 
 class _Consent:

@@ -287,3 +287,39 @@ def test_words_to_a_run_and_back_to_before_it(tmp_path: Path, client: str) -> No
         ],
     )
     assert played.found["text"] == "# mine\n" + SOURCE
+
+
+def test_a_task_from_a_document_and_the_better_of_two_attempts(tmp_path: Path, client: str) -> None:
+    played = play(
+        tmp_path,
+        client,
+        r"""
+        (rig-open "a.py")
+        (let ((code (current-buffer)) (file nil))
+          (codeagent-prompt)
+          (rig-wait "the document" 20 (lambda ()
+            (setq file (car (directory-files-recursively (getenv "CODEAGENT_STATE_DIR") "^[0-9-]+-[0-9a-f]+\\.md$")))))
+          (rig-pass 0.5)
+          (with-temp-buffer
+            (insert-file-contents file)
+            (goto-char (point-max))
+            (insert "make @a.py:1-3 return four")
+            (write-region nil nil file nil 'quiet))
+          (with-current-buffer code
+            (codeagent-send "prompt.send" (list :uri (concat "file://" file)))
+            (rig-wait "four" 40 (lambda () (string-search "return 4" (rig-text code))))
+            (rig-pass 0.5)
+            (codeagent-send "run" (list :task "make it five" :attempts 2))
+            (rig-wait "five" 40 (lambda () (string-search "return 5" (rig-text code)))))
+          (list :text (rig-text code)))
+        """,
+        files={"a.py": SOURCE},
+        script=[
+            edit("return 3", "return 4") | {"expect": "a.py, lines 1-3, as they are now"},
+            {"text": "Changed."},
+            *[edit("return 4", "return 5")] * 2,
+            *[{"text": "Changed again."}] * 2,
+        ],
+    )
+    assert played.found["text"] == SOURCE.replace("return 3", "return 5")
+    assert len(played.asked()) == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.clients.neovim.support import MARKS, SOURCE
+from tests.clients.neovim.support import MARKS, SOURCE, edit
 from tests.clients.neovim_plugin.support import play
 
 pytestmark = MARKS
@@ -47,3 +47,19 @@ def test_written_completed_and_sent(tmp_path: Path) -> None:
     assert played.found["opened"][-1].startswith("Look at @a.py#L1-L2")
     assert (played.found["label"], played.found["written"]) == ("@a.py", "What is in @a.py")
     assert "A function." in played.found["page"]
+
+
+def test_the_better_of_two_attempts(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        vim.cmd("CodeAgent attempts 2 make it four")
+        rig.wait("four", 20000, function() return rig.text(buffer):find("return 4", 1, true) end)
+        return { text = rig.text(buffer), prompts = #rig.prompts }
+        """,
+        files={"a.py": SOURCE},
+        script=[*[edit("return 3", "return 4")] * 2, *[{"text": "Changed."}] * 2],
+    )
+    assert played.found["text"] == SOURCE.replace("return 3", "return 4")
+    assert played.found["prompts"] == 1
