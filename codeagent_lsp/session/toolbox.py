@@ -5,6 +5,8 @@ Not here: which tools there are (`tools/catalogue.py`) and who may call them (`t
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from functools import partial
 
 from codeagent_lsp import events
@@ -104,9 +106,11 @@ class Toolbox:
         return context
 
     async def ended(self, status: str) -> None:
-        """Tell the hooks how the run has ended, unless it had no use for tools."""
-        if self.shell is not None:
-            files = [path for part in self._proposal.record.applied for path in part.changeset.paths]
+        """Tell the hooks how the run has ended, unless it had no use for tools. A cancellation only cuts them short."""
+        if self.shell is None:
+            return
+        files = [path for part in self._proposal.record.applied for path in part.changeset.paths]
+        with suppress(asyncio.CancelledError):  # the run is decided, and ends right after this
             await self.hooks.at_end(self.context(), status, tuple(dict.fromkeys(files)))
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,12 @@ from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.language_servers.values import CodeServers
 from codeagent_lsp.session.screens import Desk, SessionScreens
 from codeagent_lsp.session.shadows import SessionShadows
+from codeagent_lsp.shadow.shell import Command
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.artifacts.artifact_tools import ImportFile, ImportFilesBatch
 from codeagent_lsp.tools.catalogue import BUILTIN
+from codeagent_lsp.tools.commands.background import BackgroundCommands
 from codeagent_lsp.tools.composition import plain
 from codeagent_lsp.tools.context import Complete
 from codeagent_lsp.tools.executor import ToolExecutor
@@ -78,6 +80,9 @@ ROWS: Mapping[str, Row] = {
     "grep": Row({"pattern": "RATE"}, "shop/tax.py", {"pattern": "("}),
     "search_semantic": Row({"query": "with_tax"}, "", {"query": ""}),
     "run_cmd": Row({"command": "echo hello"}, "hello", {"command": "rm -rf /"}, "PERMISSION_DENIED"),
+    "run_beside": Row({"id": "bg1", "command": "echo there"}, "there", {"id": "bg9", "command": "true"}),
+    "command_output": Row({"id": "bg1", "wait": 30}, "running", {"id": "bg9"}),
+    "stop_command": Row({"id": "bg1"}, "bg1 has ended", {"id": "bg9"}),
     "terminal": Row({"action": "status"}, "Web terminal: not running", {"action": "fly"}),
     "desktop": Row({"action": "status"}, "Desktop: not running", {"resolution": "huge"}),
     "run_tests": Row({"path": "tests"}, "1 passed", NOWHERE),
@@ -233,7 +238,7 @@ def furnished(folder: Path, net: Net) -> Bench:
     for place, name in (("own/pdf", "pdf"), ("source", "other")):
         (folder / place).mkdir(parents=True)
         (folder / place / "SKILL.md").write_text(skill(name))
-    bench.shell = CopyShell(bench.root, bench.view)
+    shell = bench.shell = CopyShell(bench.root, bench.view)
     screens = SessionScreens(SessionShadows(ShellSettings, folder / "state", folder / "spool"))
     bench.context = replace(bench.context, shell=bench.shell, words=words).having(
         (Complete, Writer([WRITTEN, "Double the rate"])),
@@ -244,10 +249,20 @@ def furnished(folder: Path, net: Net) -> Bench:
         (Variables, Variables(lambda: None, {})),
         (ArtifactStore, ArtifactStore(folder / "artifacts")),
         (CodeServers, language_servers(bench.path("shop/tax.py"), bench.path("shop/cart.py"))),
+        (BackgroundCommands, BackgroundCommands(constant(shell), constant(None))),
         (Screens, screens.of("session", Desk(bench.view, bench.staging, nobody))),
     )
     bench.executor = ToolExecutor(bench.registry, bench.context, lambda: bench.mode, bench.approvals)
     return bench
+
+
+def constant(value: Any) -> Callable[[str], Awaitable[Any]]:
+    """Open or close the shell of a background command."""
+
+    async def given(name: str) -> Any:
+        return value
+
+    return given
 
 
 def language_servers(tax: str, cart: str) -> FakeServers:
@@ -297,6 +312,8 @@ async def test_every_tool_well_and_badly(tmp_path: Path, state_dir: Path, monkey
     reply = {"/": answer("words", media="text/plain")}
     wrong: dict[str, object] = {}
     async with real_index(bench, tmp_path), server(pages(reply), net, (PUBLIC, 80)):
+        running = Command("echo running; exec sleep 600", str(bench.root))
+        await bench.context.need(BackgroundCommands, "").start(running, "", 0)
         for name, row in ROWS.items():
             bench.asker.answers = list(row.answers)
             given = {key: str(tmp_path / "source") if value == "{source}" else value for key, value in row.good.items()}

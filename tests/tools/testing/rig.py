@@ -5,24 +5,22 @@ Not the shadow workspace: it keeps nothing out and collects nothing. It is enoug
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
-import signal
 import tempfile
-import time
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.errors import FileRefused
+from codeagent_lsp.shadow.process import ProcessLimits, run_process
 from codeagent_lsp.shadow.shell import (
     REPORT_VARIABLE,
     Command,
     CommandResult,
     Finished,
     Isolation,
+    Launch,
     OnOutput,
     no_output,
 )
@@ -49,8 +47,7 @@ class CopyShell:
         self.commands.append(command)
         with tempfile.TemporaryDirectory() as aside:
             self._prepare(aside)
-            finished = await self._finish(command, Path(aside, "copy"), Path(aside, "reports"))
-        on_output("stdout", finished.output)
+            finished = await self._finish(command, Path(aside, "copy"), Path(aside, "reports"), on_output)
         return CommandResult(finished, self.isolation)
 
     def _prepare(self, aside: str) -> None:
@@ -67,42 +64,14 @@ class CopyShell:
             except FileRefused:
                 there.unlink(missing_ok=True)
 
-    async def _finish(self, command: Command, copy: Path, reports: Path) -> Finished:
+    async def _finish(self, command: Command, copy: Path, reports: Path, on_output: OnOutput) -> Finished:
         words = ("bash", "-c", command.script) if isinstance(command.script, str) else command.script
         home = os.environ.get("HOME", "/")
+        cwd = copy / Path(command.cwd).relative_to(self.root)
         environment = {"PATH": self.path, "HOME": home, "LANG": "C.UTF-8", REPORT_VARIABLE: str(reports)}
-        started = time.monotonic()
-        process = await asyncio.create_subprocess_exec(
-            *words,
-            cwd=copy / Path(command.cwd).relative_to(self.root),
-            env={**environment, **command.environment, **self.environment},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            output, _ = await asyncio.wait_for(process.communicate(), self.seconds)
-        except TimeoutError:
-            output = b""
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-        seconds = time.monotonic() - started
-        code = process.returncode or 0
-        return Finished(
-            exit_code=128 - code if code < 0 else code,
-            output=output.decode("utf-8", "replace"),
-            size=len(output),
-            ending="timeout" if seconds >= self.seconds else "exited",
-            seconds=seconds,
-            reports=_files(reports),
-        )
-
-
-def _files(folder: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+        launch = Launch(words, str(cwd), {**environment, **command.environment, **self.environment}, str(reports))
+        limits = ProcessLimits(seconds=self.seconds)
+        return await run_process(launch, limits, on_output, spool_folder=None, stdin=command.stdin)
 
 
 @dataclass
