@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
+MOST_ATTEMPTS = 8  # as in session/request.py, which would cost its imports at every start
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -48,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_serve(commands)
     _add_run(commands)
+    _add_batch(commands)
     _add_small(commands)
     _add_index(commands)
     _add_sandbox(commands)
@@ -68,6 +70,9 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     run.add_argument("task", metavar="TASK", help="what shall be done, in your words")
     run.add_argument("--workspace", metavar="DIR", default=".", help="the folder to work in")
     run.add_argument("--mode", choices=("auto", "direct", "plan"), default="auto", help="plan in steps first")
+    run.add_argument(
+        "--attempts", type=_attempts, default=1, metavar="N", help="of several attempts the best is proposed (1)"
+    )
     run.add_argument("--apply", choices=("review", "auto"), default="review", help="ask before changing files")
     run.add_argument("--yes", action="store_true", help="accept everything")
     run.add_argument("--json", action="store_true", help="print one event per line, as JSON")
@@ -80,6 +85,28 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     run.add_argument("--width", type=_width, metavar="COLUMNS", help="use this width instead of the terminal's")
     run.set_defaults(run=_run)
+
+
+def _add_batch(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    batch = commands.add_parser("batch", help="let the agent do many tasks, each in a folder of its own")
+    batch.add_argument(
+        "tasks", metavar="TASKS.jsonl", help="one JSON object a line: id, repo or folder, task, check, …"
+    )
+    batch.add_argument("--out", metavar="DIR", default="batch", help="where the results go (batch)")
+    where = batch.add_mutually_exclusive_group()
+    where.add_argument("--jobs", type=_count, metavar="N", help="so many tasks at a time (half of the cores)")
+    where.add_argument("--ray", metavar="ADDRESS", help="on the Ray cluster at this address; `auto` for the one here")
+    batch.add_argument(
+        "--attempts", type=_attempts, default=1, metavar="N", help="take the best of several attempts (1)"
+    )
+    batch.add_argument("--budget-usd", type=_dollars, metavar="X", help="spend at most so much on all tasks together")
+    batch.add_argument("--resume", action="store_true", help="go on with DIR: what is finished is not done again")
+    batch.add_argument("--report", action="store_true", help="write report.html and report.md into DIR")
+    batch.add_argument("--yes", action="store_true", help="allow all that would need your approval, too")
+    batch.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting, as in model.baseUrl=URL; repeatable"
+    )
+    batch.set_defaults(run=_batch)
 
 
 def _add_small(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -190,6 +217,12 @@ def _run(options: argparse.Namespace) -> int:
     return run_task(options)
 
 
+def _batch(options: argparse.Namespace) -> int:
+    from codeagent_lsp.batch.command import batch_command
+
+    return batch_command(options)
+
+
 def _doctor(options: argparse.Namespace) -> int:
     from codeagent_lsp.terminal.reports import print_doctor
 
@@ -264,6 +297,28 @@ def _width(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"a width is a number of columns, not {text!r}")
     return int(text)
+
+
+def _attempts(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_ATTEMPTS:
+        raise argparse.ArgumentTypeError(f"from 1 to {MOST_ATTEMPTS} attempts, not {text!r}")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a number from 1 on, not {text!r}")
+    return int(text)
+
+
+def _dollars(text: str) -> float:
+    try:
+        usd = float(text)
+    except ValueError:
+        usd = 0.0
+    if not 0 < usd < float("inf"):
+        raise argparse.ArgumentTypeError(f"an amount in USD, more than 0, not {text!r}")
+    return usd
 
 
 if __name__ == "__main__":

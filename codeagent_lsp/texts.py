@@ -685,6 +685,56 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "title.session_rewind": ("Back to before “{title}”", "回到“{title}”之前"),
     "title.minimize": ("Find the changes that matter", "找出必要的更改"),
     # --- the terminal
+    "batch.unreadable": ("{path} cannot be read: {reason}.", "无法读取 {path}：{reason}。"),
+    "batch.line": ("{path}, line {line}: {reason}.", "{path} 第 {line} 行：{reason}。"),
+    "batch.empty": (
+        "{path} has no tasks. Write one JSON object a line, with id, repo or folder, and task.",
+        "{path} 中没有任务。请每行写一个 JSON 对象，包含 id、repo 或 folder，以及 task。",
+    ),
+    "batch.busy": (
+        "{path} is in use by another batch. Wait for it, or give another --out.",
+        "{path} 正被另一个批处理使用。请等待其结束，或用 --out 指定其他文件夹。",
+    ),
+    "batch.unwritable": ("{path} cannot be written: {reason}.", "无法写入 {path}：{reason}。"),
+    "batch.begun": (
+        "{path} has results already. Give --resume to go on with it, or another --out.",
+        "{path} 中已有结果。使用 --resume 继续，或用 --out 指定其他文件夹。",
+    ),
+    "batch.no_ray": (
+        "Ray is not installed. Run `pip install 'codeagent-lsp[batch]'`, here and on every node.",
+        "未安装 Ray。请在本机和每个节点上运行 `pip install 'codeagent-lsp[batch]'`。",
+    ),
+    "batch.no_cluster": (
+        "There is no Ray cluster at {address}: {reason}. `ray start --head` starts one on this machine.",
+        "{address} 处没有 Ray 集群：{reason}。可用 `ray start --head` 在本机启动一个。",
+    ),
+    "batch.resumed": ("{count} tasks are finished already.", "已有 {count} 个任务完成。"),
+    "batch.tokens": ("{count} tokens", "{count} 个词元"),
+    "batch.sum": ("{solved} of {count} solved, {cost}.", "{count} 个任务中解决了 {solved} 个，花费 {cost}。"),
+    "batch.spent": (
+        "{count} tasks were not begun: the budget is spent. Go on with --resume and a larger --budget-usd.",
+        "有 {count} 个任务未开始：预算已用完。请用 --resume 和更大的 --budget-usd 继续。",
+    ),
+    "batch.no_prices": (
+        "{count} tasks were not begun: no prices are known of this model, so --budget-usd cannot be kept. "
+        "Set budget.tokens for each task instead, and go on with --resume.",
+        "有 {count} 个任务未开始：该模型的价格未知，无法遵守 --budget-usd。请改为给每个任务设置 budget.tokens，并用 --resume 继续。",
+    ),
+    "batch.interrupted": (
+        "Stopped. What is finished is kept; go on with --resume.",
+        "已停止。已完成的结果均已保留；可用 --resume 继续。",
+    ),
+    "batch.reason.folder": ("Its folder could not be made.", "无法准备任务的文件夹。"),
+    "batch.reason.setup": ("Its setup failed.", "准备命令失败。"),
+    "batch.reason.model": ("The model could not be used.", "无法使用模型。"),
+    "batch.reason.timeout": ("Its time was over.", "超时。"),
+    "batch.reason.budget": ("Its budget was spent.", "预算已用完。"),
+    "batch.reason.unchanged": ("Nothing was changed.", "没有任何更改。"),
+    "batch.reason.stopped": ("The agent stopped.", "代理已停止。"),
+    "batch.reason.failed": ("The run failed.", "运行失败。"),
+    "batch.reason.check": ("The check failed.", "检查未通过。"),
+    "batch.reason.unchecked": ("The check could not run.", "无法运行检查。"),
+    "batch.reason.crash": ("Its process died.", "任务进程异常终止。"),
     "terminal.folder": ("{folder} is not a folder.", "{folder} 不是文件夹。"),
     "terminal.query": (
         "Say what to search for: codeagent-lsp sessions search WORDS",

@@ -97,7 +97,7 @@ class RunStarted(Event, name="run_started", internal=True):
 class RunCompleted(Event, name="run_completed"):
     """The run is over. `outcome` is what became of its changes, None when it had none; `tool_used` tells whether the
     model called a tool, `trace_id` names the run in the records; `usage` sums what its model calls used (fields as in
-    `usage`), `session_usage` what all runs of the session did.
+    `usage`), `session_usage` what all runs of the session did, `stopped_by` is `budget` if that ended it.
     """
 
     status: RunStatus = "completed"
@@ -109,6 +109,7 @@ class RunCompleted(Event, name="run_completed"):
     session_usage: Mapping[str, Any] | None = None
     tool_used: bool | None = None
     trace_id: str | None = None
+    stopped_by: Literal["budget"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

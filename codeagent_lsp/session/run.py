@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import Literal
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import note
@@ -62,6 +63,7 @@ class Run:
         state = PlanState(record, self._output)
         self._planner = RunPlanner(record, state, self._output, services.user.show_plan)
         self._plan_run = PlanRun(self._parts, state, self._planner)
+        self._stopped_by: Literal["budget"] | None = None
         self.steering = Steering(self._parts, state, self._plan_run)
 
     def begin(self, request: RunRequest) -> None:
@@ -122,6 +124,7 @@ class Run:
         try:
             return await work()
         except BudgetSpent as spent:
+            self._stopped_by = "budget"
             return "stopped", self._output.explain(spent)
 
     async def _work(self, request: RunRequest, gate: IntentGate, work: OwnWork | None) -> tuple[events.RunStatus, str]:
@@ -199,6 +202,7 @@ class Run:
                 files_changed=tuple(dict.fromkeys(files)),
                 tool_used=any(message.tool_calls for message in self.record.messages),
                 trace_id=self.record.run_id,
+                stopped_by=self._stopped_by,
                 **self.session.context.used(self.record),
             )
         )

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from codeagent_lsp.protocol import EVENT_METHOD, EXPERIMENTAL_KEY, INPUT_METHOD
 from codeagent_lsp.terminal.connection import LEAVE_SECONDS, Connection, ConnectionLost
 from codeagent_lsp.terminal.disk import Disk, commit
-from codeagent_lsp.terminal.edits import EditImpossible, plan
+from codeagent_lsp.terminal.edits import EditImpossible, FileWrite, plan
 from codeagent_lsp.terminal.locales import user_locale
 from codeagent_lsp.terminal.options import RunOptions
 from codeagent_lsp.workspace.files import uris
@@ -58,15 +58,27 @@ class Face(Protocol):
 
 
 class Client:
-    """One server and one run. `interrupted` ends it early."""
+    """One server and one run. `interrupted` ends it early. `environ` is the server's; `written` is all that was written
+    to files, in order.
+    """
 
-    def __init__(self, options: RunOptions, face: Face, interrupted: asyncio.Event, disk: Disk | None = None) -> None:
+    def __init__(
+        self,
+        options: RunOptions,
+        face: Face,
+        interrupted: asyncio.Event,
+        disk: Disk | None = None,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self.written: list[FileWrite] = []
         self._options = options
         self._face = face
         self._interrupted = interrupted
         self._disk = disk or Disk(options.workspace)
+        self._run_id: str | None = None
+        self._ended: dict[str | None, Mapping[str, Any]] = {}
         self._completed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._connection = Connection(server_command(), os.environ)
+        self._connection = Connection(server_command(), environ)
 
     async def run(self) -> Mapping[str, Any] | None:
         """Return the run's `run_completed` event; None if interrupted before there was one.
@@ -100,9 +112,10 @@ class Client:
         connection = self._connection
         await connection.request("initialize", self._hello(), seconds=60)
         connection.notify("initialized", {})
-        arguments = {"task": self._options.task, "mode": self._options.mode}
+        arguments = {"task": self._options.task, "mode": self._options.mode, "attempts": self._options.attempts}
         command = {"command": "codeagent.run", "arguments": [arguments]}
-        await connection.request("workspace/executeCommand", command, seconds=60)
+        self._run_id = (await connection.request("workspace/executeCommand", command, seconds=60))["runId"]
+        self._settle()
         lost: asyncio.Future[Any] = asyncio.ensure_future(connection.lost.wait())
         await asyncio.wait([self._completed, lost], return_when=asyncio.FIRST_COMPLETED)
         lost.cancel()
@@ -141,7 +154,13 @@ class Client:
         except OSError:  # the output was closed
             self._interrupted.set()
         if event["type"] == "run_completed":
-            self._completed.set_result(event)
+            self._ended[event.get("run_id", "")] = event
+            self._settle()
+
+    def _settle(self) -> None:
+        """Note the end of our run; its attempts are runs, too, and the reply that names ours may come after its end."""
+        if self._run_id in self._ended and not self._completed.done():
+            self._completed.set_result(self._ended[self._run_id])
 
     def _message(self, params: Mapping[str, Any]) -> None:
         """Show warnings and errors; answers and outcomes arrive as events."""
@@ -162,6 +181,7 @@ class Client:
         try:
             writes = plan(params["edit"], self._disk.read)
             commit(writes, self._disk)
+            self.written.extend(writes)
         except (EditImpossible, OSError) as error:
             return {"applied": False, "failureReason": " ".join([str(error), *getattr(error, "__notes__", ())])}
         changes = [{"uri": uris.from_path(str(item.path)), "type": _kind(item.before, item.after)} for item in writes]

@@ -23,6 +23,7 @@ class RunOptions:
     task: str
     workspace: Path
     mode: str = "auto"
+    attempts: int = 1
     accept_all: bool = False
     as_json: bool = False
     width: int | None = None
@@ -42,6 +43,7 @@ def from_namespace(options: Namespace) -> RunOptions:
         task=options.task,
         workspace=workspace.resolve(),
         mode=options.mode,
+        attempts=options.attempts,
         accept_all=options.yes,
         as_json=options.json,
         width=options.width,

@@ -1,0 +1,178 @@
+"""What came of the tasks: one folder each and one line in `results.jsonl`, so that nothing is done twice after a kill.
+
+`DIR/ID/result.json` is written last, atomically: with it a task is finished. The line is a copy of it, added at once
+and made good by the next start if a kill came in between. Not here: doing a task (`perform.py`), the report.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Literal, Self
+
+from codeagent_lsp.batch.task_file import BatchTask
+from codeagent_lsp.errors import UsageError
+
+RESULTS = "results.jsonl"
+RESULT = "result.json"
+WORK = ".work"
+_LOCK = ".lock"
+
+Reason = Literal[
+    "", "folder", "setup", "model", "timeout", "budget", "unchanged", "stopped", "failed", "check", "unchecked", "crash"
+]
+"""Why a task is not solved: its folder or its setup failed, the model could not be used, its time or budget ran out,
+nothing was changed, the run stopped or failed, the check failed or could not run, its process died."""
+
+AGAIN: tuple[Reason, ...] = ("model", "budget", "crash")
+"""Reasons that say nothing of the task: `--resume` does those once more."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What came of one task. `solved` is by the check; without one, by whether the run was completed.
+
+    `status` is that of the run ('' if there was none), `error` a sentence, `check_exit` None without a check. Times are
+    in seconds, `cost` in USD, None if the prices are not known. `digest` tells which task it was.
+    """
+
+    id: str
+    digest: str
+    solved: bool
+    checked: bool
+    reason: Reason = ""
+    error: str = ""
+    status: str = ""
+    summary: str = ""
+    check_exit: int | None = None
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = None
+    seconds: float = 0.0
+    run_seconds: float = 0.0
+    started: float = 0.0
+    files: tuple[str, ...] = ()
+    added: int = 0
+    removed: int = 0
+    attempts: int = 1
+    session: str = ""
+    model: str = ""
+    task: str = ""
+
+    @property
+    def tokens(self) -> int:
+        """Return the tokens of prompts and replies together."""
+        return self.prompt_tokens + self.completion_tokens
+
+    def line(self) -> str:
+        """Return the result as one line of JSON."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A result, and the files that go into the folder of the task: name and content."""
+
+    result: TaskResult
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def parsed(line: str) -> TaskResult | None:
+    """Return the result of a line or a file; None for what is none, such as a line that was cut off."""
+    try:
+        values = json.loads(line)
+        known = {item.name for item in fields(TaskResult)}
+        kept = {name: value for name, value in values.items() if name in known}
+        return TaskResult(**{**kept, "files": tuple(kept.get("files", ()))})
+    except (ValueError, TypeError, AttributeError):
+        return None
+
+
+class ResultFolder:
+    """The folder `DIR` of one batch, held by one process at a time. Use it as a context."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = -1
+
+    @property
+    def work(self) -> Path:
+        """Return the folder in which tasks are done on this machine."""
+        return self.path / WORK
+
+    def __enter__(self) -> Self:
+        """Take the folder. UsageError if another batch has it, or it cannot be written."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._lock)
+            raise UsageError("batch.busy", path=self.path) from error
+        except OSError as error:
+            raise UsageError("batch.unwritable", path=self.path, reason=error.strerror or error) from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._lock)
+
+    def begun(self) -> bool:
+        """Return whether there are results of an earlier batch."""
+        return (self.path / RESULTS).exists() or any(self.path.glob(f"*/{RESULT}"))
+
+    def finished(self, tasks: Iterable[BatchTask]) -> dict[str, TaskResult]:
+        """Return the results that are there for these very tasks, by id, and write `results.jsonl` anew with them.
+
+        Left out are those that `AGAIN` names, and those of other tasks with the same id.
+        """
+        found = {task.id: result for task in tasks if (result := self._kept(task)) is not None}
+        lines = "".join(f"{result.line()}\n" for result in sorted(found.values(), key=lambda item: item.started))
+        _replace(self.path / RESULTS, lines.encode())
+        return found
+
+    def record(self, outcome: Outcome) -> None:
+        """Write the folder of a task, then its line; a kill at any moment leaves the task finished or not begun."""
+        place = self.path / outcome.result.id
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        for name, content in outcome.files.items():
+            (place / name).write_bytes(content)
+        _replace(place / RESULT, f"{outcome.result.line()}\n".encode())
+        with (self.path / RESULTS).open("ab") as file:
+            file.write(f"{outcome.result.line()}\n".encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _kept(self, task: BatchTask) -> TaskResult | None:
+        try:
+            result = parsed((self.path / task.id / RESULT).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError):
+            return None
+        fits = result is not None and result.digest == task.digest and result.reason not in AGAIN
+        return result if fits else None
+
+
+def read_results(path: Path) -> tuple[TaskResult, ...]:
+    """Return the results in a folder's `results.jsonl`; of two with one id the later."""
+    try:
+        lines: Sequence[str] = (path / RESULTS).read_text(encoding="utf-8").split("\n")
+    except OSError:
+        return ()
+    found = {result.id: result for line in lines if (result := parsed(line)) is not None}
+    return tuple(found.values())
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file as a whole or not at all."""
+    made = path.with_name(f".{path.name}.tmp")
+    with made.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    made.replace(path)

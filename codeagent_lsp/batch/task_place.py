@@ -1,0 +1,101 @@
+"""The folder that one task is done in: a clone or a copy of where it begins, removed with our state of it.
+
+Nothing of the user's own folder is touched. Not here: commands in it (`task_commands.py`), the agent (`agent_run.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from codeagent_lsp.batch.task_file import BatchTask
+from codeagent_lsp.shadow.folder import LayerFolder, abandoned, remove_tree
+from codeagent_lsp.state import workspace_state
+
+CLONE_SECONDS = 900.0
+_INSIDE = "work"
+
+
+class NoPlace(Exception):
+    """Raised if the folder cannot be made; the message says why."""
+
+
+@contextmanager
+def task_place(task: BatchTask, parent: Path) -> Iterator[Path]:
+    """Make the folder of a task below `parent`, and remove it afterwards with what we keep of it. NoPlace."""
+    sweep(parent)
+    try:
+        place = LayerFolder(str(parent))
+    except OSError as error:
+        raise NoPlace(str(error)) from error
+    folder = Path(place.path).resolve() / task.name
+    folder = Path(place.make(_INSIDE)).resolve() / task.name
+    try:
+        _lay(task, folder)
+        yield folder
+    finally:
+        remove_tree(str(workspace_state([str(folder)])))
+        place.close()
+
+
+def sweep(parent: Path, *, whole: bool = False) -> None:
+    """Remove what killed tasks have left below `parent`, our state of it included; with `whole`, everything there."""
+    try:
+        found = [Path(entry.path) for entry in os.scandir(parent)]
+    except OSError:
+        return
+    for place in found:
+        if place.is_dir() and (whole or abandoned(str(place))):
+            for folder in (place / _INSIDE).glob("*"):
+                remove_tree(str(workspace_state([str(folder.resolve())])))
+            remove_tree(str(place))
+    if whole:
+        remove_tree(str(parent))
+
+
+def _lay(task: BatchTask, folder: Path) -> None:
+    if task.folder:
+        try:
+            shutil.copytree(task.folder, folder, symlinks=True, ignore_dangling_symlinks=True)
+        except (OSError, shutil.Error) as error:
+            raise NoPlace(f"copying {task.folder}: {_first(str(error))}") from error
+        return
+    deadline = time.monotonic() + CLONE_SECONDS
+    depth = () if task.commit else ("--depth=1",)
+    _git(deadline, "clone", "--quiet", "--no-hardlinks", *depth, "--", _url(task), str(folder))
+    if task.commit:
+        _git(deadline, "-C", str(folder), "checkout", "--quiet", "--detach", task.commit, "--")
+
+
+def _url(task: BatchTask) -> str:
+    """Return the address to clone from; a path as an URL, so that its history can be cut like that of any other."""
+    return Path(task.repo).as_uri() if task.repo.startswith("/") else task.repo
+
+
+def _git(deadline: float, *words: str) -> None:
+    """Run git, which asks nothing. NoPlace says what went wrong."""
+    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
+    try:
+        done = subprocess.run(
+            ("git", "-c", "protocol.ext.allow=never", *words),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=environment,
+            timeout=max(deadline - time.monotonic(), 1),
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NoPlace(f"git {words[0]}: {_first(str(error))}") from error
+    if done.returncode:
+        raise NoPlace(f"git: {_first(done.stderr.decode(errors='replace'))}")
+
+
+def _first(words: str) -> str:
+    """Return the first line that says something."""
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    return next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[0] if lines else "")[:300]
