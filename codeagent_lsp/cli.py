@@ -89,9 +89,7 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _add_batch(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     batch = commands.add_parser("batch", help="let the agent do many tasks, each in a folder of its own")
-    batch.add_argument(
-        "tasks", metavar="TASKS.jsonl", help="one JSON object a line: id, repo or folder, task, check, …"
-    )
+    batch.add_argument("tasks", metavar="TASKS.jsonl", help="one JSON object a line: id, repo or folder, task, check")
     batch.add_argument("--out", metavar="DIR", default="batch", help="where the results go (batch)")
     where = batch.add_mutually_exclusive_group()
     where.add_argument("--jobs", type=_count, metavar="N", help="so many tasks at a time (half of the cores)")

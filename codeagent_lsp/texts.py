@@ -718,7 +718,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "batch.no_prices": (
         "{count} tasks were not begun: no prices are known of this model, so --budget-usd cannot be kept. "
         "Set budget.tokens for each task instead, and go on with --resume.",
-        "有 {count} 个任务未开始：该模型的价格未知，无法遵守 --budget-usd。请改为给每个任务设置 budget.tokens，并用 --resume 继续。",
+        "有 {count} 个任务未开始：该模型的价格未知，无法遵守 --budget-usd。"
+        "请改为给每个任务设置 budget.tokens，并用 --resume 继续。",
     ),
     "batch.interrupted": (
         "Stopped. What is finished is kept; go on with --resume.",

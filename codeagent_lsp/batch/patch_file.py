@@ -16,6 +16,7 @@ from pathlib import Path
 from codeagent_lsp.terminal.edits import FileWrite
 
 _SECONDS = 60
+_UNCONFIGURED = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _CHANGED = 1  # git's exit code for "there are differences"
 
 

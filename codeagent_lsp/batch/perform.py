@@ -16,7 +16,7 @@ from codeagent_lsp.batch.agent_run import AgentRun, agent_run, session_file
 from codeagent_lsp.batch.options import BatchOptions, Job
 from codeagent_lsp.batch.patch_file import Patch, patch_of
 from codeagent_lsp.batch.results import Outcome, Reason, TaskResult
-from codeagent_lsp.batch.task_commands import Ran, Unisolated, check, failed, set_up
+from codeagent_lsp.batch.task_commands import Unisolated, check, failed, set_up
 from codeagent_lsp.batch.task_place import NoPlace, task_place
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import CodeAgentError, ErrorCode
@@ -81,14 +81,10 @@ async def _checked(
     except CodeAgentError as error:
         return replace(result, reason="unchecked", error=str(error))
     files[CHECK] = ran.output.encode(errors="replace")
-    return replace(result, checked=True, solved=ran.ok, check_exit=ran.code, **_verdict(result, ran))
-
-
-def _verdict(result: TaskResult, ran: Ran) -> dict[str, str]:
-    """Return reason and error after the check: none if it passed; else those of the run, or the check's own."""
+    judged = replace(result, checked=True, solved=ran.ok, check_exit=ran.code)
     if ran.ok:
-        return {"reason": "", "error": ""}
-    return {"reason": result.reason or "check", "error": result.error or ran.said}
+        return replace(judged, reason="", error="")
+    return judged if judged.reason else replace(judged, reason="check", error=judged.error or ran.said)
 
 
 def _of_run(blank: TaskResult, run: AgentRun, patch: Patch) -> TaskResult:

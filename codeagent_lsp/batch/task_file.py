@@ -96,7 +96,7 @@ def _task(entry: Any, base: Path) -> BatchTask:
         raise ValueError("commit: only with repo")
     if texts.get("commit", "").startswith("-"):
         raise ValueError("commit: a commit, a branch or a tag")
-    return BatchTask(**{**texts, **_places(texts, base), "timeout": _seconds(entry.get("timeout"))})
+    return BatchTask(**{**texts, **_places(texts, base)}, timeout=_seconds(entry.get("timeout")))
 
 
 def _text(entry: Mapping[str, Any], key: str) -> str:
