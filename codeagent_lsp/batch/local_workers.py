@@ -8,6 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
@@ -133,6 +134,7 @@ def _ready(busy: dict[_Worker, tuple[Job, int]]) -> list[_Worker]:
 def _serve(connection: Connection, folder: str) -> None:
     """Do the jobs that come, in the worker process, until the other side is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the process that started us
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the server is closed on the way
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         try:

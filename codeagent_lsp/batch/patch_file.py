@@ -69,12 +69,7 @@ def _diff(place: str, form: str) -> bytes:
     done = subprocess.run(
         (*command, "--no-prefix", "--no-renames", form, "a", "b"),
         cwd=place,
-        env={
-            **os.environ,
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CEILING_DIRECTORIES": place,
-        },
+        env={**os.environ, **_UNCONFIGURED, "GIT_CEILING_DIRECTORIES": place},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=_SECONDS,

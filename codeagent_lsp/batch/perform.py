@@ -25,7 +25,7 @@ from codeagent_lsp.settings_layers import environment_layer, load
 
 PATCH, SESSION, SETUP, CHECK = "changes.patch", "session.jsonl", "setup.txt", "check.txt"
 _PACKED_BYTES = 1 << 20
-_MODEL_CODES = {code.value for code in ErrorCode if code.value.startswith("MODEL_")}
+_MODEL_CODES = (ErrorCode.NETWORK_ERROR, ErrorCode.TIMEOUT, ErrorCode.NOT_FOUND, ErrorCode.PARSE_ERROR)
 
 
 def perform(job: Job, work: Path) -> Outcome:

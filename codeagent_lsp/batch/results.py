@@ -29,7 +29,7 @@ Reason = Literal[
 """Why a task is not solved: its folder or its setup failed, the model could not be used, its time or budget ran out,
 nothing was changed, the run stopped or failed, the check failed or could not run, its process died."""
 
-AGAIN: tuple[Reason, ...] = ("model", "budget", "crash")
+AGAIN: tuple[Reason, ...] = ("model", "failed", "budget", "crash")
 """Reasons that say nothing of the task: `--resume` does those once more."""
 
 

@@ -1,0 +1,89 @@
+"""Batches of small tasks for a scripted model: their files, the command, what is left of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codeagent_lsp.batch.results import TaskResult, read_results
+
+COMMAND = (sys.executable, "-m", "codeagent_lsp.cli", "batch")
+SECONDS = 240.0
+PROGRAM = "def double(x):\n    return x + x + x\n"
+MENDED = PROGRAM.replace("x + x + x", "x + x")
+PASSES = "python3 -c 'import program; assert program.double(2) == 4'"
+EDIT = {"path": "program.py", "old_str": "x + x + x", "new_str": "x + x"}
+MENDING: tuple[Mapping[str, Any], ...] = (
+    {"tool_calls": [{"name": "edit_file", "arguments": EDIT}]},
+    {"text": "Mended."},
+)
+
+
+@dataclass(frozen=True)
+class BatchRig:
+    """A project to begin with, a file of tasks, a script and a folder for the results, below `root`."""
+
+    root: Path
+
+    @property
+    def project(self) -> Path:
+        """The folder that the tasks begin with."""
+        folder = self.root / "project"
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            (folder / "program.py").write_text(PROGRAM)
+        return folder
+
+    @property
+    def out(self) -> Path:
+        return self.root / "out"
+
+    @property
+    def state(self) -> Path:
+        return self.root / "state"
+
+    def task(self, name: str = "one", **more: Any) -> dict[str, Any]:
+        """A task that the script solves."""
+        place = {} if "repo" in more else {"folder": str(self.project)}
+        return {"id": name, **place, "task": "Mend double", "check": PASSES, **more}
+
+    def command(self, tasks: Iterable[Mapping[str, Any]], *options: str, script: Any = MENDING) -> list[str]:
+        """The command line of a batch."""
+        given, replies = self.root / "tasks.jsonl", self.root / "script.json"
+        given.write_text("".join(f"{json.dumps(task)}\n" for task in tasks))
+        replies.write_text(json.dumps(list(script)))
+        model = ("--set", "model.provider=scripted", "--set", f"model.name={replies}")
+        return [*COMMAND, str(given), "--out", str(self.out), *model, *options]
+
+    def environ(self) -> dict[str, str]:
+        return {**os.environ, "CODEAGENT_STATE_DIR": str(self.state), "LANG": "C.UTF-8"}
+
+    def run(
+        self, tasks: Iterable[Mapping[str, Any]], *options: str, script: Any = MENDING
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a batch to its end."""
+        return subprocess.run(
+            self.command(tasks, *options, script=script),
+            capture_output=True,
+            encoding="utf-8",
+            timeout=SECONDS,
+            env=self.environ(),
+            check=False,
+        )
+
+    def results(self) -> dict[str, TaskResult]:
+        """The lines of `results.jsonl`, by id; none twice."""
+        lines = (self.out / "results.jsonl").read_text().splitlines()
+        found = {result.id: result for result in read_results(self.out)}
+        assert len(lines) == len(found)
+        return found
+
+    def left_over(self) -> list[Path]:
+        """Folders of tasks, and our state of them, that should be gone."""
+        return [*self.out.glob(".work/*"), *self.state.glob("workspaces/*")]

@@ -1,0 +1,96 @@
+"""Results that survive a kill at any moment: finished is what has its own file, and `results.jsonl` follows it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codeagent_lsp.batch.results import AGAIN, Outcome, ResultFolder, TaskResult, parsed, read_results
+from codeagent_lsp.batch.task_file import BatchTask
+from codeagent_lsp.errors import UsageError
+
+TASKS = tuple(BatchTask(name, "Do it", folder="/p") for name in "abc")
+
+
+def outcome(task: BatchTask, **more: object) -> Outcome:
+    result = TaskResult(task.id, task.digest, solved=True, checked=True, files=("x.py",))
+    return Outcome(replace(result, **more), {"changes.patch": b"\xff patch"})  # type: ignore[arg-type]
+
+
+def test_what_is_recorded_is_finished(tmp_path: Path) -> None:
+    with ResultFolder(tmp_path / "deep" / "out") as folder:
+        assert not folder.begun()
+        folder.record(outcome(TASKS[0]))
+        folder.record(outcome(TASKS[1], solved=False, reason="check"))
+        assert folder.begun()
+        assert set(folder.finished(TASKS)) == {"a", "b"}
+    assert (folder.path / "a" / "changes.patch").read_bytes() == b"\xff patch"
+    assert [result.id for result in read_results(folder.path)] == ["a", "b"]
+
+
+def test_a_line_that_is_missing_or_torn_is_made_good(tmp_path: Path) -> None:
+    with ResultFolder(tmp_path) as folder:
+        folder.record(outcome(TASKS[0], started=1.0))
+        folder.record(outcome(TASKS[1], started=2.0))
+        lines = tmp_path / "results.jsonl"
+        whole = lines.read_text()
+        for cut in range(len(whole)):
+            lines.write_text(whole[:cut])
+            assert set(folder.finished(TASKS)) == {"a", "b"}
+            assert lines.read_text() == whole
+
+
+def test_a_kill_before_the_end_of_a_result_leaves_it_unfinished(tmp_path: Path) -> None:
+    with ResultFolder(tmp_path) as folder:
+        folder.record(outcome(TASKS[0]))
+        (tmp_path / "a" / "result.json").rename(tmp_path / "a" / ".result.json.tmp")
+        assert folder.finished(TASKS) == {}
+        assert (tmp_path / "results.jsonl").read_text() == ""
+        folder.record(outcome(TASKS[0]))
+        assert set(folder.finished(TASKS)) == {"a"}
+
+
+@pytest.mark.parametrize("reason", AGAIN)
+def test_what_says_nothing_of_the_task_is_done_again(tmp_path: Path, reason: str) -> None:
+    with ResultFolder(tmp_path) as folder:
+        folder.record(outcome(TASKS[0], solved=False, reason=reason))
+        assert folder.finished(TASKS) == {}
+
+
+def test_another_task_with_the_same_id_is_not_finished(tmp_path: Path) -> None:
+    with ResultFolder(tmp_path) as folder:
+        folder.record(outcome(TASKS[0]))
+        assert folder.finished([replace(TASKS[0], task="Do something else")]) == {}
+
+
+def test_one_batch_at_a_time(tmp_path: Path) -> None:
+    with ResultFolder(tmp_path), pytest.raises(UsageError, match="another batch"), ResultFolder(tmp_path):
+        pass
+    with ResultFolder(tmp_path):
+        pass
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot be written"), ResultFolder(tmp_path / "file" / "out"):
+        pass
+
+
+@given(st.text())
+def test_any_line_is_read_or_left_out(line: str) -> None:
+    parsed(line)
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    )
+)
+def test_any_json_is_read_or_left_out(value: object) -> None:
+    parsed(json.dumps(value))
+    parsed(json.dumps({"id": "a", "digest": "b", "solved": True, "checked": True, "files": value}))
