@@ -31,6 +31,7 @@ ALONE = tuple(
     str(Path(__file__).parent / name)
     for name in (
         "clients",
+        "batch/test_ray.py",
         "environments",
         "index/test_semantic_real.py",
         "language_servers/test_real_servers.py",

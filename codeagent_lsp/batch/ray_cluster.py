@@ -7,6 +7,7 @@ done for a task (`perform.py`).
 from __future__ import annotations
 
 import os
+import socket
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from codeagent_lsp.batch.results import Outcome
 from codeagent_lsp.errors import UsageError
 
 _LOOK_SECONDS = 5.0
+_REACH_SECONDS = 10.0
 
 
 class RayCluster:
@@ -30,8 +32,9 @@ class RayCluster:
         """See `Workers`."""
         ray = _ray()
         try:
+            _reach(self._address)
             ray.init(address=self._address, log_to_driver=False, configure_logging=False)
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError) as error:
             raise UsageError(
                 "batch.no_cluster", address=self._address, reason=str(error).strip().split("\n")[0]
             ) from error
@@ -39,6 +42,13 @@ class RayCluster:
             _work(ray, take, done)
         finally:
             ray.shutdown()
+
+
+def _reach(address: str) -> None:
+    """Raise OSError if nothing answers at an address with a port; Ray itself would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS).close()
 
 
 def _work(ray: Any, take: Take, done: Callable[[Outcome], None]) -> None:

@@ -27,9 +27,10 @@ MENDING: tuple[Mapping[str, Any], ...] = (
 
 @dataclass(frozen=True)
 class BatchRig:
-    """A project to begin with, a file of tasks, a script and a folder for the results, below `root`."""
+    """A project to begin with, tasks, a script and the results, below `root`; `before` goes before each command."""
 
     root: Path
+    before: tuple[str, ...] = ()
 
     @property
     def project(self) -> Path:
@@ -59,7 +60,7 @@ class BatchRig:
         given.write_text("".join(f"{json.dumps(task)}\n" for task in tasks))
         replies.write_text(json.dumps(list(script)))
         model = ("--set", "model.provider=scripted", "--set", f"model.name={replies}")
-        return [*COMMAND, str(given), "--out", str(self.out), *model, *options]
+        return [*self.before, *COMMAND, str(given), "--out", str(self.out), *model, *options]
 
     def environ(self) -> dict[str, str]:
         return {**os.environ, "CODEAGENT_STATE_DIR": str(self.state), "LANG": "C.UTF-8"}

@@ -61,7 +61,7 @@ def test_a_commit_of_a_repository(rig: BatchRig) -> None:
     assert (results["new"].checked, results["new"].files) == (True, ())
 
 
-CASES = {
+CASES: dict[str, dict[str, object]] = {
     "setup": {"setup": "echo not today; exit 3"},
     "check": {"check": "echo wrong; exit 1"},
     "folder": {"repo": "project"},  # no repository
