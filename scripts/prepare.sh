@@ -41,8 +41,8 @@ is_new_enough() {
     [ -n "$1" ] && "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 }
 
-# Fetches what only some tests need, and sets NVIM to a Neovim and CODEAGENT_LANGUAGE_SERVERS to folders of language
-# servers for them.
+# Fetches what only some tests need, and sets NVIM to a Neovim, CODEAGENT_LANGUAGE_SERVERS to folders of language
+# servers and CODEAGENT_HARBOR to a harbor for them.
 install_test_parts() {
     install_debian rg=ripgrep bwrap=bubblewrap redis-server=redis-server tmux=tmux podman=podman runc=runc emacs=emacs-nox \
         "$emacs/*/lisp/progmodes/eglot.el* $emacs/site-lisp/elpa/eglot-*=elpa-eglot" "$emacs/site-lisp/elpa/lsp-mode-*=elpa-lsp-mode" \
@@ -60,6 +60,12 @@ install_test_parts() {
     else
         unset CODEAGENT_LANGUAGE_SERVERS
         lacks "basedpyright, clangd or typescript-language-server"
+    fi
+    if CODEAGENT_HARBOR="$(sh scripts/get-harbor.sh)"; then
+        export CODEAGENT_HARBOR
+    else
+        unset CODEAGENT_HARBOR
+        lacks "Harbor, or a Python 3.12 for it"
     fi
     rust-analyzer --version >/dev/null 2>&1 || lacks rust-analyzer # rustup has a program of that name that is none
     command -v jdtls >/dev/null || lacks jdtls
