@@ -66,14 +66,14 @@ class BatchRig:
         return {**os.environ, "CODEAGENT_STATE_DIR": str(self.state), "LANG": "C.UTF-8"}
 
     def run(
-        self, tasks: Iterable[Mapping[str, Any]], *options: str, script: Any = MENDING
+        self, tasks: Iterable[Mapping[str, Any]], *options: str, script: Any = MENDING, seconds: float = SECONDS
     ) -> subprocess.CompletedProcess[str]:
         """Run a batch to its end."""
         return subprocess.run(
             self.command(tasks, *options, script=script),
             capture_output=True,
             encoding="utf-8",
-            timeout=SECONDS,
+            timeout=seconds,
             env=self.environ(),
             check=False,
         )
