@@ -1,6 +1,6 @@
 """What a batch costs beside its tasks: scripted tasks by `run` alone, on one worker, on several, on Ray nodes.
 
-`python -m tests.bench.batch [--tasks 200] [--workers 1,2] [--ray ADDRESS] [--check]` prints a table, and asserts nothing.
+`python -m tests.bench.batch [--tasks 200] [--workers 1,2] [--ray ADDRESS] [--check]` prints a table, no verdict.
 The own time of a task is what it took beyond the same `codeagent-lsp run` in a folder that was there already.
 """
 

@@ -5,10 +5,12 @@ On the command line (standard library only, besides this package; run in the rep
     python -m tests.bench.tasks --seed 7 --count 3 --into FOLDER     writes FOLDER/ID/ and FOLDER/ID.json per task
     python -m tests.bench.tasks --check FOLDER/ID                    "solved" or "not solved"; exit code 0 or 1
     python -m tests.bench.tasks --list [--seed 7] [--count N] [--kinds fault,rename] [--sizes small]
+    python -m tests.bench.tasks --exercises PATH --into FOLDER       the programs of a checkout of QuixBugs instead
+    codeagent-lsp batch FOLDER/tasks.jsonl --report --set model.baseUrl=URL      any model on the tasks of a folder
     python -m tests.bench.tasks … --repo PATH / --package NAME       faults in public code too (a folder, or from PyPI)
 
 FOLDER/ID/ is the project that an agent works in, its tests failing. FOLDER/ID.json is the whole task: `id`, `kind`
-(fault, addition, rename), `size` (small, medium, large), `words` (what the user types), `files` (name to text), `tests`
+(fault, addition, rename, exercise), `size` (small, medium, large), `words` (what the user types), `files`, `tests`
 (names of the files that the check lays over the project again), `check` (the command, "python" being this Python),
 `place` (the file to change), `also` (those that change with it), `cause` (what is wrong, for the record, never to be
 shown to an agent).

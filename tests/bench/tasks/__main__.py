@@ -7,7 +7,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.bench.tasks.batch_lines import batch_line
 from tests.bench.tasks.drawing import DEFAULT_COUNT, KINDS, SIZES, draw
+from tests.bench.tasks.exercises import exercise_tasks
 from tests.bench.tasks.pieces import line_count
 from tests.bench.tasks.sources import Source, fetched, public_sources
 from tests.bench.tasks.task import Task, load, outcome, save
@@ -18,13 +20,28 @@ def main() -> int:
     options = _options()
     if options.check:
         return _check(Path(options.check))
-    tasks = draw(options.seed, options.count, kinds=options.kinds, sizes=options.sizes, public=_public(options))
+    tasks = _tasks(options)
     if options.into:
-        for task in tasks:
-            print(save(task, Path(options.into)), task.words, sep="\t")
+        _write(tasks, Path(options.into), options.timeout)
     else:
         print(table(tasks, causes=options.causes))
     return 0
+
+
+def _tasks(options: argparse.Namespace) -> list[Task]:
+    if options.exercises:
+        return list(exercise_tasks(Path(options.exercises)))[: options.count]
+    return draw(options.seed, options.count, kinds=options.kinds, sizes=options.sizes, public=_public(options))
+
+
+def _write(tasks: list[Task], folder: Path, seconds: float) -> None:
+    """Write the projects, and the file for `codeagent-lsp batch`."""
+    lines = []
+    for task in tasks:
+        project = save(task, folder)
+        print(project, task.words, sep="\t")
+        lines.append(batch_line(task, project, seconds))
+    (folder / "tasks.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def table(tasks: list[Task], *, causes: bool) -> str:
@@ -68,6 +85,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--package", action="append", default=[], metavar="NAME", help="faults in this PyPI package too"
     )
+    parser.add_argument("--exercises", metavar="PATH", help="the programs of this checkout of QuixBugs instead")
+    parser.add_argument("--timeout", type=float, default=300.0, metavar="SECONDS", help="with --into: for each (300)")
     parser.add_argument("--causes", action="store_true", help="with --list: tell what is wrong in each")
     return parser.parse_args()
 
