@@ -12,6 +12,8 @@ import argparse
 import compileall
 import contextlib
 import json
+import os
+import secrets
 import shutil
 import socket
 import subprocess
@@ -22,14 +24,17 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from codeagent_lsp.terminal.model import KEY_VARIABLE
 from tests.bench.agents_proxy import CountingProxy
 from tests.bench.agents_results import Result, append, cause_of, changed_files, read, report
-from tests.bench.agents_runs import ROOT, Agent, Aider, Ours, end_tree
+from tests.bench.agents_runs import ROOT, Agent, Aider, MiniSwe, Ours, end_tree
 from tests.bench.peer import VERSION, environment
 from tests.bench.tasks import KINDS, SIZES, Task, draw, lay, solved
+from tests.bench.tasks.exercises import exercise_tasks
 
 FORMS = ("auto", "tools", "whole", "function", "line", "blocks", "diff")
-AGENTS = ("ours", *(f"ours:{form}" for form in FORMS), "aider")
+AGENTS = ("ours", *(f"ours:{form}" for form in FORMS), "aider", "mini")
+MINI_VERSION = "2.4.6"
 START_SECONDS = 180.0
 LIMIT_SECONDS = 300.0
 
@@ -49,11 +54,14 @@ def main() -> None:
 def _measure(options: argparse.Namespace, out: Path) -> None:
     compileall.compile_dir(ROOT / "codeagent_lsp", quiet=1)  # as it is once installed; the agents write no byte code
     tasks = draw(options.seed, options.tasks, kinds=options.kinds, sizes=options.sizes)
+    if options.exercises:
+        tasks = list(exercise_tasks(Path(options.exercises)))[: options.tasks]
     with contextlib.ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agents-")))
-        url = options.url or stack.enter_context(served())
-        proxy = stack.enter_context(CountingProxy(url))
-        model = options.model or _model_of(url)
+        key = os.environ.get(options.key) or secrets.token_urlsafe(24)
+        url = options.url or stack.enter_context(served(key))
+        proxy = stack.enter_context(CountingProxy(url, key))
+        model = options.model or _model_of(proxy.url)
         make = _maker(proxy.url, model, home, options.peer)
         agents = [make(name) for name in options.agents]
         every = turns(
@@ -138,48 +146,51 @@ def _maker(url: str, model: str, home: Path, peer: str) -> Callable[[str], Agent
     def make(name: str) -> Agent:
         if name == "aider":
             return Aider(name, url, model, home / name, _peer(peer))
+        if name == "mini":
+            return MiniSwe(name, url, model, home / name, _peer("new", f"mini-swe-agent=={MINI_VERSION}"))
         form = name.partition(":")[2]
         return Ours(name, url, model, home / name.replace(":", "-"), form)
 
     return make
 
 
-def _peer(peer: str) -> str:
-    """The Python of an environment with aider; `new` makes one in the cache of the user, once."""
+def _peer(peer: str, requirement: str = f"aider-chat=={VERSION}") -> str:
+    """The Python of an environment with an agent; `new` makes one in the cache of the user, once."""
     if peer != "new":
         return peer
-    place = Path.home() / ".cache" / "codeagent-bench" / f"aider-{VERSION}"
+    place = Path.home() / ".cache" / "codeagent-bench" / requirement.replace("==", "-")
     made = place / "made"
     if not made.exists():
         place.parent.mkdir(parents=True, exist_ok=True)
-        environment(place)
+        environment(place, requirement)
         made.touch()
     return str(place / "bin" / "python")
 
 
 @contextlib.contextmanager
-def served() -> Iterator[str]:
-    """The embedded model on a free port of loopback; its root."""
+def served(key: str) -> Iterator[str]:
+    """The embedded model on a free port of loopback, behind this key; its root."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "codeagent_lsp.cli", "model", "serve", "--port", str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    environ = {**os.environ, KEY_VARIABLE: key}
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environ)
     url = f"http://127.0.0.1:{port}"
     try:
-        _wait_for(process, url)
+        _wait_for(process, url, key)
         yield url
     finally:
         end_tree(process)
 
 
-def _wait_for(process: subprocess.Popen[bytes], url: str) -> None:
+def _wait_for(process: subprocess.Popen[bytes], url: str, key: str) -> None:
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until:
         if process.poll() is not None:
             raise RuntimeError("the embedded model did not start: try `codeagent-lsp model serve`")
         try:
-            _model_of(url)
+            _model_of(url, key)
         except (OSError, ValueError, LookupError):
             time.sleep(0.5)
             continue
@@ -187,9 +198,11 @@ def _wait_for(process: subprocess.Popen[bytes], url: str) -> None:
     raise TimeoutError(f"no answer from {url} in {START_SECONDS:.0f} s")
 
 
-def _model_of(url: str) -> str:
+def _model_of(url: str, key: str = "") -> str:
     """The first model that a server offers."""
-    with urllib.request.urlopen(f"{url.rstrip('/').removesuffix('/v1')}/v1/models", timeout=10) as answer:
+    address = f"{url.rstrip('/').removesuffix('/v1')}/v1/models"
+    request = urllib.request.Request(address, headers={"authorization": f"Bearer {key}"} if key else {})
+    with urllib.request.urlopen(request, timeout=10) as answer:
         return str(json.load(answer)["data"][0]["id"])
 
 
@@ -213,6 +226,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=1, help="each task so often (1)")
     parser.add_argument("--url", help="a model server that runs already; else the embedded model is started")
     parser.add_argument("--model", default="", help="its model; else the first one it offers")
+    parser.add_argument("--key", default="OPENAI_API_KEY", metavar="VARIABLE", help="where its key is (OPENAI_API_KEY)")
+    parser.add_argument("--exercises", metavar="PATH", help="the programs of this checkout of QuixBugs as tasks")
     parser.add_argument("--out", default="results.jsonl", help="where each result is written at once")
     parser.add_argument("--logs", type=Path, metavar="FOLDER", help="keep here what each agent printed")
     parser.add_argument("--resume", action="store_true", help="go on with --out and leave out what is there")

@@ -1,6 +1,7 @@
 """A proxy on loopback in front of a model server that counts what passes: requests, tokens, time. Streams pass at once.
 
-It changes nothing but one thing: a stream is asked to end with the usage of tokens. Not here: who asks, or why.
+It changes two things: a stream is asked to end with the usage of tokens, and the server's key is put in, which the
+agents do not know. Not here: who asks, or why.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class Count:
 class CountingProxy:
     """A proxy for one model server; `url` is its own root. Use it as a context, one user of the model at a time."""
 
-    def __init__(self, upstream: str) -> None:
+    def __init__(self, upstream: str, key: str = "") -> None:
+        self.key = key
         self._upstream = urlsplit(upstream.rstrip("/").removesuffix("/v1"))
         self._lock = threading.Condition()
         self._count = Count()
@@ -136,7 +138,8 @@ class _Handler(BaseHTTPRequestHandler):
         seen = bytearray()
         try:
             body = with_usage(body) if counted else body
-            headers = {name: value for name, value in self.headers.items() if name.lower() not in NOT_PASSED}
+            headers = {name.lower(): value for name, value in self.headers.items() if name.lower() not in NOT_PASSED}
+            headers |= {"authorization": f"Bearer {proxy.key}"} if proxy.key else {}
             connection.request(self.command, proxy.path(self.path), body or None, headers)
             self._answer(connection.getresponse(), seen)
         except (OSError, HTTPException, ValueError):

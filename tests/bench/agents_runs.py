@@ -157,6 +157,60 @@ def _of_aider(ended: Run) -> Ended:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class MiniSwe:
+    """`mini-swe-agent` with its prompts for models without native calls; in a sandbox, as it runs what they write."""
+
+    name: str
+    url: str
+    model: str
+    home: Path
+    python: str
+
+    def work(self, task: Task, project: Path, limit_seconds: float) -> Ended:
+        """See `Agent`."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        environment = {
+            "HOME": str(self.home),
+            "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+            "MSWEA_CONFIGURED": "true",
+            "MSWEA_COST_TRACKING": "ignore_errors",
+            "MSWEA_GLOBAL_CONFIG_DIR": str(self.home),
+            "MSWEA_SILENT_STARTUP": "1",
+            "OPENAI_API_KEY": "none",
+        }
+        self._trajectory.unlink(missing_ok=True)
+        ended = run([*self._sandbox(project), *self._command(task)], project, environment, limit_seconds)
+        return _of_mini(ended, self._trajectory)
+
+    @property
+    def _trajectory(self) -> Path:
+        return self.home / "last.json"
+
+    def _sandbox(self, project: Path) -> list[str]:
+        """Only the project and its own home can be written; the model's server is on loopback."""
+        writable = [word for place in (project, self.home) for word in ("--bind", str(place), str(place))]
+        return ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *writable, "--die-with-parent"]
+
+    def _command(self, task: Task) -> list[str]:
+        settings = ["mini_textbased.yaml", f"model.model_kwargs.api_base={self.url}/v1"]
+        return [
+            str(Path(self.python).with_name("mini")), "--model", f"openai/{self.model}", "--task", task.words,
+            "--yolo", "--exit-immediately", "--model-class", "litellm_textbased",
+            "--output", str(self._trajectory), *(word for setting in settings for word in ("--config", setting)),
+        ]  # fmt: skip
+
+
+def _of_mini(ended: Run, trajectory: Path) -> Ended:
+    try:
+        status = str(json.loads(trajectory.read_text())["info"]["exit_status"])
+    except (OSError, ValueError, LookupError):
+        status = "no end"
+    said_done = status == "Submitted" and not ended.late
+    crashed = ended.code != 0 and not ended.late
+    return Ended(status, said_done, ended.seconds, output=ended.output, late=ended.late, crashed=crashed)
+
+
 def named_files(task: Task) -> list[str]:
     """The files of the project that the user's words name."""
     return [name for name in task.files if re.search(rf"(?<![\w/]){re.escape(name)}(?!\w)", task.words, re.ASCII)]

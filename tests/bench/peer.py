@@ -56,11 +56,11 @@ for line in sys.stdin:
 VERSION = "0.86.2"
 
 
-def environment(place: Path) -> str:
-    """Make an environment with the peer by pip, which takes minutes; its Python."""
+def environment(place: Path, requirement: str = f"aider-chat=={VERSION}") -> str:
+    """Make an environment with the peer, or another package, by pip, which takes minutes; its Python."""
     subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
     python = str(place / "bin" / "python")
-    subprocess.run([python, "-m", "pip", "install", "-q", f"aider-chat=={VERSION}"], check=True)
+    subprocess.run([python, "-m", "pip", "install", "-q", requirement], check=True)
     return python
 
 
