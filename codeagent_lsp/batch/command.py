@@ -23,6 +23,7 @@ from codeagent_lsp.batch.task_file import BatchTask, read_tasks
 from codeagent_lsp.batch.task_place import sweep
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.session.spending import dollars
+from codeagent_lsp.terminal.index_place import say
 from codeagent_lsp.terminal.locales import user_locale
 from codeagent_lsp.terminal.options import settings_of
 from codeagent_lsp.terminal.safe import one_line
@@ -51,7 +52,7 @@ def _batch(namespace: Namespace, tasks: Sequence[BatchTask], options: BatchOptio
     language = options.language
     earlier = folder.finished(tasks)
     if earlier:
-        _say(text("batch.resumed", language, count=len(earlier)))
+        say(text("batch.resumed", language, count=len(earlier)))
     budget = BudgetShare(namespace.budget_usd, sum(result.cost or 0.0 for result in earlier.values()))
     counted = _Counter(len(tasks), len(earlier), language)
     batch = Batch((task for task in tasks if task.id not in earlier), options, budget, folder, counted.tell)
@@ -67,9 +68,9 @@ def _batch(namespace: Namespace, tasks: Sequence[BatchTask], options: BatchOptio
     _close(results, batch.left, budget, language)
     if namespace.report:
         for path in write_report(folder.path, results, language):
-            _say(str(path))
+            say(str(path))
     if interrupted:
-        _say(text("batch.interrupted", language))
+        say(text("batch.interrupted", language))
         return EXIT_INTERRUPTED
     return EXIT_DONE if len(results) == len(tasks) and all(result.solved for result in results) else EXIT_FAILED
 
@@ -105,7 +106,7 @@ class _Counter:
         parts = [f"{result.seconds:.1f} s", text("batch.tokens", self._language, count=f"{result.tokens:,}")]
         if result.cost is not None:
             parts.append(dollars(result.cost))
-        _say(f"{mark} {self._done}/{self._count} {result.id}  {' · '.join(parts)}{self._why(result)}")
+        say(f"{mark} {self._done}/{self._count} {result.id}  {' · '.join(parts)}{self._why(result)}")
 
     def _why(self, result: TaskResult) -> str:
         if result.solved:
@@ -118,12 +119,8 @@ def _close(results: Iterable[TaskResult], left: int, budget: BudgetShare, langua
     """Print the sums, and why tasks were left out."""
     results = list(results)
     solved = sum(result.solved for result in results)
-    _say(text("batch.sum", language, solved=solved, count=len(results), cost=dollars(budget.spent)))
+    say(text("batch.sum", language, solved=solved, count=len(results), cost=dollars(budget.spent)))
     if left and budget.unknown:
-        _say(text("batch.no_prices", language, count=left))
+        say(text("batch.no_prices", language, count=left))
     elif left and budget.is_over:
-        _say(text("batch.spent", language, count=left))
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)
+        say(text("batch.spent", language, count=left))

@@ -368,7 +368,7 @@ export interface ResponseEnd extends EventBase {
   readonly type: "response_end";
 }
 
-/** The run is over. `outcome` is what became of its changes, None when it had none; `tool_used` tells whether the model called a tool, `trace_id` names the run in the records; `usage` sums what its model calls used (fields as in `usage`), `session_usage` what all runs of the session did. */
+/** The run is over. `outcome` is what became of its changes, None when it had none; `tool_used` tells whether the model called a tool, `trace_id` names the run in the records; `usage` sums what its model calls used (fields as in `usage`), `session_usage` what all runs of the session did, `stopped_by` is `budget` if that ended it. */
 export interface RunCompleted extends EventBase {
   readonly type: "run_completed";
   readonly status: "completed" | "failed" | "cancelled" | "stopped" | "rejected";
@@ -380,6 +380,7 @@ export interface RunCompleted extends EventBase {
   readonly session_usage?: Readonly<Record<string, unknown>>;
   readonly tool_used?: boolean;
   readonly trace_id?: string;
+  readonly stopped_by?: "budget";
 }
 
 /** What kind of request this is, how sure that is (0 to 1), and why. */
