@@ -700,6 +700,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{path} has results already. Give --resume to go on with it, or another --out.",
         "{path} 中已有结果。使用 --resume 继续，或用 --out 指定其他文件夹。",
     ),
+    "batch.no_git": (
+        "git is not there. It clones the repositories and writes the patches: install it.",
+        "未找到 git。克隆仓库和生成补丁都需要它，请先安装。",
+    ),
     "batch.no_ray": (
         "Ray is not installed. Run `pip install 'codeagent-lsp[batch]'`, here and on every node.",
         "未安装 Ray。请在本机和每个节点上运行 `pip install 'codeagent-lsp[batch]'`。",

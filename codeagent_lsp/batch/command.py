@@ -7,6 +7,7 @@ Not here: the loop (`driver.py`), the report (`report.py`).
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
@@ -37,6 +38,8 @@ def batch_command(namespace: Namespace) -> int:
     """Do the tasks and return the exit code."""
     language = choose_language("auto", user_locale())
     try:
+        if shutil.which("git") is None:
+            raise UsageError("batch.no_git")
         options = _options(namespace, language)
         tasks = read_tasks(Path(namespace.tasks))
         with ResultFolder(Path(namespace.out).absolute()) as folder:

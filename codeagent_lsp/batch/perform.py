@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import os
+import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -45,6 +46,8 @@ async def _performed(job: Job, work: Path) -> Outcome:
             outcome = await _in_folder(blank, job, settings, folder)
     except NoPlace as problem:
         outcome = Outcome(replace(blank, reason="folder", error=str(problem)))
+    except (OSError, subprocess.SubprocessError, CodeAgentError) as problem:  # a full disk, above all
+        outcome = Outcome(replace(blank, reason="failed", error=f"{type(problem).__name__}: {problem}"))
     named = replace(outcome.result, seconds=round(time.monotonic() - began, 3), model=settings.model.name or "")
     return replace(outcome, result=named)
 

@@ -18,6 +18,7 @@ from codeagent_lsp.errors import UsageError
 DEFAULT_SECONDS = 1800.0
 MAX_SECONDS = 24 * 3600.0
 
+_TAKEN = frozenset({"results.jsonl", "report.html", "report.md"})
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _TEXTS = ("id", "repo", "folder", "commit", "task", "setup", "check")
 _KEYS = (*_TEXTS, "timeout")
@@ -88,6 +89,8 @@ def _task(entry: Any, base: Path) -> BatchTask:
     texts = {key: _text(entry, key) for key in _TEXTS if entry.get(key) is not None}
     if not _ID.fullmatch(texts.get("id", "")):
         raise ValueError("id: letters, digits, '.', '_' and '-', 100 at most, beginning with a letter or digit")
+    if texts["id"].casefold() in _TAKEN:
+        raise ValueError(f"id: {texts['id']} is a file of the results")
     if not texts.get("task", "").strip():
         raise ValueError("task: say what shall be done")
     if bool(texts.get("repo")) == bool(texts.get("folder")):

@@ -6,7 +6,9 @@ Nothing of the user's own folder is touched. Not here: commands in it (`task_com
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import stat
 import subprocess
 import time
 from collections.abc import Iterator
@@ -19,6 +21,8 @@ from codeagent_lsp.state import workspace_state
 
 CLONE_SECONDS = 900.0
 _INSIDE = "work"
+_KEY = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^/\s@']+@", re.IGNORECASE)
+"""The name and password in an address."""
 
 
 class NoPlace(Exception):
@@ -60,32 +64,49 @@ def sweep(parent: Path, *, whole: bool = False) -> None:
 
 def _lay(task: BatchTask, folder: Path) -> None:
     if task.folder:
-        try:
-            shutil.copytree(task.folder, folder, symlinks=True, ignore_dangling_symlinks=True)
-        except (OSError, shutil.Error) as error:
-            raise NoPlace(f"copying {task.folder}: {_first(str(error))}") from error
+        _copy(Path(task.folder), folder)
         return
     deadline = time.monotonic() + CLONE_SECONDS
     depth = () if task.commit else ("--depth=1",)
-    _git(deadline, "clone", "--quiet", "--no-hardlinks", *depth, "--", _url(task), str(folder))
+    _git(deadline, "clone", "--quiet", "--no-hardlinks", *depth, "--", _url(task.repo), str(folder))
     if task.commit:
         _git(deadline, "-C", str(folder), "checkout", "--quiet", "--detach", task.commit, "--")
+    if (plain := _KEY.sub(r"\1", task.repo)) != task.repo:  # the agent could read it
+        _git(deadline, "-C", str(folder), "remote", "set-url", "origin", plain)
 
 
-def _url(task: BatchTask) -> str:
+def _copy(source: Path, folder: Path) -> None:
+    """Copy a folder, without what cannot be copied and without the folder of the batch, should that be in it."""
+
+    def left_out(place: str, names: list[str]) -> set[str]:
+        found = {name: Path(place, name) for name in names}
+        return {name for name, path in found.items() if folder.is_relative_to(path) or not _is_plain(path)}
+
+    try:
+        shutil.copytree(source, folder, symlinks=True, ignore=left_out)
+    except (OSError, shutil.Error) as error:
+        raise NoPlace(f"copying {source}: {_first(str(error))}") from error
+
+
+def _is_plain(path: Path) -> bool:
+    """Return whether a path is a file, a folder or a link; not a socket, a pipe or a device."""
+    mode = path.lstat().st_mode
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
+
+
+def _url(repo: str) -> str:
     """Return the address to clone from; a path as an URL, so that its history can be cut like that of any other."""
-    return Path(task.repo).as_uri() if task.repo.startswith("/") else task.repo
+    return Path(repo).as_uri() if repo.startswith("/") else repo
 
 
 def _git(deadline: float, *words: str) -> None:
     """Run git, which asks nothing. NoPlace says what went wrong."""
-    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
     try:
         done = subprocess.run(
             ("git", "-c", "protocol.ext.allow=never", *words),
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            env=environment,
+            env={**os.environ, "GIT_TERMINAL_PROMPT": "0"},
             timeout=max(deadline - time.monotonic(), 1),
             check=False,
         )
@@ -98,4 +119,5 @@ def _git(deadline: float, *words: str) -> None:
 def _first(words: str) -> str:
     """Return the first line that says something."""
     lines = [line.strip() for line in words.splitlines() if line.strip()]
-    return next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[0] if lines else "")[:300]
+    found = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[0] if lines else "")
+    return _KEY.sub(r"\1", found)[:300]

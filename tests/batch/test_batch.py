@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 from pathlib import Path
@@ -59,6 +60,39 @@ def test_a_commit_of_a_repository(rig: BatchRig) -> None:
     results = rig.results()
     assert results["old"].solved
     assert (results["new"].checked, results["new"].files) == (True, ())
+
+
+def test_a_folder_that_holds_the_results_and_what_cannot_be_copied(rig: BatchRig) -> None:
+    os.mkfifo(rig.project / "pipe")
+    (rig.project / "dangling").symlink_to("nowhere")
+    out = rig.project / "batch"
+    done = rig.run(
+        [rig.task("one"), rig.task("two", setup="test ! -e batch && test -L dangling && test ! -e pipe")],
+        "--out",
+        str(out),
+    )
+    assert done.returncode == 0, done.stdout
+    assert sorted(path.name for path in out.iterdir() if not path.name.startswith(".")) == [
+        "one",
+        "results.jsonl",
+        "two",
+    ]
+
+
+def test_a_password_in_an_address_is_kept_from_the_agent_and_the_results(rig: BatchRig) -> None:
+    git = ("git", "-c", "user.name=n", "-c", "user.email=e@example.org", "-C", str(rig.project))
+    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "first")):
+        subprocess.run([*git, *words], check=True)
+    word = "hunter" + "2" * 8
+    rig.run(
+        [
+            rig.task("good", repo=f"file://me:{word}@{rig.project}", check="cat .git/config; false"),
+            rig.task("bad", repo=f"https://me:{word}@127.0.0.1:9/x.git"),
+        ]
+    )
+    assert "127.0.0.1" in rig.results()["bad"].error
+    assert "url = " in (rig.out / "good" / "check.txt").read_text()
+    assert not any(word in path.read_text(errors="replace") for path in rig.out.rglob("*") if path.is_file())
 
 
 CASES: dict[str, dict[str, object]] = {

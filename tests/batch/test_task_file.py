@@ -53,6 +53,7 @@ def test_an_address_stays_as_it_is(tmp_path: Path, repo: str, name: str) -> None
         ({"id": "a", "folder": ".", "task": "x", "chek": "y"}, "unknown key 'chek'"),
         ({"folder": ".", "task": "x"}, "id:"),
         ({"id": "../a", "folder": ".", "task": "x"}, "id:"),
+        ({"id": "Results.jsonl", "folder": ".", "task": "x"}, "a file of the results"),
         ({"id": ".work", "folder": ".", "task": "x"}, "id:"),
         ({"id": "a", "folder": ".", "task": "  "}, "task:"),
         ({"id": "a", "task": "x"}, "either repo or folder"),
