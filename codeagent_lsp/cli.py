@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
-MOST_ATTEMPTS = 8  # as in session/request.py, which would cost its imports at every start
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -298,6 +297,8 @@ def _width(text: str) -> int:
 
 
 def _attempts(text: str) -> int:
+    from codeagent_lsp.config import MOST_ATTEMPTS
+
     if not text.isdecimal() or not 1 <= int(text) <= MOST_ATTEMPTS:
         raise argparse.ArgumentTypeError(f"from 1 to {MOST_ATTEMPTS} attempts, not {text!r}")
     return int(text)

@@ -13,6 +13,9 @@ from typing import Any, Literal
 
 Auto = Literal["auto"]
 
+MOST_ATTEMPTS = 8
+"""How often one task can be tried at once."""
+
 
 def _setting(
     default: Any,

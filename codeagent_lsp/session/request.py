@@ -40,9 +40,7 @@ INSTRUCTIONS: dict[RunKind, str] = {
     "test": "Write tests for this code, in the project's test framework and in the place where its tests are.",
 }
 
-
 TITLE_LENGTH = 60
-MOST_ATTEMPTS = 8
 
 
 def short_title(words: str) -> str:

@@ -51,6 +51,17 @@ def plain(screen: str) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen).replace("\r", "")
 
 
+def test_of_several_attempts_one_is_proposed(desk: Desk) -> None:
+    result = desk.run(FIX, "--yes", "--json", "--attempts", "2")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert (desk.workspace / "calc.py").read_bytes() == FIXED
+    ends = [event for line in result.stdout.splitlines() if (event := json.loads(line))["type"] == "run_completed"]
+    assert len(ends) == 3  # the attempts are runs, too; the last end is that of the task
+    assert ends[-1]["files_changed"] == [str(desk.workspace / "calc.py")]
+    wrong = desk.run(FIX, "--attempts", "9")
+    assert (wrong.returncode, "1 to 8" in wrong.stderr) == (2, True)
+
+
 def test_yes_applies_and_is_done(desk: Desk) -> None:
     result = desk.run(FIX, "--yes")
     assert result.returncode == 0, result.stdout + result.stderr

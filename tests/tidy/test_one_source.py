@@ -125,9 +125,8 @@ def is_real(line: str) -> bool:
             return module_exists(words[2])
         case "pytest":
             return all((ROOT / word.partition("::")[0]).exists() for word in words[1:] if word.startswith("tests"))
-    return words[0] in {"git", "cd", "pip", "pipx", "uvx", "mypy", "ruff", "lint-imports", "export"} or bool(
-        shutil.which(words[0])
-    )
+    known = {"git", "cd", "pip", "pipx", "uvx", "mypy", "ruff", "lint-imports", "export", "harbor", "ray"}
+    return words[0] in known or bool(shutil.which(words[0]))
 
 
 def module_exists(name: str) -> bool:

@@ -7,10 +7,11 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.agent.context.mentions import written
+from codeagent_lsp.config import MOST_ATTEMPTS
 from codeagent_lsp.errors import AgentError, UsageError
 from codeagent_lsp.index.enclosing import enclosing_symbol
 from codeagent_lsp.server.commands.arguments import is_range
-from codeagent_lsp.session.request import MOST_ATTEMPTS, Planning, RunKind, RunRequest, Target, short_title
+from codeagent_lsp.session.request import Planning, RunKind, RunRequest, Target, short_title
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.position import LineIndex, offset_at
