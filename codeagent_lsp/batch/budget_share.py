@@ -36,10 +36,10 @@ class BudgetShare:
         """
         if self._usd is None:
             return None
-        share = (self._usd - self._spent - sum(self._promised.values())) / max(free, 1)
-        if self.unknown or share < LEAST_USD:
+        left = self._usd - self._spent - sum(self._promised.values())
+        if self.unknown or left < LEAST_USD:
             return 0.0
-        self._promised[task_id] = share
+        share = self._promised[task_id] = max(left / max(free, 1), LEAST_USD)
         return share
 
     def settle(self, task_id: str, cost: float | None, tokens: int) -> None:

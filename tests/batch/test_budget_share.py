@@ -38,6 +38,13 @@ def test_an_even_share_for_each_place() -> None:
     assert budget.is_over
 
 
+def test_what_is_left_is_used_up() -> None:
+    budget = BudgetShare(0.01, spent=0.008)
+    assert budget.promise("a", 8) == LEAST_USD  # an even share would be too little to begin with
+    assert budget.promise("b", 7) == LEAST_USD
+    assert budget.promise("c", 6) == 0.0
+
+
 def test_without_a_limit_there_is_no_share() -> None:
     budget = BudgetShare(None)
     assert budget.promise("a", 1) is None
