@@ -31,6 +31,9 @@ from codeagent_lsp.workspace.text.visible import ends_of, one_line
 MOST_WRITTEN = 50
 """Most changed files that are given to the hooks for tools before a proposal, where no tool call has written them."""
 
+MOST_QUESTIONS = 5
+"""How often one event asks for trust; hooks that change whenever they are asked about do not run."""
+
 _AROUND_TOOLS: tuple[HookEvent, ...] = ("PreToolUse", "PostToolUse")
 
 
@@ -151,17 +154,10 @@ class Hooks:
         """Run all hooks for an event; the first denial ends it. Return their answers as one."""
         asks = False
         contexts: list[str] = []
-        for file in await asyncio.to_thread(self._shelf.files, context.view):
-            self._tell_left_out(context, file)
-            hooks = file.of(event, (tool, foreign_name(tool)) if tool else ())
-            if (
-                not hooks
-                or (shell := self._shell(context)) is None
-                or not await self._consent.given(context, file, shell)
-            ):
-                continue
+        names = (tool, foreign_name(tool)) if tool else ()
+        for file, shell in await self._trusted(context, event, names):
             data = self._event(context, event, told, foreign_name(tool) if file.foreign else tool)
-            for hook in hooks:
+            for hook in file.of(event, names):
                 folder = context.view.roots.root_of(file.path) or next(iter(context.view.roots.folders), "/")
                 command = _command(hook, folder, data, proposes=proposes and self._facts.writes())
                 answer = await _ran(context, shell, hook, command, words_are_context=words_are_context)
@@ -169,6 +165,24 @@ class Hooks:
                     return answer
                 asks, contexts = asks or answer.asks, [*contexts, answer.context]
         return HookAnswer(asks=asks, context="\n".join(filter(None, contexts))[:MOST_WORDS])
+
+    async def _trusted(
+        self, context: ToolContext, event: HookEvent, names: tuple[str, ...]
+    ) -> list[tuple[HookFile, Shell]]:
+        """Return the files with hooks for an event that the user trusts as they are, read again after each question."""
+        for _ in range(MOST_QUESTIONS):
+            files = await asyncio.to_thread(self._shelf.files, context.view)
+            for file in files:
+                self._tell_left_out(context, file)
+            wanted = [file for file in files if file.of(event, names)]
+            shell = self._shell(context) if wanted else None
+            if shell is None:
+                return []
+            if all(self._consent.decided(file, shell) for file in wanted):
+                return [(file, shell) for file in wanted if self._consent.given(file, shell)]
+            for file in wanted:
+                await self._consent.ask(context, file, shell)
+        return []
 
     def _event(self, context: ToolContext, event: HookEvent, told: Mapping[str, Any], tool: str) -> bytes:
         facts = self._facts
@@ -217,10 +231,16 @@ class _Consent:
         self._asking = asyncio.Lock()
         self._answers: dict[str, bool] = {}
 
-    async def given(self, context: ToolContext, file: HookFile, shell: Shell) -> bool:
-        """Return whether the user trusts the hooks of a file as they are; asked once in a run, and again if they have
-        changed meanwhile or would be isolated less.
-        """
+    def decided(self, file: HookFile, shell: Shell) -> bool:
+        """Return whether the user has said in this run what becomes of the hooks of a file as they are."""
+        return _digest(file, shell.isolation) in self._answers
+
+    def given(self, file: HookFile, shell: Shell) -> bool:
+        """Return whether the user trusts the hooks of a file as they are."""
+        return self._answers.get(_digest(file, shell.isolation), False)
+
+    async def ask(self, context: ToolContext, file: HookFile, shell: Shell) -> None:
+        """Have it decided: asked once in a run, and again if they have changed or would be isolated less."""
         digest = _digest(file, shell.isolation)
         async with self._asking:
             if digest not in self._answers:
@@ -229,7 +249,6 @@ class _Consent:
                 self._answers[digest] = await vouched(
                     self._trust, context.asker, context.words, title, digest, name, _shown(file)
                 )
-        return self._answers[digest]
 
 
 async def _ran(
