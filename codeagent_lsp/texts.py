@@ -1087,6 +1087,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "hooks.running": ("Hook: {command}", "钩子：{command}"),
     "hooks.failed": ("The hook {command} failed: {problem}", "钩子 {command} 失败：{problem}"),
+    "hooks.not_staged": (
+        "Not taken over from a hook: {path} ({why})",
+        "未采用钩子写入的内容：{path}（{why}）",
+    ),
     "hooks.nowhere": (
         "Hooks do not run here: commands are not kept from your files. codeagent-lsp doctor says why.",
         "这里不运行钩子：命令与您的文件没有隔离。codeagent-lsp doctor 会说明原因。",

@@ -16,6 +16,7 @@ from typing import Any
 from codeagent_lsp.errors import PermissionDenied, ToolFailed
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.shadow.shell import Command, Isolation, Shell, Stream
+from codeagent_lsp.shadow.wanted import LeftOut
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.hooks.hook_answers import MOST_WORDS, HookAnswer, answer_of
 from codeagent_lsp.tools.hooks.hook_events import as_json, foreign_name, tool_input
@@ -33,6 +34,9 @@ MOST_WRITTEN = 50
 
 MOST_QUESTIONS = 5
 """How often one event asks for trust; hooks that change whenever they are asked about do not run."""
+
+MOST_NAMES = 20
+MOST_LEFT_OUT = 3
 
 _AROUND_TOOLS: tuple[HookEvent, ...] = ("PreToolUse", "PostToolUse")
 
@@ -94,8 +98,7 @@ class Hooks:
         objection = "" if answer.denied is None else f"A hook objects: {answer.denied}"
         added = [self._before.pop(call.id, ""), answer.context, objection]
         if context.staging.changeset != staged:
-            names = [context.view.roots.relative(each.path) for each in _changed(staged, context.staging.changeset)]
-            added.append(f"Changed by a hook afterwards: {', '.join(names)}")
+            added.append(f"Changed by a hook afterwards: {_names(context, staged)}")
         return replace(output, text="\n".join(filter(None, (output.text, *added))))
 
     async def before_proposal(self, context: ToolContext) -> str:
@@ -160,7 +163,9 @@ class Hooks:
             for hook in file.of(event, names):
                 folder = context.view.roots.root_of(file.path) or next(iter(context.view.roots.folders), "/")
                 command = _command(hook, folder, data, proposes=proposes and self._facts.writes())
-                answer = await _ran(context, shell, hook, command, words_are_context=words_are_context)
+                answer, left_out = await _ran(context, shell, hook, command, words_are_context=words_are_context)
+                for path, why in left_out[:MOST_LEFT_OUT]:
+                    self._tell(context, "hooks.not_staged", path=context.view.roots.relative(path), why=why)
                 if answer.denied is not None:
                     return answer
                 asks, contexts = asks or answer.asks, [*contexts, answer.context]
@@ -253,8 +258,8 @@ class _Consent:
 
 async def _ran(
     context: ToolContext, shell: Shell, hook: Hook, command: Command, *, words_are_context: bool
-) -> HookAnswer:
-    """Run one hook and return its answer; how it failed is told to the user."""
+) -> tuple[HookAnswer, LeftOut]:
+    """Run one hook; return its answer, and what it wrote that is not staged. How it failed is told to the user."""
     said: dict[Stream, list[str]] = {"stdout": [], "stderr": []}
     name = one_line(hook.command, 80)
     context.note(context.words("hooks.running", command=name))
@@ -262,20 +267,29 @@ async def _ran(
         result = await shell.run(command, lambda stream, text: said[stream].append(text))
     except ToolFailed as failed:
         context.note(context.words("hooks.failed", command=name, problem=str(failed)))
-        return HookAnswer(problem=str(failed))
+        return HookAnswer(problem=str(failed)), ()
     out, err = "".join(said["stdout"]), "".join(said["stderr"])
     answer = answer_of(result.finished, out, err, words_are_context=words_are_context)
     if answer.problem:
         context.note(context.words("hooks.failed", command=name, problem=answer.problem))
     if answer.notice:
         context.note(answer.notice)
-    return answer
+    return answer, result.left_out
 
 
 def _digest(file: HookFile, isolation: Isolation) -> str:
     """Return what the user's trust is bound to: the hooks, and how they are kept from everything else."""
     kept = f"{file.path} {file.digest} {isolation.confined} {isolation.offline} {isolation.hidden}"
     return hashlib.sha256(kept.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _names(context: ToolContext, before: Changeset) -> str:
+    """Return the names of the files that are staged in another way than before, or not any more."""
+    after = context.staging.changeset
+    paths = dict.fromkeys((*(each.path for each in _changed(before, after)), *before.paths))
+    names = [context.view.roots.relative(path) for path in paths if before.get(path) != after.get(path)]
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more
 
 
 def _changed(before: Changeset, after: Changeset) -> list[FileChange]:
