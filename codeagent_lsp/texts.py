@@ -1071,6 +1071,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "prompt.empty": ("Nothing is written in the prompt document yet.", "提示文档中还没有内容。"),
     "action.prompt": ("Agent: Write a task…", "代理：撰写任务…"),
     "mentions.not_found": ("Not found, so it stays a word: {name}", "未找到，按普通文字处理：{name}"),
+    "mentions.unreadable": ("Not shown to the model: {name}. {reason}", "未给模型显示：{name}。{reason}"),
     "mentions.empty": ("There is nothing to show for {name}.", "{name} 没有可显示的内容。"),
     "mentions.secret": (
         "Not shown to the model, as reading it needs your approval: {name}",
