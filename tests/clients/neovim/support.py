@@ -154,3 +154,12 @@ MARKS = [
     pytest.mark.slow,
     pytest.mark.skipif(find_neovim() is None, reason="no Neovim 0.11 here; scripts/get-neovim.sh gets one"),
 ]
+
+
+def with_hook_and_picture(workspace: Path) -> None:
+    """Put a formatter as a hook and a picture into a workspace."""
+    (workspace / ".claude").mkdir(parents=True)
+    command = {"type": "command", "command": "sed -i 's/ *= */ = /' a.py"}
+    hooks = {"PostToolUse": [{"matcher": "Edit|Write", "hooks": [command]}]}
+    (workspace / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}))
+    (workspace / "shot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
