@@ -2,7 +2,8 @@
 
     python -m tests.bench.hooks [--times 200]
 
-The difference is our own: reading the files, trust, the event, the answer. A tool call without any hooks is beside it.
+The difference is our own: reading the files and the script, trust, the event, the answer. A tool call without any hooks
+is beside it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from codeagent_lsp.tools.skills.trust import Trust
 from tests.session.hooks.real_shadows import RealShadows
 from tests.tools.fakes import Bench
 
-HOOKS = {"hooks": {"PreToolUse": [{"matcher": "Edit|Write", "hooks": [{"type": "command", "command": "true"}]}]}}
+SCRIPT = Path(__file__).parents[2] / "scripts" / "prepare.sh"  # some hundred lines that do nothing by themselves
+COMMAND = 'sh "$CLAUDE_PROJECT_DIR"/.claude/hooks/check.sh'
+HOOKS = {"hooks": {"PreToolUse": [{"matcher": "Edit|Write", "hooks": [{"type": "command", "command": COMMAND}]}]}}
 
 
 async def _milliseconds(work: Callable[[], Awaitable[object]]) -> float:
@@ -35,6 +38,7 @@ async def _milliseconds(work: Callable[[], Awaitable[object]]) -> float:
 async def _measured(folder: Path, times: int) -> dict[str, list[float]]:
     plain, hooked = Bench(folder / "plain"), Bench(folder / "hooked")
     hooked.write(".claude/settings.json", json.dumps(HOOKS))
+    hooked.write(".claude/hooks/check.sh", SCRIPT.read_text())
     shadows = RealShadows(folder / "state")
     try:
         shell: Shell = await shadows.shell("s", hooked.view, hooked.staging, _yes)
@@ -45,7 +49,7 @@ async def _measured(folder: Path, times: int) -> dict[str, list[float]]:
             bench.asker.answers = ["Trust this content"]
             bench.add((Hooks, Hooks(shelf, RunFacts("s", "r", lambda: "ask", lambda: True))))
         found: dict[str, list[float]] = {"no hooks": [], "a hook": [], "its command alone": []}
-        command = Command("true", str(hooked.root), apart=True, stdin=b"{}")
+        command = Command("sh .claude/hooks/check.sh", str(hooked.root), apart=True, stdin=b"{}")
         for number in range(times + 5):
             row = {
                 "no hooks": await _milliseconds(lambda: _wrote(plain, number)),  # noqa: B023 - awaited here

@@ -105,6 +105,7 @@ class _Search:
     named: Callable[[str, bool], _Named]
     found: dict[str, bytes] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
+    _listed: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._over_disk = frozenset(self.view.over_disk())
@@ -135,9 +136,24 @@ class _Search:
         """Yield the files that a word may name. What stands before the slash behind a variable is not known."""
         name = word.rpartition("\0")[2]
         names = (word, word.lstrip("/")) if "\0" not in word else (name.lstrip("/"),)
-        for path in dict.fromkeys(os.path.join(base, each) for each in names if each for base in bases):
+        for path in dict.fromkeys(
+            os.path.join(base, each) for each in names if each for base in bases if self._may_have(base, each)
+        ):
             if self._is_there(path) and self.view.roots.root_of(os.path.normpath(path)) is not None:
                 yield path
+
+    def _may_have(self, base: str, word: str) -> bool:
+        """Return whether a folder has what a word begins with: most words are no paths, and this costs the least."""
+        if base not in self._listed:
+            try:
+                names = os.listdir(base)  # noqa: PTH208 - may be any bytes
+            except OSError:
+                names = []
+            inside = base.rstrip("/") + "/"
+            opened = (path[len(inside) :].partition("/")[0] for path in self._over_disk if path.startswith(inside))
+            self._listed[base] = frozenset(name.casefold() for name in (*names, *opened))
+        first = word.partition("/")[0]
+        return first in ("", ".", "..") or first.casefold() in self._listed[base]
 
     def _take(self, path: str, bases: tuple[str, ...]) -> None:
         """Take one file, and look at what it runs itself."""
