@@ -84,7 +84,7 @@ class ScriptFinder:
         """Return the files that a command runs when it is started in `folder`, an absolute path of the workspace:
         their paths, and their content on the disk and, as `unsaved:PATH`, in the editor or staged.
         """
-        search = _Search(view, self._named)
+        search = _ScriptSearch(view, self._named)
         search.look_at(command, (folder,))
         return search.found
 
@@ -98,7 +98,7 @@ class ScriptFinder:
 
 
 @dataclass
-class _Search:
+class _ScriptSearch:
     """The scripts of one command, found so far."""
 
     view: FileView
