@@ -34,7 +34,7 @@ from codeagent_lsp.workspace.text.lines import split_lines
 
 MOST_IMAGES = 8
 
-_COMMANDS = ("run_cmd", "run_tests")
+_COMMANDS = ("run_cmd", "run_tests", "run_beside", "command_output", "stop_command")
 _BARE_WORD = frozenset(("", "."))
 
 

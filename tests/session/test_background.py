@@ -15,7 +15,7 @@ from codeagent_lsp import events
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.texts import text
-from codeagent_lsp.tools.commands import background_tools
+from codeagent_lsp.tools.commands import background, background_tools
 from tests.session.fakes import World, call, calls, say, until, world
 from tests.session.hooks.real_shadows import RealShadows
 from tests.shadow.rig import needs_overlay
@@ -294,3 +294,38 @@ async def test_a_line_that_is_not_ended_is_heard(make: Make) -> None:
         "listening on [::1\n[bg1 runs in the background]",
         "(no output)\n[bg1 runs in the background]",
     ]
+
+
+async def test_one_that_prints_too_much_is_stopped_and_says_so(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "MOST_PRINTED", 300_000)
+    made = make(start("echo up; yes", ready="up"), beside("sleep 5", timeout=20), output(wait=20), say("."))
+    await made.run("try")
+    _, meanwhile, ended = results(made)
+    assert "has ended meanwhile" in meanwhile or "has ended." in meanwhile
+    assert "[bg1 was stopped, as it printed too much]" in ended
+
+
+async def test_words_of_any_kind_are_run_beside(make: Make) -> None:
+    made = make(
+        start("sleep 988.5"),
+        beside("cat <<'E'\n$mark 中文 🙂 \\ %s \\n 1 ended 0\nE\nprintf 'no end'"),
+        beside("cat"),  # its input is empty
+        beside("exec 1>&- 2>&-; exit 6"),
+        beside("echo $$; kill -9 $BASHPID"),
+        say("."),
+    )
+    await made.run("try")
+    _, words, empty, silent, killed = results(made)
+    assert words == "$mark 中文 🙂 \\ %s \\n 1 ended 0\nno end\n[exit code 0, beside bg1]"
+    assert empty == "(no output)\n[exit code 0, beside bg1]"
+    assert silent == "(no output)\n[exit code 6, beside bg1]"
+    assert "[exit code 137, beside bg1]" in killed
+
+
+async def test_its_output_is_pointed_at(make: Make) -> None:
+    made = make(start("echo up; sleep 987.5", ready="up"), beside("echo what came beside"), say("."))
+    await made.run("try")
+    model = made.script(say("I see."))
+    await made.run("what is @terminal-output")
+    told = "\n".join(message.content for message in model.requests[0].messages)
+    assert "The output of the last command (@terminal-output):\nwhat came beside" in told

@@ -306,13 +306,14 @@ def test_a_task_from_a_document_and_the_better_of_two_attempts(tmp_path: Path, c
             (insert "make @a.py:1-3 return four")
             (write-region nil nil file nil 'quiet))
           (with-current-buffer code
-            (codeagent-send "prompt.send" (list :uri (concat "file://" file)))
+            (let ((rig-answer (lambda (_prompt titles) (rig-title titles "Send to the agent"))))
+              ACTIONS)
             (rig-wait "four" 40 (lambda () (string-search "return 4" (rig-text code))))
             (rig-pass 0.5)
             (codeagent-send "run" (list :task "make it five" :attempts 2))
             (rig-wait "five" 40 (lambda () (string-search "return 5" (rig-text code)))))
           (list :text (rig-text code)))
-        """,
+        """.replace("ACTIONS", ACTIONS[client]),
         files={"a.py": SOURCE},
         script=[
             edit("return 3", "return 4") | {"expect": "a.py, lines 1-3, as they are now"},
@@ -322,7 +323,9 @@ def test_a_task_from_a_document_and_the_better_of_two_attempts(tmp_path: Path, c
         ],
     )
     assert played.found["text"] == SOURCE.replace("return 3", "return 5")
-    assert len(played.asked()) == 2
+    sent, *decided = played.asked()
+    assert "Task: Send to the agent" in sent
+    assert len(decided) == 2
 
 
 TRUSTING = """
