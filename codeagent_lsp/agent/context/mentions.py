@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Literal
 
 MOST_MENTIONS = 30
+MOST_SHORTER = 12
 
 MentionKind = Literal["file", "diff", "diagnostics", "selection", "terminal-output"]
 
@@ -48,7 +49,7 @@ def shortened(mention: Mention) -> Iterator[Mention]:
     """Yield what a mention may be without the words that follow it, the longest first: many languages have no blanks,
     and a name may have any letters, as in `@src/a.py里的名字`.
     """
-    for match in reversed(list(_WORDS_BEGIN.finditer(mention.text))):
+    for match in reversed(list(islice(_WORDS_BEGIN.finditer(mention.text), MOST_SHORTER))):
         found = _MENTION.fullmatch(mention.text[: match.start()])
         shorter = None if found is None else _mention(found)
         if shorter is not None:

@@ -24,18 +24,22 @@ MOST_SCRIPTS = 100
 MOST_BYTES = 1 << 20
 """A longer script is known by its size and times instead of its content."""
 MOST_WORDS = 2000
+MOST_LOOKED_AT = 1 << 20
+"""Characters of scripts, over all scripts of a command, in which others are looked for."""
 
 _HOOK_FOLDERS = (".claude", ".codeagent")
 _SHELL_SUFFIXES = (".sh", ".bash", ".zsh", ".ksh", ".fish")
 _RUNNERS = re.compile(
-    r"(?<![\w./-])(?:\S*/)?(?:(?:ba|da|z|k|fi)?sh|source|eval|exec|env|timeout|nice|nohup|stdbuf|setsid|sudo|-exec(?:dir)?"
+    r"(?<![\w.-])"
+    r"(?:(?:ba|da|z|k|fi)?sh|source|eval|exec|env|timeout|nice|nohup|stdbuf|setsid|sudo|-exec(?:dir)?"
     r"|python|pypy|node|deno|bun|bunx|ruby|perl|php|lua|uv|uvx|run|npx|npm|pnpm|yarn|tsx|ts-node|poetry|pipenv|pdm|hatch"
     r"|rye|rscript|osascript|pwsh|dotnet|java|go|bundle)[0-9.]*(?=[\s\"']|$)"
     r"|^\s*\.(?=\s)",
     re.IGNORECASE | re.MULTILINE,
 )
 _BARE_RUNNER = re.compile(
-    r"(?:^|[\s/\"'])(?:(?:ba|da|z|k)?sh|eval|python[0-9.]*|node)(?:\s+-\w+)*\s*[\"']?\s*(?:<|\$?$|\$\()"
+    r"(?:^|[\s/\"'])(?:(?:ba|da|z|k)?sh|eval|python[0-9.]*|node)"
+    r"(?:\s{1,4}-\w{1,32}){0,8}\s{0,4}[\"']?\s{0,4}(?:<|\$?$|\$\()"
 )
 _VARIABLE = re.compile(r"\$\{[^{}]*\}|\$\w+")
 _SEGMENT = re.compile(r"[;&|\n()`]+")
@@ -108,6 +112,7 @@ class _ScriptSearch:
     _listed: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._left = MOST_LOOKED_AT
         self._over_disk = frozenset(self.view.over_disk())
 
     def look_at(self, text: str, bases: tuple[str, ...], *, shell: bool = True) -> None:
@@ -179,7 +184,8 @@ class _ScriptSearch:
             self._look_into(real, text.decode("utf-8", "replace"), bases)
 
     def _look_into(self, path: str, text: str, bases: tuple[str, ...]) -> None:
-        if len(text) > MOST_BYTES or "\0" in text[:1000]:
+        self._left -= len(text)
+        if self._left < 0 or "\0" in text[:1000]:
             return
         inner = tuple(dict.fromkeys((*bases, os.path.dirname(path))))
         first = text.partition("\n")[0] if text.startswith("#!") else ""

@@ -15,6 +15,7 @@ from codeagent_lsp.tools.hooks.hook_answers import HookAnswer, answer_of
 from codeagent_lsp.tools.hooks.hook_events import MOST_CHARS, as_json, foreign_name, tool_input
 from codeagent_lsp.tools.hooks.hook_files import Hook, HookFile, HookShelf
 from codeagent_lsp.tools.skills.trust import Trust
+from tests.clock import processor_seconds
 from tests.tools.fakes import Bench
 
 
@@ -286,6 +287,16 @@ def test_a_script_that_is_too_long_is_covered(shelf: Shelf) -> None:
     with path.open("r+") as file:
         file.write("!")
     assert shelf.only.digest != first
+
+
+@pytest.mark.parametrize("part", ["@/", "sh ", "sh\t", "${", "./a ", "from a import b\n", "-m ", "cd \t", "' "])
+def test_hostile_scripts_take_no_time(shelf: Shelf, part: str) -> None:
+    """Linear in the length of a script, and at most so much of them is looked at."""
+    shelf.put(hooks(PreToolUse=[group("sh check.sh; python check.py")]))
+    for name in ("check.sh", "check.py"):
+        shelf.bench.write(name, part * (300_000 // len(part)))
+    with processor_seconds(10):  # quadratic: minutes
+        assert shelf.files()
 
 
 def test_odd_files_and_circles_are_survived(shelf: Shelf) -> None:
