@@ -72,7 +72,7 @@ def play(
     """Run the body of a Lua function of `rig` and give what it returned. Fails when a process is left behind."""
     workspace, state, home = folder / "ws", folder / "state", folder / "home"
     for place in (workspace, state, home):
-        place.mkdir()
+        place.mkdir(exist_ok=True)
     for name, text in files.items():
         (workspace / name).parent.mkdir(parents=True, exist_ok=True)
         (workspace / name).write_bytes(text.encode())
