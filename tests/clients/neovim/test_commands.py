@@ -199,6 +199,20 @@ def test_leaving_while_a_run_works_leaves_nothing_behind(tmp_path: Path) -> None
     assert not left_behind(tmp_path / "state", 0)
 
 
+ACT = """
+local function act(words)
+  local found
+  rig.choose = function(_, titles)
+    for _, title in ipairs(titles) do
+      if title:find(words, 1, true) then found = title return title end
+    end
+  end
+  vim.lsp.buf.code_action()
+  rig.wait("the action " .. words, 5000, function() return found end)
+end
+"""
+
+
 def test_a_task_from_a_document_with_a_hook(tmp_path: Path) -> None:
     """All by code actions: a document is opened, written, and sent; the project's formatter is trusted once."""
     with_hook_and_picture(tmp_path / "ws")
@@ -207,22 +221,13 @@ def test_a_task_from_a_document_with_a_hook(tmp_path: Path) -> None:
     played = play(
         tmp_path,
         f"local documented = (function() {written.partition('```lua')[2].partition('```')[0]} end)()"
-        """
+        + ACT
+        + """
         vim.lsp.config("codeagent", {
           root_dir = function(buffer, done) done(vim.fs.root(buffer, documented.root_markers)) end,
           reuse_client = documented.reuse_client,
         })
         local buffer = rig.open("a.py")
-        local function act(words)
-          local found
-          rig.choose = function(_, titles)
-            for _, title in ipairs(titles) do
-              if title:find(words, 1, true) then found = title return title end
-            end
-          end
-          vim.lsp.buf.code_action()
-          rig.wait("the action " .. words, 5000, function() return found end)
-        end
         act("Write a task")
         local document
         rig.wait("the document", 5000, function()
