@@ -56,11 +56,9 @@ def test_kill_minus_nine_between_two_attempts(workspace: Path, tmp_path: Path) -
     assert (workspace / "a.py").read_text() == "x = 0\n"
     with StockEditor(workspace, tmp_path / "state", script=[say("Heard.")], choose=lambda params: "Begin") as editor:
         uri = editor.open(workspace / "a.py")
-        assert states(editor) == {
-            "set x to one": "interrupted",
-            "set x to one (1/2)": "completed",
-            "set x to one (2/2)": "interrupted",
-        }
+        found = states(editor)
+        assert found.pop("set x to one") == "interrupted"
+        assert sorted(found.values()) == ["completed", "interrupted"], "either one may have been the quick one"
         editor.command("codeagent.session.resume", sessionId=whole["sessionId"])
         until(lambda: states(editor).get("one more word") == "completed")
         assert len([name for name in states(editor) if name == "one more word"]) == 1
