@@ -1126,6 +1126,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "prompt.empty": ("Nothing is written in the prompt document yet.", "提示文档中还没有内容。"),
     "action.prompt": ("Agent: Write a task…", "代理：撰写任务…"),
     "mentions.not_found": ("Not found, so it stays a word: {name}", "未找到，按普通文字处理：{name}"),
+    "mentions.unreadable": ("Not shown to the model: {name}. {reason}", "未给模型显示：{name}。{reason}"),
     "mentions.empty": ("There is nothing to show for {name}.", "{name} 没有可显示的内容。"),
     "mentions.secret": (
         "Not shown to the model, as reading it needs your approval: {name}",
@@ -1142,6 +1143,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "hooks.running": ("Hook: {command}", "钩子：{command}"),
     "hooks.failed": ("The hook {command} failed: {problem}", "钩子 {command} 失败：{problem}"),
+    "hooks.not_staged": (
+        "Not taken over from a hook: {path} ({why})",
+        "未采用钩子写入的内容：{path}（{why}）",
+    ),
     "hooks.nowhere": (
         "Hooks do not run here: commands are not kept from your files. codeagent-lsp doctor says why.",
         "这里不运行钩子：命令与您的文件没有隔离。codeagent-lsp doctor 会说明原因。",

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Takes the pictures of editors in a terminal into docs/media, by playing scenarios in the real editors in tmux:
-# `sh scripts/terminal-pictures.sh [FOLDER [neovim|neovim-inline|emacs]...]`. Wants what `scripts/test.sh` installs, and .venv on PATH.
+# `sh scripts/terminal-pictures.sh [FOLDER [neovim|neovim-inline|neovim-together|emacs]...]`. Wants what
+# `scripts/test.sh` installs, and .venv on PATH.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -8,7 +8,6 @@ with every task (`agent/context/gather.py`).
 from __future__ import annotations
 
 import asyncio
-from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -16,7 +15,7 @@ from pathlib import PurePath
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.gather import MOST_FILES, named_files
-from codeagent_lsp.agent.context.mentions import Mention, MentionKind, mentions_in
+from codeagent_lsp.agent.context.mentions import Mention, MentionKind, mentions_in, shortened
 from codeagent_lsp.agent.prompt import shorten
 from codeagent_lsp.errors import AgentError, UsageError
 from codeagent_lsp.llm.model import Model
@@ -28,15 +27,15 @@ from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.diagnostics.port import Diagnostics
 from codeagent_lsp.tools.diagnostics.showing import ordered, show
 from codeagent_lsp.tools.files.find_tools import may_show
-from codeagent_lsp.tools.files.read_tools import MOST_PICTURE, PICTURES, render
+from codeagent_lsp.tools.files.read_tools import PICTURES, picture, render
 from codeagent_lsp.tools.git.git_tools import GitDiff, GitDiffParameters
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.lines import split_lines
 
 MOST_IMAGES = 8
 
-_COMMANDS = ("run_cmd", "run_tests")
-_BARE_WORD = ("", ".")
+_COMMANDS = ("run_cmd", "run_tests", "run_beside", "command_output", "stop_command")
+_BARE_WORD = frozenset(("", "."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,26 +79,31 @@ class _Resolver:
         images: list[Image] = []
         files = await asyncio.to_thread(_files, self._view)
         known = frozenset(named_files(self._request.task, files))
-        for mention in mentions:
+        suffixes = frozenset(PurePath(path).suffix for path in files)
+        for given in mentions:
+            mention = await asyncio.to_thread(_meant, self._view, given, files)
             if mention.kind != "file":
                 text = await self._of_kind(mention)
-            elif (path := self._found(mention, files)) is None:
+            elif (path := self._found(mention, files, suffixes)) is None:
                 text = ""
             elif PurePath(path).suffix.lower() in PICTURES and len(images) < MOST_IMAGES:
                 images.append(await asyncio.to_thread(_picture, self._view, path))
                 text = ""
             else:
-                text = "" if path in known and _is_whole(mention) else await self._text(path, mention)
+                text = await self._text(path, mention)
+                text = "" if path in known and _is_whole(mention) else text  # it comes with the task
             if text and room > 0:
                 texts.append(shorten(text, room))
                 room -= len(text)
         return texts, images
 
-    def _found(self, mention: Mention, files: list[str]) -> str | None:
-        """Return the absolute path of the file that is meant, which may be read; None, told where it matters."""
+    def _found(self, mention: Mention, files: list[str], suffixes: frozenset[str]) -> str | None:
+        """Return the absolute path of the file that is meant, which may be read; None, told where it matters: a word
+        with a suffix that no file has is a decorator.
+        """
         path = _located(self._view, mention.path, files)
         if path is None:
-            if "/" in mention.path or PurePath(mention.path).suffix not in _BARE_WORD:
+            if "/" in mention.path or PurePath(mention.path).suffix in suffixes - _BARE_WORD:
                 self._tell("mentions.not_found", mention)
             return None
         if not may_show(self._context, path, None):
@@ -108,13 +112,16 @@ class _Resolver:
         return path
 
     async def _text(self, path: str, mention: Mention) -> str:
+        """Return the text of a place, '' if there is none, which is told with the reason."""
         try:
-            text = await asyncio.to_thread(_shown, self._view, _Pointed(path, mention))
-        except AgentError:
-            text = ""
-        if not text:
-            self._tell("mentions.not_found", mention)
-        return text
+            for one in (mention, *(each for each in shortened(mention) if each.path == mention.path)):
+                if text := await asyncio.to_thread(_shown, self._view, _Pointed(path, one)):
+                    return text
+        except AgentError as error:
+            self._tell("mentions.unreadable", mention, reason=str(error))
+            return ""
+        self._tell("mentions.not_found", mention)
+        return ""
 
     async def _of_kind(self, mention: Mention) -> str:
         """Return the text of a special mention; one that is empty is told. The selection comes with the task itself."""
@@ -149,12 +156,22 @@ class _Resolver:
     def _name(self, path: str) -> str:
         return self._view.roots.relative(path)
 
-    def _tell(self, key: str, mention: Mention) -> None:
-        self._parts.output.emit(events.StatusChanged(message=self._parts.output.text(key, name=mention.text)))
+    def _tell(self, key: str, mention: Mention, **values: object) -> None:
+        words = self._parts.output.text(key, name=mention.text, **values)
+        self._parts.output.emit(events.StatusChanged(message=words))
 
 
 def _is_whole(mention: Mention) -> bool:
     return mention.lines is None and not mention.symbol
+
+
+def _meant(view: FileView, mention: Mention, files: list[str]) -> Mention:
+    """Return the mention, or what is left of it where the words of a language without blanks follow it."""
+    if mention.kind == "file" and _located(view, mention.path, files) is None:
+        for shorter in shortened(mention):
+            if shorter.kind != "file" or _located(view, shorter.path, files) is not None:
+                return shorter
+    return mention
 
 
 def _files(view: FileView) -> list[str]:
@@ -206,9 +223,8 @@ def _spans(name: str, text: str, symbol: str) -> list[tuple[int, int]]:
 
 
 def _picture(view: FileView, path: str) -> Image:
-    """Return a picture. UsageError if it is too large or cannot be read."""
+    """Return a picture. UsageError if it is none, too large or cannot be read."""
     try:
-        data = view.roots.read_bytes(path, MOST_PICTURE)
+        return picture(view, path)[0]
     except AgentError as error:
         raise UsageError("mentions.picture", name=view.roots.relative(path), reason=str(error)) from error
-    return Image(PICTURES[PurePath(path).suffix.lower()], b64encode(data).decode())

@@ -5,6 +5,7 @@ Not here: the work itself (`conversation/conversation.py`, `solving/direct_path.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from codeagent_lsp import events
@@ -44,12 +45,13 @@ def remember(parts: RunParts, message: Message) -> None:
     parts.output.emit(events.MessageAdded(message=message_to_dict(message)))
 
 
-def hear(parts: RunParts) -> tuple[Message, ...]:
-    """Return what the user has said to the run since it was asked last. The stored message has the item's id, so that
-    nothing is given to the model twice, whatever ends the process.
+def hear(parts: RunParts, wanted: Callable[[str], bool] = lambda words: True) -> tuple[Message, ...]:
+    """Return what the user has said to the run since it was asked last, as far as it is `wanted`. The stored message
+    has the item's id, so that nothing is given to the model twice, whatever ends the process.
     """
     heard = []
-    for said in parts.session.context.waiting.said_to(parts.record.run_id):
+    said_since = parts.session.context.waiting.said_to(parts.record.run_id)
+    for said in (each for each in said_since if wanted(each.text)):
         message = Message("user", said.text)
         parts.record.messages.append(message)
         parts.output.emit(events.MessageAdded(message=message_to_dict(message), item_id=said.item_id))

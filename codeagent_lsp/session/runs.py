@@ -69,9 +69,10 @@ class Runs:
         return tuple(self._tasks)
 
     def newest_at_work(self) -> Run:
-        """Return the run that began last of those at work. SessionError if none is."""
-        for run_id in reversed(self._tasks):
-            return self.get(run_id)
+        """Return the run that began last of those at work; attempts are parts of theirs. SessionError if none is."""
+        for run in map(self.get, reversed(self._tasks)):
+            if not run.record.attempt_of:
+                return run
         raise SessionError("steer.nothing")
 
     def task(self, run_id: str) -> asyncio.Task[None] | None:

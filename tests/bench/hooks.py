@@ -1,8 +1,9 @@
-"""How long a hook takes: the whole of it, and its command in the shadow alone, in turns, in one run.
+"""How long a hook takes: the whole of it, its command in the shadow, and what is left, which is our own.
 
     python -m tests.bench.hooks [--times 200]
 
-The difference is our own: reading the files, trust, the event, the answer. A tool call without any hooks is beside it.
+That is: reading the files and the script, trust, the event, the answer. A tool call without any hooks, which is taken
+off, is beside it.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from codeagent_lsp.shadow.shell import Command, Shell
+from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutput, Shell, no_output
 from codeagent_lsp.tools.hooks.hook_files import HookShelf
 from codeagent_lsp.tools.hooks.hooks import Hooks, RunFacts
 from codeagent_lsp.tools.skills.trust import Trust
 from tests.session.hooks.real_shadows import RealShadows
 from tests.tools.fakes import Bench
 
-HOOKS = {"hooks": {"PreToolUse": [{"matcher": "Edit|Write", "hooks": [{"type": "command", "command": "true"}]}]}}
+SCRIPT = Path(__file__).parents[2] / "scripts" / "prepare.sh"  # some hundred lines that do nothing by themselves
+COMMAND = 'sh "$CLAUDE_PROJECT_DIR"/.claude/hooks/check.sh'
+HOOKS = {"hooks": {"PreToolUse": [{"matcher": "Edit|Write", "hooks": [{"type": "command", "command": COMMAND}]}]}}
 
 
 async def _milliseconds(work: Callable[[], Awaitable[object]]) -> float:
@@ -35,28 +38,50 @@ async def _milliseconds(work: Callable[[], Awaitable[object]]) -> float:
 async def _measured(folder: Path, times: int) -> dict[str, list[float]]:
     plain, hooked = Bench(folder / "plain"), Bench(folder / "hooked")
     hooked.write(".claude/settings.json", json.dumps(HOOKS))
+    hooked.write(".claude/hooks/check.sh", SCRIPT.read_text())
     shadows = RealShadows(folder / "state")
     try:
         shell: Shell = await shadows.shell("s", hooked.view, hooked.staging, _yes)
-        hooked.shell = shell
+        hooked.shell = timed = _TimedShell(shell)
         shelf = HookShelf((), Trust(folder / "trusted.json"))
         for bench in (plain, hooked):
             bench.mode = "acceptEdits"
             bench.asker.answers = ["Trust this content"]
             bench.add((Hooks, Hooks(shelf, RunFacts("s", "r", lambda: "ask", lambda: True))))
-        found: dict[str, list[float]] = {"no hooks": [], "a hook": [], "its command alone": []}
-        command = Command("true", str(hooked.root), apart=True, stdin=b"{}")
+        found: dict[str, list[float]] = {"no hooks": [], "a hook": [], "its command": [], "our own": []}
         for number in range(times + 5):
+            without = await _milliseconds(lambda: _wrote(plain, number))  # noqa: B023 - awaited here
+            with_it = await _milliseconds(lambda: _wrote(hooked, number))  # noqa: B023
             row = {
-                "no hooks": await _milliseconds(lambda: _wrote(plain, number)),  # noqa: B023 - awaited here
-                "a hook": await _milliseconds(lambda: _wrote(hooked, number)),  # noqa: B023
-                "its command alone": await _milliseconds(lambda: shell.run(command)),
+                "no hooks": without,
+                "a hook": with_it,
+                "its command": timed.took,
+                "our own": with_it - timed.took - without,
             }
             for name, value in row.items() if number >= 5 else ():
                 found[name].append(value)
         return found
     finally:
         await shadows.close()
+
+
+class _TimedShell:
+    """A shell that keeps how long its last command took, in milliseconds."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+        self.took = 0.0
+
+    @property
+    def isolation(self) -> Isolation:
+        return self._shell.isolation
+
+    async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
+        began = time.perf_counter()
+        try:
+            return await self._shell.run(command, on_output)
+        finally:
+            self.took = (time.perf_counter() - began) * 1000
 
 
 async def _wrote(bench: Bench, number: int) -> None:
@@ -74,11 +99,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=200)
     with tempfile.TemporaryDirectory() as folder:
         found = asyncio.run(_measured(Path(folder), parser.parse_args().times))
-    own = [
-        hook - plain - command
-        for hook, plain, command in zip(found["a hook"], found["no hooks"], found["its command alone"], strict=True)
-    ]
-    for name, values in {**found, "our own": own}.items():
+    for name, values in found.items():
         ordered = sorted(values)
         print(
             f"{name:>18}: median {statistics.median(ordered):6.1f} ms, 95th percentile "

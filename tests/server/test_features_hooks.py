@@ -53,3 +53,37 @@ def test_what_a_hook_does_not_let_pass_is_said(start: StartEditor, workspace: Pa
     assert "a hook does not let the changes pass: not on main" in shown
     assert not (workspace / "a.py").exists()
     assert editor.close() == 0
+
+
+def test_the_walk_of_a_hostile_repository(start: StartEditor, workspace: Path) -> None:
+    """Denied, trusted, and asked about again when a script changes that its script sources; on the disk or in a tab."""
+    (workspace / ".claude" / "hooks").mkdir(parents=True)
+    (workspace / ".claude" / "hooks" / "check.sh").write_text('. "$(dirname "$0")/lib.sh"\n')
+    lib = workspace / ".claude" / "hooks" / "lib.sh"
+    lib.write_text("echo one >> ran.txt\n")
+    command = 'sh "${CLAUDE_PROJECT_DIR:-.}/.claude/hooks/check.sh"'
+    settings = {"hooks": {"PostToolUse": [{"matcher": "Write", "hooks": [{"type": "command", "command": command}]}]}}
+    (workspace / ".claude" / "settings.json").write_text(json.dumps(settings))
+    trusts = iter(["Deny", "Trust this content", "Deny", "Trust this content"])
+
+    def answer(params: dict[str, Any]) -> str | None:
+        return next(trusts) if "Run the hooks of" in params["message"] else "Apply"
+
+    tasks = [reply for number in range(5) for reply in (write("a.py", f"x={number}\n"), say("Done."))]
+    editor = start(*tasks, choose=answer)
+
+    def ran() -> tuple[int, str]:
+        before = len(editor.prompts)
+        editor.run("codeagent.run", task="write a.py")
+        asked = sum("Run the hooks of" in prompt["message"] for prompt in editor.prompts[before:])
+        texts = [buffer.text for uri, buffer in editor.buffers.items() if uri.endswith("/ran.txt")]
+        return asked, "".join(texts)
+
+    assert ran() == (1, "")
+    assert ran() == (1, "one\n")
+    assert ran() == (0, "one\none\n")
+    uri = editor.open(lib)
+    editor.type(uri, (0, 5), (0, 8), "two")  # unsaved
+    assert ran() == (1, "one\none\n")
+    assert ran() == (1, "one\none\ntwo\n")
+    assert editor.close() == 0

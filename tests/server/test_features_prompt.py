@@ -128,3 +128,57 @@ def test_attachments_of_commands(place: Path, tmp_path: Path) -> None:
         assert "passwd" in editor.refusal(
             "codeagent.run", {"task": "x", "attachments": [{"uri": "file:///etc/passwd"}]}
         )
+
+
+def test_two_documents_one_of_them_sent_twice_and_a_huge_one(place: Path, tmp_path: Path) -> None:
+    """A second click is no second task; comments of the task's own are part of it; each document is its own task."""
+    html = 'What is "<!-- header -->" in a.html?'
+    script = [
+        {"text": "One.", "expect": html},
+        {"text": "Two.", "expect": "the second"},
+        {"text": "Once more.", "expect": "the second, changed"},
+        {"text": "Much.", "expect": "end of it"},
+    ]
+    with StockEditor(place, tmp_path / "state", script=script) as editor:
+        first, second = opened(editor), opened(editor)
+        assert first != second
+        for uri, words in ((first, html), (second, "the second")):
+            editor.type(uri, place_of(editor, uri), place_of(editor, uri), words)
+        answers = [editor.command("codeagent.prompt.send", uri=uri) for uri in (first, first, second, second)]
+        runs = dict.fromkeys(answer["runId"] for answer in answers)
+        assert len(runs) == 2
+        for run_id in runs:
+            editor.ended(run_id)
+        editor.type(second, place_of(editor, second), place_of(editor, second), ", changed")
+        editor.ended(editor.command("codeagent.prompt.send", uri=second)["runId"])
+        long = "".join(f"line {number} 行 🙂\n" for number in range(50_000)) + "end of it"
+        editor.type(first, (0, 0), place_of(editor, first), long)
+        assert "@src/cart.py" in until("@src/cart.py", lambda: labels(editor, first, "\n@car"))
+        editor.ended(editor.command("codeagent.prompt.send", uri=first)["runId"])
+        markdown = editor.command("codeagent.session.export")["markdown"]
+        assert [markdown.count(said) for said in ("One.", "Two.", "Once more.")] == [1, 1, 1]
+
+
+def test_attachments_that_cannot_be_shown(place: Path, tmp_path: Path) -> None:
+    """A link out of the workspace, a secret, a range beyond the end, a binary: told, and never shown."""
+    (tmp_path / "far.txt").write_text("far away\n")
+    (place / "link.txt").symlink_to(tmp_path / "far.txt")
+    (place / ".env").write_text("KEY=close\n")
+    (place / "data.bin").write_bytes(bytes(range(256)))
+    with StockEditor(place, tmp_path / "state", script=[say(f"Said {number}.") for number in range(4)]) as editor:
+        for name in ("link.txt", "../far.txt"):
+            about = {"task": "x", "attachments": [{"uri": f"file://{place}/{name}"}]}
+            assert "far.txt" in editor.refusal("codeagent.run", about) or "link" in editor.refusal(
+                "codeagent.run", about
+            )
+        beyond = {"start": {"line": 90, "character": 0}, "end": {"line": 99, "character": 0}}
+        for attachment in (
+            {"uri": (place / ".env").as_uri()},
+            {"uri": (place / "data.bin").as_uri()},
+            {"uri": (place / "src" / "cart.py").as_uri(), "range": beyond},
+            {"uri": (place / "gone.txt").as_uri()},
+        ):
+            editor.run("codeagent.ask", question="What?", attachments=[attachment])
+        markdown = editor.command("codeagent.session.export")["markdown"]
+        assert "Said 3." in markdown
+        assert "close" not in markdown and "far away" not in markdown

@@ -121,3 +121,37 @@ def test_moves_deletions_and_what_a_command_wrote(place: Path, tmp_path: Path) -
             time.sleep(0.02)
         assert editor.text(place / "c.py") == "x = 1\n\ntyped = True\n\ny = 1\n"
         assert not (place / "a.py").exists() and not (place / "b.py").exists()
+
+
+def test_what_waits_for_a_decision(place: Path, tmp_path: Path) -> None:
+    """It is dropped with its question and actions, and offered again when the rewind is undone."""
+    with StockEditor(place, tmp_path / "state", script=SCRIPT, choose=lambda params: None) as editor:
+        uri = editor.open(place / "a.py")
+        first = editor.command("codeagent.run", task="change x")["runId"]
+        editor.ended(first)
+        assert offered(editor, uri, "Apply")
+        back = editor.command("codeagent.session.rewind", runId=first)
+        editor.ended(back["runId"])
+        assert not offered(editor, uri, "Apply")
+        assert editor.command("codeagent.pending") == []
+        assert editor.text(place / "a.py").startswith("x = 1")
+        editor.command("codeagent.undo", runId=back["runId"])
+        until(lambda: offered(editor, uri, "Apply"))
+        editor.command("codeagent.apply", runId=first)
+        until(lambda: editor.text(place / "a.py").startswith("x = 2"))
+
+
+def until(holds: Any) -> None:
+    for _ in range(200):
+        if holds():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it never came")
+
+
+def offered(editor: StockEditor, uri: str, words: str) -> list[str]:
+    """The code actions with these words."""
+    span = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
+    about = {"textDocument": {"uri": uri}, "range": span, "context": {"diagnostics": []}}
+    found = editor.client.result("textDocument/codeAction", about)
+    return [each["title"] for each in found if words in each["title"]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +60,25 @@ def test_a_task_and_a_question_after_a_restart(name: str, start: StartEditor, wo
     assert ("thoughtSignature" in carried) is (name == "gemini")
     assert ("'signature': '" in carried) is (name == "anthropic")
     assert ("'encrypted_content': '" in carried) is (name == "responses")
+
+
+@pytest.mark.parametrize("name", ["anthropic", "responses", "gemini"])
+def test_a_picture_and_a_file_that_are_attached(name: str, start: StartEditor, workspace: Path) -> None:
+    """They reach a model that sees, with the task; one whose content is no picture is refused before a call."""
+    kind, settings = SERVERS[name]
+    fake = kind(Said("A dot.", "I see."), Said("It is the same.", "Yes."))
+    picture = b"\x89PNG\r\n\x1a\n" + bytes(range(64))
+    (workspace / "shot.jpg").write_bytes(picture)
+    (workspace / "not.png").write_text("<html>")
+    (workspace / "notes.txt").write_text("the dot is red\n")
+    with serving_aside(fake) as url:
+        editor = start(settings={"model": {"baseUrl": url, **settings}})
+        attachments = [{"uri": (workspace / each).as_uri()} for each in ("shot.jpg", "notes.txt")]
+        editor.run("codeagent.ask", question="What is in it?", attachments=attachments)
+        told = str(fake.bodies[-1])
+        assert b64encode(picture).decode() in told and "image/png" in told, "its kind by its content"
+        assert "the dot is red" in told
+        count = len(fake.bodies)
+        editor.run("codeagent.ask", question="And in @not.png?")
+        assert "is not a PNG, JPEG or WebP picture" in str(list(editor.notifications("window/showMessage")))
+        assert len(fake.bodies) == count

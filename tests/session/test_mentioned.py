@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -63,6 +64,27 @@ async def test_lines(tmp_path: Path, words: str) -> None:
     assert "src/cart.py, lines 2-3, as they are now:\n2|    def total(self):\n3|        return 0\n(lines" in told.text
 
 
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("看看@src/cart.py:2-3里", "lines 2-3"),
+        ("@src/cart.py#Cart.clear的作用", "Cart.clear in src/cart.py"),
+        ("@src/cart.py:2:9", "lines 2-2"),
+        ("@文档/说明.md里写了什么", "第一行"),
+        ("@src里有什么", "In src:"),
+        ("src/cart.py里的问题在哪", "def total"),
+        ("fix @src/cart.py’s total", "def total"),
+    ],
+)
+async def test_languages_without_blanks(tmp_path: Path, words: str, shown: str) -> None:
+    made = world(tmp_path / "w")
+    put(made, "src/cart.py", CART)
+    put(made, "文档/说明.md", "第一行\n")
+    told = await ask(made, words, "ask")
+    assert shown in told.text
+    assert not [note for note in told.notes if "Not found" in note]
+
+
 async def test_a_whole_file_comes_once(tmp_path: Path) -> None:
     made = world(tmp_path / "w")
     put(made, "src/cart.py", CART)
@@ -121,22 +143,40 @@ async def test_the_output_of_the_last_command(tmp_path: Path) -> None:
         ("@terminal-output", "There is nothing to show for @terminal-output."),
         ("@.env", "Not shown to the model, as reading it needs your approval: @.env"),
         ("@../outside.py", "Not found, so it stays a word: @../outside.py"),
+        ("@link.py", "Not found, so it stays a word: @link.py"),
+        ("@data.bin", "Not shown to the model: @data.bin. data.bin: The file is binary, not text."),
+        ("@pipe.txt", "Not shown to the model: @pipe.txt. pipe.txt is a pipe, not a file of text."),
+        ("@long.txt", "Not shown to the model: @long.txt. long.txt has 2,000,000 bytes, more than the limit of"),
     ],
 )
 async def test_what_cannot_be_shown_is_told(tmp_path: Path, words: str, note: str) -> None:
     made = world(tmp_path / "w")
     put(made, "cart.py", CART)
     put(made, ".env", "KEY=none\n")
+    put(made, "data.bin", bytes(range(256)) * 10)
+    put(made, "long.txt", b"x" * 2_000_000)
+    os.mkfifo(made.root / "pipe.txt")
     (tmp_path / "outside.py").write_text("secret = 1\n")
+    (made.root / "link.py").symlink_to(tmp_path / "outside.py")
     told = await ask(made, f"What about {words}")
-    assert note in told.notes
+    assert [line for line in told.notes if line.startswith(note)]
     assert "KEY=" not in told.text and "secret = 1" not in told.text
     assert told.status == "completed"
 
 
 async def test_a_word_with_a_sign_is_a_word(tmp_path: Path) -> None:
-    told = await ask(world(tmp_path / "w"), "Why @property and @dataclass, mail me: a@b.org")
-    assert told.notes == []
+    made = world(tmp_path / "w")
+    put(made, "cart.py", CART)
+    words = "Why @property, @dataclass, @pytest.mark.slow and @app.route('/x')? Mail me: a@b.org, git@host.org:x/y"
+    assert (await ask(made, words)).notes == []
+
+
+async def test_a_file_that_is_ignored_comes_when_it_is_named(tmp_path: Path) -> None:
+    made = world(tmp_path / "w")
+    put(made, ".codeagentignore", "notes.txt\n")
+    put(made, "notes.txt", "mine alone\n")
+    assert "mine alone" not in (await ask(made, "What about notes.txt")).text, "it is no file of the workspace"
+    assert "mine alone" in (await ask(made, "What about @notes.txt")).text
 
 
 async def test_small_windows_get_what_fits(tmp_path: Path) -> None:
@@ -173,6 +213,23 @@ async def test_a_picture_is_refused_where_the_model_does_not_see(tmp_path: Path,
     done = await made.run("What does @a.png show?")
     assert (done.status, model.requests) == ("failed", [])
     assert "does not see pictures" in str(done.error)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [("a.jpg", PNG, "image/png"), ("a.PNG", b"RIFF\x10\0\0\0WEBPVP8 ", "image/webp"), ("a.png", b"<html>", "")],
+)
+async def test_a_picture_is_what_its_content_says(tmp_path: Path, name: str, content: bytes, kind: str) -> None:
+    made = world(tmp_path / "w")
+    put(made, name, content)
+    model = seeing(made, True)
+    done = await made.run(f"What does @{name} show?")
+    if kind:
+        (message,) = [message for message in model.requests[0].messages if message.images]
+        assert message.images[0].media_type == kind
+    else:
+        assert "is not a PNG, JPEG or WebP picture" in str(done.error)
+        assert not model.requests
 
 
 async def test_a_picture_that_is_too_large(tmp_path: Path) -> None:

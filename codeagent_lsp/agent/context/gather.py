@@ -24,6 +24,7 @@ NAMED_FILES = 4
 MENTIONS = 200
 
 _NAME = re.compile(r"(?<![\w./\\+-])[\w./\\+-]*\w\.\w{1,10}\b")
+_ASCII_NAME = re.compile(_NAME.pattern, re.ASCII)  # for languages without blanks around a name
 
 
 def starting_context(
@@ -74,7 +75,8 @@ def named_files(task: str, files: Iterable[str], skip: Iterable[str] = ()) -> li
     for path in files:
         by_name.setdefault(PurePath(path).name, []).append(path)
     found: list[str] = []
-    mentions = dict.fromkeys(match.replace("\\", "/").removeprefix("./") for match in _NAME.findall(task))
+    names = sorted((match for each in (_NAME, _ASCII_NAME) for match in each.finditer(task)), key=re.Match.start)
+    mentions = dict.fromkeys(match[0].replace("\\", "/").removeprefix("./") for match in names)
     for mention in islice(mentions, MENTIONS):
         parts = PurePath(mention).parts
         fitting = [path for path in by_name.get(parts[-1], ()) if PurePath(path).parts[-len(parts) :] == parts]

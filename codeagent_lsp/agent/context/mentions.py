@@ -8,11 +8,13 @@ without a sign (`gather.py`).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
 MOST_MENTIONS = 30
+MOST_SHORTER = 12
 
 MentionKind = Literal["file", "diff", "diagnostics", "selection", "terminal-output"]
 
@@ -20,7 +22,8 @@ SPECIAL: tuple[MentionKind, ...] = ("diff", "diagnostics", "selection", "termina
 
 _NO_NAME = r"\s\"'`@()<>\[\]{},;!?*|，。；：！？（）、「」『』《》“”"
 _MENTION = re.compile(rf'(?<![A-Za-z0-9_@/.`\\])@(?:"([^"\n]{{1,1000}})"|([^{_NO_NAME}]{{1,1000}}))(?:#([\w.:~$-]+))?')
-_LINES = re.compile(r"(?::|#?L)(\d{1,7})(?:-L?(\d{1,7}))?$")
+_LINES = re.compile(r"(?::|#?L)(\d{1,7})(?:-L?(\d{1,7})|:\d{1,7})?$")
+_WORDS_BEGIN = re.compile(r"(?<=[\x21-\x7e])(?=[^\x00-\x7f])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,17 @@ def mentions_in(words: str) -> tuple[Mention, ...]:
     """Return the mentions in the words, each once, in order; at most `MOST_MENTIONS`."""
     found = (_mention(match) for match in _MENTION.finditer(words))
     return tuple(islice(dict.fromkeys(mention for mention in found if mention is not None), MOST_MENTIONS))
+
+
+def shortened(mention: Mention) -> Iterator[Mention]:
+    """Yield what a mention may be without the words that follow it, the longest first: many languages have no blanks,
+    and a name may have any letters, as in `@src/a.py里的名字`.
+    """
+    for match in reversed(list(islice(_WORDS_BEGIN.finditer(mention.text), MOST_SHORTER))):
+        found = _MENTION.fullmatch(mention.text[: match.start()])
+        shorter = None if found is None else _mention(found)
+        if shorter is not None:
+            yield shorter
 
 
 def written(path: str, lines: tuple[int, int] | None = None) -> str:

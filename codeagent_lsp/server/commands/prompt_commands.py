@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,9 @@ from codeagent_lsp.server.commands.convert import attached
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
     from codeagent_lsp.server.prompting.prompting import Prompting
+
+TWICE_SECONDS = 2.0
+"""A document that is sent again with the same words within this time was clicked twice."""
 
 
 def prompt_commands(
@@ -22,6 +27,9 @@ def prompt_commands(
     """Return the handlers by command name; `start` starts a run from a command's arguments, `later` runs work after the
     answer.
     """
+
+    sending = asyncio.Lock()
+    just_sent: dict[tuple[str, str, str], tuple[float, dict[str, Any]]] = {}
 
     def open_document(given: Arguments) -> dict[str, Any]:
         span = given.get("range")
@@ -35,8 +43,13 @@ def prompt_commands(
     async def send(given: Arguments) -> dict[str, Any]:
         words = prompting.documents.task(given["uri"])
         chosen = {key: given[key] for key in ("mode", "attempts", "sessionId") if key in given}
-        answer = await start({"task": words, **chosen})
+        asked = (given["uri"], words, repr(chosen))
+        async with sending:
+            if asked not in just_sent or time.monotonic() - just_sent[asked][0] > TWICE_SECONDS:
+                answer = await start({"task": words, **chosen})
+                just_sent.clear()
+                just_sent[asked] = (time.monotonic(), answer)
         prompting.documents.sent(given["uri"])
-        return answer
+        return just_sent[asked][1]
 
     return {"codeagent.prompt": open_document, "codeagent.prompt.send": send}

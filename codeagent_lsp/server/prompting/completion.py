@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from lsprotocol import types
 
 from codeagent_lsp.agent.context.mentions import SPECIAL, written
+from codeagent_lsp.server.prompting.prompt_documents import without_head
 from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 MOST_OFFERED = 50
 
 _ASKED = re.compile(
-    r"""(?:^|(?<=[\s(\[]))(?:
+    r"""(?<![A-Za-z0-9_@/.`\\])(?:
         @(?:"(?P<quoted>[^"\n]*)"?|(?P<path>[^\s"@#]*))(?P<inside>\#(?P<name>[\w.:~$-]*))?
-      | \#(?P<symbol>[\w.:~$-]*)
+      | (?:^|(?<=[\s(\[]))\#(?P<symbol>[\w.:~$-]*)
       | (?P<command>(?<![^\s])/[\w.:-]*)
     )$""",
     re.VERBOSE,
@@ -89,7 +90,7 @@ class PromptCompletion:
             return None
         end = document.offset(line, character, self._documents.encoding)
         begin = document.text.rfind("\n", 0, end) + 1
-        asked = asked_at(document.text[begin:end], first=not _without_comments(document.text[:begin]).strip())
+        asked = asked_at(document.text[begin:end], first=not without_head(document.text[:begin]).strip())
         if asked is None:
             return None
         names = await self._names.now()
@@ -186,7 +187,3 @@ def _item(offered: Offered, span: types.Range, typed: str, rank: int) -> types.C
         sort_text=f"{rank:04}",
         text_edit=types.TextEdit(span, offered.words),
     )
-
-
-def _without_comments(words: str) -> str:
-    return re.sub(r"<!--.*?(?:-->|\Z)", "", words, flags=re.DOTALL)

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.documents import Documents
     from codeagent_lsp.server.prompting.prompt_files import PromptFiles
 
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_HEAD = re.compile(r"\s*<!--.*?(?:-->|\Z)", re.DOTALL)
+
+
+def without_head(words: str) -> str:
+    """Return the text of a prompt document without the comment that it begins with; others are the user's words."""
+    return _HEAD.sub("", words, count=1) if _HEAD.match(words) else words
 
 
 class PromptDocuments:
@@ -45,13 +50,13 @@ class PromptDocuments:
         return self._files.has(uri)
 
     def task(self, uri: str) -> str:
-        """Return the words of the task in a prompt document, unsaved ones first: all but comments. UsageError if there
+        """Return the words of the task in a prompt document, unsaved ones first: all but the head. UsageError if there
         are none.
         """
         if not self.is_prompt(uri):
             raise UsageError("prompt.none")
         document = self._documents.get(uri)
-        words = _COMMENT.sub("", self._files.saved(uri) if document is None else document.text).strip()
+        words = without_head(self._files.saved(uri) if document is None else document.text).strip()
         if not words:
             raise UsageError("prompt.empty")
         return words

@@ -20,7 +20,7 @@ from codeagent_lsp.session.attempts.judging import Judged, judged
 from codeagent_lsp.session.own_commands import Ended
 from codeagent_lsp.session.own_runs import OwnWork
 from codeagent_lsp.session.request import RunRequest
-from codeagent_lsp.session.run_parts import RunParts, remember
+from codeagent_lsp.session.run_parts import RunParts, hear, remember
 from codeagent_lsp.session.runs import Runs
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
@@ -63,6 +63,9 @@ class Attempts:
             for number in range(count)
         ]
         attempts = [self._runs.get(name) for name in names]
+        for said in session.context.waiting.said_to(self._parts.record.run_id):  # before there were attempts
+            for run in attempts:
+                run.session.emit(run.record.run_id, replace(said, run_id=run.record.run_id))
         try:
             await asyncio.wait([task for name in names if (task := self._runs.task(name)) is not None])
         finally:
@@ -70,6 +73,7 @@ class Attempts:
                 self._runs.cancel(name)
         for run in attempts:
             self._parts.record.usage += run.record.usage
+        hear(self._parts, lambda words: any(_was_told(run, words) for run in attempts))
         return await self._best(attempts)
 
     async def _best(self, attempts: Sequence[Run]) -> Ended:
@@ -112,6 +116,10 @@ class Attempts:
 
     def _words(self, key: str, one: Judged, count: int) -> str:
         return self._parts.output.text(key, number=one.number, count=count, result=one.told(self._parts.output.text))
+
+
+def _was_told(run: Run, words: str) -> bool:
+    return any(message.role == "user" and message.content == words for message in run.record.messages)
 
 
 def _warmer(settings: Settings) -> Settings:

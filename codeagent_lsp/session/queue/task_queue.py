@@ -65,12 +65,16 @@ class TaskQueue:
         return run_id
 
     def say(self, run: Run, words: str) -> str:
-        """Store what the user says to a run at work and return its item id. SessionError if the run has ended."""
+        """Store what the user says to a run at work, and to all its attempts, and return its item id. SessionError if
+        the run has ended.
+        """
         if not words.strip():
             raise UsageError("steer.empty")
         self.check(run)
         item_id = uuid.uuid4().hex[:16]
-        run.session.emit(run.record.run_id, events.Steered(item_id=item_id, text=words))
+        attempts = [each for each in map(self._runs.get, self._runs.active()) if _is_attempt_of(each, run)]
+        for each in (run, *attempts):
+            each.session.emit(each.record.run_id, events.Steered(item_id=item_id, text=words))
         return item_id
 
     def check(self, run: Run) -> None:
@@ -80,16 +84,21 @@ class TaskQueue:
 
     def withdraw(self, item_id: str, sessions: Iterable[Session]) -> None:
         """Take back an item. SessionError if it does not wait: it has begun, was heard, or is unknown."""
-        session = next((each for each in sessions if each.context.waiting.has(item_id)), None)
-        if session is None:
+        found = [each for each in sessions if each.context.waiting.has(item_id)]
+        if not found:
             raise SessionError("queue.unknown", item=item_id)
-        waiting = session.context.waiting
-        run_id = waiting.said[item_id].run_id if item_id in waiting.said else item_id
-        session.emit(run_id, events.ItemWithdrawn(item_id=item_id))
+        for session in found:  # several for what was said to a run with attempts
+            waiting = session.context.waiting
+            run_id = waiting.said[item_id].run_id if item_id in waiting.said else item_id
+            session.emit(run_id, events.ItemWithdrawn(item_id=item_id))
 
     def ended(self, run: Run) -> None:
-        """Go on after the end of a run."""
+        """Go on after the end of a run. What an attempt has not heard is a matter of the run that it is for."""
         if self._closed:
+            return
+        if run.record.attempt_of:
+            for said in run.session.context.waiting.said_to(run.record.run_id):
+                run.session.emit(run.record.run_id, events.ItemWithdrawn(item_id=said.item_id))
             return
         if run.record.status not in GOES_ON and run.record.kind in LONG:
             self._held.add(run.session.session_id)
@@ -134,6 +143,9 @@ class TaskQueue:
         """Ask whether the waiting tasks go on; without an answer they stay."""
         self._asked.add(session.session_id)
         language, tasks = self._services.user.language(), session.context.waiting.tasks
+        if not tasks:  # taken back meanwhile
+            self._asked.discard(session.session_id)
+            return
         first = next(iter(tasks))
         later, start, drop = (text(f"choice.{name}", language) for name in ("later", "start", "leave_out"))
         title = text("queue.held", language, count=len(tasks), title=tasks[first].title)
@@ -175,6 +187,10 @@ class TaskQueue:
                 return None
             start = file.text.index(selected)
         return Target(file, start, start + len(selected))
+
+
+def _is_attempt_of(run: Run, whole: Run) -> bool:
+    return run.record.attempt_of == whole.record.run_id
 
 
 def _place(target: Target | None) -> dict[str, Any] | None:

@@ -21,17 +21,26 @@ from codeagent_lsp.shadow.shell import Command, CommandResult, Shell, Stream
 MOST_AT_ONCE = 4
 MOST_UNREAD = 64_000
 """Characters of output that are kept until they are asked for; of more, the beginning is lost."""
+MOST_PARTIAL = 4096
 MOST_SECONDS = 600.0
+
+MOST_BESIDE = 200_000
+"""Bytes of the output of one command beside; the rest is dropped."""
+MOST_PRINTED = 64 << 20
+"""Bytes that a background command and those beside it may print together."""
 
 _SUPERVISOR = """
 exec 3<&0 </dev/null
 ( ( eval "$main" ) 2>&1; printf '\\n%s done %s\\n' "$mark" $? ) 3<&- &
-while IFS= read -r -d '' -u 3 script; do
-  ( eval "$script" ) 2>&1 3<&- | while IFS= read -r line || [ -n "$line" ]; do printf '%s|%s\\n' "$mark" "$line"; done
-  printf '%s ended %s\\n' "$mark" "${PIPESTATUS[0]}"
+while IFS= read -r -d '' -u 3 number && IFS= read -r -d '' -u 3 script; do
+  (
+    ( eval "$script" ) 2>&1 | { head -c "$most"; cat >/dev/null; } |
+      while IFS= read -r line || [ -n "$line" ]; do printf '%s%s|%s\\n' "$mark" "$number" "$line"; done
+    printf '%s%s ended %s\\n' "$mark" "$number" "${PIPESTATUS[0]}"
+  ) 3<&- &
 done
 """
-"""Runs `main`, and what comes on its standard input beside it; ends with its input, and then all ends."""
+"""Runs `main`, and what comes on its standard input beside it, by number; ends with its input, and then all ends."""
 
 OpenShell = Callable[[str], Awaitable[Shell]]
 CloseShell = Callable[[str], Awaitable[None]]
@@ -39,14 +48,17 @@ CloseShell = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a background command has printed since it was asked last. `code` is None while it runs; `result` is there
-    once it has ended and what it wrote is staged.
+    """What a background command has printed since it was asked last, and whether it `runs`. `code` is None if it has
+    not ended by itself; `result` is there once it has ended and what it wrote is staged. `ready` tells whether what was
+    waited for was printed.
     """
 
     name: str
     text: str
+    runs: bool = True
     code: int | None = None
     result: CommandResult | None = None
+    ready: bool = True
 
 
 @dataclass(slots=True)
@@ -55,7 +67,7 @@ class _Beside:
 
     lines: list[str] = field(default_factory=list)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
-    code: int = 0
+    code: int | None = None
 
 
 class BackgroundCommands:
@@ -76,8 +88,9 @@ class BackgroundCommands:
         name = f"bg{len(self._known) + 1}"
         running = self._known[name] = _Running(name, network=command.network)
         self._tasks.start(self._run(running, command))
-        await running.until(lambda: bool(ready) and ready in running.unread + running.partial, seconds)
-        return running.heard()
+        await running.until(lambda: bool(ready) and running.has_printed(ready), seconds)
+        is_ready = running.has_printed(ready)
+        return replace(running.heard(), ready=is_ready)
 
     async def output(self, name: str, seconds: float) -> Heard:
         """Return what a command has printed since it was asked last; wait for more, or its end, if that is nothing."""
@@ -105,10 +118,10 @@ class BackgroundCommands:
         self._tasks.cancel()
 
     async def _run(self, running: _Running, command: Command) -> None:
-        script = f"main={shlex.quote(str(command.script))}; mark={running.mark}{_SUPERVISOR}"
+        script = f"main={shlex.quote(str(command.script))}; mark={running.mark}; most={MOST_BESIDE}{_SUPERVISOR}"
         try:
             shell = await self._open_shell(running.name)
-            guarded = replace(command, script=script, stdin=running.said(), apart=False)
+            guarded = replace(command, script=script, stdin=running.said(), apart=False, output_bytes=MOST_PRINTED)
             running.result = await shell.run(guarded, running.hear)
         except AgentError as problem:
             running.failed(str(problem))
@@ -138,8 +151,8 @@ class _Running:
         self._lost = False
         self._changed = asyncio.Event()
         self._words: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._turn = asyncio.Lock()
-        self._beside: _Beside | None = None
+        self._beside: dict[str, _Beside] = {}
+        self._count = 0
 
     @property
     def at_work(self) -> bool:
@@ -158,6 +171,8 @@ class _Running:
                     self._add(f"{own}\n")
                 if mark:
                     self._told(ours)
+        if len(self.partial) > MOST_PARTIAL:
+            self._begin_line()
         if self.mark not in self.partial:
             self._changed.set()
 
@@ -169,27 +184,38 @@ class _Running:
                     self._changed.clear()
                     await self._changed.wait()
 
+    def has_printed(self, words: str) -> bool:
+        """Return whether this is in what was printed since it was asked last, also at the beginning of a line."""
+        return words in self.unread + self.partial
+
     def heard(self) -> Heard:
         """Return what was printed since the last call."""
+        self._begin_line()
         text, self.unread = self.unread.strip("\n"), ""
         if self._lost:
             text, self._lost = f"(the beginning is left out)\n{text}", False
-        return Heard(self.name, text, (self._code or 0) if self._ended else None, self.result)
+        return Heard(self.name, text, not self._ended, self._code if self._ended else None, self.result)
 
     async def beside(self, script: str, seconds: float) -> tuple[str, int]:
         """Run a command beside it."""
-        async with self._turn:
-            if self._ended or self._code is not None:
-                raise ToolFailed(f"The background command {self.name} has ended.")
-            one = self._beside = _Beside()
-            self._words.put_nowait(script.encode("utf-8", "replace") + b"\0")
-            try:
-                async with asyncio.timeout(seconds):
-                    await one.ended.wait()
-            except TimeoutError:
-                message = f"It took longer than {seconds:g} s and runs on. Stop {self.name} with stop_command."
-                raise ToolFailed(message, ErrorCode.TIMEOUT) from None
-            return "\n".join(one.lines), one.code
+        if self._ended or self._code is not None:
+            raise ToolFailed(f"The background command {self.name} has ended.")
+        self._count += 1
+        number, one = str(self._count), _Beside()
+        self._beside[number] = one
+        self._words.put_nowait(f"{number}\0{script}\0".encode("utf-8", "replace"))
+        try:
+            async with asyncio.timeout(seconds):
+                await one.ended.wait()
+        except TimeoutError:
+            message = f"It took longer than {seconds:g} s and runs on. Stop {self.name} with stop_command."
+            raise ToolFailed(message, ErrorCode.TIMEOUT) from None
+        finally:
+            del self._beside[number]  # of one that runs on, nothing is heard any more
+        text = "\n".join(one.lines)
+        if one.code is None:
+            raise ToolFailed(f"{text}\nThe background command {self.name} has ended meanwhile, and this one with it.")
+        return text, one.code
 
     async def said(self) -> AsyncIterator[bytes]:
         """Yield what is said to its supervisor, until the end."""
@@ -209,21 +235,33 @@ class _Running:
         """Note that it has ended."""
         self._add(self.partial)
         self._ended = True
-        if self._beside is not None:
-            self._beside.ended.set()
+        for one in self._beside.values():
+            one.ended.set()
         self._changed.set()
 
     def _told(self, ours: str) -> None:
         """Take a line of the supervisor: output or end of a command beside, or the end of the command itself."""
-        kind, _, rest = ours.strip().partition(" ")
-        if ours.startswith("|") and self._beside is not None:
-            self._beside.lines.append(ours[1:])
-        elif kind == "ended" and self._beside is not None:
-            self._beside.code = int(rest)
-            self._beside.ended.set()
-        elif kind == "done":
+        number, bar, line = ours.partition("|")
+        if bar and number.isdigit():
+            if number in self._beside:
+                self._beside[number].lines.append(line)
+            return
+        number, _, rest = ours.strip().rpartition(" ")
+        name, _, kind = number.partition(" ")
+        if kind == "ended" and name in self._beside:
+            self._beside[name].code = int(rest)
+            self._beside[name].ended.set()
+        elif name == "done":
             self._code = int(rest)
             self.finish()
+
+    def _begin_line(self) -> None:
+        """Take the beginning of a line of its own as heard, but for what may be the beginning of the mark."""
+        if self.mark not in self.partial:
+            at = self.partial.rfind(self.mark[0])
+            held = self.partial[at:] if at >= 0 and self.mark.startswith(self.partial[at:]) else ""
+            self._add(self.partial.removesuffix(held))
+            self.partial = held
 
     def _add(self, text: str) -> None:
         self.unread += text

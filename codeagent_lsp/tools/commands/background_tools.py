@@ -5,6 +5,7 @@ Not here: the running commands (`background.py`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -23,6 +24,14 @@ READY_SECONDS = 30.0
 START_SECONDS = 1.0
 GROUP = "background"
 
+MOST_NAMES = 20
+_LIMITS: Mapping[str, str] = {
+    "timeout": "was stopped at its time limit",
+    "output": "was stopped, as it printed too much",
+    "memory": "was stopped, as it needed too much memory",
+    "processes": "was stopped, as it had too many processes",
+    "disk": "was stopped, as it wrote too much to the disk",
+}
 _NONE = "Commands cannot run in the background here."
 
 
@@ -108,19 +117,28 @@ async def in_background(command: Command, ready: str, context: ToolContext) -> T
     heard = await commands.start(started, ready, READY_SECONDS if ready else START_SECONDS)
     if (groups := context.get(ToolGroups)) is not None:
         groups.enable(GROUP)
-    return _output(heard, context)
+    return _output(heard, context, "" if heard.ready else ready)
 
 
-def _output(heard: Heard, context: ToolContext) -> ToolOutput:
-    parts = [_masked(heard.text, context) or "(no output)"]
-    if heard.code is None:
-        parts.append(f"[{heard.name} runs in the background]")
-    else:
-        parts.append(f"[{heard.name} has ended, exit code {heard.code}]")
-    if heard.result is not None and heard.result.staged:
-        names = ", ".join(map(context.view.roots.relative, heard.result.staged[:20]))
-        parts.append(f"Staged from what it wrote: {names}")
+def _output(heard: Heard, context: ToolContext, missing: str = "") -> ToolOutput:
+    """Return what was heard; `missing` is what was waited for and has not been printed."""
+    roots = context.view.roots
+    parts = [_masked(heard.text, context) or "(no output)", f"[{heard.name} {_state(heard, missing)}]"]
+    if heard.result is not None:
+        names = ", ".join(map(roots.relative, heard.result.staged[:MOST_NAMES]))
+        parts.extend([f"Staged from what it wrote: {names}"] if names else [])
+        left_out = heard.result.left_out[:MOST_NAMES]
+        parts.extend(f"Not staged: {roots.relative(path)} ({why})" for path, why in left_out)
     return ToolOutput("\n".join(parts), failed=_failed(heard.code or 0))
+
+
+def _state(heard: Heard, missing: str) -> str:
+    if heard.runs:
+        return f"runs in the background, and has not printed {missing!r} yet" if missing else "runs in the background"
+    if heard.code is not None:
+        return f"has ended, exit code {heard.code}"
+    ending = "exited" if heard.result is None else heard.result.finished.ending
+    return _LIMITS.get(ending, "was stopped")
 
 
 def _masked(text: str, context: ToolContext) -> str:

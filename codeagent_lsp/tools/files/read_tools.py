@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from base64 import b64encode
 from pathlib import PurePath
 from typing import Any, ClassVar
@@ -10,21 +11,26 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms, Shape
-from codeagent_lsp.errors import ToolRetry
+from codeagent_lsp.errors import FileRefused, ToolRetry
 from codeagent_lsp.messages import Image
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.outputs import OutputStore, located
 from codeagent_lsp.tools.permissions.may_read import READ_FILE, READ_NAMES
 from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.workspace.files.file_view import FileText
+from codeagent_lsp.workspace.files.file_view import FileText, FileView
 from codeagent_lsp.workspace.text.lines import split_lines
 
 LARGE_FILE_LINES = 2000
 LARGE_FILE_HEAD = 100
 MOST_LEVELS = 5
 MOST_PICTURE = 4 * 1024 * 1024
-PICTURES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp"}
+PICTURES = (".png", ".jpg", ".jpeg", ".webp")
+_MAGIC = (
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
+    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
+    (re.compile(rb"RIFF.{4}WEBP", re.DOTALL), "image/webp"),
+)
 
 
 def _levels(given: dict[str, Any]) -> dict[str, Any]:
@@ -114,12 +120,23 @@ class ReadFile(Tool[ReadFileParameters]):
     async def run(self, arguments: ReadFileParameters, context: ToolContext) -> ToolOutput:
         """Return the requested lines; for a very large file its head and a hint."""
         view, path = located(context.view, context.get(OutputStore), arguments.path)
-        if media_type := PICTURES.get(PurePath(path).suffix.lower()):
-            data = await asyncio.to_thread(view.roots.read_bytes, path, MOST_PICTURE)
-            told = f"{view.roots.relative(path)}: {media_type}, {len(data):,} bytes"
-            return ToolOutput(told, {"path": path}, images=(Image(media_type, b64encode(data).decode()),))
+        if PurePath(path).suffix.lower() in PICTURES:
+            image, size = await asyncio.to_thread(picture, view, path)
+            told = f"{view.roots.relative(path)}: {image.media_type}, {size:,} bytes"
+            return ToolOutput(told, {"path": path}, images=(image,))
         file = await asyncio.to_thread(view.read, path)
         return ToolOutput(render(file, arguments.start_line, arguments.end_line), {"path": path})
+
+
+def picture(view: FileView, path: str) -> tuple[Image, int]:
+    """Return a picture, its kind by its content as names may deceive, and its size in bytes. FileRefused if it is none,
+    too large or cannot be read: servers answer with an error that would end the run.
+    """
+    data = view.roots.read_bytes(path, MOST_PICTURE)
+    for magic, media_type in _MAGIC:
+        if magic.match(data):
+            return Image(media_type, b64encode(data).decode()), len(data)
+    raise FileRefused(f"{view.roots.relative(path)} is not a PNG, JPEG or WebP picture, whatever its name says.")
 
 
 def render(file: FileText, start: int | None = None, end: int | None = None) -> str:

@@ -12,14 +12,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from codeagent_lsp.errors import AgentError
+from codeagent_lsp.tools.hooks.hook_scripts import ScriptFinder
 from codeagent_lsp.tools.skills import skill_folders
 from codeagent_lsp.tools.skills.skill import digest_of
 from codeagent_lsp.tools.skills.trust import Trust
@@ -35,23 +34,7 @@ MOST_SECONDS = 600.0
 
 _OTHER_NAMES: Mapping[str, HookEvent] = {"Stop": "PreProposal"}
 _MATCHER = re.compile(r"[\w.:*|-]*")
-_MAX_SCRIPT_BYTES = 1 << 20
 _FOREIGN_FOLDER = ".claude"
-_HOOK_FOLDERS = (".claude", ".codeagent")
-_ASSIGNMENT = re.compile(r"\w+=")
-_BEFORE_COMMANDS = frozenset(
-    (
-        *("if", "then", "elif", "else", "while", "until", "do", "!", "{"),
-        *("exec", "env", "time", "nohup", "command", "xargs", "sudo"),
-    )
-)
-_INTERPRETERS = frozenset(
-    (
-        *("sh", "bash", "dash", "zsh", "ksh", "fish", "source", ""),  # "" is the command `.`
-        *("python", "pypy", "node", "deno", "bun", "ruby", "perl", "php", "lua", "uv", "run", "npx"),
-    )
-)
-_PROJECT_VARIABLES = re.compile(r"\$\{?(?:CLAUDE|CODEAGENT)_PROJECT_DIR\}?/?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +76,11 @@ class HookShelf:
     def __init__(self, own: Sequence[Path], trust: Trust) -> None:
         self.trust = trust
         self._own = tuple(own)
+        self._finder = ScriptFinder()
 
     def files(self, view: FileView) -> tuple[HookFile, ...]:
         """Return the files that define hooks, the user's own first."""
-        found = (_file(path, data, view) for path, data in (*self._of_user(), *_of_project(view)))
+        found = (_file(path, data, view, self._finder) for path, data in (*self._of_user(), *_of_project(view)))
         return tuple(file for file in found if file.hooks or file.left_out)
 
     def _of_user(self) -> Iterator[tuple[str, bytes]]:
@@ -117,7 +101,7 @@ def _of_project(view: FileView) -> Iterator[tuple[str, bytes]]:
                 yield path, data
 
 
-def _file(path: str, data: bytes, view: FileView) -> HookFile:
+def _file(path: str, data: bytes, view: FileView, finder: ScriptFinder) -> HookFile:
     foreign = os.path.basename(os.path.dirname(path)) == _FOREIGN_FOLDER  # noqa: PTH119, PTH120
     try:
         given = json.loads(data.decode("utf-8")) if len(data) <= MAX_BYTES else None
@@ -126,7 +110,9 @@ def _file(path: str, data: bytes, view: FileView) -> HookFile:
     if not isinstance(given, Mapping):
         return HookFile(path, (), left_out=() if foreign else ("the file: not a JSON object",))
     hooks, left_out = _read(given.get("hooks", {}))
-    named = {f"file:{name}": script for hook in hooks for name, script in _scripts(hook.command, view)}
+    folder = view.roots.root_of(path) or next(iter(view.roots.folders), "/")
+    commands = dict.fromkeys(hook.command for hook in hooks)
+    named = {f"file:{name}": data for each in commands for name, data in finder.scripts_of(each, folder, view).items()}
     digest = digest_of({"hooks": repr(hooks).encode("utf-8", "surrogatepass"), **named}) if hooks else ""
     return HookFile(path, hooks, digest, left_out, foreign)
 
@@ -177,42 +163,3 @@ def _tools(matcher: Any) -> tuple[str, ...] | None:
     if not _MATCHER.fullmatch(plain):
         return None
     return tuple(name.replace(".*", "*") for name in plain.split("|") if name)
-
-
-def _scripts(command: str, view: FileView) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of the workspace that a command runs, as it would find them now."""
-    for word in dict.fromkeys(_programs(_PROJECT_VARIABLES.sub("./", command))):
-        try:
-            path = view.roots.resolve(word)
-            if view.roots.kind(path) == "file":
-                yield word, view.roots.read_bytes(path, _MAX_SCRIPT_BYTES)
-            staged = view.read(path) if path in view.over_disk() else None
-        except (AgentError, ValueError):
-            continue
-        if staged is not None:
-            yield f"unsaved:{word}", staged.text.encode("utf-8", "surrogatepass")
-
-
-def _programs(command: str) -> Iterator[str]:
-    """Yield the words of a shell command that may be files with a program: where a command stands, behind another
-    program's name up to its first operand, and whatever is in a folder of hooks. Files that are only read are none, as
-    the agent may well change these.
-    """
-    open_place = True
-    for word in _words(command):
-        if set(word) <= set(";&|()\n") or word in _BEFORE_COMMANDS:
-            open_place = True
-        elif _ASSIGNMENT.match(word) or (word.startswith("-") and open_place):
-            continue
-        elif open_place or any(f"{folder}/" in word for folder in _HOOK_FOLDERS):
-            yield word
-            open_place = os.path.basename(word).rstrip("0123456789.") in _INTERPRETERS  # noqa: PTH119
-
-
-def _words(command: str) -> list[str]:
-    lexer = shlex.shlex(command, posix=True, punctuation_chars=";&|()\n")
-    lexer.whitespace, lexer.whitespace_split = " \t\r", True
-    try:
-        return list(lexer)
-    except ValueError:  # a quote that is open
-        return command.split()

@@ -16,6 +16,7 @@ from typing import Any
 from codeagent_lsp.errors import PermissionDenied, ToolFailed
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.shadow.shell import Command, Isolation, Shell, Stream
+from codeagent_lsp.shadow.wanted import LeftOut
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.hooks.hook_answers import MOST_WORDS, HookAnswer, answer_of
 from codeagent_lsp.tools.hooks.hook_events import as_json, foreign_name, tool_input
@@ -30,6 +31,12 @@ from codeagent_lsp.workspace.text.visible import ends_of, one_line
 
 MOST_WRITTEN = 50
 """Most changed files that are given to the hooks for tools before a proposal, where no tool call has written them."""
+
+MOST_QUESTIONS = 5
+"""How often one event asks for trust; hooks that change whenever they are asked about do not run."""
+
+MOST_NAMES = 20
+MOST_LEFT_OUT = 3
 
 _AROUND_TOOLS: tuple[HookEvent, ...] = ("PreToolUse", "PostToolUse")
 
@@ -91,8 +98,7 @@ class Hooks:
         objection = "" if answer.denied is None else f"A hook objects: {answer.denied}"
         added = [self._before.pop(call.id, ""), answer.context, objection]
         if context.staging.changeset != staged:
-            names = [context.view.roots.relative(each.path) for each in _changed(staged, context.staging.changeset)]
-            added.append(f"Changed by a hook afterwards: {', '.join(names)}")
+            added.append(f"Changed by a hook afterwards: {_names(context, staged)}")
         return replace(output, text="\n".join(filter(None, (output.text, *added))))
 
     async def before_proposal(self, context: ToolContext) -> str:
@@ -151,24 +157,37 @@ class Hooks:
         """Run all hooks for an event; the first denial ends it. Return their answers as one."""
         asks = False
         contexts: list[str] = []
-        for file in await asyncio.to_thread(self._shelf.files, context.view):
-            self._tell_left_out(context, file)
-            hooks = file.of(event, (tool, foreign_name(tool)) if tool else ())
-            if (
-                not hooks
-                or (shell := self._shell(context)) is None
-                or not await self._consent.given(context, file, shell)
-            ):
-                continue
+        names = (tool, foreign_name(tool)) if tool else ()
+        for file, shell in await self._trusted(context, event, names):
             data = self._event(context, event, told, foreign_name(tool) if file.foreign else tool)
-            for hook in hooks:
+            for hook in file.of(event, names):
                 folder = context.view.roots.root_of(file.path) or next(iter(context.view.roots.folders), "/")
                 command = _command(hook, folder, data, proposes=proposes and self._facts.writes())
-                answer = await _ran(context, shell, hook, command, words_are_context=words_are_context)
+                answer, left_out = await _ran(context, shell, hook, command, words_are_context=words_are_context)
+                for path, why in left_out[:MOST_LEFT_OUT]:
+                    self._tell(context, "hooks.not_staged", path=context.view.roots.relative(path), why=why)
                 if answer.denied is not None:
                     return answer
                 asks, contexts = asks or answer.asks, [*contexts, answer.context]
         return HookAnswer(asks=asks, context="\n".join(filter(None, contexts))[:MOST_WORDS])
+
+    async def _trusted(
+        self, context: ToolContext, event: HookEvent, names: tuple[str, ...]
+    ) -> list[tuple[HookFile, Shell]]:
+        """Return the files with hooks for an event that the user trusts as they are, read again after each question."""
+        for _ in range(MOST_QUESTIONS):
+            files = await asyncio.to_thread(self._shelf.files, context.view)
+            for file in files:
+                self._tell_left_out(context, file)
+            wanted = [file for file in files if file.of(event, names)]
+            shell = self._shell(context) if wanted else None
+            if shell is None:
+                return []
+            if all(self._consent.decided(file, shell) for file in wanted):
+                return [(file, shell) for file in wanted if self._consent.given(file, shell)]
+            for file in wanted:
+                await self._consent.ask(context, file, shell)
+        return []
 
     def _event(self, context: ToolContext, event: HookEvent, told: Mapping[str, Any], tool: str) -> bytes:
         facts = self._facts
@@ -217,10 +236,16 @@ class _Consent:
         self._asking = asyncio.Lock()
         self._answers: dict[str, bool] = {}
 
-    async def given(self, context: ToolContext, file: HookFile, shell: Shell) -> bool:
-        """Return whether the user trusts the hooks of a file as they are; asked once in a run, and again if they have
-        changed meanwhile or would be isolated less.
-        """
+    def decided(self, file: HookFile, shell: Shell) -> bool:
+        """Return whether the user has said in this run what becomes of the hooks of a file as they are."""
+        return _digest(file, shell.isolation) in self._answers
+
+    def given(self, file: HookFile, shell: Shell) -> bool:
+        """Return whether the user trusts the hooks of a file as they are."""
+        return self._answers.get(_digest(file, shell.isolation), False)
+
+    async def ask(self, context: ToolContext, file: HookFile, shell: Shell) -> None:
+        """Have it decided: asked once in a run, and again if they have changed or would be isolated less."""
         digest = _digest(file, shell.isolation)
         async with self._asking:
             if digest not in self._answers:
@@ -229,13 +254,12 @@ class _Consent:
                 self._answers[digest] = await vouched(
                     self._trust, context.asker, context.words, title, digest, name, _shown(file)
                 )
-        return self._answers[digest]
 
 
 async def _ran(
     context: ToolContext, shell: Shell, hook: Hook, command: Command, *, words_are_context: bool
-) -> HookAnswer:
-    """Run one hook and return its answer; how it failed is told to the user."""
+) -> tuple[HookAnswer, LeftOut]:
+    """Run one hook; return its answer, and what it wrote that is not staged. How it failed is told to the user."""
     said: dict[Stream, list[str]] = {"stdout": [], "stderr": []}
     name = one_line(hook.command, 80)
     context.note(context.words("hooks.running", command=name))
@@ -243,20 +267,29 @@ async def _ran(
         result = await shell.run(command, lambda stream, text: said[stream].append(text))
     except ToolFailed as failed:
         context.note(context.words("hooks.failed", command=name, problem=str(failed)))
-        return HookAnswer(problem=str(failed))
+        return HookAnswer(problem=str(failed)), ()
     out, err = "".join(said["stdout"]), "".join(said["stderr"])
     answer = answer_of(result.finished, out, err, words_are_context=words_are_context)
     if answer.problem:
         context.note(context.words("hooks.failed", command=name, problem=answer.problem))
     if answer.notice:
         context.note(answer.notice)
-    return answer
+    return answer, result.left_out
 
 
 def _digest(file: HookFile, isolation: Isolation) -> str:
     """Return what the user's trust is bound to: the hooks, and how they are kept from everything else."""
     kept = f"{file.path} {file.digest} {isolation.confined} {isolation.offline} {isolation.hidden}"
     return hashlib.sha256(kept.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _names(context: ToolContext, before: Changeset) -> str:
+    """Return the names of the files that are staged in another way than before, or not any more."""
+    after = context.staging.changeset
+    paths = dict.fromkeys((*(each.path for each in _changed(before, after)), *before.paths))
+    names = [context.view.roots.relative(path) for path in paths if before.get(path) != after.get(path)]
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more
 
 
 def _changed(before: Changeset, after: Changeset) -> list[FileChange]:

@@ -20,6 +20,7 @@ FILES = ["/w/src/app.py", "/w/src/util/text.py", "/w/tests/text.py", "/w/README.
         ("fix `src/app.py`, then README.md.", ["/w/src/app.py", "/w/README.md"]),
         ("fix ./src/app.py:12", ["/w/src/app.py"]),
         ("fix src\\app.py", ["/w/src/app.py"]),
+        ("修复src/app.py里的问题，再看README.md。", ["/w/src/app.py", "/w/README.md"]),
         ("fix text.py", []),
         ("fix util/text.py", ["/w/src/util/text.py"]),
         ("app.py app.py app.py", ["/w/src/app.py"]),

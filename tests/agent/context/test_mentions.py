@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.agent.context.mentions import MOST_MENTIONS, Mention, mentions_in, written
+from codeagent_lsp.agent.context.mentions import MOST_MENTIONS, Mention, mentions_in, shortened, written
 
 
 def file(path: str, text: str = "", symbol: str = "", lines: tuple[int, int] | None = None) -> Mention:
@@ -21,6 +21,7 @@ def file(path: str, text: str = "", symbol: str = "", lines: tuple[int, int] | N
         ("@src/a.py#Cart.total, and", [file("src/a.py", "@src/a.py#Cart.total", "Cart.total")]),
         ("@a.py:10-20", [file("a.py", "@a.py:10-20", lines=(10, 20))]),
         ("@a.py:10", [file("a.py", "@a.py:10", lines=(10, 10))]),
+        ("@a.py:10:7", [file("a.py", "@a.py:10:7", lines=(10, 10))]),
         ("@a.py#L3-L9 @a.py#L3", [file("a.py", "@a.py#L3-L9", lines=(3, 9)), file("a.py", "@a.py#L3", lines=(3, 3))]),
         ("@a.py:9-3", [file("a.py", "@a.py:9-3", lines=(9, 9))]),
         ('@"my file.py"#total.', [file("my file.py", '@"my file.py"#total', "total")]),
@@ -38,6 +39,33 @@ def file(path: str, text: str = "", symbol: str = "", lines: tuple[int, int] | N
 )
 def test_what_is_a_mention(words: str, found: list[Mention]) -> None:
     assert list(mentions_in(words)) == found
+
+
+@pytest.mark.parametrize(
+    ("words", "path", "symbol", "lines"),
+    [
+        ("看@src/a.py里的total", "src/a.py", "", None),
+        ("@文档/说明.md里写的", "文档/说明.md", "", None),
+        ("@src/a.pyを直して", "src/a.py", "", None),
+        ("@src/a.py를 고쳐", "src/a.py", "", None),
+        ("@src/a.py’s total", "src/a.py", "", None),
+        ("@src/a.py…", "src/a.py", "", None),
+        ("【@src/a.py】", "src/a.py", "", None),
+        ("@a.py:2-3行", "a.py", "", (2, 3)),
+        ("@a.py#L2行", "a.py", "", (2, 2)),
+        ("@a.py#Cart.total里", "a.py", "Cart.total", None),
+        ('@"my a.py"#total的', "my a.py", "total", None),
+    ],
+)
+def test_words_behind_a_name_without_a_blank(words: str, path: str, symbol: str, lines: tuple[int, int] | None) -> None:
+    (mention,) = mentions_in(words)
+    found = [(each.path, each.symbol, each.lines) for each in shortened(mention)]
+    assert (path, symbol, lines) in found
+
+
+def test_special_mentions_with_words_behind_them() -> None:
+    (mention,) = mentions_in("@diff里有什么")
+    assert [each.kind for each in shortened(mention)] == ["diff"]
 
 
 def test_there_is_a_most() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.emacs.support import CLIENTS, MARKS, has_client, play
-from tests.clients.neovim.support import SOURCE, call, edit
+from tests.clients.neovim.support import SOURCE, call, edit, with_hook_and_picture
 
 pytestmark = MARKS
 
@@ -306,13 +306,14 @@ def test_a_task_from_a_document_and_the_better_of_two_attempts(tmp_path: Path, c
             (insert "make @a.py:1-3 return four")
             (write-region nil nil file nil 'quiet))
           (with-current-buffer code
-            (codeagent-send "prompt.send" (list :uri (concat "file://" file)))
+            (let ((rig-answer (lambda (_prompt titles) (rig-title titles "Send to the agent"))))
+              ACTIONS)
             (rig-wait "four" 40 (lambda () (string-search "return 4" (rig-text code))))
             (rig-pass 0.5)
             (codeagent-send "run" (list :task "make it five" :attempts 2))
             (rig-wait "five" 40 (lambda () (string-search "return 5" (rig-text code)))))
           (list :text (rig-text code)))
-        """,
+        """.replace("ACTIONS", ACTIONS[client]),
         files={"a.py": SOURCE},
         script=[
             edit("return 3", "return 4") | {"expect": "a.py, lines 1-3, as they are now"},
@@ -322,4 +323,75 @@ def test_a_task_from_a_document_and_the_better_of_two_attempts(tmp_path: Path, c
         ],
     )
     assert played.found["text"] == SOURCE.replace("return 3", "return 5")
-    assert len(played.asked()) == 2
+    sent, *decided = played.asked()
+    assert "Task: Send to the agent" in sent
+    assert len(decided) == 2
+
+
+TRUSTING = """
+(setq rig-answer (lambda (_prompt titles) (car (or (member "Trust this content" titles) (member "Apply" titles)))))
+"""
+
+
+def test_a_task_that_waits_a_command_of_ones_own_and_the_search(tmp_path: Path, client: str) -> None:
+    (tmp_path / "ws/.claude/commands").mkdir(parents=True)
+    (tmp_path / "ws/.claude/commands/greet.md").write_text("Greet $ARGUMENTS warmly.")
+    played = play(
+        tmp_path,
+        client,
+        TRUSTING
+        + """
+        (rig-open "a.py")
+        (codeagent-run "look around")
+        (rig-wait "the run" 40 (lambda () (append (rig-ask "runs") nil)))
+        (codeagent-run "/greet Ann")
+        (rig-wait "both" 40 (lambda () (string-search "Hi Ann." (format "%S" rig-told))))
+        (rig-pass 0.5)
+        (codeagent-search "warmly")
+        (rig-wait "what was found" 40 (lambda () (get-buffer "*agent runs*")))
+        (let ((found (rig-text (get-buffer "*agent runs*"))))
+          (kill-buffer "*agent runs*")
+          (codeagent-search "")
+          (rig-wait "all" 40 (lambda () (get-buffer "*agent runs*")))
+          (list :found found :all (rig-text (get-buffer "*agent runs*"))))
+        """,
+        files={"a.py": SOURCE},
+        script=[
+            call("list_dir", path=".") | {"delay": 2.0},
+            {"text": "Looked."},
+            {"text": "Hi Ann.", "expect": "Greet Ann warmly."},
+        ],
+    )
+    assert "/greet Ann" in played.found["found"] and "look around" not in played.found["found"]
+    assert played.found["all"].count("completed: ") == 2
+
+
+def test_a_hook_a_mention_a_background_server_and_a_picture(tmp_path: Path, client: str) -> None:
+    """The formatter of a project, trusted once; what it formats is in the buffer, the disk is as it was."""
+    with_hook_and_picture(tmp_path / "ws")
+    played = play(
+        tmp_path,
+        client,
+        TRUSTING
+        + """
+        (rig-open "a.py")
+        (codeagent-run "serve what @a.py:1-2 says")
+        (rig-has "x = 4")
+        (rig-pass 0.5)
+        (codeagent-run "what is in @shot.png")
+        (rig-heard "does not see pictures")
+        (list :text (rig-text))
+        """,
+        files={"a.py": SOURCE + "x = 3\n"},
+        script=[
+            call("run_cmd", command="echo serving; sleep 77.5", background=True, ready="serving")
+            | {"expect": "a.py, lines 1-2, as they are now"},
+            call("run_beside", command="cat a.py", id="bg1"),
+            edit("x = 3", "x=4"),
+            {"text": "Served."},
+        ],
+    )
+    assert played.found["text"] == SOURCE + "x = 4\n"
+    assert played.disk("a.py") == SOURCE + "x = 3\n"
+    assert [prompt["titles"][-1] for prompt in played.prompts] == ["Trust this content", "Discard"]
+    assert "sed -i" in played.prompts[0]["prompt"]

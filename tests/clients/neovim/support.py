@@ -72,7 +72,7 @@ def play(
     """Run the body of a Lua function of `rig` and give what it returned. Fails when a process is left behind."""
     workspace, state, home = folder / "ws", folder / "state", folder / "home"
     for place in (workspace, state, home):
-        place.mkdir()
+        place.mkdir(exist_ok=True)
     for name, text in files.items():
         (workspace / name).parent.mkdir(parents=True, exist_ok=True)
         (workspace / name).write_bytes(text.encode())
@@ -154,3 +154,12 @@ MARKS = [
     pytest.mark.slow,
     pytest.mark.skipif(find_neovim() is None, reason="no Neovim 0.11 here; scripts/get-neovim.sh gets one"),
 ]
+
+
+def with_hook_and_picture(workspace: Path) -> None:
+    """Put a formatter as a hook and a picture into a workspace."""
+    (workspace / ".claude").mkdir(parents=True)
+    command = {"type": "command", "command": "sed -i 's/ *= */ = /' a.py"}
+    hooks = {"PostToolUse": [{"matcher": "Edit|Write", "hooks": [command]}]}
+    (workspace / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}))
+    (workspace / "shot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from tests.clients.neovim.support import MARKS, SOURCE, call, edit, left_behind, play
+from tests.clients.neovim.support import MARKS, ROOT, SOURCE, call, edit, left_behind, play, with_hook_and_picture
 
 pytestmark = MARKS
 
@@ -197,3 +197,75 @@ def test_leaving_while_a_run_works_leaves_nothing_behind(tmp_path: Path) -> None
     )
     assert time.monotonic() - started < 8
     assert not left_behind(tmp_path / "state", 0)
+
+
+ACT = """
+local function act(words)
+  local found
+  rig.choose = function(_, titles)
+    for _, title in ipairs(titles) do
+      if title:find(words, 1, true) then found = title return title end
+    end
+  end
+  vim.lsp.buf.code_action()
+  rig.wait("the action " .. words, 5000, function() return found end)
+end
+"""
+
+
+def test_a_task_from_a_document_with_a_hook(tmp_path: Path) -> None:
+    """All by code actions: a document is opened, written, and sent; the project's formatter is trusted once."""
+    with_hook_and_picture(tmp_path / "ws")
+    (tmp_path / "ws" / ".git").mkdir()
+    written = (ROOT / "docs" / "editors.md").read_text().partition("`~/.config/nvim/lsp/codeagent.lua`:")[2]
+    played = play(
+        tmp_path,
+        f"local documented = (function() {written.partition('```lua')[2].partition('```')[0]} end)()"
+        + ACT
+        + """
+        vim.lsp.config("codeagent", {
+          root_dir = function(buffer, done) done(vim.fs.root(buffer, documented.root_markers)) end,
+          reuse_client = documented.reuse_client,
+        })
+        local buffer = rig.open("a.py")
+        act("Write a task")
+        local document
+        rig.wait("the document", 5000, function()
+          for _, each in ipairs(vim.api.nvim_list_bufs()) do
+            if vim.api.nvim_buf_get_name(each):find("/prompt/", 1, true) then document = each end
+          end
+          return document ~= nil
+        end)
+        vim.api.nvim_set_current_buf(document)
+        local last = vim.api.nvim_buf_line_count(document)
+        vim.api.nvim_buf_set_lines(document, last - 1, last, true, { "make @a" })
+        local offered
+        rig.wait("completion", 8000, function()
+          local here = vim.lsp.get_clients({ bufnr = document })[1]
+          local params = vim.lsp.util.make_position_params(0, here.offset_encoding)
+          params.position = { line = last - 1, character = 7 }
+          local found = here:request_sync("textDocument/completion", params, 2000, document)
+          offered = found and found.result and found.result.items or {}
+          return #offered > 0
+        end)
+        vim.api.nvim_buf_set_lines(document, last - 1, last, true, { "make @a.py:1-2 say x is four" })
+        act("Send to the agent")
+        rig.choose = function(_, titles)
+          for _, wanted in ipairs({ "Trust this content", "Apply" }) do
+            if vim.tbl_contains(titles, wanted) then return wanted end
+          end
+        end
+        rig.wait("the text", 15000, function() return rig.text(buffer):find("x = 4", 1, true) end)
+        return { text = rig.text(buffer), clients = #vim.lsp.get_clients(), offered = offered[1].label,
+          omni = vim.bo[document].omnifunc }
+        """,
+        files={"a.py": SOURCE + "x = 3\n"},
+        script=[
+            edit("x = 3", "x=4") | {"expect": "a.py, lines 1-2, as they are now"},
+            {"text": "Done."},
+        ],
+    )
+    assert played.found["text"] == SOURCE + "x = 4\n"
+    assert played.disk("a.py") == SOURCE + "x = 3\n"
+    assert (played.found["offered"], played.found["omni"]) == ("@a.py", "v:lua.vim.lsp.omnifunc")
+    assert played.found["clients"] == 1, "the document belongs to the server of the project"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.clients.neovim.support import MARKS, SOURCE, call, edit
+from tests.clients.neovim.support import MARKS, SOURCE, call, edit, with_hook_and_picture
 from tests.clients.neovim_plugin.support import play
 
 pytestmark = MARKS
@@ -107,3 +107,70 @@ def test_a_command_of_the_user_s_own(tmp_path: Path) -> None:
         script=[{"text": "Hi Ann.", "expect": "Greet Ann warmly."}, {"text": "Hi Bob.", "expect": "Greet Bob warmly."}],
     )
     assert "Hi Ann." in played.found["page"] and "Hi Bob." in played.found["page"]
+
+
+def test_a_hook_a_mention_a_background_server_and_a_picture(tmp_path: Path) -> None:
+    """The formatter of a project, trusted once; what it formats is in the buffer, the disk is as it was."""
+    with_hook_and_picture(tmp_path / "ws")
+    played = play(
+        tmp_path,
+        """
+        rig.choose = function(_, titles)
+          for _, wanted in ipairs({ "Trust this content", "Apply" }) do
+            if vim.tbl_contains(titles, wanted) then return wanted end
+          end
+        end
+        local buffer = rig.open("a.py")
+        vim.cmd("CodeAgent run serve what @a.py:1-2 says")
+        rig.ended("completed")
+        rig.wait("the text", 8000, function() return rig.text(buffer):find("x = 4", 1, true) end)
+        local page = rig.page("transcript")
+        vim.cmd("CodeAgent run what is in @shot.png")
+        rig.wait("the second", 8000, function() return #rig.state().order == 2 end)
+        rig.ended("failed")
+        return { text = rig.text(buffer), page = page, failed = rig.page("transcript") }
+        """,
+        files={"a.py": SOURCE + "x = 3\n"},
+        script=[
+            call("run_cmd", command="echo serving; sleep 76.5", background=True, ready="serving")
+            | {"expect": "a.py, lines 1-2, as they are now"},
+            call("run_beside", command="cat a.py", id="bg1"),
+            edit("x = 3", "x=4"),
+            {"text": "Served."},
+        ],
+    )
+    assert played.found["text"] == SOURCE + "x = 4\n"
+    assert played.disk("a.py") == SOURCE + "x = 3\n"
+    assert ["Trust this content" in prompt["titles"] for prompt in played.prompts] == [True, False]
+    assert "sed -i" in played.prompts[0]["prompt"]
+    page = played.found["page"]
+    assert page.index("run_cmd") < page.index("run_beside") < page.index("Served.")
+    assert "serving" in page, "what it printed is in the transcript"
+    assert "does not see pictures" in played.found["failed"]
+
+
+def test_a_session_from_before_a_run(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        CHOOSE
+        + """
+        rig.open("a.py")
+        vim.cmd("CodeAgent run the first")
+        rig.ended("completed")
+        vim.cmd("CodeAgent run the second")
+        rig.wait("both", 10000, function() return #rig.state().order == 2 and rig.newest().status == "completed" end)
+        choosing("the second")
+        vim.cmd("CodeAgent fork")
+        rig.heard("Continued: ")
+        vim.cmd("CodeAgent run and on")
+        rig.wait("all", 10000, function() return #rig.state().order == 3 and rig.newest().status == "completed" end)
+        local sessions = {}
+        for _, id in ipairs(rig.state().order) do table.insert(sessions, rig.state().runs[id].session_id) end
+        return { page = rig.page("transcript"), sessions = sessions }
+        """,
+        files={"a.py": SOURCE},
+        script=[{"text": "One."}, {"text": "Two."}, {"text": "Three."}],
+    )
+    assert "Three." in played.found["page"]
+    first, second, third = played.found["sessions"]
+    assert first == second != third

@@ -186,6 +186,86 @@ def film_neovim_inline(folder: Path) -> str:
     return draw(frames, columns=SIZE[0], rows=22, title=title)
 
 
+TOGETHER: list[dict[str, Any]] = [
+    {"text": "I look at how it is computed, and by whom.", "chunks": 10, "delay": 1.2}
+    | call("read_file", path="prices.py"),
+    {"text": "With a parameter, then.", "chunks": 5, "delay": 0.3}
+    | edit(
+        "def gross(items):\n    return net(items) * 1.19",
+        "def gross(items, tax=0.19):\n    return net(items) * (1 + tax)",
+        path="prices.py",
+    ),
+    {"text": "The tax is a parameter of `gross` now.", "chunks": 6, "delay": 0.3},
+    {"delay": 1.5} | edit('"""Prices of orders."""', '"""Prices of orders, with and without tax."""', path="prices.py"),
+    {"text": "The docstring says it.", "chunks": 4, "delay": 0.3},
+]
+
+TAXED = '''\
+"""Prices of orders."""
+
+
+def net(items):
+    return sum(price * count for price, count in items)
+
+
+def gross(items):
+    return net(items) * 1.19
+
+
+# Notes
+'''
+
+
+def film_neovim_together(folder: Path) -> str:
+    """In the Neovim plugin: words to a run at work, a queued task, and back to before both; what was typed stays."""
+    settings = {"edits": {"apply": "auto"}}
+    init = prepare(folder, files={"prices.py": TAXED}, script=TOGETHER, settings=settings)
+    (folder / "ws" / ".git").mkdir()
+    with init.open("a") as more:
+        more.write(INIT)
+    variables = {**environment(folder / "home", folder / "state"), "TERM": "tmux-256color", "COLORTERM": "truecolor"}
+    command = ["sh", "-c", f"cd {folder / 'ws'} && exec {neovim()} --clean -u {init} prices.py"]
+    screen = Screen(folder, command, variables, size=SIZE)
+    try:
+        screen.wait("# Notes")
+        time.sleep(2.5)
+        film = Film(screen)
+        film.take(1)
+        film.typed(":CodeAgent run move the tax out of gross")
+        screen.keys("Enter")
+        film.until("I look at how", stay=1)
+        film.typed(":CodeAgent steer as a parameter, please")
+        screen.keys("Enter")
+        film.take(1)
+        film.typed(":CodeAgent run mention the tax in the docstring")
+        screen.keys("Enter")
+        film.until("tax=0.19", stay=2, seconds=60)
+        film.until("The docstring says it", stay=2.5)
+        screen.keys("G", "o")
+        film.typed("# Ask about the reduced rate.")
+        screen.keys("Escape")
+        film.take(1.5)
+        film.typed(":CodeAgent back")
+        screen.keys("Enter")
+        film.until("move the tax", stay=2)
+        _chosen(screen, film, "move the tax out")
+        film.until("Changes and talk", stay=2.5)
+        _chosen(screen, film, "Changes and talk")
+        film.until(lambda shown: "* 1.19" in shown and "reduced rate" in shown, stay=4)
+        screen.keys(":qa!", "Enter")
+    finally:
+        screen.close()
+    title = "In the Neovim plugin: words to a run at work, a queued task, and back to before both"
+    return draw(film.frames, columns=SIZE[0], rows=SIZE[1], title=title)
+
+
+def _chosen(screen: Screen, film: Film, words: str) -> None:
+    """Type the number of the choice that has these words."""
+    line = next(line for line in reversed(screen.text().splitlines()) if words in line and line.strip()[:1].isdigit())
+    film.typed(line.strip().partition(":")[0])
+    screen.keys("Enter")
+
+
 def shoot_emacs(folder: Path) -> str:
     """The question about a change in Emacs with eglot."""
     init = emacs.prepare(folder, "eglot", files={"prices.py": SOURCE}, script=SCRIPT[1:])
@@ -215,6 +295,7 @@ def shoot_emacs(folder: Path) -> str:
 PICTURES: dict[str, Callable[[Path], str]] = {
     "neovim": film_neovim,
     "neovim-inline": film_neovim_inline,
+    "neovim-together": film_neovim_together,
     "emacs": shoot_emacs,
 }
 

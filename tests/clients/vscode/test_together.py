@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.clients.neovim.support import with_hook_and_picture
 from tests.clients.vscode.support import window
 from tests.clients.vscode.test_runs import buffer, call, edit, until
 
@@ -49,3 +50,38 @@ def test_found_and_gone_back_to_before(tmp_path: Path, extensions: Path) -> None
         opened.pick("Changes and talk")
         opened.page.locator(".view-line").filter(has_text="return 10").first.wait_for(state="detached")
         assert buffer(opened) == SOURCE
+
+
+def test_a_hook_a_background_server_a_command_and_a_fork(tmp_path: Path, extensions: Path) -> None:
+    """A formatter of the project, trusted once; a command of one's own; a session from before it; a refused picture."""
+    with_hook_and_picture(tmp_path / "ws")
+    commands = tmp_path / "state" / "commands"
+    commands.mkdir(parents=True)
+    (tmp_path / "state").chmod(0o700)
+    (commands / "serve.md").write_text("serve what @$1 says")
+    serve: dict[str, Any] = {
+        "tool_calls": [call("run_cmd", command="echo serving; sleep 75.5", background=True, ready="serving")],
+        "expect": "a.py, lines 1-2, as they are now",
+    }
+    script = [
+        serve,
+        {"tool_calls": [call("run_beside", command="cat a.py", id="bg1")]},
+        {"tool_calls": [edit("x = 3", "x=4")]},
+        {"text": "Served."},
+    ]
+    files = {"a.py": SOURCE + "x = 3\n"}
+    settings = {"codeagent.edits.apply": "auto"}
+    with window(tmp_path, extensions, files=files, script=script, settings=settings) as opened:
+        opened.open("a.py")
+        opened.task("/serve a.py:1-2")
+        opened.pick("Trust this content")
+        opened.page.locator(".view-line").filter(has_text="x = 4").first.wait_for()
+        opened.idle()
+        until(lambda: "Served." in opened.transcript().locator("body").inner_text(), "not answered")
+        shown = opened.transcript().locator("body").inner_text()
+        assert shown.index("run_cmd") < shown.index("run_beside") < shown.index("Served.")
+        assert buffer(opened) == SOURCE + "x = 4\n"
+        opened.command("CodeAgent: New Session from Before a Run…")
+        opened.pick("/serve a.py:1-2")
+        opened.task("what is in @shot.png")
+        until(lambda: "does not see pictures" in opened.page.locator("body").inner_text(), "not refused")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +13,11 @@ import pytest
 from codeagent_lsp import events
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
-from codeagent_lsp.session.attempts.judging import Judged
+from codeagent_lsp.session.attempts import attempting
+from codeagent_lsp.session.attempts.judging import Judged, judged
 from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.session.run_parts import RunParts
+from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.context import Tally
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
@@ -199,3 +203,120 @@ def change(text_: str) -> Changeset:
 )
 def test_which_is_better(better: Judged, worse: Judged) -> None:
     assert better.merit > worse.merit
+
+
+async def test_what_is_typed_meanwhile_is_kept(make: Make) -> None:
+    """The best is merged into the buffer as it is at the end; of what was rewritten there, the user's own stays."""
+    made = make(
+        [write("calc.py", RIGHT), say("One.")],
+        [
+            write("calc.py", RIGHT),
+            say(
+                "Two.",
+            ),
+        ],
+    )
+    made.open("calc.py", BASE)
+    typed = BASE.replace("N11 = 11", "N11 = 11\nMINE = 1")
+    run_id = made.manager.start(RunRequest("run", "make add add", "add", attempts=2))
+    await until(lambda: len(others(made, run_id)) == 2)
+    made.open("calc.py", typed)
+    assert (await made.finished(run_id)).status == "completed"
+    assert made.text("calc.py") == typed.replace("pass", "return a + b")
+
+
+async def test_words_to_it_reach_every_attempt(make: Make) -> None:
+    look = replace(calls(call("list_dir", path=".")), delay=0.3)
+    made = make(*[[look, say("Done.")]] * 3, [say("The next one.")])
+    run_id = made.manager.start(RunRequest("run", "look around", "look", attempts=3))
+    item = made.manager.queue.say(made.manager.runs.get(run_id), "first of all")
+    await until(lambda: len(others(made, run_id)) == 3)
+    made.manager.queue.say(made.manager.runs.get(run_id), "and be brief")
+    taken_back = made.manager.queue.say(made.manager.runs.get(run_id), "never mind")
+    made.manager.queue.withdraw(taken_back, made.manager.sessions())
+    assert item != taken_back
+    await made.finished(run_id)
+    for run in (*others(made, run_id), made.manager.runs.get(run_id)):
+        said = [message.content for message in run.record.messages if message.role == "user"]
+        assert [words for words in said if words != "look around"] == ["first of all", "and be brief"]
+    assert made.manager.runs.active() == (), "they are no tasks of their own, neither here nor there"
+    assert not any(session.context.waiting.tasks for session in made.manager.sessions())
+
+
+async def test_words_that_no_attempt_heard_are_the_next_task(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = make([say("Done.")], [say("Done.")], [say("Yes.")])
+
+    async def late(parts: RunParts, record: RunRecord, number: int) -> Judged:
+        if number == 1:
+            made.manager.queue.say(made.manager.runs.get(parts.record.run_id), "too late")
+        return await judged(parts, record, number)
+
+    monkeypatch.setattr(attempting, "judged", late)
+    await tried(made, 2, "what?")
+    await until(lambda: not made.manager.runs.active())
+    said = [(each.role, each.content) for each in made.manager.current().context.conversation]
+    assert said[-2:] == [("user", "too late"), ("assistant", "Yes.")]
+    assert len(made.manager.sessions()) == 3
+
+
+async def test_words_to_the_newest_run_are_for_the_whole(make: Make) -> None:
+    made = make(*[[ScriptedReply("Done.", delay=0.3)]] * 2)
+    run_id = made.manager.start(RunRequest("run", "look", "look", attempts=2))
+    await until(lambda: len(others(made, run_id)) == 2)
+    assert made.manager.runs.newest_at_work().record.run_id == run_id
+    await made.finished(run_id)
+
+
+async def test_a_cancel_between_two_attempts_leaves_what_was_done_and_proposes_nothing(make: Make) -> None:
+    made = make([write("a.py", "x = 1\n"), say("Done.")], [ScriptedReply("Slow.", delay=60.0)])
+    run_id = made.manager.start(RunRequest("run", "write a.py", "a", attempts=2))
+    await until(lambda: len(others(made, run_id)) == 2 and others(made, run_id)[0].record.status == "completed")
+    made.manager.runs.cancel(run_id)
+    assert (await made.finished(run_id)).status == "cancelled"
+    await until(lambda: made.manager.runs.active() == ())
+    assert not made.of(events.ChangesProposed)
+    assert made.text("a.py") is None
+    first, second = others(made, run_id)
+    assert (bool(first.record.staged), second.record.status) == (True, "cancelled")
+    await first.proposal.apply()
+    assert made.text("a.py") == "x = 1\n", "it can still be taken"
+
+
+async def test_a_budget_is_that_of_each(make: Make) -> None:
+    """One that spends too much is stopped; the other one is proposed."""
+    reading = calls(call("list_dir", path="."), text="word " * 2000)
+
+    def tight(settings: Any) -> Any:
+        return replace(settings, budget=replace(settings.budget, tokens=6000))
+
+    made = make([reading] * 9, [write("a.py", "x = 1\n"), say("Done.")], settings=tight)
+    done = await tried(made, 2, "write a.py")
+    assert "Attempt 2 of 2 is the best" in done.summary
+    assert made.text("a.py") == "x = 1\n"
+    assert {run.record.status for run in others(made, done.run_id)} != {"completed"}
+
+
+@needs_overlay
+async def test_commands_hooks_and_mentions_are_for_every_attempt(make: Make) -> None:
+    """The words are completed once, before; the user is asked once; the formatter works in each and in the proposal."""
+    made = make(*[[write("a.py", "x=1\n"), say("Done.")]] * 2, says=(text("choice.trust"), text("choice.trust"), APPLY))
+    (made.root / ".claude/commands").mkdir(parents=True)
+    (made.root / ".claude/commands/set.md").write_text("Set x as in @b.py:1 says $ARGUMENTS.")
+    hooks = {
+        "UserPromptSubmit": [
+            {"hooks": [{"type": "command", "command": "echo asked >> /dev/stderr; echo Use blanks."}]}
+        ],
+        "PostToolUse": [{"matcher": "Write", "hooks": [{"type": "command", "command": "sed -i 's/ *= */ = /' a.py"}]}],
+    }
+    (made.root / ".claude/settings.json").write_text(json.dumps({"hooks": hooks}))
+    put(made, "b.py", "y = 2\n")
+    made.open("a.py", "")
+    done = await tried(made, 2, "/set Ann")
+    assert done.status == "completed"
+    for run in others(made, done.run_id):
+        told = "\n".join(message.content for message in run.record.messages)
+        assert "Set x as in @b.py:1 says Ann." in told
+        assert told.count("Use blanks.") == 1
+        assert "b.py, lines 1-1, as they are now" in told
+    assert made.text("a.py") == "x = 1\n"
+    assert len(made.user.shown) == 3

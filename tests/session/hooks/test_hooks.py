@@ -229,6 +229,64 @@ async def test_trust_is_for_exactly_this_content(make: Make, tmp_path: Path) -> 
     assert await asked() == 1
 
 
+@pytest.mark.parametrize("name", ["fmt.sh", ".claude/settings.json"])
+async def test_what_changes_while_the_user_is_asked_is_not_trusted(make: Make, tmp_path: Path, name: str) -> None:
+    put(tmp_path / "w", "fmt.sh", "exit 0\n")
+    evil = {
+        "fmt.sh": "echo evil > evil.txt\n",
+        ".claude/settings.json": json.dumps({"hooks": {"PostToolUse": hook("echo evil > evil.txt")}}),
+    }
+    made = make(write("a.py", "x=1\n"), say(), hooks={"PostToolUse": hook("sh fmt.sh")}, says=(), deadline=30.0)
+    show = made.user.show
+
+    def shown(question: Any) -> None:
+        if len(made.user.shown) == 0:
+            put(made.root, name, evil[name])
+        made.user.says[:] = [(TRUST, DENY, APPLY)[len(made.user.shown)]]
+        show(question)
+
+    made.user.show = shown  # type: ignore[method-assign]
+    await made.run()
+    titles = [each.question.title for each in made.user.shown]
+    assert ["hooks of" in title for title in titles] == [True, True, False], "asked again about what it is now"
+    assert made.text("a.py") == "x=1\n"
+    assert made.text("evil.txt") is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("sh .claude/check.sh", ".claude/lib.sh", '. "$(dirname "$0")/lib.sh"'),
+        ('"$CLAUDE_PROJECT_DIR"/.claude/check.sh', "tools/lib.sh", '. "${CLAUDE_PROJECT_DIR:-.}/tools/lib.sh"'),
+        ("sh .claude/link.sh", "tools/lib.sh", ""),
+    ],
+    ids=["sourced", "sourced by a variable", "a link"],
+)
+async def test_the_walk_of_a_hostile_repository(make: Make, tmp_path: Path, change: tuple[str, str, str]) -> None:
+    """Denied: it does not run. Trusted: it does. Then what it runs changes: it does not run before it is trusted."""
+    command, inner, text = change
+    folder = tmp_path / "w"
+    put(folder, ".claude/check.sh", f"#!/bin/sh\n{text}\n")
+    (folder / ".claude/check.sh").chmod(0o755)
+    put(folder, inner, "echo one >> ran.txt\n")
+    (folder / ".claude/link.sh").symlink_to("../tools/lib.sh")
+    tries = 4
+    replies = [reply for number in range(tries) for reply in (write("a.py", f"x={number}\n"), say())]
+    made = make(*replies, hooks={"PostToolUse": hook(command)}, apply="auto")
+
+    async def ran(*says: str) -> tuple[int, str | None]:
+        made.user.says[:] = says
+        before = len(made.user.shown)
+        await made.run()
+        return len(made.user.shown) - before, made.text("ran.txt")
+
+    assert await ran(DENY) == (1, None)
+    assert await ran(TRUST) == (1, "one\n")
+    put(folder, inner, "echo two >> ran.txt\n")
+    assert await ran(DENY) == (1, "one\n")
+    assert await ran(TRUST) == (1, "one\ntwo\n")
+
+
 async def test_they_do_not_run_where_commands_reach_the_users_files(make: Make) -> None:
     shadows = FakeShadows(isolation=DIRECT)
     made = make(write("a.py", "x=1\n"), say(), hooks={"PostToolUse": hook(FORMAT)}, shadows=shadows, says=(APPLY,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -190,3 +191,61 @@ async def test_words_of_any_moment_are_heard_by_the_next_call(tmp_path: Path, mo
         assert spoken(made).count("WORD") == (before >= 0)
         made.store.close()
     assert seen >= set(range(4 if moments == 1000 else 3)), f"these moments do not tell: {seen}"
+
+
+# --- several sessions
+
+
+async def test_the_queues_of_sessions_do_not_meet(tmp_path: Path) -> None:
+    """One is held after a cancel and asked about, the other goes on; what waits in one is taken back there."""
+    made = world(tmp_path / "w", SLOW, SLOW, say("b2"), say("b3"), says=[])
+    a, b = (made.manager.new().session_id for _ in "ab")
+
+    def run(session_id: str, task: str) -> str:
+        return made.manager.start(RunRequest("run", task, task), session_id)
+
+    a1, b1 = run(a, "a1"), run(b, "b1")
+    a2, b2, b3 = run(a, "a2"), run(b, "b2"), run(b, "b3")
+    made.manager.runs.cancel(a1)
+    for run_id in (a1, b1, b2, b3):
+        await until(lambda run_id=run_id: any(r.record.run_id == run_id for r in made.manager.runs.all()))  # type: ignore[misc]
+        await made.finished(run_id)
+    first, second = made.manager.session(a), made.manager.session(b)
+    assert (list(first.context.waiting.tasks), list(second.context.waiting.tasks)) == ([a2], [])
+    assert len(made.user.shown) == 1 and "a2" in made.user.shown[0].question.title
+    made.manager.queue.withdraw(a2, made.manager.sessions())
+    assert list(first.context.waiting.tasks) == []
+
+
+async def test_two_sessions_of_a_process_that_died_are_asked_about_each(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", ScriptedReply("Slow.", delay=60), ScriptedReply("Slow.", delay=60))
+    sessions = [made.manager.new().session_id for _ in "ab"]
+    for session_id in sessions:
+        for number in range(2):
+            made.manager.start(RunRequest("run", f"{number}", f"{session_id} {number}"), session_id)
+    shutil.copytree(tmp_path / "sessions", tmp_path / "later")  # as they are when the process is killed
+    start_, drop = (text(f"choice.{name}", "en") for name in ("start", "leave_out"))
+    other = world(tmp_path / "w", say("gone on"), says=[start_, drop], state=tmp_path / "later")
+    for number, session_id in enumerate(sessions, 1):
+        other.manager.queue.resumed(other.manager.resume(session_id))
+        await until(lambda number=number: len(other.user.shown) == number and not other.inbox.open())  # type: ignore[misc]
+        await until(lambda: not other.manager.runs.active())
+    one, two = (other.manager.session(session_id) for session_id in sessions)
+    assert [message.content for message in one.context.conversation if message.role == "assistant"] == ["gone on"]
+    assert not one.context.waiting.tasks and not two.context.waiting.tasks
+    for run_id in made.manager.runs.active():
+        made.manager.runs.cancel(run_id)
+        await made.finished(run_id)
+
+
+async def test_a_task_taken_back_before_it_is_asked_about(tmp_path: Path) -> None:
+    """It is the only one that waits, and goes in the moment before the question is shown."""
+    made = world(tmp_path / "w", SLOW)
+    one, two = start(made, "one"), start(made, "two")
+    made.manager.runs.cancel(one)
+    await until(lambda: one not in made.manager.runs.active())
+    made.manager.queue.withdraw(two, made.manager.sessions())
+    await asyncio.sleep(0.05)
+    assert not made.inbox.open() or made.user.shown
+    made.script(say("three"))
+    assert (await made.run("three")).status == "completed"

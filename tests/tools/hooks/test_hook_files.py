@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from codeagent_lsp.tools.hooks.hook_answers import HookAnswer, answer_of
 from codeagent_lsp.tools.hooks.hook_events import MOST_CHARS, as_json, foreign_name, tool_input
 from codeagent_lsp.tools.hooks.hook_files import Hook, HookFile, HookShelf
 from codeagent_lsp.tools.skills.trust import Trust
+from tests.clock import processor_seconds
 from tests.tools.fakes import Bench
 
 
@@ -183,9 +185,137 @@ def test_the_digest_covers_scripts(shelf: Shelf, command: str) -> None:
     assert len(set(digests)) == 5
 
 
-@pytest.mark.parametrize("command", ["grep -q TODO a.py", "ruff check a.py", "cat < a.py | wc", "xargs sed -i x a.py"])
+@pytest.mark.parametrize(
+    ("command", "script"),
+    [
+        ("bash -c 'cd \"$CLAUDE_PROJECT_DIR\" && ./scripts/check'", "scripts/check"),
+        ('"${CLAUDE_PROJECT_DIR:-.}"/scripts/check', "scripts/check"),
+        ('"${CLAUDE_PROJECT_DIR%/}/scripts/check"', "scripts/check"),
+        ("cd scripts && ./check", "scripts/check"),
+        ("$PWD/scripts/check", "scripts/check"),
+        ('"$(git rev-parse --show-toplevel)"/scripts/check.sh', "scripts/check.sh"),
+        ("`pwd`/scripts/check.sh", "scripts/check.sh"),
+        ("timeout 10 scripts/check", "scripts/check"),
+        ("timeout -k 1 10 python3 scripts/check.py", "scripts/check.py"),
+        ("python -m scripts.check", "scripts/check.py"),
+        ("python -m checks", "checks/__main__.py"),
+        ("python checks", "checks/__main__.py"),
+        ("python -W ignore scripts/check.py", "scripts/check.py"),
+        ("poetry run python scripts/check.py", "scripts/check.py"),
+        ("npx -y tsx scripts/check.ts", "scripts/check.ts"),
+        ("node --import tsx scripts/check.ts", "scripts/check.ts"),
+        ("bash < scripts/check.txt", "scripts/check.txt"),
+        ("cat scripts/check.txt | bash", "scripts/check.txt"),
+        ('eval "$(cat scripts/check.txt)"', "scripts/check.txt"),
+        ('out="$(scripts/check.sh)"; echo "$out"', "scripts/check.sh"),
+        ("F=scripts/check.sh; sh $F", "scripts/check.sh"),
+        ("find . -name '*.py' -exec python scripts/check.py {} +", "scripts/check.py"),
+        ("make -s lint", "Makefile"),
+        ("npm run --silent lint", "package.json"),
+        ("sh 'scripts/检查 一.sh'; 检查/check.sh", "检查/check.sh"),
+    ],
+)
+def test_a_script_is_found_however_it_is_named(shelf: Shelf, command: str, script: str) -> None:
+    shelf.put(hooks(PreToolUse=[group(command)]))
+    before = shelf.only.digest
+    path = shelf.bench.write(script, "1\n")
+    first = shelf.only.digest
+    shelf.bench.write(script, "2\n")
+    assert len({before, first, shelf.only.digest}) == 3
+    shelf.bench.open(script, "3\n")
+    shelf.bench.staging.write({path: "4\n"}, [shelf.bench.view.read(path)])
+    staged = shelf.only.digest
+    shelf.bench.staging.write({path: "5\n"}, [shelf.bench.view.read(path)])
+    assert staged != shelf.only.digest, "the agent has changed it"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "inner"),
+    [
+        (".claude/check.sh", ". ./lib/common.sh", "lib/common.sh"),
+        (".claude/check.sh", '. "$(dirname "$0")/common.sh"', ".claude/common.sh"),
+        (".claude/check.sh", 'source "$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/common"', ".claude/common"),
+        (".claude/check.sh", 'HERE="${0%/*}"\n. "$HERE/common"', ".claude/common"),
+        (".claude/check.sh", 'exec python3 "$CLAUDE_PROJECT_DIR/tools/check.py"', "tools/check.py"),
+        (".claude/check.sh", "make lint", "Makefile"),
+        (".claude/check.py", "import json, common as c", ".claude/common.py"),
+        (".claude/check.py", "from common import (a,", ".claude/common.py"),
+        (".claude/check.py", "from .rules import tabs", ".claude/rules/tabs.py"),
+        (".claude/check.py", "import rules.tabs", ".claude/rules/__init__.py"),
+        (".claude/check.py", 'subprocess.run(["sh", "tools/check"])', "tools/check"),
+        (".claude/check.mjs", "import { x } from './common'", ".claude/common.mjs"),
+        (".claude/check.cjs", "const x = require('../lib')", "lib/index.cjs"),
+        (".claude/run", "#!/usr/bin/env python3\nimport common", ".claude/common.py"),
+    ],
+)
+def test_what_a_script_runs_is_covered_too(shelf: Shelf, name: str, text: str, inner: str) -> None:
+    shelf.put(hooks(PreToolUse=[group(f'"$CLAUDE_PROJECT_DIR"/{name}')]))
+    shelf.bench.write(name, text)
+    before = shelf.only.digest
+    shelf.bench.write(inner, "1\n")
+    first = shelf.only.digest
+    shelf.bench.write(inner, ". ./deeper.sh\n")
+    second = shelf.only.digest
+    assert len({before, first, second}) == 3
+    shelf.bench.write("deeper.sh", "1\n")
+    assert inner.endswith((".py", ".mjs", ".cjs")) or shelf.only.digest != second
+
+
+def test_a_script_behind_a_link_is_covered(shelf: Shelf, tmp_path: Path) -> None:
+    shelf.put(hooks(PreToolUse=[group("sh .claude/inside.sh"), group("sh .claude/outside.sh")]))
+    for name in ("tools/a.sh", "tools/b.sh"):
+        shelf.bench.write(name, "1\n")
+    (tmp_path / "far.sh").write_text("1\n")
+    folder = Path(shelf.bench.path(".claude"))
+    (folder / "inside.sh").symlink_to("../tools/a.sh")
+    (folder / "outside.sh").symlink_to(tmp_path / "far.sh")
+    digests = [shelf.only.digest]
+    shelf.bench.write("tools/a.sh", "2\n")
+    digests.append(shelf.only.digest)
+    (tmp_path / "far.sh").write_text("2\n")
+    digests.append(shelf.only.digest)
+    (folder / "inside.sh").unlink()
+    (folder / "inside.sh").symlink_to("../tools/b.sh")
+    digests.append(shelf.only.digest)
+    assert len(set(digests)) == 4
+
+
+def test_a_script_that_is_too_long_is_covered(shelf: Shelf) -> None:
+    shelf.put(hooks(PreToolUse=[group("sh check.sh")]))
+    path = Path(shelf.bench.write("check.sh", "#" * (2 << 20)))
+    first = shelf.only.digest
+    with path.open("r+") as file:
+        file.write("!")
+    assert shelf.only.digest != first
+
+
+@pytest.mark.parametrize("part", ["@/", "sh ", "sh\t", "${", "./a ", "from a import b\n", "-m ", "cd \t", "' "])
+def test_hostile_scripts_take_no_time(shelf: Shelf, part: str) -> None:
+    """Linear in the length of a script, and at most so much of them is looked at."""
+    shelf.put(hooks(PreToolUse=[group("sh check.sh; python check.py")]))
+    for name in ("check.sh", "check.py"):
+        shelf.bench.write(name, part * (300_000 // len(part)))
+    with processor_seconds(10):  # quadratic: minutes
+        assert shelf.files()
+
+
+def test_odd_files_and_circles_are_survived(shelf: Shelf) -> None:
+    shelf.put(hooks(PreToolUse=[group("sh a.sh; sh .claude/pipe.sh; sh .claude/loop.sh; sh \0.sh; sh " + "x" * 5000)]))
+    shelf.bench.write("a.sh", ". ./b.sh\n" + "y " * 50_000)
+    shelf.bench.write("b.sh", ". ./a.sh\n")
+    os.mkfifo(shelf.bench.path(".claude/pipe.sh"))
+    Path(shelf.bench.path(".claude/loop.sh")).symlink_to("loop.sh")
+    first = shelf.only.digest
+    shelf.bench.write("b.sh", "exit 0\n")
+    assert shelf.only.digest != first
+
+
+@pytest.mark.parametrize(
+    "command", ["grep -q TODO a.py", "ruff check a.py", "cat < a.py | wc", "xargs sed -i x a.py", ".claude/check.py"]
+)
 def test_the_digest_leaves_out_what_is_only_read(shelf: Shelf, command: str) -> None:
     shelf.put(hooks(PreToolUse=[group(command)]))
+    shelf.bench.write(".claude/check.py", 'import json\nprint(open("a.py").read(), Path("a.py"))\n')
     first = shelf.only.digest
     shelf.bench.write("a.py", "x = 1\n")
     assert shelf.only.digest == first

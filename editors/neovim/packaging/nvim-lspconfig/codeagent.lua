@@ -11,4 +11,8 @@
 return {
   cmd = { "codeagent-lsp" },
   root_markers = { ".git", "pyproject.toml", "package.json", "Cargo.toml", "go.mod" },
+  -- Documents of the agent, such as a task that is being written, are in no project: they belong to the server at work.
+  reuse_client = function(client, config)
+    return client.name == config.name and (not config.root_dir or client.root_dir == config.root_dir)
+  end,
 }
