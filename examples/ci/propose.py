@@ -146,7 +146,7 @@ class GitLab:
         payload = os.environ.get("TRIGGER_PAYLOAD")  # the path of what a webhook sent
         event = json.loads(Path(payload).read_text(encoding="utf-8")) if payload else {}
         values = event.get("object_attributes") or {}
-        user = str((event.get("user") or {}).get("id") or "")
+        user = str((event.get("user") or {}).get("id") or 0)
         if event.get("object_kind") == "issue" and self._labelled(event):
             return Request(task_text(values["title"], values["description"], ""), values["iid"], user)
         if event.get("object_kind") == "note" and event.get("issue") and not values.get("system"):

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -112,12 +113,36 @@ def forge(root: Path) -> Iterator[Forge]:
         server.server_close()
 
 
+def _served(made: Forge, method: str, address: str, headers: Message, content: bytes) -> tuple[int, bytes, str]:
+    """Let git serve its repository, to who has the token."""
+    given = base64.b64decode((headers["Authorization"] or "").removeprefix("Basic ")).decode()
+    if given not in (f"x-access-token:{TOKEN}", f"oauth2:{TOKEN}"):
+        return 401, b"", "text/plain"
+    path, _, query = address.partition("?")
+    environment = {
+        "GIT_PROJECT_ROOT": str(made.root),
+        "GIT_HTTP_EXPORT_ALL": "1",
+        "REMOTE_USER": "bot",
+        "PATH_INFO": path,
+        "QUERY_STRING": query,
+        "REQUEST_METHOD": method,
+        "CONTENT_TYPE": headers.get("Content-Type", ""),
+        "CONTENT_LENGTH": str(len(content)),
+        "HTTP_CONTENT_ENCODING": headers.get("Content-Encoding", ""),
+    }
+    command = ["git", "http-backend"]
+    done = subprocess.run(command, input=content, capture_output=True, env={**os.environ, **environment}, check=True)
+    head, _, answer = done.stdout.partition(b"\r\n\r\n")
+    kinds = [line.split(b": ")[1] for line in head.split(b"\r\n") if line.startswith(b"Content-Type")]
+    return 200, answer, kinds[0].decode()
+
+
 def _handler(made: Forge) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             if not self.path.startswith("/api/"):
-                return self._git(content)
+                return self._send(*_served(made, self.command, self.path, self.headers, content))
             if self.headers["Authorization"] != f"Bearer {TOKEN}":
                 return self._send(401, b"{}")
             status, value = made.answer(self.command, self.path, json.loads(content) if content else None)
@@ -131,35 +156,6 @@ def _handler(made: Forge) -> type[BaseHTTPRequestHandler]:
 
         def do_PUT(self) -> None:
             self.do_GET()
-
-        def _git(self, content: bytes) -> None:
-            """Let git serve its repository, to who has the token."""
-            given = (self.headers["Authorization"] or "").removeprefix("Basic ")
-            if base64.b64decode(given).decode() not in (f"x-access-token:{TOKEN}", f"oauth2:{TOKEN}"):
-                self._send(401, b"")
-                return
-            path, _, query = self.path.partition("?")
-            environment = {
-                "GIT_PROJECT_ROOT": str(made.root),
-                "GIT_HTTP_EXPORT_ALL": "1",
-                "REMOTE_USER": "bot",
-                "PATH_INFO": path,
-                "QUERY_STRING": query,
-                "REQUEST_METHOD": self.command,
-                "CONTENT_TYPE": self.headers.get("Content-Type", ""),
-                "CONTENT_LENGTH": str(len(content)),
-                "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
-            }
-            done = subprocess.run(
-                ["git", "http-backend"],
-                input=content,
-                capture_output=True,
-                env={**os.environ, **environment},
-                check=True,
-            )
-            head, _, answer = done.stdout.partition(b"\r\n\r\n")
-            kinds = [line.split(b": ")[1] for line in head.split(b"\r\n") if line.startswith(b"Content-Type")]
-            self._send(200, answer, kinds[0].decode())
 
         def _send(self, status: int, content: bytes, kind: str = "application/json") -> None:
             self.send_response(status)

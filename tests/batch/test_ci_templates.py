@@ -216,6 +216,7 @@ def test_gitlab_does_nothing_for_other_events(runner: Runner) -> None:
     runner.gitlab({**event, "changes": {"labels": {"previous": [label], "current": [label]}}})
     runner.gitlab({**event, "object_kind": "note", "issue": values})
     runner.gitlab({**event, "changes": {"labels": {"previous": [], "current": [label]}}, "user": {"id": 43}})
+    runner.gitlab({**event, "changes": {"labels": {"previous": [], "current": [label]}}, "user": None})
     runner.gitlab({"object_kind": "push"})
     assert runner.forge.calls == []
 
