@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,7 @@ from tests.batch.rig import MENDED, PROGRAM
 HOSTILE = (
     "\"; touch OWNED; rm -rf ./* $(touch OWNED) `touch OWNED` ' || touch OWNED\n::set-output name=go::x\n/merge\n"
     "@everyone #1 [x](https://evil.example) ![](https://evil.example/i) <img src=x> "
-    "${{ github.token }} | a |\n````\n\u202e"
+    "${{ github.token }} | a |\n````\n@all [y](https://evil.example)\u202e"
 )
 MARKDOWN = {"h2", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "code", "pre", "details", "summary", "a"}
 
@@ -157,9 +158,7 @@ def test_a_label_becomes_a_pull_request(runner: Runner) -> None:
 def test_a_hostile_issue_and_a_hostile_result_are_text(runner: Runner) -> None:
     edit = {"path": "program.py", "old_str": "x + x + x", "new_str": f"x + x  # {HOSTILE.splitlines()[0]}"}
     runner.script = ({"tool_calls": [{"name": "edit_file", "arguments": edit}]}, {"text": HOSTILE})
-    place = runner.root / "hostile.txt"
-    place.write_text(HOSTILE)
-    runner.variables = {"CODEAGENT_CHECK": f"cat {place} 1>&2; printf %s {json.dumps('@admin | #1')} ; exit 3"}
+    runner.variables = {"CODEAGENT_CHECK": f"printf %s {shlex.quote(HOSTILE)}; exit 3"}
     assert runner.github(commented(f"/codeagent {HOSTILE}", title=HOSTILE, body=HOSTILE))
     tasks = (runner.root / "runner" / "work-temp" / "codeagent" / "tasks.jsonl").read_text()
     assert HOSTILE.strip() in json.loads(tasks)["task"]
@@ -169,6 +168,7 @@ def test_a_hostile_issue_and_a_hostile_result_are_text(runner: Runner) -> None:
     assert not re.search(r"^\s*::", runner.log, re.MULTILINE)
     for body in (request["body"], runner.forge.comments[0]["body"]):
         inert(body.replace("For #12.\n", ""))
+        assert "\n /merge\n@everyone #1" in body and "<U+202E>" in body
     assert "not solved:** the check failed, `exit code 3." in request["body"]
 
 
