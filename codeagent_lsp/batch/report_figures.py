@@ -1,0 +1,205 @@
+"""The figures of a batch: its tasks by outcome, sums, medians and distributions, and how they are written.
+
+Not here: how they are drawn (`report_charts.py`) and laid out (`report_page.py`, `report_summary.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import get_args
+
+from codeagent_lsp.batch.results import Reason, TaskResult
+from codeagent_lsp.session.spending import dollars
+from codeagent_lsp.terminal.safe import one_line
+from codeagent_lsp.texts import text
+
+SOLVED, DONE = "solved", "done"
+"""Outcomes beside the reasons: the check passed; the run was completed and there is no check."""
+
+DECIMAL = tuple(digit * 10.0**power for power in range(-6, 13) for digit in (1, 2, 5))
+SECONDS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 43200, 86400)
+"""Where the steps of an axis may lie."""
+
+_BINS = 8
+_UNEVEN = 30  # with a largest value of so many times the smallest, equal steps would show one bar
+_DECADES = 1e4
+_MOST_READ = 1000  # characters of a text of which one line is shown
+_MINUTE, _HOUR = 60, 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Some tasks, such as all with one outcome."""
+
+    results: tuple[TaskResult, ...]
+
+    @property
+    def count(self) -> int:
+        """Return how many tasks these are."""
+        return len(self.results)
+
+    @property
+    def solved(self) -> int:
+        """Return how many of them are solved, those without a check included."""
+        return sum(result.solved for result in self.results)
+
+    @property
+    def costs(self) -> tuple[float, ...]:
+        """Return the costs that are known, in USD."""
+        return tuple(result.cost for result in self.results if result.cost is not None)
+
+    @property
+    def unknown(self) -> int:
+        """Return of how many tasks the cost is not known, though they used a model."""
+        return sum(result.cost is None and result.tokens > 0 for result in self.results)
+
+    @property
+    def tokens(self) -> int:
+        """Return the tokens of all tasks."""
+        return sum(result.tokens for result in self.results)
+
+    @property
+    def seconds(self) -> float | None:
+        """Return the median of the times; None for no tasks."""
+        return median(result.seconds for result in self.results) if self.results else None
+
+    @property
+    def elapsed(self) -> float:
+        """Return the seconds from the start of the first task to the end of the last."""
+        starts = [result.started for result in self.results if result.started > 0]
+        ends = [result.started + result.seconds for result in self.results if result.started > 0]
+        return max(ends) - min(starts) if starts else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """One bar of a distribution: its bounds, how many tasks are in it, and how many of them are solved."""
+
+    low: float
+    high: float
+    count: int
+    solved: int
+
+
+def outcome(result: TaskResult) -> str:
+    """Return the outcome of a task: `SOLVED`, `DONE`, or the reason why it is neither."""
+    if result.solved:
+        return SOLVED if result.checked else DONE
+    return result.reason if result.reason and result.reason in get_args(Reason) else "failed"
+
+
+def outcome_words(name: str, language: str) -> str:
+    """Return the words for an outcome, without a full stop."""
+    if name == SOLVED:
+        return text("batch.report.solved", language)
+    if name == DONE:
+        return text("batch.report.done", language)
+    return text(f"batch.reason.{name}", language).rstrip(".。")
+
+
+def by_outcome(results: Iterable[TaskResult]) -> dict[str, Group]:
+    """Return the tasks by outcome: solved, done, then the reasons from the most frequent to the rarest."""
+    found: dict[str, list[TaskResult]] = {}
+    for result in results:
+        found.setdefault(outcome(result), []).append(result)
+    order = sorted(found, key=lambda name: (name != SOLVED, name != DONE, -len(found[name]), name))
+    return {name: Group(tuple(found[name])) for name in order}
+
+
+def worst_first(results: Iterable[TaskResult]) -> list[TaskResult]:
+    """Return the tasks that are not solved, then the others, each by id."""
+    return sorted(results, key=lambda result: (result.solved, result.id))
+
+
+def bins(pairs: Sequence[tuple[float, bool]], steps: Sequence[float]) -> tuple[Bin, ...]:
+    """Return the distribution of values, each with whether its task is solved; () for no values."""
+    if not pairs:
+        return ()
+    edges = _edges([value for value, _ in pairs], steps)
+    counts = [[0, 0] for _ in edges[1:]]
+    for value, solved in pairs:
+        place = min(max(bisect_right(edges, value) - 1, 0), len(counts) - 1)
+        counts[place][0] += 1
+        counts[place][1] += solved
+    return tuple(Bin(low, high, *both) for (low, high), both in zip(pairwise(edges), counts, strict=True))
+
+
+def _edges(values: Sequence[float], steps: Sequence[float]) -> tuple[float, ...]:
+    """Return the bounds of the bars: equal steps from 0, or growing ones where the values are very uneven."""
+    high, low = max(values), min((value for value in values if value > 0), default=0.0)
+    if high <= 0:
+        return (0.0, 1.0)
+    if high / low < _UNEVEN:
+        step = _step(high / _BINS, steps)
+        return tuple(step * number for number in range(max(math.ceil(round(high / step, 6)), 1) + 1))
+    first = bisect_right(steps, max(low, high / _DECADES))
+    last = bisect_left(steps, high)
+    return (0.0, *steps[min(first, last) : last], steps[last] if last < len(steps) else high)
+
+
+def _step(least: float, steps: Sequence[float]) -> float:
+    place = bisect_left(steps, least)
+    return steps[place] if place < len(steps) else least
+
+
+def within_nine_of_ten(values: Iterable[float]) -> float:
+    """Return the value that nine of ten values do not exceed."""
+    ordered = sorted(values)
+    return ordered[math.ceil(0.9 * len(ordered)) - 1]
+
+
+def money(cost: float | None, language: str) -> str:
+    """Return a cost in words; None is not known."""
+    return text("batch.report.unknown", language) if cost is None else dollars(cost)
+
+
+def cost_of(result: TaskResult, language: str) -> str:
+    """Return the cost of a task in words: `–` if it used no model."""
+    return "–" if result.cost is None and not result.tokens and not result.status else money(result.cost, language)
+
+
+def sum_of(group: Group, language: str) -> str:
+    """Return the known costs of some tasks together, in words: not known if none is."""
+    return money(math.fsum(group.costs) if group.costs else None, language)
+
+
+def part_of(group: Group, language: str) -> str:
+    """Return the same for the tasks of one outcome: `–` if they used no model."""
+    return sum_of(group, language) if group.costs or group.unknown else "–"
+
+
+def brief(words: str, width: int) -> str:
+    """Return a text from outside on one line of at most `width` characters."""
+    return one_line(words[:_MOST_READ], width)
+
+
+def percent(part: float, whole: float) -> str:
+    """Return a share; 100 % and 0 % only if it is all or nothing."""
+    share = 100 * part / whole if whole else 0.0
+    return f"{min(max(round(share), 1), 99) if 0 < share < 100 else round(share)} %"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time in words, such as `2 min 10 s`; `–` for None."""
+    if seconds is None:
+        return "–"
+    whole = round(seconds)
+    if whole < _MINUTE:
+        return f"{seconds:.1f} s".replace(".0 ", " ") if seconds < 10 else f"{whole} s"
+    large, small, names = (
+        (*divmod(whole, _MINUTE), ("min", "s")) if whole < _HOUR else (*divmod(round(whole / 60), 60), ("h", "min"))
+    )
+    return f"{large} {names[0]} {small} {names[1]}" if small else f"{large} {names[0]}"
+
+
+def short_count(number: float) -> str:
+    """Return a count with three digits that count at most, such as `1.2 M`."""
+    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= limit * 0.9995:
+            return f"{float(f'{number / limit:.3g}'):g} {unit}"
+    return f"{number:g}"

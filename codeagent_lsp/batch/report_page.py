@@ -1,0 +1,239 @@
+"""The report of a batch as one HTML page: no file, font or script from elsewhere, and its own script not needed.
+
+The policy in the page allows exactly its own style and script, by their hashes. All values come from a model or from
+outside: they are escaped, and their invisible characters shown. Not here: the figures (`report_figures.py`), the
+template, style and script (`pages/`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+from statistics import median
+from string import Template
+
+from codeagent_lsp.batch.report_charts import distribution, legend, share_bar, shared_patterns, small_bar
+from codeagent_lsp.batch.report_figures import (
+    DECIMAL,
+    DONE,
+    SECONDS,
+    SOLVED,
+    Group,
+    bins,
+    brief,
+    by_outcome,
+    duration,
+    money,
+    outcome_words,
+    part_of,
+    percent,
+    short_count,
+    sum_of,
+    within_nine_of_ten,
+    worst_first,
+)
+from codeagent_lsp.batch.report_rows import headings, task_row
+from codeagent_lsp.batch.results import TaskResult
+from codeagent_lsp.session.spending import dollars
+from codeagent_lsp.texts import text
+
+PAGES = Path(__file__).with_name("pages")
+_MOST_MODELS = 3
+
+
+def report_page(folder: Path, results: Sequence[TaskResult], language: str) -> str:
+    """Return the page; its links are relative to `folder`, where the folders of the tasks are."""
+    style, script = ((PAGES / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    policy = (
+        f"default-src 'none'; style-src '{_hashed(style)}'; script-src '{_hashed(script)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    title = text("batch.report.title", language)
+    whole = Group(tuple(results))
+    return Template((PAGES / "report.html").read_text(encoding="utf-8")).substitute(
+        lang="zh-CN" if language == "zh-cn" else "en",
+        policy=policy,
+        title=escape(title),
+        heading=escape(title),
+        about=about(whole, language) if results else escape(text("batch.report.none", language)),
+        style=style,
+        script=script,
+        content=_content(folder, whole, language) if results else "",
+    )
+
+
+def about(whole: Group, language: str) -> str:
+    """Return which models did the tasks, when, and how long it took; escaped."""
+    models = sorted({brief(result.model, 80) for result in whole.results if result.model})
+    named = ", ".join((*models[:_MOST_MODELS], *("…" for _ in models[_MOST_MODELS : _MOST_MODELS + 1]))) or "–"
+    starts = [result.started for result in whole.results if result.started > 0]
+    begun = f"{datetime.fromtimestamp(min(starts), UTC):%Y-%m-%d %H:%M} UTC" if starts else "–"
+    words = text("batch.report.about", language, model=named, begun=begun, elapsed=duration(whole.elapsed))
+    return escape(words)
+
+
+def _content(folder: Path, whole: Group, language: str) -> str:
+    groups = by_outcome(whole.results)
+    return "\n".join(
+        (
+            shared_patterns(),
+            _tiles(whole, groups, language),
+            _outcomes(whole, groups, language),
+            _distributions(whole, language),
+            _tasks(folder, whole, groups, language),
+        )
+    )
+
+
+def _tiles(whole: Group, groups: Mapping[str, Group], language: str) -> str:
+    """Return the figures that are to be seen first."""
+    share, unchecked = percent(whole.solved, whole.count), groups[DONE].count if DONE in groups else 0
+    note = "batch.report.unchecked" if unchecked else "batch.report.checked"
+    tiles = (
+        (
+            text("batch.report.solved", language),
+            text("batch.report.of", language, part=f"{whole.solved:,}", whole=f"{whole.count:,}"),
+            text(note, language, share=share, count=unchecked) if whole.solved else share,
+        ),
+        (text("batch.report.cost", language), sum_of(whole, language), cost_note(whole, language)),
+        (text("batch.report.tokens", language), short_count(whole.tokens), tokens_note(whole, language)),
+        (
+            text("batch.report.median_time", language),
+            duration(whole.seconds),
+            text("batch.report.nine_time", language, time=duration(_nine_seconds(whole))),
+        ),
+    )
+    return f'<dl class="tiles">{"".join(_tile(*tile) for tile in tiles)}</dl>'
+
+
+def _tile(name: str, value: str, note: str) -> str:
+    words = f'<dd class="note">{escape(note)}</dd>' if note else ""
+    return f'<div><dt>{escape(name)}</dt><dd class="value">{escape(value)}</dd>{words}</div>'
+
+
+def cost_note(whole: Group, language: str) -> str:
+    """Return what a solved task costs, and of how many tasks the cost is not known."""
+    known = sum(whole.costs)
+    parts = [
+        text("batch.report.each_solved", language, cost=dollars(known / whole.solved))
+        if known and whole.solved
+        else "",
+        text("batch.report.unknown_count", language, count=whole.unknown, whole=whole.count)
+        if whole.unknown and whole.costs
+        else "",
+    ]
+    return ("；" if language == "zh-cn" else "; ").join(filter(None, parts))
+
+
+def tokens_note(whole: Group, language: str) -> str:
+    """Return how many tokens were read, how many of those came from the cache, and how many were written."""
+    prompt, cached, completion = (
+        sum(counts)
+        for counts in zip(
+            *((item.prompt_tokens, item.cached_tokens, item.completion_tokens) for item in whole.results), strict=True
+        )
+    )
+    values = {"prompt": short_count(prompt), "cached": percent(cached, prompt), "completion": short_count(completion)}
+    return text("batch.report.tokens_of", language, **values)
+
+
+def _outcomes(whole: Group, groups: Mapping[str, Group], language: str) -> str:
+    """Return the share of what is solved, and the outcomes with their bars."""
+    counts = {name: groups[name].count if name in groups else 0 for name in (SOLVED, DONE)}
+    told = text("batch.report.share_told", language, count=whole.count, open=whole.count - whole.solved, **counts)
+    title = text("batch.report.outcomes", language)
+    most = max(group.count for group in groups.values())
+    heads = (("outcome", ""), ("share", "bar"), ("count", "figure"), ("share", "figure"), ("cost", "figure"))
+    cells = "".join(
+        f'<th scope="col" class="{kind}">{escape(text(f"batch.report.{name}", language))}</th>' for name, kind in heads
+    )
+    cells += f'<th scope="col" class="figure">{escape(text("batch.report.median_time", language))}</th>'
+    lines = "".join(_outcome(name, group, whole.count, most, language) for name, group in groups.items())
+    return (
+        f'<section class="outcomes"><h2>{escape(title)}</h2><div class="panel">{share_bar(groups, title, told)}'
+        f"<table><thead><tr>{cells}</tr></thead><tbody>{lines}</tbody></table></div></section>"
+    )
+
+
+def _outcome(name: str, group: Group, whole: int, most: int, language: str) -> str:
+    cost, time = (escape(text(key, language)) for key in ("batch.report.cost", "batch.report.median_time"))
+    return (
+        f'<tr><th scope="row">{escape(outcome_words(name, language))}</th>'
+        f'<td class="bar">{small_bar(name, group.count, most)}</td><td class="figure">{group.count:,}</td>'
+        f'<td class="figure">{percent(group.count, whole)}</td>'
+        f'<td class="figure cost" data-label="{cost}">{escape(part_of(group, language))}</td>'
+        f'<td class="figure time" data-label="{time}">{duration(group.seconds)}</td></tr>'
+    )
+
+
+def _distributions(whole: Group, language: str) -> str:
+    """Return the distributions of cost, time and tokens."""
+    results = whole.results
+    costs = [(item.cost, item.solved) for item in results if item.cost is not None]
+    times = [(item.seconds, item.solved) for item in results]
+    tokens = [(float(item.tokens), item.solved) for item in results]
+    write = (lambda value: money(value, language), duration, short_count)
+    parts = (
+        _figure("cost", costs, DECIMAL, write[0], language),
+        _figure("time", times, SECONDS, write[1], language),
+        _figure("tokens", tokens, DECIMAL, write[2], language),
+    )
+    return f'<section class="charts">{"".join(parts)}</section>{legend(language)}'
+
+
+def _figure(
+    name: str,
+    pairs: Sequence[tuple[float, bool]],
+    steps: Sequence[float],
+    write: Callable[[float], str],
+    language: str,
+) -> str:
+    title = text(f"batch.report.{name}_each", language)
+    if pairs:
+        values = [value for value, _ in pairs]
+        figures = {"median": median(values), "high": within_nine_of_ten(values), "most": max(values)}
+        told = text("batch.report.spread", language, **{key: write(value) for key, value in figures.items()})
+        chart = distribution(f"spread-{name}", bins(pairs, steps), title, write, language)
+    else:
+        told, chart = text("batch.report.no_costs", language), ""
+    return f'<figure><h3>{escape(title)}</h3>{chart}<figcaption class="note">{escape(told)}</figcaption></figure>'
+
+
+def _tasks(folder: Path, whole: Group, groups: Mapping[str, Group], language: str) -> str:
+    """Return the table of all tasks, with the tools that the script shows."""
+    rows = "\n".join(task_row(folder, result, language) for result in worst_first(whole.results))
+    title = escape(text("batch.report.tasks", language))
+    return (
+        f'<section class="tasks"><h2 id="all-tasks">{title}</h2>{_tools(whole, groups, language)}<div class="panel">'
+        f'<table id="tasks" role="table" aria-labelledby="all-tasks">{headings(language)}'
+        f'<tbody role="rowgroup">\n{rows}\n</tbody></table></div></section>'
+    )
+
+
+def _tools(whole: Group, groups: Mapping[str, Group], language: str) -> str:
+    """Return the choice of outcomes and the search, hidden without the script."""
+    choices = [("", text("batch.report.all", language), whole.count)]
+    if 0 < whole.solved < whole.count:
+        choices.append(("open", text("batch.report.open", language), whole.count - whole.solved))
+    choices += [(name, outcome_words(name, language), group.count) for name, group in groups.items()]
+    options = "".join(f'<option value="{name}">{escape(words)} ({count})</option>' for name, words, count in choices)
+    shown = escape(text("batch.report.shown", language, shown="#", count=whole.count))
+    return (
+        f'<div id="tools" class="tools" role="search" hidden>'
+        f'<label>{escape(text("batch.report.show", language))} <select id="kind">{options}</select></label>'
+        f'<label>{escape(text("batch.report.find", language))} <input id="find" type="search"></label>'
+        f'<p id="shown" class="note" role="status" data-words="{shown}"></p></div>'
+    )
+
+
+def _nine_seconds(whole: Group) -> float:
+    return within_nine_of_ten(result.seconds for result in whole.results)
+
+
+def _hashed(content: str) -> str:
+    """Return a source expression of the policy that allows exactly this inline text."""
+    return f"sha256-{b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
