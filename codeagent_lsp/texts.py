@@ -714,7 +714,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "batch.resumed": ("{count} tasks are finished already.", "已有 {count} 个任务完成。"),
     "batch.tokens": ("{count} tokens", "{count} 个词元"),
-    "batch.sum": ("{solved} of {count} solved, {cost}.", "{count} 个任务中解决了 {solved} 个，花费 {cost}。"),
+    "batch.sum": ("{solved} of {count} solved. Cost: {cost}.", "{count} 个任务中解决了 {solved} 个。费用：{cost}。"),
+    "batch.no_cost": ("not known", "未知"),
     "batch.spent": (
         "{count} tasks were not begun: the budget is spent. Go on with --resume and a larger --budget-usd.",
         "有 {count} 个任务未开始：预算已用完。请用 --resume 和更大的 --budget-usd 继续。",

@@ -122,7 +122,9 @@ def _close(results: Iterable[TaskResult], left: int, budget: BudgetShare, langua
     """Print the sums, and why tasks were left out."""
     results = list(results)
     solved = sum(result.solved for result in results)
-    say(text("batch.sum", language, solved=solved, count=len(results), cost=dollars(budget.spent)))
+    known = any(result.cost is not None for result in results)
+    cost = dollars(budget.spent) if known else text("batch.no_cost", language)
+    say(text("batch.sum", language, solved=solved, count=len(results), cost=cost))
     if left and budget.unknown:
         say(text("batch.no_prices", language, count=left))
     elif left and budget.is_over:

@@ -93,7 +93,7 @@ async def test_yes_answers_choices_but_never_free_text() -> None:
 
 
 def namespace(folder: Path, **given: Any) -> Namespace:
-    plain = {"task": "x", "workspace": str(folder), "mode": "auto", "apply": "review", "set": []}
+    plain = {"task": "x", "workspace": str(folder), "mode": "auto", "attempts": 1, "apply": "review", "set": []}
     return Namespace(**{**plain, "yes": False, "json": False, "width": None, **given})
 
 
