@@ -89,9 +89,10 @@ def rarity(tables: Tables, words: Sequence[str]) -> Mapping[str, int]:
 
 
 def asked(question: QueryTerms) -> list[str]:
-    """Return the words to search for: those of the query, and its identifiers as whole words."""
+    """Return the words to search for: those of the query, its identifiers as whole words, and its joined words."""
     wholes = (as_word(name) for name in question.names)
-    return list(dict.fromkeys((*(word for word, _ in question.words), *(whole for whole in wholes if whole))))
+    words = (word for word, _ in question.words)
+    return list(dict.fromkeys((*words, *(whole for whole in wholes if whole), *question.joined)))
 
 
 def folder_and_stem(path: str) -> tuple[frozenset[str], frozenset[str]]:

@@ -29,6 +29,7 @@ _PATH = r"(?<![\w./\\-])(?:[A-Za-z]:)?[\w.@+\\/-]*[\w-]\.[A-Za-z][A-Za-z0-9]{0,9
 _FOLDER = r"(?<![\w./:-])(?:\.{0,2}/)?[\w.-]+(?:/[\w.-]+)+/?"
 _FRAME = r'File "([^"\n]+)", line \d+, in ([\w<>]+)|\bat (?:async )?([\w$.<>]+) \(([^()\n]+?):\d+(?::\d+)?\)'
 _CALL = r"\b([A-Za-z_$][\w$]*)\(\)?"
+_LONG_WORD = r"(?<![\w$])[A-Za-z]{6,40}(?![\w$])"
 _DOTTED = r"\b[A-Za-z_]\w*(?:(?:\.|::|#|->)[A-Za-z_]\w*)+"
 _WORDS = """
     a about above after again all also am an and any are as at be because been before being below between both but by
@@ -44,11 +45,16 @@ STOP_WORDS = frozenset(_WORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class QueryTerms:
-    """The terms of a request: its words with their counts, and the paths and identifiers that it names."""
+    """The terms of a request: its words with their counts, and the paths and identifiers that it names.
+
+    `joined` are its long plain words, as an identifier of several parts would be indexed whole: who writes
+    `elasticaformatter` may mean `ElasticaFormatter`.
+    """
 
     words: tuple[tuple[str, int], ...] = ()
     paths: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    joined: tuple[str, ...] = ()
 
 
 def words_of(text: str) -> Iterator[str]:
@@ -112,7 +118,8 @@ def question(text: str) -> QueryTerms:
     counts: dict[str, int] = {}
     for word in words_of(text):
         counts[word] = counts.get(word, 0) + 1
-    return QueryTerms(tuple(counts.items()), _unique(_paths(text)), _unique(_names(text)))
+    joined = (f"_{word.lower()}" for word in re.findall(_LONG_WORD, text))
+    return QueryTerms(tuple(counts.items()), _unique(_paths(text)), _unique(_names(text)), _unique(joined))
 
 
 def is_name(token: str) -> bool:
