@@ -50,9 +50,7 @@ class Task:
         return question(next(lines, ""))
 
 
-def ranked(
-    tables: Tables, graph: Graph, paths: Collection[str], task: Task
-) -> list[tuple[str, float]]:
+def ranked(tables: Tables, graph: Graph, paths: Collection[str], task: Task) -> list[tuple[str, float]]:
     """Return files and scores by relevance, best first; scores from 0 to about 3, irrelevant files left out."""
     asking, subject = task.question(), task.subject()
     if not subject.words:

@@ -17,6 +17,7 @@ LONGEST_TOKEN = 120  # characters; longer tokens are not words or names, but enc
 
 # All but letters, digits, _ and $ becomes a blank: translating and splitting is several times faster than a pattern.
 _BLANKS = bytes(code if code > 127 or chr(code).isalnum() or chr(code) in "_$" else 32 for code in range(256))
+_BLANKS_BUT_LINES = bytes(10 if code == 10 else blank for code, blank in enumerate(_BLANKS))
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
@@ -75,6 +76,16 @@ def counted(text: str) -> dict[str, int]:
         for word in _terms(token):
             counts[word] = known(word, 0) + often
     return counts
+
+
+def terms(token: str) -> tuple[str, ...]:
+    """Return the words of one token, as `terms_of` does."""
+    return _terms(token)
+
+
+def lines_of_tokens(text: str) -> Iterator[list[str]]:
+    """Yield the tokens of each line of a text, of which `terms` gives the words."""
+    return (line.split() for line in text.encode("utf-8", "replace").translate(_BLANKS_BUT_LINES).decode().split("\n"))
 
 
 def as_word(token: str) -> str:
