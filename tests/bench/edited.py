@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from codeagent_lsp.agent.solving.material import ShownFile
 from codeagent_lsp.index.parse import parse
 from codeagent_lsp.index.repomap import SIGNATURE_CHARS
 from codeagent_lsp.index.symbols import SymbolInfo
@@ -118,6 +119,14 @@ def is_in_map(function: Function, shown: Mapping[str, Counter[tuple[str, str]]])
 def is_in_piece(function: Function, path: str, start: int, end: int) -> bool:
     """Return whether a piece (1-based lines, inclusive) has lines of the function."""
     return path == function.path and start <= function.symbol.line_end and end >= function.symbol.line_start
+
+
+def is_in_file(function: Function, shown: ShownFile) -> bool:
+    """Return whether a file that a model is shown, whole or in pieces, has the function's code, from its first line."""
+    if shown.name != function.path:
+        return False
+    start = function.symbol.line_start
+    return shown.whole or any(each.line <= start <= each.line + each.text.count("\n") for each in shown.pieces)
 
 
 def is_named(function: Function, message: str) -> bool:

@@ -2,9 +2,9 @@
 
 The last commits that edit a function are the tasks: message in, the edited functions to be found, on the tree before
 the commit. A function counts as found in a map by its signature in the section of its file and in its scope; in a
-piece of the search by its lines (`edited.py`). Beside it: the files alone; a map and pieces by plain BM25; and, with
-`--peer`, the map of `aider-chat` on the same trees. `--detail` also prints a line for each commit; not for histories
-that are only measured.
+piece of the search, and in what the direct path shows a model first, by its lines (`edited.py`). Beside it: the files
+alone; a map and pieces by plain BM25; and, with `--peer`, the map of `aider-chat` on the same trees. `--detail` also
+prints a line for each commit; not for histories that are only measured.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from codeagent_lsp.agent.solving.brief import brief_of
 from codeagent_lsp.index.answers import Answers
 from codeagent_lsp.index.chunks import split
 from codeagent_lsp.index.lexical import Lexical
@@ -23,6 +24,10 @@ from codeagent_lsp.index.repomap import estimate_tokens, paths_in
 from codeagent_lsp.index.scan import Folders, scan
 from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.worker import do
+from codeagent_lsp.session.solving.direct_path import MAP_TOKENS, PIECES
+from codeagent_lsp.session.solving.gathering import Gatherer
+from codeagent_lsp.session.solving.relevance import Subject
+from codeagent_lsp.session.solving.workspace_files import WorkspaceFiles
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.bench.edited import (
@@ -32,6 +37,7 @@ from tests.bench.edited import (
     edited_functions,
     in_map,
     in_peer_map,
+    is_in_file,
     is_in_map,
     is_in_peer_map,
     is_in_piece,
@@ -125,7 +131,8 @@ def _history(repository: Repository, place: Path, commits: int, peer: str | None
     other = Peer(peer, place / "peer") if peer else None
     for commit, functions in tasks:
         desk.move(commit.parent)
-        found = dict((*_bounds(commit, functions), *_ours(desk, commit, functions), *_plain(desk, commit, functions)))
+        found = dict(_bounds(commit, functions))
+        found |= dict(each for way in (_ours, _starts, _plain) for each in way(desk, commit, functions))
         if other is not None:
             found |= dict(_peers(other, repository, commit, functions))
         for name, hits in found.items():
@@ -182,6 +189,21 @@ def _depths(name: str, places: Sequence[tuple[str, int, int]], functions: Sequen
             f"{name} @{depth}",
             [any(is_in_piece(each, *place) for place in places[:depth]) for each in functions],
         )
+
+
+def _starts(desk: Desk, commit: Commit, functions: Sequence[Function]) -> Found:
+    """What the direct path shows a model first: the functions' code, started from files alone and from pieces."""
+    mapped = desk.answers.task_map(desk.files, Task(commit.message), MAP_TOKENS, lambda path: True).shown
+    chunks = desk.answers.search(desk.files, commit.message, PIECES, lambda path: True)
+    pieces = tuple((each.path, range(each.line_start, each.line_end + 1)) for each in chunks)
+    best = tuple(dict.fromkeys((*(name for name, _ in pieces), *mapped)))
+    files, brief = WorkspaceFiles(desk.files, lambda path: True), brief_of(commit.message)
+    for name, subject in (
+        ("files", Subject(brief, mapped=mapped)), ("pieces", Subject(brief, mapped=best, pieces=pieces)),
+    ):  # fmt: skip
+        for room, small in ((2000, True), (8000, False)):
+            shown = Gatherer(files).material(subject, None, room=room, small=small).files
+            yield f"start by {name}, room {room}", [any(is_in_file(each, file) for file in shown) for each in functions]
 
 
 def _plain(desk: Desk, commit: Commit, functions: Sequence[Function]) -> Found:
