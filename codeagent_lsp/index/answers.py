@@ -7,6 +7,7 @@ joining the results of lexical search with those of other searches (`fusion.py`)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from threading import Lock
 from typing import Any
 
@@ -67,13 +68,14 @@ class Answers:
             return self._mapper.task_map(task, budget)
 
     def _looking_at(self, files: FileView, may_read: MayRead) -> View:
-        def read(path: str) -> str | None:
-            absolute = self._folders.absolute(path)
-            return text_of(files, absolute) if absolute is not None and may_read(absolute) else None
-
+        @cache  # a query asks several times for the same files
         def shown(path: str) -> bool:
             absolute = self._folders.absolute(path)
             return absolute is not None and may_read(absolute)
+
+        def read(path: str) -> str | None:
+            absolute = self._folders.absolute(path)
+            return text_of(files, absolute) if absolute is not None and shown(path) else None
 
         view = self._overlay.view(files)
         self._latest.view, self._latest.shown, self._latest.read = view, shown, read

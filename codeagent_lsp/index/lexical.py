@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
 from typing import Any, Protocol
 
 from codeagent_lsp.index.kinds import is_source
@@ -97,8 +96,9 @@ def asked(question: QueryTerms) -> list[str]:
 
 def folder_and_stem(path: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return the words of a path's folders and of its file name without the extension."""
-    place = PurePosixPath(path)
-    return frozenset(words_of(str(place.parent))), frozenset(words_of(place.name.partition(".")[0]))
+    folder, _, name = path.rpartition("/")
+    stem = name.partition(".")[0]
+    return frozenset(words_of(folder)), frozenset(words_of(stem))
 
 
 def _telling(tables: Tables, question: QueryTerms) -> list[str]:

@@ -8,6 +8,7 @@ Not here: ranks (`rank.py`) and text (`repomap.py`).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from math import sqrt
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,7 +16,7 @@ from typing import Any, Protocol
 from codeagent_lsp.index import graph as graphs
 from codeagent_lsp.index import rank, relevance, repomap
 from codeagent_lsp.index.rank import Task
-from codeagent_lsp.index.relevance import Read
+from codeagent_lsp.index.relevance import Outline, Read
 from codeagent_lsp.index.repomap import Counter, RepoMap, estimate_tokens
 from codeagent_lsp.index.symbols import SymbolInfo
 
@@ -71,15 +72,17 @@ class Mapper:
         if not asking.words and not task.focused and not asking.names:
             return self.overview(budget)
         ranked = self.ranked(task)
-        best = relevance.definitions(ranked, self._read, self._index.symbols, asking)
+        outline = cache(self._index.symbols)
+        best = relevance.definitions(ranked, self._read, outline, asking)
         key = ("task", task.text, task.focused, task.mentioned, budget)
-        return self._made(key, self._filled(ranked), best, budget)
+        return self._made(key, self._filled(ranked), best, outline, budget)
 
     def overview(self, budget: int) -> RepoMap:
         """Return the part that is independent of the task: the most central files, for the stable part of a prompt."""
         self._refreshed()
-        best = relevance.central(self._important, self._index.symbols)
-        return self._made(("overview", budget), self._important, best, budget)
+        outline = cache(self._index.symbols)
+        best = relevance.central(self._important, outline)
+        return self._made(("overview", budget), self._important, best, outline, budget)
 
     def ranked(self, task: Task) -> list[tuple[str, float]]:
         """Return files and scores by relevance to the task, best first."""
@@ -93,11 +96,14 @@ class Mapper:
         return ranked + rest[: max(0, repomap.MOST_FILES - len(ranked))]
 
     def _made(
-        self, key: object, ranked: list[tuple[str, float]], best: list[tuple[SymbolInfo, float]], budget: int
+        self,
+        key: object,
+        ranked: list[tuple[str, float]],
+        best: list[tuple[SymbolInfo, float]],
+        outline: Outline,
+        budget: int,
     ) -> RepoMap:
-        made = repomap.render(
-            ranked, best, self._index.symbols, budget, previous=self._last.pop(key, None), count=self._count
-        )
+        made = repomap.render(ranked, best, outline, budget, previous=self._last.pop(key, None), count=self._count)
         self._last[key] = made
         while len(self._last) > _KEPT:
             del self._last[next(iter(self._last))]

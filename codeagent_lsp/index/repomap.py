@@ -11,7 +11,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import count as count_from
 from typing import NamedTuple
 
@@ -63,7 +62,6 @@ def render(
     order = sorted(scores, key=lambda path: (-scores[path], path))[:MOST_FILES]
     named = order[: _most(order, {}, int(budget * PATHS_SHARE), count)]
     best = _best(definitions, order, previous.definitions if previous else {})
-    outline = cache(outline)
     first = order[:FIRST_FILES]
 
     def sections(many: int) -> dict[str, list[str]]:
