@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 from codeagent_lsp.index.kinds import is_source
@@ -98,7 +99,12 @@ def folder_and_stem(path: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return the words of a path's folders and of its file name without the extension."""
     folder, _, name = path.rpartition("/")
     stem = name.partition(".")[0]
-    return frozenset(words_of(folder)), frozenset(words_of(stem))
+    return _folder_words(folder), frozenset(words_of(stem))
+
+
+@lru_cache(maxsize=1 << 12)
+def _folder_words(folder: str) -> frozenset[str]:
+    return frozenset(words_of(folder))
 
 
 def _telling(tables: Tables, question: QueryTerms) -> list[str]:
