@@ -13,7 +13,7 @@ from math import log1p
 from typing import NamedTuple
 
 from codeagent_lsp.index.symbols import SymbolInfo
-from codeagent_lsp.index.words import QueryTerms, as_word, counted, lines_of_tokens, terms
+from codeagent_lsp.index.words import QueryTerms, as_word, lines_of_tokens, terms_of
 
 MOST_FILES = 20  # whose parts are looked at; more found no more functions
 FLOOR = 0.3  # of a file's score, for a part of it without any word of the query
@@ -64,27 +64,30 @@ class QueryWords:
 
     def lines(self, text: str) -> WordLines:
         """Return where the words are in a text."""
-        return WordLines(self._found(text) if self._may_have is not None else ())
+        return WordLines(self._found(text))
 
     def named(self, name: str) -> frozenset[str]:
         """Return the words that a dotted name has."""
-        return self._asked.intersection(counted(name))
+        return frozenset(word for token in name.split(".") for word in self._words(token))
 
     def _found(self, text: str) -> Iterator[tuple[int, str]]:
-        known = self._known
-        for number, tokens in enumerate(lines_of_tokens(text), 1):
-            for token in tokens:
-                words = known.get(token)
-                if words is None:
-                    words = known[token] = self._words(token)
-                for word in words:
-                    yield number, word
+        lines = lines_of_tokens(text)
+        tokens = set[str]().union(*lines)
+        having = frozenset(token for token in tokens if self._words(token))
+        for number, line in enumerate(lines, 1):
+            if not having.isdisjoint(line):  # most lines have none: this is what makes it fast
+                yield from ((number, word) for token in line if token in having for word in self._known[token])
 
     def _words(self, token: str) -> tuple[str, ...]:
-        assert self._may_have is not None
-        if token.isascii() and self._may_have.search(token.lower()) is None:
+        words = self._known.get(token)
+        if words is None:
+            words = self._known[token] = self._words_in(token)
+        return words
+
+    def _words_in(self, token: str) -> tuple[str, ...]:
+        if self._may_have is None or (token.isascii() and self._may_have.search(token.lower()) is None):
             return ()
-        return tuple(word for word in terms(token) if word in self._asked)
+        return tuple(word for word in terms_of(token) if word in self._asked)
 
 
 def weighed(parts: Sequence[FilePart]) -> list[float]:

@@ -78,14 +78,10 @@ def counted(text: str) -> dict[str, int]:
     return counts
 
 
-def terms(token: str) -> tuple[str, ...]:
-    """Return the words of one token, as `terms_of` does."""
-    return _terms(token)
-
-
-def lines_of_tokens(text: str) -> Iterator[list[str]]:
-    """Yield the tokens of each line of a text, of which `terms` gives the words."""
-    return (line.split() for line in text.encode("utf-8", "replace").translate(_BLANKS_BUT_LINES).decode().split("\n"))
+def lines_of_tokens(text: str) -> list[list[str]]:
+    """Return the tokens of each line of a text, of which `terms_of` gives the words."""
+    blanked = text.encode("utf-8", "replace").translate(_BLANKS_BUT_LINES).decode()
+    return [line.split() for line in blanked.split("\n")]
 
 
 def as_word(token: str) -> str:
