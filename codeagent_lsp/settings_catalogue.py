@@ -9,6 +9,7 @@ import types
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
@@ -57,6 +58,7 @@ OTHER_KEYS: Mapping[str, OtherKey] = MappingProxyType(
 """Settings by other names that are understood, with the values that differ."""
 
 
+@cache
 def catalogue() -> tuple[Setting, ...]:
     """Return all settings in the order of their declaration."""
     return tuple(_walk(Settings, (), ()))

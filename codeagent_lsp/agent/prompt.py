@@ -6,16 +6,18 @@ What changes during a session goes into the latest user message, never here, so 
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 
+from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.workspace.text.lines import split_lines
 
 SELECTION_LIMIT = 12_000
 
 OVERVIEW = """Repo map: what holds the workspace together, by the code itself, as it was when this session began. Files
 with signatures first, then names by folder; there are more files."""
+PIECES = "Code that may answer, found by the words of the question, best first, with its lines in the file:"
 TASK_MAP = "Files that may matter to the task, found by its words and by how the code hangs together, best first:"
 
 
@@ -85,6 +87,21 @@ def overview_part(text: str) -> str:
 def task_map_part(text: str) -> str:
     """Return the repo map with its heading, to be put before a task."""
     return f"{TASK_MAP}\n{text}"
+
+
+def pieces_part(pieces: Iterable[tuple[str, int, int, str]], tokens: int) -> str:
+    """Return pieces of code (path, first and last line, text) with a heading, to be put before a question; '' for none.
+
+    Those that do not fit into `tokens` any more are left out.
+    """
+    parts: list[str] = []
+    for path, start, end, text in pieces:
+        part = f"{path}:{start}-{end}\n```\n{text}\n```"
+        cost = estimate_tokens(part)
+        if cost <= tokens:
+            parts.append(part)
+            tokens -= cost
+    return "\n\n".join((PIECES, *parts)) if parts else ""
 
 
 def map_changes(new: Sequence[str], gone: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ joining the results of lexical search with those of other searches (`fusion.py`)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from threading import Lock
 from typing import Any
 
@@ -16,6 +17,7 @@ from codeagent_lsp.index.mapper import Mapper
 from codeagent_lsp.index.opening import saved_graph
 from codeagent_lsp.index.overlay import Overlay, text_of
 from codeagent_lsp.index.rank import Task
+from codeagent_lsp.index.relevance import Read
 from codeagent_lsp.index.repomap import RepoMap
 from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.store import Store
@@ -37,7 +39,7 @@ class Answers:
         self._folders = folders
         self._overlay = Overlay(store, folders)
         self._latest = _Latest(View(store))
-        self._mapper = Mapper(self._latest, saved_graph(store.path))
+        self._mapper = Mapper(self._latest, saved_graph(store.path), read=self._latest.text)
         self._lock = Lock()
 
     def view(self, files: FileView) -> View:
@@ -50,11 +52,7 @@ class Answers:
         with self._lock:
             view = self._looking_at(files, may_read)
             ranked = _with_unsaved(self._mapper.ranked(Task(query)), view, asking)
-
-        def read(path: str) -> str | None:
-            absolute = self._folders.absolute(path)
-            return text_of(files, absolute) if absolute is not None and may_read(absolute) else None
-
+            read = self._latest.read
         return tuple(chunks.answers(ranked, read, view.symbols, asking, limit))
 
     def overview(self, files: FileView, budget: int, may_read: MayRead) -> RepoMap:
@@ -70,12 +68,17 @@ class Answers:
             return self._mapper.task_map(task, budget)
 
     def _looking_at(self, files: FileView, may_read: MayRead) -> View:
+        @cache  # a query asks several times for the same files
         def shown(path: str) -> bool:
             absolute = self._folders.absolute(path)
             return absolute is not None and may_read(absolute)
 
+        def read(path: str) -> str | None:
+            absolute = self._folders.absolute(path)
+            return text_of(files, absolute) if absolute is not None and shown(path) else None
+
         view = self._overlay.view(files)
-        self._latest.view, self._latest.shown = view, shown
+        self._latest.view, self._latest.shown, self._latest.read = view, shown, read
         return view
 
 
@@ -88,12 +91,16 @@ class _Latest:
     def __init__(self, view: View) -> None:
         self.view = view
         self.shown: MayRead = lambda path: True
+        self.read: Read = lambda path: None
 
     def files(self) -> Mapping[str, bytes]:
         return self.view.files()
 
     def symbols(self, path: str) -> tuple[SymbolInfo, ...]:
         return self.view.symbols(path) if self.shown(path) else ()
+
+    def text(self, path: str) -> str | None:
+        return self.read(path)
 
     def defined(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         return self.view.defined()

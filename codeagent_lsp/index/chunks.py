@@ -1,25 +1,23 @@
 """Splitting of files into chunks along their definitions, and choice of the chunks that answer a query.
 
-Pure apart from the callback that reads. Not here: the choice of files (`rank.py`).
+Pure apart from the callback that reads. Not here: the choice of files (`rank.py`), the scores (`relevance.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import log1p
 from zlib import crc32
 
+from codeagent_lsp.index.relevance import MOST_FILES, FilePart, Outline, QueryWords, Read, weighed
 from codeagent_lsp.index.symbols import SymbolInfo
-from codeagent_lsp.index.words import QueryTerms, as_word, counted
+from codeagent_lsp.index.words import QueryTerms
 
 MOST_LINES = 60
 LEAST_LINES = 5
-MOST_FILES = 30
-PER_FILE = 3
-
-Read = Callable[[str], str | None]
-Outline = Callable[[str], Sequence[SymbolInfo]]
+PER_FILE = 3  # chunks near in meaning
+NEXT_OF_FILE = 0.8  # of its score, for each chunk of a file after the best
+NAMELESS = 0.7  # of its file's score, for a chunk outside of any definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,26 +33,25 @@ class Chunk:
 
 
 def answers(
-    ranked: Iterable[tuple[str, float]], read: Read, outline: Outline, asking: QueryTerms, limit: int = 10
+    ranked: Sequence[tuple[str, float]], read: Read, outline: Outline, asking: QueryTerms, limit: int = 10
 ) -> list[Chunk]:
-    """Return the best chunks of the best files, best first; at most three per file.
+    """Return the best chunks of the best files, best first.
 
-    `ranked` has paths and scores; `read` returns None for a missing file, which is skipped.
+    `ranked` has paths and scores; `read` returns None for a missing file, which is skipped. Each further chunk of a
+    file counts for less, so that several files are among the first.
     """
-    pieces = [
-        (file, piece)
-        for file in list(ranked)[:MOST_FILES]
-        if (text := read(file[0])) is not None
-        for piece in split(file[0], text, outline(file[0]))
-    ]
-    found = _scored(pieces, asking)
-    kept: list[Chunk] = []
-    per_file: dict[str, int] = {}
-    for chunk in sorted(found, key=lambda each: (-each.score, each.path, each.line_start)):
-        per_file[chunk.path] = per_file.get(chunk.path, 0) + 1
-        if per_file[chunk.path] <= PER_FILE:
-            kept.append(chunk)
-    return kept[:limit]
+    words = QueryWords(asking)
+    pieces: list[Chunk] = []
+    parts: list[FilePart] = []
+    for path, score in ranked[:MOST_FILES]:
+        text = read(path)
+        lines = words.lines(text or "")
+        for piece in split(path, text, outline(path)) if text is not None else ():
+            pieces.append(piece)
+            counts = lines.counts(piece.line_start, piece.line_end)
+            parts.append(FilePart(score if piece.symbol else NAMELESS * score, counts, words.named(piece.symbol)))
+    scored = [replace(piece, score=score) for piece, score in zip(pieces, weighed(parts), strict=True)]
+    return _spread(scored)[:limit]
 
 
 def split(path: str, text: str, symbols: Sequence[SymbolInfo]) -> list[Chunk]:
@@ -108,29 +105,16 @@ def _innermost(symbols: Sequence[SymbolInfo]) -> Callable[[int, int], str]:
     return name
 
 
-def _scored(pieces: Sequence[tuple[tuple[str, float], Chunk]], asking: QueryTerms) -> list[Chunk]:
-    """Score each chunk: its file's score, scaled by the query's words in the chunk, weighted by rarity (IDF)."""
-    asked = {word for word, _ in asking.words} | {as_word(name) for name in asking.names} - {""}
-    have = [_present(chunk, asked) for _, chunk in pieces]
-    seen: dict[str, int] = {}
-    for words in have:
-        for word in words:
-            seen[word] = seen.get(word, 0) + 1
-    weights = {word: log1p(len(pieces) / count) for word, count in seen.items()}
-    raw = [sum(weights[word] * amount for word, amount in words.items()) for words in have]
-    top = max(raw, default=0.0) or 1.0
-    return [
-        replace(chunk, score=round(score * (0.3 + amount / top), 4))
-        for ((_, score), chunk), amount in zip(pieces, raw, strict=True)
-    ]
+def _spread(chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Return the chunks best first, the second of a file at 0.8 of its score, the third at 0.64, and so on."""
+    before: dict[str, int] = {}
+    spread: list[Chunk] = []
+    for chunk in sorted(chunks, key=_order):
+        earlier = before.get(chunk.path, 0)
+        before[chunk.path] = earlier + 1
+        spread.append(replace(chunk, score=round(chunk.score * NEXT_OF_FILE**earlier, 4)))
+    return sorted(spread, key=_order)
 
 
-def _present(chunk: Chunk, asked: set[str]) -> Mapping[str, float]:
-    """Return the weight of each query word in a chunk: dampened by frequency, plus 1 if it is in the symbol's name."""
-    counts = counted(chunk.text)
-    named = counted(chunk.symbol)
-    return {
-        word: min(2.0, 1 + log1p(counts[word] - 1) / 2) + (1.0 if word in named else 0.0)
-        for word in asked
-        if word in counts
-    }
+def _order(chunk: Chunk) -> tuple[float, str, int]:
+    return -chunk.score, chunk.path, chunk.line_start

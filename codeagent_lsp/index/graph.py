@@ -70,10 +70,10 @@ class Graph:
         mass = rest.pop(at, 0.0)
         found[at] = found.get(at, 0.0) + (1 - share) * mass
         going = share * mass
-        for edge in range(self.starts[at], self.starts[at + 1]):
-            target = self.targets[edge]
+        edges = slice(self.starts[at], self.starts[at + 1])
+        for target, weight in zip(self.targets[edges], self.weights[edges], strict=True):
             before = rest.get(target, 0.0)
-            rest[target] = after = before + going * self.weights[edge]
+            rest[target] = after = before + going * weight
             if before <= precision < after:
                 queue.append(target)
 

@@ -20,12 +20,19 @@ _SOURCE_ENDINGS = """
     m mm ex exs erl hs ml clj dart jl r pl sql zig nim
 """
 _SOURCES = frozenset(_SOURCE_ENDINGS.split())
+_PROSE = frozenset(("md", "mdx", "markdown", "rst", "txt", "adoc", "org", "tex"))
 
 
 @lru_cache(maxsize=1 << 16)
 def is_source(path: str) -> bool:
     """Return whether a file is code, by its extension."""
     return "." in path and path.rpartition(".")[2].lower() in _SOURCES
+
+
+def is_prose(path: str) -> bool:
+    """Return whether a file is a document, by its extension; one without an extension is (`README`)."""
+    name = path.rpartition("/")[2]
+    return "." not in name or name.rpartition(".")[2].lower() in _PROSE
 
 
 @lru_cache(maxsize=1 << 16)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
+from functools import lru_cache
 from typing import Any, Protocol
 
 from codeagent_lsp.index.kinds import is_source
@@ -89,15 +89,22 @@ def rarity(tables: Tables, words: Sequence[str]) -> Mapping[str, int]:
 
 
 def asked(question: QueryTerms) -> list[str]:
-    """Return the words to search for: those of the query, and its identifiers as whole words."""
+    """Return the words to search for: those of the query, its identifiers as whole words, and its joined words."""
     wholes = (as_word(name) for name in question.names)
-    return list(dict.fromkeys((*(word for word, _ in question.words), *(whole for whole in wholes if whole))))
+    words = (word for word, _ in question.words)
+    return list(dict.fromkeys((*words, *(whole for whole in wholes if whole), *question.joined)))
 
 
 def folder_and_stem(path: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return the words of a path's folders and of its file name without the extension."""
-    place = PurePosixPath(path)
-    return frozenset(words_of(str(place.parent))), frozenset(words_of(place.name.partition(".")[0]))
+    folder, _, name = path.rpartition("/")
+    stem = name.partition(".")[0]
+    return _folder_words(folder), frozenset(words_of(stem))
+
+
+@lru_cache(maxsize=1 << 12)
+def _folder_words(folder: str) -> frozenset[str]:
+    return frozenset(words_of(folder))
 
 
 def _telling(tables: Tables, question: QueryTerms) -> list[str]:

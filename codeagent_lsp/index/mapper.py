@@ -8,16 +8,17 @@ Not here: ranks (`rank.py`) and text (`repomap.py`).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from math import sqrt
 from pathlib import Path
 from typing import Any, Protocol
 
 from codeagent_lsp.index import graph as graphs
-from codeagent_lsp.index import rank, repomap
+from codeagent_lsp.index import rank, relevance, repomap
 from codeagent_lsp.index.rank import Task
+from codeagent_lsp.index.relevance import Outline, Read
 from codeagent_lsp.index.repomap import Counter, RepoMap, estimate_tokens
 from codeagent_lsp.index.symbols import SymbolInfo
-from codeagent_lsp.index.words import QueryTerms
 
 STALE = 0.02  # the share of changed files above which the graph is rebuilt
 
@@ -43,12 +44,22 @@ class MapSource(Protocol):
 
 
 class Mapper:
-    """Makes maps of an index. `saved` is the path of the graph kept between processes; None: it is not saved."""
+    """Makes maps of an index. `saved` is the path of the graph kept between processes; None: it is not saved.
 
-    def __init__(self, index: MapSource, saved: Path | None = None, count: Counter = estimate_tokens) -> None:
+    `read` returns the text of a file, None where it cannot be had.
+    """
+
+    def __init__(
+        self,
+        index: MapSource,
+        saved: Path | None = None,
+        count: Counter = estimate_tokens,
+        read: Read = lambda path: None,
+    ) -> None:
         self._index = index
         self._saved = saved
         self._count = count
+        self._read = read
         self._generation = -1
         self._files: Mapping[str, bytes] = {}
         self._graph: graphs.Graph | None = None
@@ -60,13 +71,18 @@ class Mapper:
         asking = task.question()
         if not asking.words and not task.focused and not asking.names:
             return self.overview(budget)
-        ranked = self._filled(self.ranked(task))
-        return self._made(("task", task.text, task.focused, task.mentioned, budget), ranked, asking, budget)
+        ranked = self.ranked(task)
+        outline = cache(self._index.symbols)
+        best = relevance.definitions(ranked, self._read, outline, asking)
+        key = ("task", task.text, task.focused, task.mentioned, budget)
+        return self._made(key, self._filled(ranked), best, outline, budget)
 
     def overview(self, budget: int) -> RepoMap:
         """Return the part that is independent of the task: the most central files, for the stable part of a prompt."""
         self._refreshed()
-        return self._made(("overview", budget), self._important, QueryTerms(), budget)
+        outline = cache(self._index.symbols)
+        best = relevance.central(self._important, outline)
+        return self._made(("overview", budget), self._important, best, outline, budget)
 
     def ranked(self, task: Task) -> list[tuple[str, float]]:
         """Return files and scores by relevance to the task, best first."""
@@ -79,10 +95,15 @@ class Mapper:
         rest = [(path, LEAST_SCORE * rank) for path, rank in self._important if path not in known]
         return ranked + rest[: max(0, repomap.MOST_FILES - len(ranked))]
 
-    def _made(self, key: object, ranked: list[tuple[str, float]], asking: QueryTerms, budget: int) -> RepoMap:
-        made = repomap.render(
-            ranked, self._index.symbols, asking, budget, previous=self._last.pop(key, None), count=self._count
-        )
+    def _made(
+        self,
+        key: object,
+        ranked: list[tuple[str, float]],
+        best: list[tuple[SymbolInfo, float]],
+        outline: Outline,
+        budget: int,
+    ) -> RepoMap:
+        made = repomap.render(ranked, best, outline, budget, previous=self._last.pop(key, None), count=self._count)
         self._last[key] = made
         while len(self._last) > _KEPT:
             del self._last[next(iter(self._last))]

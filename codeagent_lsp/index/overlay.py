@@ -11,7 +11,6 @@ from hashlib import blake2b
 from threading import Lock
 
 from codeagent_lsp.errors import AgentError
-from codeagent_lsp.index.intake import digest_of, packed_text
 from codeagent_lsp.index.packing import unpack
 from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.store import Store
@@ -32,9 +31,14 @@ class Overlay:
 
     def view(self, files: FileView) -> View:
         """Return a view of the index, overlaid with the texts of `files` that differ from the indexed ones."""
+        over = sorted(files.over_disk())
+        if not over:
+            return View(self._store)
+        from codeagent_lsp.index.intake import digest_of  # late: it loads the parser
+
         unsaved: dict[str, Unsaved] = {}
         gone: set[str] = set()
-        for absolute in sorted(files.over_disk()):
+        for absolute in over:
             path = self._folders.path_of(absolute)
             if path is None or files.is_ignored(absolute):
                 continue
@@ -53,6 +57,8 @@ class Overlay:
             if known is not None:
                 self._known.move_to_end(key)
                 return known
+        from codeagent_lsp.index.intake import packed_text  # late: it loads the parser
+
         digest, packed = packed_text(path, text)
         found = Unsaved(digest, unpack(path, packed), text)
         with self._lock:

@@ -10,15 +10,17 @@ from dataclasses import dataclass, field
 from math import log, sqrt
 
 from codeagent_lsp.index.graph import Graph
-from codeagent_lsp.index.kinds import is_made, is_source, is_test
+from codeagent_lsp.index.kinds import is_made, is_prose, is_source, is_test
 from codeagent_lsp.index.lexical import Tables, asked, folder_and_stem, matching, rarity
 from codeagent_lsp.index.words import QueryTerms, question
 
 SEEDS = 20
 GRAPH_SHARE = 0.2
+PRECISION = 4e-3  # of the spreading in the graph; finer found no more, in four times the time
 RECENT_SHARE = 0.2
 RECENT_ALONE = 0.02  # of the best score, for a file without any other score
-STEM_BONUS, FOLDER_BONUS = 0.5, 0.3
+STEM_BONUS, FOLDER_BONUS = 0.75, 0.3
+SUBJECT_SHARE = 1.0  # of the whole text, for the first line alone, which says what the rest is about
 NAMED_BONUS = 1.0  # of the best score: a file that the task names counts as much as the best match
 FEW = 20
 TEST_WORTH, PROSE_WORTH = 0.3, 0.3
@@ -43,14 +45,21 @@ class Task:
         """Return the terms of the request and of the mentioned names."""
         return question("\n".join((self.text, *self.mentioned)))
 
+    def subject(self) -> QueryTerms:
+        """Return the terms of the request's first line; of a stack trace, its head is none."""
+        lines = (line for line in self.text.splitlines() if line.strip() and not line.startswith("Traceback (most"))
+        return question(next(lines, ""))
 
-def ranked(
-    tables: Tables, graph: Graph, paths: Collection[str], task: Task, words: QueryTerms | None = None
-) -> list[tuple[str, float]]:
+
+def ranked(tables: Tables, graph: Graph, paths: Collection[str], task: Task) -> list[tuple[str, float]]:
     """Return files and scores by relevance, best first; scores from 0 to about 3, irrelevant files left out."""
-    asking = words or task.question()
-    scores = {path: score * worth(path, asking) for path, score in matching(tables, asking) if path in paths}
-    _add_path_words(tables, scores, asking, len(paths))
+    asking, subject = task.question(), task.subject()
+    if not subject.words:
+        subject = asking
+    scores = {path: score * worth(path, subject) for path, score in matching(tables, asking) if path in paths}
+    if subject.words != asking.words:
+        _add_subject(tables, scores, paths, subject)
+    _add_path_words(tables, scores, asking, subject, len(paths))
     best = max(scores.values(), default=0.0) or 1.0
     scores = {path: score / best for path, score in scores.items()}
     for path in _named(paths, asking.paths):
@@ -58,7 +67,7 @@ def ranked(
     for path in task.focused:
         if path in paths:
             scores[path] = scores.get(path, 0.0) + NAMED_BONUS
-    _add_neighbours(graph, scores, paths, asking)
+    _add_neighbours(graph, scores, paths, subject)
     _add_recent(scores, paths, task.recent)
     return sorted(scores.items(), key=lambda each: (-each[1], each[0]))
 
@@ -71,24 +80,40 @@ def important(graph: Graph, paths: Collection[str]) -> list[tuple[str, float]]:
 
 
 def worth(path: str, asking: QueryTerms) -> float:
-    """Return the prior of a file by its kind: lower for generated files, tests and prose, unless asked for."""
+    """Return the prior of a file by its kind: lower for generated files, tests, prose and data.
+
+    Tests and prose count in full where `asking`, the subject of a task, asks for them.
+    """
     value = 0.1 if is_made(path) else 1.0
     if is_test(path) and not _asks(asking, _ASKS_FOR_TESTS):
         value *= TEST_WORTH
-    if not is_source(path) and not _asks(asking, _ASKS_FOR_PROSE):
+    if not is_source(path) and not (is_prose(path) and _asks(asking, _ASKS_FOR_PROSE)):
         value *= PROSE_WORTH
     return value
 
 
-def _add_path_words(tables: Tables, scores: dict[str, float], asking: QueryTerms, files: int) -> None:
-    """Add a bonus for words in a file's path, as BM25 saturates quickly there."""
+def _add_subject(tables: Tables, scores: dict[str, float], paths: Collection[str], subject: QueryTerms) -> None:
+    """Add what matches the first line alone, so that it counts as much as the whole text."""
+    found = {path: score * worth(path, subject) for path, score in matching(tables, subject) if path in paths}
+    whole, best = max(scores.values(), default=0.0) or 1.0, max(found.values(), default=0.0) or 1.0
+    for path, score in found.items():
+        scores[path] = scores.get(path, 0.0) + SUBJECT_SHARE * whole * score / best
+
+
+def _add_path_words(
+    tables: Tables, scores: dict[str, float], asking: QueryTerms, subject: QueryTerms, files: int
+) -> None:
+    """Add a bonus for words in a file's path, as BM25 saturates quickly there; those of the first line count twice."""
     counts = rarity(tables, asked(asking)[:500])
-    weight = {word: log(1 + files / (count + 0.5)) for word, count in counts.items()}
+    first = frozenset(asked(subject)) if subject.words != asking.words else frozenset()
+    weight = {
+        word: log(1 + files / (count + 0.5)) * (1 + SUBJECT_SHARE * (word in first)) for word, count in counts.items()
+    }
     for path in scores:
         folders, stem = folder_and_stem(path)
         bonus = STEM_BONUS * sum(weight.get(word, 0.0) for word in stem) / sqrt(len(stem) or 1)
         bonus += FOLDER_BONUS * sum(weight.get(word, 0.0) for word in folders)
-        scores[path] += bonus * worth(path, asking)
+        scores[path] += bonus * worth(path, subject)
 
 
 def _named(paths: Collection[str], wanted: Sequence[str]) -> Iterable[str]:
@@ -107,14 +132,14 @@ def _fits(path: str, name: str) -> bool:
     return path.endswith(f"/{name}") or name.endswith(f"/{path}") or path.startswith(f"{name}/")
 
 
-def _add_neighbours(graph: Graph, scores: dict[str, float], paths: Collection[str], asking: QueryTerms) -> None:
+def _add_neighbours(graph: Graph, scores: dict[str, float], paths: Collection[str], subject: QueryTerms) -> None:
     """Add a share for the graph neighbours of the best files, in both directions."""
     best = sorted(scores.items(), key=lambda each: (-each[1], each[0]))[:SEEDS]
-    reached = graph.spread({path: score * score for path, score in best})
+    reached = graph.spread({path: score * score for path, score in best}, precision=PRECISION)
     top = max(reached.values(), default=0.0) or 1.0
     for path, rank in reached.items():
         if path in paths:
-            scores[path] = scores.get(path, 0.0) + GRAPH_SHARE * worth(path, asking) * sqrt(rank / top)
+            scores[path] = scores.get(path, 0.0) + GRAPH_SHARE * worth(path, subject) * sqrt(rank / top)
 
 
 def _add_recent(scores: dict[str, float], paths: Collection[str], recent: Mapping[str, float]) -> None:

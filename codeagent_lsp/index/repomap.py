@@ -1,45 +1,43 @@
 """The text of a repo map: the relevant files and the relevant signatures in them, fitted to a number of tokens.
 
-The best files have sections with signatures; more files follow, by folder, so that most of what a task
-could need is named. The text is stable: scores are rounded, small changes since the last map are ignored, and no line
-number is shown. Pure. Not here: the ranks (`rank.py`) and the graph that
+The best definitions of all files stand in a section for each file; more files follow, by folder, so that most of what
+a task could need is named. The text is stable: scores are rounded, small changes since the last map are ignored, and no
+line number is shown. Pure. Not here: the ranks of files (`rank.py`) and of definitions (`relevance.py`), the graph that
 is kept between maps (`mapper.py`).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count as count_from
+from typing import NamedTuple
 
+from codeagent_lsp.index.relevance import TYPES, Outline
 from codeagent_lsp.index.symbols import SymbolInfo
-from codeagent_lsp.index.words import QueryTerms, words_of
 
-Outline = Callable[[str], Sequence[SymbolInfo]]
 Counter = Callable[[str], int]
 
 MOST_FILES = 400
-PATHS_SHARE = 0.6  # of the budget, at most, for naming files; what is left shows signatures
-SECTION_SHARE = 0.05  # of the best score, below which a file is only named
+MOST_DEFINITIONS = 400
+PATHS_SHARE = 0.3  # of the budget, at most, for naming files; what is left shows signatures
+FIRST_FILES = 3  # that have a section even if no definition of them is shown
 SIGNATURE_CHARS = 100
 STEADY = 0.12  # a score that changed by less than this share is kept; rounding alone changes up to 0.05
-
-_MOST_SECTIONS = 24
-_MOST_SIGNATURES = 8
-_TYPES = frozenset(("class", "interface", "struct", "enum", "module", "type"))
-_CALLABLE = frozenset(("function", "method"))
 
 
 @dataclass(frozen=True, slots=True)
 class RepoMap:
     """A map with the scores it was made from; passed as `previous`, it keeps the next one stable.
 
-    `shown` are the files named in the text, sections first.
+    `shown` are the files named in the text, the best first.
     """
 
     text: str = ""
     shown: tuple[str, ...] = ()
     scores: Mapping[str, float] = field(default_factory=dict)
+    definitions: Mapping[str, float] = field(default_factory=dict)
 
 
 def estimate_tokens(text: str) -> int:
@@ -49,22 +47,35 @@ def estimate_tokens(text: str) -> int:
 
 def render(
     ranked: Iterable[tuple[str, float]],
+    definitions: Iterable[tuple[SymbolInfo, float]],
     outline: Outline,
-    asking: QueryTerms,
     budget: int,
     *,
     previous: RepoMap | None = None,
     count: Counter = estimate_tokens,
 ) -> RepoMap:
-    """Return the map of the best files that fits in `budget` tokens; an empty one where nothing fits."""
+    """Return the map of the best files and definitions that fits in `budget` tokens; an empty one where nothing fits.
+
+    `definitions` are those of the best files with scores; `outline` gives the types around them.
+    """
     scores = steady(dict(ranked), previous.scores if previous else {})
     order = sorted(scores, key=lambda path: (-scores[path], path))[:MOST_FILES]
     named = order[: _most(order, {}, int(budget * PATHS_SHARE), count)]
-    best = [path for path in named if scores[path] >= SECTION_SHARE * scores[order[0]]]
-    sections = _sections(best, named, outline, asking, budget, count)
-    named = order[: _most(order, sections, budget, count)]
-    text = _text(sections, named)
-    return RepoMap(text, tuple(named), scores) if named and count(text) <= budget else RepoMap(scores=scores)
+    best = _best(definitions, order, previous.definitions if previous else {})
+    first = order[:FIRST_FILES]
+
+    def sections(many: int) -> dict[str, list[str]]:
+        return _sections(best.symbols[:many], order, first, outline)
+
+    fitting = bisect_right(
+        range(1, len(best.symbols) + 1), budget, key=lambda many: count(_text(sections(many), named))
+    )
+    shown = sections(fitting)
+    named = order[: _most(order, shown, budget, count)]
+    text = _text(shown, named)
+    if not named or count(text) > budget:
+        return RepoMap(scores=scores, definitions=best.scores)
+    return RepoMap(text, tuple(named), scores, best.scores)
 
 
 def steady(scores: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
@@ -75,12 +86,6 @@ def steady(scores: Mapping[str, float], before: Mapping[str, float]) -> dict[str
         same = old is not None and abs(score - old) <= STEADY * old
         rounded[path] = old if same and old is not None else float(f"{score:.2g}")
     return rounded
-
-
-def signatures(symbols: Sequence[SymbolInfo], asking: QueryTerms, most: int = _MOST_SIGNATURES) -> list[str]:
-    """Return the lines of the definitions most relevant to the query, indented by nesting, in file order."""
-    chosen = _chosen(symbols, asking, most)
-    return [f"{'  ' * _depth(symbol, symbols)}{_cut(symbol.signature or symbol.name)}" for symbol in chosen]
 
 
 def paths_in(text: str) -> list[str]:
@@ -104,20 +109,49 @@ def _most(order: Sequence[str], sections: Mapping[str, Sequence[str]], budget: i
     return bisect_right(range(1, len(order) + 1), budget, key=lambda files: count(_text(sections, order[:files])))
 
 
+class _Best(NamedTuple):
+    """Definitions, best first, and the score of each by its key."""
+
+    symbols: list[SymbolInfo]
+    scores: Mapping[str, float]
+
+
+def _best(definitions: Iterable[tuple[SymbolInfo, float]], order: Sequence[str], before: Mapping[str, float]) -> _Best:
+    """Return the definitions of the files in `order` by steady scores."""
+    known = set(order)
+    keys: dict[str, SymbolInfo] = {}
+    scores: dict[str, float] = {}
+    for symbol, score in definitions:
+        if symbol.path in known and score > 0:
+            key = _key(symbol, keys)
+            keys[key], scores[key] = symbol, score
+    scores = steady(scores, before)
+    best = sorted(keys, key=lambda key: (-scores[key], keys[key].path, keys[key].line_start))[:MOST_DEFINITIONS]
+    return _Best([keys[key] for key in best], {key: scores[key] for key in best})
+
+
+def _key(symbol: SymbolInfo, taken: Container[str]) -> str:
+    """Return a name for a definition that does not depend on its line."""
+    name = f"{symbol.path}:{symbol.qualified}"
+    return next(key for number in count_from(1) if (key := f"{name}:{number}") not in taken)
+
+
 def _sections(
-    best: Sequence[str], named: Sequence[str], outline: Outline, asking: QueryTerms, budget: int, count: Counter
+    definitions: Iterable[SymbolInfo], order: Sequence[str], first: Iterable[str], outline: Outline
 ) -> dict[str, list[str]]:
-    """Return signatures of the best files, as long as the whole text fits in `budget` tokens."""
-    sections: dict[str, list[str]] = {}
-    for path in best[:_MOST_SECTIONS]:
-        lines = signatures(outline(path), asking)
-        while lines and count(_text({**sections, path: lines}, named)) > budget:
-            lines = lines[: len(lines) // 2]
-        tried = {**sections, path: lines}
-        if count(_text(tried, named)) > budget:
-            break
-        sections = tried
-    return sections
+    """Return the lines of the definitions by file, the files in `order`; the `first` files have a section anyway."""
+    by_file: dict[str, list[SymbolInfo]] = {path: [] for path in first}
+    for symbol in definitions:
+        by_file.setdefault(symbol.path, []).append(symbol)
+    return {path: _lines(by_file[path], outline) for path in order if path in by_file}
+
+
+def _lines(chosen: Sequence[SymbolInfo], outline: Outline) -> list[str]:
+    """Return the signatures of definitions of one file and of the types around them, in file order."""
+    parents = {symbol.parent for symbol in chosen} - {""}
+    around = [s for s in outline(chosen[0].path) if s.qualified in parents and s.kind in TYPES] if parents else []
+    lines = sorted({*chosen, *around}, key=lambda symbol: (symbol.line_start, -symbol.line_end))
+    return [f"{'  ' * _depth(symbol)}{_cut(symbol.signature or symbol.name)}" for symbol in lines]
 
 
 def _text(sections: Mapping[str, Sequence[str]], named: Sequence[str]) -> str:
@@ -135,29 +169,7 @@ def _folders(paths: Iterable[str]) -> str:
     return "".join(f"{folder}: {' | '.join(names)}\n" for folder, names in sorted(groups.items()))
 
 
-def _chosen(symbols: Sequence[SymbolInfo], asking: QueryTerms, most: int) -> list[SymbolInfo]:
-    """Return the best definitions, with the types that contain them, in file order."""
-    weights = [_weight(symbol, asking) for symbol in symbols]
-    order = sorted(range(len(symbols)), key=lambda at: (-weights[at], at))
-    taken = {symbols[at].qualified for at in order[:most] if weights[at] > 0}
-    parents = {symbols[at].parent for at in order[:most] if weights[at] > 0}
-    chosen = [s for s in symbols if s.qualified in taken or (s.qualified in parents and s.kind in _TYPES)]
-    return sorted(chosen, key=lambda symbol: (symbol.line_start, -symbol.line_end))[: most + len(parents)]
-
-
-def _weight(symbol: SymbolInfo, asking: QueryTerms) -> float:
-    """Return the relevance of a definition: named in the query, words in common, and being at the top level."""
-    if symbol.kind not in _TYPES and symbol.kind not in _CALLABLE:
-        return 0.0
-    asked = {word for word, _ in asking.words}
-    weight = 10.0 if symbol.name in asking.names else 0.0
-    weight += 3.0 * len(asked.intersection(words_of(symbol.name)))
-    weight += 1.0 * len(asked.intersection(words_of(symbol.signature)))
-    weight += 0.5 * len(asked.intersection(words_of(symbol.docstring)))
-    return weight + (0.0 if symbol.parent else 0.6 if symbol.kind in _TYPES else 0.3)
-
-
-def _depth(symbol: SymbolInfo, symbols: Sequence[SymbolInfo]) -> int:
+def _depth(symbol: SymbolInfo) -> int:
     return symbol.parent.count(".") + 1 if symbol.parent else 0
 
 

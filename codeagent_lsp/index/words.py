@@ -17,6 +17,7 @@ LONGEST_TOKEN = 120  # characters; longer tokens are not words or names, but enc
 
 # All but letters, digits, _ and $ becomes a blank: translating and splitting is several times faster than a pattern.
 _BLANKS = bytes(code if code > 127 or chr(code).isalnum() or chr(code) in "_$" else 32 for code in range(256))
+_BLANKS_BUT_LINES = bytes(10 if code == 10 else blank for code, blank in enumerate(_BLANKS))
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
@@ -29,6 +30,7 @@ _PATH = r"(?<![\w./\\-])(?:[A-Za-z]:)?[\w.@+\\/-]*[\w-]\.[A-Za-z][A-Za-z0-9]{0,9
 _FOLDER = r"(?<![\w./:-])(?:\.{0,2}/)?[\w.-]+(?:/[\w.-]+)+/?"
 _FRAME = r'File "([^"\n]+)", line \d+, in ([\w<>]+)|\bat (?:async )?([\w$.<>]+) \(([^()\n]+?):\d+(?::\d+)?\)'
 _CALL = r"\b([A-Za-z_$][\w$]*)\(\)?"
+_LONG_WORD = r"(?<![\w$])[A-Za-z]{6,40}(?![\w$])"
 _DOTTED = r"\b[A-Za-z_]\w*(?:(?:\.|::|#|->)[A-Za-z_]\w*)+"
 _WORDS = """
     a about above after again all also am an and any are as at be because been before being below between both but by
@@ -44,11 +46,16 @@ STOP_WORDS = frozenset(_WORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class QueryTerms:
-    """The terms of a request: its words with their counts, and the paths and identifiers that it names."""
+    """The terms of a request: its words with their counts, and the paths and identifiers that it names.
+
+    `joined` are its long plain words, as an identifier of several parts would be indexed whole: who writes
+    `elasticaformatter` may mean `ElasticaFormatter`.
+    """
 
     words: tuple[tuple[str, int], ...] = ()
     paths: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    joined: tuple[str, ...] = ()
 
 
 def words_of(text: str) -> Iterator[str]:
@@ -69,6 +76,12 @@ def counted(text: str) -> dict[str, int]:
         for word in _terms(token):
             counts[word] = known(word, 0) + often
     return counts
+
+
+def lines_of_tokens(text: str) -> list[list[str]]:
+    """Return the tokens of each line of a text, of which `terms_of` gives the words."""
+    blanked = text.encode("utf-8", "replace").translate(_BLANKS_BUT_LINES).decode()
+    return [line.split() for line in blanked.split("\n")]
 
 
 def as_word(token: str) -> str:
@@ -112,7 +125,8 @@ def question(text: str) -> QueryTerms:
     counts: dict[str, int] = {}
     for word in words_of(text):
         counts[word] = counts.get(word, 0) + 1
-    return QueryTerms(tuple(counts.items()), _unique(_paths(text)), _unique(_names(text)))
+    joined = (f"_{word.lower()}" for word in re.findall(_LONG_WORD, text))
+    return QueryTerms(tuple(counts.items()), _unique(_paths(text)), _unique(_names(text)), _unique(joined))
 
 
 def is_name(token: str) -> bool:

@@ -61,6 +61,13 @@ class RunIndex:
         )
         return fused([words, *(self._shown(found, may_read) for found in others)], limit)
 
+    async def found(self, query: str, limit: int) -> tuple[Chunk, ...]:
+        """Return the chunks that the lexical search alone finds, with which a run begins: it waits no longer than a map
+        does, and starts no embedder. ToolFailed if there is no index.
+        """
+        answers = await self._for_a_map()
+        return await _asked(answers.search, self._files, query, limit, self._may_read())
+
     async def refresh(self) -> Status:
         """Update the index to the present state of the disk, and return its status."""
         return await self._indexing.refresh()

@@ -51,6 +51,12 @@ class Repository:
                 break
         return found[::-1]
 
+    def diff(self, commit: Commit, path: str) -> str:
+        """What a commit changes in a file, without lines around."""
+        return self._git(
+            "diff", "--unified=0", "--no-color", "--no-ext-diff", commit.parent, commit.name, "--", path
+        ).decode("utf-8", "replace")
+
     def tree(self, commit: str) -> dict[str, str]:
         """The texts of a commit: paths, and the names of their blobs."""
         found = {}

@@ -49,7 +49,7 @@ for line in sys.stdin:
     known = set(files)
     found = [name for name in (line.rstrip().removesuffix(":") for line in text.splitlines()) if name in known]
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(json.dumps([found, seconds, memory]), file=out, flush=True)
+    print(json.dumps([found, seconds, memory, text]), file=out, flush=True)
 """
 
 
@@ -90,8 +90,12 @@ class Peer:
 
     def ask(self, message: str, files: list[str], budget: int) -> tuple[list[str], float, int]:
         """The files in its map, the seconds it took, and the most memory so far in MB."""
-        found, seconds, memory = self._say({"message": message, "files": files, "budget": budget})
+        found, seconds, memory, _ = self._say({"message": message, "files": files, "budget": budget})
         return found, seconds, memory
+
+    def map_text(self, message: str, files: list[str], budget: int) -> str:
+        """The text of its map."""
+        return str(self._say({"message": message, "files": files, "budget": budget})[3])
 
     def count(self, text: str) -> int:
         """Tokens of a text by the tokenizer that it uses."""

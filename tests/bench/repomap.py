@@ -67,6 +67,8 @@ class Tree:
         tree = self.repository.tree(commit)
         changed = {path: blob for path, blob in tree.items() if self.blobs.get(path) != blob}
         contents = self.repository.blobs(set(changed.values()))
+        for path in self.blobs.keys() - tree.keys():
+            self.texts.pop(path, None)
         entries = [self._entry(path, contents[blob]) for path, blob in changed.items()]
         self.store.write(entries, self.blobs.keys() - tree.keys())
         self.blobs = tree
@@ -74,6 +76,7 @@ class Tree:
 
     def _entry(self, path: str, content: bytes) -> IndexEntry:
         text = "" if b"\0" in content[:8000] else content.decode("utf-8", "replace")
+        self.texts[path] = text
         return entry(self.store, path, kept(path, text))
 
 
@@ -129,7 +132,7 @@ def _found(tree: Tree, tasks: Sequence[Commit], budgets: Sequence[int]) -> None:
 
 
 def _answers(tree: Tree, commit: Commit, budgets: Sequence[int]) -> Iterable[tuple[str, Sequence[str]]]:
-    mapper = Mapper(tree.store)
+    mapper = Mapper(tree.store, read=tree.texts.get)
     for kind, recent in (("", {}), (" + history", commit.recent)):
         task = Task(commit.message, recent=recent)
         for budget in budgets:
@@ -143,8 +146,8 @@ def _answers(tree: Tree, commit: Commit, budgets: Sequence[int]) -> Iterable[tup
 def _costs(tree: Tree, commit: Commit, folder: Path, budget: int) -> str:
     """Times of a map: the first of a process, the next, after one file changed; and whether the text stayed."""
     task, saved = Task(commit.message), folder / "graph"
-    cold = _timed(lambda: Mapper(tree.store, saved).task_map(task, budget))
-    mapper = Mapper(tree.store, saved)
+    cold = _timed(lambda: Mapper(tree.store, saved, read=tree.texts.get).task_map(task, budget))
+    mapper = Mapper(tree.store, saved, read=tree.texts.get)
     started = _timed(lambda: mapper.task_map(task, budget))
     before = mapper.task_map(task, budget)
     warm = _timed(lambda: mapper.task_map(task, budget))

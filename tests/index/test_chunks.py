@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.index.chunks import MOST_LINES, PER_FILE, Chunk, answers, split
+from codeagent_lsp.index.chunks import MOST_LINES, Chunk, answers, split
 from codeagent_lsp.index.graph import build
 from codeagent_lsp.index.rank import Task, ranked
 from codeagent_lsp.index.symbols import SymbolInfo
@@ -36,10 +36,23 @@ def test_the_piece_that_answers_comes_first(tmp_path: Path) -> None:
     assert first.text.startswith("def step_4(value):\n")
 
 
-def test_a_file_gives_a_few_pieces_at_most(tmp_path: Path) -> None:
-    found = search(tmp_path, "value step", {"lib/steps.py": LONG})
+def test_each_further_piece_of_a_file_counts_for_less() -> None:
+    texts = {"a.py": LONG, "b.py": LONG}
+    names = [SymbolInfo(f"step_{at}", "function", "", 10 * at + 1, 10 * at + 10) for at in range(6)]
 
-    assert 1 < sum(chunk.path == "lib/steps.py" for chunk in found) <= PER_FILE
+    found = answers([("a.py", 1.0), ("b.py", 0.9)], texts.get, lambda path: names, question("value"))
+
+    assert [chunk.path for chunk in found[:6]] == ["a.py", "b.py", "a.py", "b.py", "a.py", "b.py"]
+
+
+def test_a_piece_whose_name_has_the_words_comes_before_one_that_uses_them_once() -> None:
+    text = "def first(self):\n    call()\n    call()\n    call()\n    checkout()\n\n"
+    text += "def checkout(self):\n    call()\n    call()\n    call()\n    call()\n"
+    names = [SymbolInfo("first", "function", "", 1, 6), SymbolInfo("checkout", "function", "", 7, 11)]
+
+    found = answers([("a.py", 1.0)], {"a.py": text}.get, lambda path: names, question("checkout"))
+
+    assert [chunk.symbol for chunk in found] == ["checkout", "first"]
 
 
 def test_no_more_than_asked_for_best_first(tmp_path: Path) -> None:

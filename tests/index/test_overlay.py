@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from codeagent_lsp.index import intake
 from codeagent_lsp.index import overlay as overlays
 from codeagent_lsp.index.intake import packed_text
 from codeagent_lsp.index.overlay import Overlay
@@ -100,7 +101,7 @@ def test_each_text_is_looked_into_once(place: Workspace, overlay: Overlay, monke
         looked.append(path)
         return packed_text(path, text)
 
-    monkeypatch.setattr(overlays, "packed_text", counting)
+    monkeypatch.setattr(intake, "packed_text", counting)
     place.open("a.py", "def buffer(): pass\n")
     for _ in range(3):
         overlay.view(place.view)

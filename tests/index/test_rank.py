@@ -47,6 +47,41 @@ def test_unless_tests_or_documents_are_asked_for(store: Store, text: str, path: 
     assert asked[path] / asked["shop/cart.py"] > 1.5 * plain[path] / plain["shop/cart.py"]
 
 
+def test_data_stays_behind_where_documents_are_asked_for(store: Store) -> None:
+    put(store, {"docs/cart.yaml": "cart: checkout\n", "docs/basket.md": "cart: checkout\n"})
+
+    found = dict(scores(store, Task("docs of the cart checkout")))
+
+    assert found["docs/basket.md"] > 1.5 * found["docs/cart.yaml"]
+
+
+def test_the_first_line_says_whether_tests_are_meant(store: Store) -> None:
+    asked = order(store, Task("test of the cart checkout"))
+    told = order(store, Task("the cart checkout is slow\n\n* add a test\n* mend the test"))
+
+    assert asked[0] == "tests/test_cart.py"
+    assert told[0] == "shop/cart.py"
+
+
+def test_the_first_line_counts_as_much_as_all_the_rest(store: Store) -> None:
+    rest = "cart checkout price total item " * 3
+
+    assert order(store, Task(f"value_added_tax is wrong\n\n{rest}"))[0] == "shop/taxes.py"
+    assert order(store, Task(f"all is wrong\n\nvalue_added_tax {rest}"))[0] != "shop/taxes.py"
+
+
+def test_the_head_of_a_stack_trace_is_no_first_line() -> None:
+    subject = Task("\nTraceback (most recent call last):\nthe cart fails\n").subject()
+
+    assert [word for word, _ in subject.words] == ["cart", "fail"]
+
+
+def test_a_long_word_finds_the_name_that_is_written_like_it(store: Store) -> None:
+    put(store, {"shop/a.py": "class ParcelFormatter:\n    pass\n", "shop/b.py": "parcel = formatter\n"})
+
+    assert order(store, Task("fix the parcelformatter"))[0] == "shop/a.py"
+
+
 @pytest.mark.parametrize("name", ["shop/mail.py", "mail.py", "/home/me/work/shop/mail.py", "./shop/mail.py"])
 def test_a_file_named_by_path_comes_first(store: Store, name: str) -> None:
     assert order(store, Task(f"the cart checkout breaks in {name}"))[0] == "shop/mail.py"

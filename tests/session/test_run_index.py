@@ -49,6 +49,18 @@ async def test_view_and_search_see_what_is_staged(place: Workspace, real: RealIn
     assert (await index.search("redeem a voucher", 1))[0].path == "shop/vouchers.py"
 
 
+async def test_a_run_begins_with_what_the_words_find_alone(place: Workspace, real: RealIndexing) -> None:
+    async def other(query: str, limit: int) -> Sequence[Chunk]:
+        raise AssertionError("a run does not wait for the embedder")
+
+    real.others.append(other)
+    place.stage("shop/vouchers.py", "def redeem_voucher(code):\n    return code\n")
+    rules = replace(OPEN, deny=("read_file(keys/**)",))
+
+    assert (await run_index(real, place).found("redeem a voucher", 1))[0].path == "shop/vouchers.py"
+    assert "keys/tax.py" not in {each.path for each in await run_index(real, place, rules).found("tax of the cart", 20)}
+
+
 async def test_what_the_user_does_not_let_be_read_is_not_found(place: Workspace, real: RealIndexing) -> None:
     rules = replace(OPEN, deny=("read_file(keys/**)",))
     allowed = {chunk.path for chunk in await run_index(real, place).search("tax of the cart", 20)}

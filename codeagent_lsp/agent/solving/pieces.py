@@ -1,7 +1,8 @@
 """Chooses the definitions of a long file that a task is about, so that not all of it need be shown. Pure functions.
 
 A definition counts by its name in the task, by the lines of a traceback, by the names that the failing tests use, by
-common words, and by being called from one that counts. Not here: which files (`session/solving/relevance.py`).
+common words, by the search, and by being called from one that counts.
+Not here: which files (`session/solving/relevance.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from codeagent_lsp.tools.code.extent import extent_of
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 
 NAMED, TRACED, USED, CALLED = 10.0, 8.0, 6.0, 0.5
+LIKELY, NEXT_LIKELY = 2.5, 0.8
+"""For the best piece of a file that the search has found, and the share of it for each next one. With the common words,
+still less than for a definition that is named: a guess does not widen what is shown then."""
 DIRECT = 6.0
 """The score from which on a definition is itself meant; with less it is only called by one that is."""
 MOST_OUTLINE = 40
@@ -27,14 +31,15 @@ _CALLABLE = frozenset(("function", "method", "macro"))
 @dataclass(frozen=True, slots=True)
 class Hints:
     """References to definitions: identifiers of the task, identifiers of the failing tests, and 1-based lines by file
-    name. With `wide` related definitions count too: a first answer is better on little code, a second one may need
-    more.
+    name. `likely` are the lines of the pieces that the search has found, by file name, best first. With `wide` related
+    definitions count too: a first answer is better on little code, a second one may need more.
     """
 
     named: frozenset[str] = frozenset()
     used: frozenset[str] = frozenset()
     lines: Mapping[str, Collection[int]] = field(default_factory=dict)
     wide: bool = False
+    likely: Mapping[str, Sequence[range]] = field(default_factory=dict)
 
 
 def identifiers(text: str) -> frozenset[str]:
@@ -107,6 +112,7 @@ def _scores(source: SourceFile, leaves: Sequence[Definition], hints: Hints) -> d
     for each in leaves:
         name = each.symbol.name
         score = NAMED * (name in hints.named) + USED * (name in hints.used) + TRACED * _has_line(source, each, hints)
+        score += LIKELY * _likelihood(source, each, hints)
         scores[id(each)] = score + min(3.0, 0.4 * len(words[id(each)] & hints.named))
     by_name: dict[str, list[Definition]] = {}
     for each in leaves:
@@ -123,6 +129,17 @@ def _scores(source: SourceFile, leaves: Sequence[Definition], hints: Hints) -> d
 def _has_line(source: SourceFile, definition: Definition, hints: Hints) -> bool:
     symbol = definition.symbol
     return any(symbol.line_start <= line <= symbol.line_end for line in hints.lines.get(source.path, ()))
+
+
+def _likelihood(source: SourceFile, definition: Definition, hints: Hints) -> float:
+    """Return 1 for a definition with lines of the file's best piece, less for the next ones, 0 for no piece."""
+    symbol = definition.symbol
+    found = (
+        NEXT_LIKELY**number
+        for number, lines in enumerate(hints.likely.get(source.path, ()))
+        if lines.start <= symbol.line_end and symbol.line_start < lines.stop
+    )
+    return next(found, 0.0)
 
 
 def _shown(source: SourceFile, definition: Definition) -> str:

@@ -1,4 +1,5 @@
-"""Adds the repo map to the prompts of one run: an overview in the system prompt, and before each task a map for it.
+"""Adds the repo map to the prompts of one run: an overview in the system prompt, and before each task a map for it;
+before a question also the code that may answer it.
 
 The overview stays as it was in the session's first run, byte for byte, so that prompt caches hold; files added or
 removed since are listed in the latest message. Not here: making maps (`index/`).
@@ -13,7 +14,7 @@ from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from codeagent_lsp.agent.prompt import map_changes, overview_part, task_map_part
+from codeagent_lsp.agent.prompt import map_changes, overview_part, pieces_part, task_map_part
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.session.request import RunRequest
 
@@ -25,6 +26,8 @@ SMALL_WINDOW = 8192
 MOST_TOKENS = 4096
 WINDOW_SHARE = 12  # the window is this many times as large as its maps
 OVERVIEW_SHARE = 4
+MOST_PIECES = 10  # before a question, in as many tokens as the maps have
+LEAST_SCORE = 0.4  # of the best piece, for another one to be shown
 LEAST_TOKENS = 100  # a smaller map is not worth its room
 MOST_CHANGES = 20
 
@@ -43,10 +46,13 @@ class Overviews:
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """The budgets in tokens for the overview in the system prompt and for the map of each task; 0 means none."""
+    """The budgets in tokens for the overview in the system prompt, for the map of each task, and for the code before a
+    question; 0 means none.
+    """
 
     overview: int
     task: int
+    pieces: int = 0
 
 
 def budgets(setting: int | Literal["auto"], window: int) -> Budgets:
@@ -55,7 +61,7 @@ def budgets(setting: int | Literal["auto"], window: int) -> Budgets:
     """
     whole = min(MOST_TOKENS, window // WINDOW_SHARE) if setting == "auto" else min(setting, window // 4)
     overview = 0 if window <= SMALL_WINDOW else whole // OVERVIEW_SHARE
-    return Budgets(*(tokens if tokens >= LEAST_TOKENS else 0 for tokens in (overview, whole - overview)))
+    return Budgets(*(tokens if tokens >= LEAST_TOKENS else 0 for tokens in (overview, whole - overview, whole)))
 
 
 class RepoMaps:
@@ -81,7 +87,9 @@ class RepoMaps:
         `focused` are the files in focus; `edited` the files changed by the session's runs, once for each run.
         """
         task = "\n".join((request.instruction, *request.diagnostics))
-        parts = (await self._changes(), await self.for_task(task, tuple(focused), Counter(edited)))
+        parts = [await self._changes(), await self.for_task(task, tuple(focused), Counter(edited))]
+        if request.kind == "ask":
+            parts.append(await self._pieces(request.instruction))
         return "\n\n".join(filter(None, parts))
 
     async def for_task(
@@ -98,6 +106,20 @@ class RepoMaps:
             return ""
         made = await unless_failed(self._index.task_map(task, self._tokens.task))
         return task_map_part(made.text) if made is not None and made.text else ""
+
+    async def _pieces(self, question: str) -> str:
+        """Return the code that may answer a question; '' for none. Files that the question names are shown anyway."""
+        if self._index is None or not self._tokens.pieces:
+            return ""
+        found = await unless_failed(self._index.found(question, MOST_PIECES)) or ()
+        return pieces_part(
+            (
+                (each.path, each.line_start, each.line_end, each.text)
+                for each in found
+                if each.score >= LEAST_SCORE * found[0].score and each.path.rpartition("/")[2] not in question
+            ),
+            self._tokens.pieces,
+        )
 
     async def _overview(self) -> RepoMap | None:
         index, budget = self._index, self._tokens.overview

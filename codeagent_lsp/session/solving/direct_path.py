@@ -34,7 +34,7 @@ from codeagent_lsp.workspace.text.position import LineIndex
 
 EARLIER_MESSAGES = 4
 EARLIER_CHARS = 400
-MAP_TOKENS = 600
+MAP_TOKENS, PIECES = 600, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,22 +125,29 @@ class DirectPath:
         target = request.target
         context = self._parts.session.context
         earlier = [relative(path) for run in context.runs.values() for path in run.changed_paths]
+        pieces, mapped = await self._found(brief.words)
         return Subject(
             brief,
             relative(target.file.path) if target is not None else "",
             _lines(target) if target is not None else range(0),
             tuple(dict.fromkeys(reversed(earlier))),
-            await self._mapped(brief.words),
+            tuple(dict.fromkeys((*(name for name, _ in pieces), *mapped))),
+            pieces=pieces,
         )
 
-    async def _mapped(self, words: str) -> tuple[str, ...]:
-        """Return the files that the repo map has for the task, best first; none if there is no index yet."""
-        if self._parts.toolbox.index is None:
-            return ()
+    async def _found(self, words: str) -> tuple[tuple[tuple[str, range], ...], tuple[str, ...]]:
+        """Return the files and lines of the pieces of code that the task is probably about, and the files of the repo
+        map, both best first; none if there is no index yet.
+        """
+        index = self._parts.toolbox.index
+        if index is None:
+            return (), ()
         from codeagent_lsp.index.rank import Task  # late: the parts of an index are heavy
 
-        made = await unless_failed(self._parts.toolbox.index.task_map(Task(words), MAP_TOKENS))
-        return made.shown if made is not None else ()
+        made = await unless_failed(index.task_map(Task(words), MAP_TOKENS))
+        found = await unless_failed(index.found(words, PIECES)) if made is not None else None
+        pieces = tuple((each.path, range(each.line_start, each.line_end + 1)) for each in found or ())
+        return pieces, made.shown if made is not None else ()
 
     def _selection(self, request: RunRequest) -> Selection | None:
         roots = self._parts.proposal.view.roots

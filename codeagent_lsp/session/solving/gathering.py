@@ -61,8 +61,11 @@ class Gatherer:
             lines.setdefault(name, set()).add(line)
         if subject.target and subject.lines:
             lines.setdefault(subject.target, set()).update(subject.lines)
+        likely: dict[str, list[range]] = {}
+        for name, found in subject.pieces:
+            likely.setdefault(name, []).append(found)
         used = frozenset[str]().union(*(identifiers(piece.text) for piece in context))
-        return Hints(identifiers(subject.brief.words), used, lines, wide)
+        return Hints(identifiers(subject.brief.words), used, lines, wide, likely)
 
     def _shown(self, name: str, hints: Hints, budget: int, *, small: bool, everywhere: bool) -> ShownFile | None:
         file = self._files.read(name)

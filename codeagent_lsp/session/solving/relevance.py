@@ -1,6 +1,6 @@
 """Chooses the files that a task is about, by how much each has to do with it.
 
-A file counts if the task names it, a traceback contains it, the failing tests import it, or the repo map has it.
+A file counts if the task names it, a traceback contains it, the failing tests import it, or the index finds it.
 Not here: what of them is shown (`gathering.py`).
 """
 
@@ -28,7 +28,8 @@ _CODE_NAME = re.compile(r"`([A-Za-z_]\w+)`|\b([A-Za-z]+_\w+|[a-z]+[A-Z]\w*|[A-Z]
 @dataclass(frozen=True, slots=True)
 class Subject:
     """The subject of a task: its brief, the file that the user points at with its lines (1-based), files of earlier
-    runs and of the repo map, best first, and files that the model has asked for. Paths are relative to the workspace.
+    runs and of the index, best first, and files that the model has asked for. `pieces` are the files and lines that the
+    search finds, best first. Paths are relative to the workspace.
     """
 
     brief: Brief
@@ -37,6 +38,7 @@ class Subject:
     earlier: tuple[str, ...] = ()
     mapped: tuple[str, ...] = ()
     wanted: tuple[str, ...] = ()
+    pieces: tuple[tuple[str, range], ...] = ()
 
 
 class Relevance:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.shadow.shell import Isolation
 from codeagent_lsp.tools.permissions.decision import Decision, Mode
+
+if TYPE_CHECKING:  # heavy, and a process that runs no commands does without it
+    from codeagent_lsp.shadow.shell import Isolation
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,6 @@ from codeagent_lsp.tools.permissions.command_permissions import (
 from codeagent_lsp.tools.permissions.command_places import CommandPlaces
 from codeagent_lsp.tools.permissions.decision import Decision, Mode
 from codeagent_lsp.tools.traits import Effect, ToolTraits
-from codeagent_lsp.workspace.edits.patch import paths_of
 from codeagent_lsp.workspace.files.paths import Roots, is_build_file
 
 _NAME = re.compile(r"[\w.*-]+")
@@ -167,8 +166,15 @@ def _paths_named(traits: ToolTraits, arguments: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
     for name in traits.path_parameters:
         value = arguments.get(name)
-        found.extend(paths_of(value) if name == "patch" and isinstance(value, str) else _named(name, arguments))
+        found.extend(_patched(value) if name == "patch" and isinstance(value, str) else _named(name, arguments))
     return found
+
+
+def _patched(patch: str) -> Sequence[str]:
+    """Return the paths in a patch."""
+    from codeagent_lsp.workspace.edits.patch import paths_of  # late: heavy, and a process that only reads has no patch
+
+    return paths_of(patch)
 
 
 def _named(parameter: str, arguments: Mapping[str, Any]) -> list[str]:

@@ -8,7 +8,6 @@ to the workspace (`paths.py`), search in the texts (`search.py`), changes (`chan
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -218,6 +217,8 @@ class FileView:
         seen = list(self.walk(root, limit=_LOOKED_AT_FOR_NAMES))
         same = [found for found in seen if os.path.basename(found).casefold() == name.casefold()]
         near = {os.path.basename(found): found for found in seen if os.path.dirname(found) == folder}
+        import difflib  # late: only for names that do not exist
+
         similar = [near[match] for match in difflib.get_close_matches(name, near, n=3)]
         return list(dict.fromkeys([*same, *similar]))[:3]
 

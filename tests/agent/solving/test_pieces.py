@@ -53,6 +53,22 @@ def test_the_function_that_the_task_names(source: SourceFile) -> None:
     assert names(source, hints) == ["mean"]
 
 
+def test_where_nothing_is_named_what_the_search_found(source: SourceFile) -> None:
+    line = next(each.symbol.line_start for each in source.definitions if each.symbol.name == "size")
+    found = {"stats.py": [range(line, line + 2)], "other.py": [range(1, 20)]}
+
+    assert names(source, Hints(named=identifiers("It counts wrongly"), likely=found)) == ["Box.size"]
+
+
+def test_what_the_search_found_does_not_widen_what_is_named(source: SourceFile) -> None:
+    line = next(each.symbol.line_start for each in source.definitions if each.symbol.name == "size")
+    hints = Hints(
+        named=identifiers("The function mean in stats.py is wrong"), likely={"stats.py": [range(line, line + 2)]}
+    )
+
+    assert names(source, hints) == ["mean"]
+
+
 def test_what_it_calls_only_when_a_first_answer_did_not_do(source: SourceFile) -> None:
     assert names(source, Hints(named=frozenset({"mean"}), wide=True))[:2] == ["helper", "mean"]
 

@@ -11,7 +11,7 @@ from typing import Literal
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.prompt import OVERVIEW, TASK_MAP
+from codeagent_lsp.agent.prompt import OVERVIEW, PIECES, TASK_MAP
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.index.repomap import estimate_tokens, paths_in
@@ -79,14 +79,18 @@ def sent(model: ScriptedModel, number: int = -1) -> list[str]:
     ],
 )
 def test_budgets(setting: int | Literal["auto"], window: int, overview: int, task: int) -> None:
-    assert budgets(setting, window) == Budgets(overview, task)
+    given = budgets(setting, window)
+
+    assert replace(given, pieces=0) == Budgets(overview, task)
+    assert given.pieces >= overview + task
 
 
 @pytest.mark.parametrize("window", [1024, 2048, 8192, 8193, 20_000, 128_000])
 def test_maps_leave_the_window_to_the_work(window: int) -> None:
     given = budgets("auto", window)
     assert given.overview + given.task <= window // 12
-    assert all(tokens == 0 or tokens >= LEAST_TOKENS for tokens in (given.overview, given.task))
+    assert given.pieces <= window // 12
+    assert all(tokens == 0 or tokens >= LEAST_TOKENS for tokens in (given.overview, given.task, given.pieces))
 
 
 # --- where it stands
@@ -161,6 +165,48 @@ async def test_subagents_have_the_overview_and_a_map_of_their_own_task(tmp_path:
     assert map_in(sent(model, 1)[0], OVERVIEW) == map_in(sent(model, 0)[0], OVERVIEW) != ""
     assert paths_in(map_in(sent(model, 1)[1], TASK_MAP))[0] == "shop/mail.py"
     assert sent(model, 1)[1].endswith("\n\nLook at the mailer")
+
+
+# --- the code before a question
+
+
+async def asked(made: World, question: str) -> None:
+    await made.finished(made.manager.start(RunRequest("ask", question, question)))
+
+
+async def test_a_question_starts_with_the_code_that_may_answer_it(tmp_path: Path, index: RealIndexing) -> None:
+    made = shop(tmp_path, index)
+    model = script(made)
+    await asked(made, "How is the value added tax of the items computed?")
+    code = sent(model)[1].partition(PIECES)[2]
+    assert code.startswith("\n\nshop/taxes.py:1-2\n```\ndef value_added_tax(items):\n    return 19\n```")
+    assert "lib/part" not in code
+
+
+async def test_the_code_before_a_question_fits_the_window(tmp_path: Path, index: RealIndexing) -> None:
+    body = "".join(f"    tax_{n} = items[{n}]\n" for n in range(50))
+    write(tmp_path / "w", {f"big/tax{n}.py": f"def value_added_tax_{n}(items):\n{body}" for n in range(12)})
+    made = shop(tmp_path, index)
+    model = script(made, info=SMALL)
+    await asked(made, "How is the value added tax of the items computed?")
+    code = sent(model)[1].partition(PIECES)[2]
+    assert 100 < estimate_tokens(code) <= budgets("auto", 8192).pieces + 10
+
+
+async def test_a_task_gets_no_code_and_a_named_file_is_not_shown_twice(tmp_path: Path, index: RealIndexing) -> None:
+    made = shop(tmp_path, index)
+    model = script(made, say(), say())
+    await made.run("How is the value added tax of the items computed?")
+    await asked(made, "How is the value added tax of the items in taxes.py computed?")
+    assert all(PIECES not in text or "shop/taxes.py:1-2" not in text for text in sent(model))
+    assert not any(PIECES in text for text in sent(model, 0))
+
+
+async def test_nothing_found_no_code(tmp_path: Path, index: RealIndexing) -> None:
+    made = shop(tmp_path, index)
+    model = script(made)
+    await asked(made, "zzzz qqqq?")
+    assert not any(PIECES in text for text in sent(model))
 
 
 # --- what stays

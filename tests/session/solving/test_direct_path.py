@@ -17,7 +17,9 @@ from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import Model, ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.request import RunKind, RunRequest, Target
+from tests.index.workspaces import write as write_files
 from tests.session.fakes import World, call, calls, know, say, until, world, write
+from tests.session.indexed import indexing
 from tests.session.plan.plans import create
 
 NOW = "def mean(values):\n    return sum(values) / (len(values) - 1)\n\n\ndef first(values):\n    return values[0]\n"
@@ -410,3 +412,21 @@ async def test_a_rename_that_leaves_uses_behind_is_stopped(tmp_path: Path) -> No
     done = await made.run("Rename the function mean in stats.py to average everywhere and add a comment.")
     assert done.status == "stopped"
     assert "mean: report.py" in done.summary
+
+
+async def test_where_no_file_is_named_it_starts_from_the_piece_that_the_index_finds(tmp_path: Path) -> None:
+    filler = "".join(f"def filler_{n}(value):\n    total = value + {n}\n    return total\n\n\n" for n in range(380))
+    right = "def rounded(amount):\n    # cents of an invoice\n    return round(amount, 2)\n"
+    long = filler + right.replace("2", "3")
+    write_files(tmp_path / "w", {"shop/long.py": long, "shop/mail.py": "def send(): pass\n"})
+    async with indexing(tmp_path / "w") as index:
+        made = world(tmp_path / "w", says=("Apply",), settings=settings("function"), deadline=0.2, indexing=index)
+        model = ScriptedModel([code(right, "shop/long.py")], info=ModelInfo("s", "scripted", facts=window_known(8192)))
+        made.models["model"] = model
+        made.open("shop/long.py", long)
+        await made.run("The cents of an invoice have too many digits. Fix it.")
+
+    prompt = model.requests[0].messages[-1].content
+    assert "def rounded(amount):\n    # cents of an invoice\n" in prompt
+    assert "def filler_7(value):\n    total" not in prompt
+    assert (made.text("shop/long.py") or "").endswith(right)

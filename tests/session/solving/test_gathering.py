@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.session.solving.gathering import Gatherer
-from tests.session.solving.shop import FAILING, over, shop, subject
+from tests.session.solving.shop import FAILING, LONG, over, shop, subject
 from tests.workspace.file_fakes import FakeBuffers
 
 
@@ -38,6 +39,18 @@ def test_of_a_long_file_the_function_is_shown(gatherer: Gatherer, room: int) -> 
     assert not file.whole
     assert [piece.name for piece in file.pieces] == ["wanted"]
     assert material.tokens <= room
+
+
+def test_of_a_long_file_that_is_not_named_the_piece_that_was_found(gatherer: Gatherer) -> None:
+    line = LONG.count("\n") + 4
+    words = replace(
+        subject("One is missing at the end", mapped=("shop/long.py",)),
+        pieces=(("shop/long.py", range(line, line + 2)),),
+    )
+    (file,) = gatherer.material(words, None, room=2000, small=True).files
+
+    assert file.name == "shop/long.py"
+    assert [piece.name for piece in file.pieces] == ["wanted"]
 
 
 def test_what_is_shown_never_goes_beyond_the_room(gatherer: Gatherer) -> None:
