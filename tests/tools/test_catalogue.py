@@ -82,7 +82,7 @@ ROWS: Mapping[str, Row] = {
     "run_cmd": Row({"command": "echo hello"}, "hello", {"command": "rm -rf /"}, "PERMISSION_DENIED"),
     "run_beside": Row({"id": "bg1", "command": "echo there"}, "there", {"id": "bg9", "command": "true"}),
     "command_output": Row({"id": "bg1", "wait": 30}, "running", {"id": "bg9"}),
-    "stop_command": Row({"id": "bg1"}, "bg1 has ended", {"id": "bg9"}),
+    "stop_command": Row({"id": "bg1"}, "bg1 was stopped", {"id": "bg9"}),
     "terminal": Row({"action": "status"}, "Web terminal: not running", {"action": "fly"}),
     "desktop": Row({"action": "status"}, "Desktop: not running", {"resolution": "huge"}),
     "run_tests": Row({"path": "tests"}, "1 passed", NOWHERE),
