@@ -232,7 +232,7 @@ def test_a_tool_call_names_what_it_is_about() -> None:
 
 @pytest.fixture
 def options(tmp_path: Path) -> Iterator[Namespace]:
-    flags = {"yes": False, "json": False, "width": None, "set": []}
+    flags: dict[str, object] = {"yes": False, "json": False, "width": None, "set": []}
     yield Namespace(task="x", workspace=str(tmp_path), mode="auto", attempts=1, apply="review", **flags)
 
 
