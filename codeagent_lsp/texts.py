@@ -715,7 +715,6 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "batch.resumed": ("{count} tasks are finished already.", "已有 {count} 个任务完成。"),
     "batch.tokens": ("{count} tokens", "{count} 个词元"),
     "batch.sum": ("{solved} of {count} solved. Cost: {cost}.", "{count} 个任务中解决了 {solved} 个。费用：{cost}。"),
-    "batch.no_cost": ("not known", "未知"),
     "batch.spent": (
         "{count} tasks were not begun: the budget is spent. Go on with --resume and a larger --budget-usd.",
         "有 {count} 个任务未开始：预算已用完。请用 --resume 和更大的 --budget-usd 继续。",
@@ -1438,7 +1437,7 @@ def keys() -> tuple[str, ...]:
 
 
 def pair(key: str) -> tuple[str, str]:
-    """The English and the Chinese template of `key`."""
+    """Return the English and the Chinese template of `key`."""
     return _CATALOGUE[key]
 
 

@@ -19,6 +19,7 @@ from codeagent_lsp.batch.local_workers import LocalWorkers, Workers
 from codeagent_lsp.batch.options import BatchOptions
 from codeagent_lsp.batch.ray_cluster import RayCluster
 from codeagent_lsp.batch.report import write_report
+from codeagent_lsp.batch.report_figures import Group, sum_of
 from codeagent_lsp.batch.results import ResultFolder, TaskResult
 from codeagent_lsp.batch.task_file import BatchTask, read_tasks
 from codeagent_lsp.batch.task_place import sweep
@@ -122,8 +123,7 @@ def _close(results: Iterable[TaskResult], left: int, budget: BudgetShare, langua
     """Print the sums, and why tasks were left out."""
     results = list(results)
     solved = sum(result.solved for result in results)
-    known = any(result.cost is not None for result in results)
-    cost = dollars(budget.spent) if known else text("batch.no_cost", language)
+    cost = sum_of(Group(tuple(results)), language)
     say(text("batch.sum", language, solved=solved, count=len(results), cost=cost))
     if left and budget.unknown:
         say(text("batch.no_prices", language, count=left))

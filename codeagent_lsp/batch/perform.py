@@ -79,10 +79,8 @@ async def _checked(
     """Return the result with the verdict of the check, which counts whatever became of the run."""
     try:
         ran = await check(job.task.check, folder, settings, accept_all=job.options.accept_all)
-    except Unisolated as problem:
+    except (Unisolated, CodeAgentError) as problem:
         return replace(result, reason="unchecked", error=str(problem))
-    except CodeAgentError as error:
-        return replace(result, reason="unchecked", error=str(error))
     files[CHECK] = ran.output.encode(errors="replace")
     judged = replace(result, checked=True, solved=ran.ok, check_exit=ran.code)
     if ran.ok:

@@ -43,7 +43,7 @@ def task_place(task: BatchTask, parent: Path) -> Iterator[Path]:
         _lay(task, folder)
         yield folder
     finally:
-        remove_tree(str(workspace_state([str(folder)])))
+        _forget(folder)
         place.close()
 
 
@@ -56,10 +56,15 @@ def sweep(parent: Path, *, whole: bool = False) -> None:
     for place in found:
         if place.is_dir() and (whole or abandoned(str(place))):
             for folder in (place / _INSIDE).glob("*"):
-                remove_tree(str(workspace_state([str(folder.resolve())])))
+                _forget(folder.resolve())
             remove_tree(str(place))
     if whole:
         remove_tree(str(parent))
+
+
+def _forget(folder: Path) -> None:
+    """Remove our state of a task's folder."""
+    remove_tree(str(workspace_state([str(folder)])))
 
 
 def _lay(task: BatchTask, folder: Path) -> None:

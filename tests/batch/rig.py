@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,18 @@ class BatchRig:
         assert len(lines) == len(found)
         return found
 
+    def finished(self) -> set[str]:
+        """The ids of the tasks that a kill would not undo any more."""
+        return {path.parent.name for path in self.out.glob("*/result.json")}
+
     def left_over(self) -> list[Path]:
         """Folders of tasks, and our state of them, that should be gone."""
         return [*self.out.glob(".work/*"), *self.state.glob("workspaces/*")]
+
+
+def until(holds: Callable[[], bool], seconds: float = SECONDS) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.batch.rig import SECONDS, BatchRig
+from tests.batch.rig import SECONDS, BatchRig, until
 from tests.children import command_lines
 
 pytestmark = pytest.mark.slow
@@ -32,14 +32,14 @@ def test_kill_the_driver(tmp_path: Path) -> None:
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=rig.environ(), encoding="utf-8"
         )
         wanted = len(finished) + draw.randint(1, 2)
-        _until(lambda: len(_done(rig)) >= wanted or process.poll() is not None)  # noqa: B023 - read at once
+        until(lambda: len(rig.finished()) >= wanted or process.poll() is not None)  # noqa: B023 - read at once
         time.sleep(draw.random() / 5)  # any moment of the tasks under way
-        before = _done(rig)
+        before = rig.finished()
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert finished <= before
-        finished = _done(rig)
-        _until(lambda: not _of(rig))
+        finished = rig.finished()
+        until(lambda: not _of(rig))
         runs = Counter(log.read_text().split())
         assert all(runs[name] <= turn + 1 for name in runs)
     done = rig.run(tasks, "--jobs", "2", "--resume")
@@ -61,7 +61,7 @@ def test_kill_the_workers(tmp_path: Path) -> None:
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=rig.environ(), encoding="utf-8"
     )
     for wanted in (1, 3):
-        _until(lambda: len(_done(rig)) >= wanted or process.poll() is not None)  # noqa: B023 - read at once
+        until(lambda: len(rig.finished()) >= wanted or process.poll() is not None)  # noqa: B023 - read at once
         for worker in (pid for pid, words in command_lines(parent=process.pid).items() if "spawn_main" in words):
             os.kill(worker, signal.SIGKILL)
             break
@@ -86,16 +86,12 @@ def test_interrupt(tmp_path: Path) -> None:
     process = subprocess.Popen(
         rig.command(tasks, "--jobs", "2"), stdout=subprocess.PIPE, env=rig.environ(), encoding="utf-8"
     )
-    _until(lambda: len(_done(rig)) >= 1 or process.poll() is not None)
+    until(lambda: len(rig.finished()) >= 1 or process.poll() is not None)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=SECONDS)
     assert (process.returncode, "--resume" in out) == (130, True)
     assert rig.left_over() == []
     assert not _of(rig)
-
-
-def _done(rig: BatchRig) -> set[str]:
-    return {path.parent.name for path in rig.out.glob("*/result.json")}
 
 
 def _of(rig: BatchRig) -> list[str]:
@@ -109,10 +105,3 @@ def _of(rig: BatchRig) -> list[str]:
         if str(rig.state).encode() in place and pid != os.getpid():
             found.append(words)
     return found
-
-
-def _until(holds: object, seconds: float = 120.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():  # type: ignore[operator]
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

@@ -12,15 +12,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.batch.rig import SECONDS, BatchRig
+from tests.batch.rig import SECONDS, BatchRig, until
 from tests.children import command_lines
 
 pytestmark = [
@@ -124,10 +123,10 @@ def test_kill_a_worker_and_a_node(rig: RayRig) -> None:
     batch = rig.batch
     tasks = [batch.task(f"t{number}") for number in range(9)]
     process = _started(batch, tasks, rig.address)
-    _until(lambda: len(_done(batch)) >= 1 or process.poll() is not None)
+    until(lambda: len(batch.finished()) >= 1 or process.poll() is not None)
     workers = [pid for pid, words in command_lines().items() if words.startswith("ray::perform_on_node")]
     os.kill(workers[0], signal.SIGKILL)
-    _until(lambda: len(_done(batch)) >= 3 or process.poll() is not None)
+    until(lambda: len(batch.finished()) >= 3 or process.poll() is not None)
     os.kill(rig.nodes()[-1], signal.SIGKILL)
     out, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, out
@@ -138,10 +137,10 @@ def test_kill_the_driver(rig: RayRig) -> None:
     batch, log = rig.batch, rig.batch.root / "log"
     tasks = [batch.task(f"t{number}", setup=f"echo t{number} >> {log}") for number in range(6)]
     process = _started(batch, tasks, rig.address)
-    _until(lambda: len(_done(batch)) >= 2 or process.poll() is not None)
+    until(lambda: len(batch.finished()) >= 2 or process.poll() is not None)
     process.kill()
     process.communicate()
-    finished, before = _done(batch), log.read_text().split()
+    finished, before = batch.finished(), log.read_text().split()
     done = batch.run(tasks, "--resume", "--ray", rig.address)
     assert done.returncode == 0, done.stdout + done.stderr
     after = log.read_text().split()
@@ -162,14 +161,3 @@ def _started(batch: BatchRig, tasks: list[dict[str, object]], address: str) -> s
         env=batch.environ(),
         encoding="utf-8",
     )
-
-
-def _done(batch: BatchRig) -> set[str]:
-    return {path.parent.name for path in batch.out.glob("*/result.json")}
-
-
-def _until(holds: Callable[[], bool], seconds: float = SECONDS) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
