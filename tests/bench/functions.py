@@ -71,14 +71,9 @@ class Desk:
     def move(self, commit: str) -> None:
         """To the tree of a commit."""
         tree = self.repository.tree(commit)
-        changed = {path: blob for path, blob in tree.items() if self.blobs.get(path) != blob}
-        contents = self.repository.blobs(set(changed.values()))
+        changed = self.repository.lay(self.folder, self.blobs, tree)
         for path in self.blobs.keys() - tree.keys():
-            (self.folder / path).unlink()
             self.pieces.put(path, ())
-        for path, blob in changed.items():
-            (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (self.folder / path).write_bytes(contents[blob])
         self.blobs = tree
         found = scan(self.folders, self.store.known(), threading.Event())
         self.store.write((), found.removed)

@@ -79,6 +79,17 @@ class Repository:
             at = end + size + 2
         return found
 
+    def lay(self, folder: Path, before: Mapping[str, str], tree: Mapping[str, str]) -> list[str]:
+        """Make a folder that holds the tree `before` hold another one; the paths in it with new contents."""
+        changed = {path: blob for path, blob in tree.items() if before.get(path) != blob}
+        contents = self.blobs(set(changed.values()))
+        for path in before.keys() - tree.keys():
+            (folder / path).unlink()
+        for path, blob in changed.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(contents[blob])
+        return list(changed)
+
     def _log(self) -> Iterator[tuple[str, list[str], str, list[tuple[str, str]]]]:
         out = self._git(
             "log", "--first-parent", "--no-merges", "--no-renames", "--name-status", "-n", "3000",

@@ -63,13 +63,7 @@ class Desk:
     def move(self, repository: Repository, commit: str) -> None:
         """To the tree of a commit."""
         tree = repository.tree(commit)
-        changed = {path: blob for path, blob in tree.items() if self.blobs.get(path) != blob}
-        contents = repository.blobs(set(changed.values()))
-        for path in self.blobs.keys() - tree.keys():
-            (self.folder / path).unlink()
-        for path, blob in changed.items():
-            (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (self.folder / path).write_bytes(contents[blob])
+        repository.lay(self.folder, self.blobs, tree)
         self.blobs = tree
         found = scan(self.folders, self.store.known(), threading.Event())
         self.store.write((), found.removed)
