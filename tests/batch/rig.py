@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.batch.results import TaskResult, read_results
+from tests.children import command_lines
 
 COMMAND = (sys.executable, "-m", "codeagent_lsp.cli", "batch")
 SECONDS = 240.0
@@ -79,6 +80,12 @@ class BatchRig:
             check=False,
         )
 
+    def start(
+        self, tasks: Iterable[Mapping[str, Any]], *options: str, out: int = subprocess.PIPE
+    ) -> subprocess.Popen[str]:
+        """Start a batch; `out` gets what it says."""
+        return subprocess.Popen(self.command(tasks, *options), stdout=out, env=self.environ(), encoding="utf-8")
+
     def results(self) -> dict[str, TaskResult]:
         """The lines of `results.jsonl`, by id; none twice."""
         lines = (self.out / "results.jsonl").read_text().splitlines()
@@ -93,6 +100,11 @@ class BatchRig:
     def left_over(self) -> list[Path]:
         """Folders of tasks, and our state of them, that should be gone."""
         return [*self.out.glob(".work/*"), *self.state.glob("workspaces/*")]
+
+
+def workers_of(driver: int) -> list[int]:
+    """The process ids of the local workers of a batch."""
+    return [pid for pid, words in command_lines(parent=driver).items() if "spawn_main" in words]
 
 
 def until(holds: Callable[[], bool], seconds: float = SECONDS) -> None:

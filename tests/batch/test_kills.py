@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
 import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.batch.rig import SECONDS, BatchRig, until
+from tests.batch.rig import SECONDS, BatchRig, until, workers_of
 from tests.children import command_lines
 
 pytestmark = pytest.mark.slow
@@ -27,10 +26,7 @@ def test_kill_the_driver(tmp_path: Path) -> None:
     draw = random.Random(7)
     finished: set[str] = set()
     for turn in range(KILLS):
-        command = rig.command(tasks, "--jobs", "2", "--resume")
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=rig.environ(), encoding="utf-8"
-        )
+        process = rig.start(tasks, "--jobs", "2", "--resume")
         wanted = len(finished) + draw.randint(1, 2)
         until(lambda: len(rig.finished()) >= wanted or process.poll() is not None)  # noqa: B023 - read at once
         time.sleep(draw.random() / 5)  # any moment of the tasks under way
@@ -56,15 +52,11 @@ def test_kill_the_driver(tmp_path: Path) -> None:
 def test_kill_the_workers(tmp_path: Path) -> None:
     rig = BatchRig(tmp_path)
     tasks = [rig.task(f"t{number}") for number in range(6)]
-    command = rig.command(tasks, "--jobs", "2")
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=rig.environ(), encoding="utf-8"
-    )
+    process = rig.start(tasks, "--jobs", "2")
     for wanted in (1, 3):
         until(lambda: len(rig.finished()) >= wanted or process.poll() is not None)  # noqa: B023 - read at once
-        for worker in (pid for pid, words in command_lines(parent=process.pid).items() if "spawn_main" in words):
+        for worker in workers_of(process.pid)[:1]:  # none when the batch has ended already
             os.kill(worker, signal.SIGKILL)
-            break
     out, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, out
     assert len(rig.results()) == 6
@@ -83,9 +75,7 @@ def test_a_task_that_kills_its_worker_is_given_up(tmp_path: Path) -> None:
 def test_interrupt(tmp_path: Path) -> None:
     rig = BatchRig(tmp_path)
     tasks = [rig.task(f"t{number}") for number in range(6)]
-    process = subprocess.Popen(
-        rig.command(tasks, "--jobs", "2"), stdout=subprocess.PIPE, env=rig.environ(), encoding="utf-8"
-    )
+    process = rig.start(tasks, "--jobs", "2")
     until(lambda: len(rig.finished()) >= 1 or process.poll() is not None)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=SECONDS)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import importlib.util
 import os
 import signal
-import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.batch.ray_rig import Cluster, RayRig, running
-from tests.batch.rig import SECONDS, BatchRig, until
+from tests.batch.rig import SECONDS, until
 
 pytestmark = [
     pytest.mark.slow,
@@ -21,8 +21,12 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with running(tmp_path_factory.mktemp("cluster")) as made:
+def cluster() -> Iterator[Cluster]:
+    with (
+        # a folder of pytest's has too long a name for the sockets of the nodes
+        tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder,
+        running(Path(folder)) as made,
+    ):
         yield made
 
 
@@ -47,7 +51,7 @@ def test_tasks_on_several_nodes(rig: RayRig) -> None:
 def test_kill_a_worker_and_a_node(rig: RayRig) -> None:
     batch = rig.batch
     tasks = [batch.task(f"t{number}") for number in range(9)]
-    process = _started(batch, tasks, rig.address)
+    process = batch.start(tasks, "--ray", rig.address)
     until(lambda: len(batch.finished()) >= 1 or process.poll() is not None)
     os.kill(rig.workers()[0], signal.SIGKILL)
     until(lambda: len(batch.finished()) >= 3 or process.poll() is not None)
@@ -60,7 +64,7 @@ def test_kill_a_worker_and_a_node(rig: RayRig) -> None:
 def test_kill_the_driver(rig: RayRig) -> None:
     batch, log = rig.batch, rig.batch.root / "log"
     tasks = [batch.task(f"t{number}", setup=f"echo t{number} >> {log}") for number in range(6)]
-    process = _started(batch, tasks, rig.address)
+    process = batch.start(tasks, "--ray", rig.address)
     until(lambda: len(batch.finished()) >= 2 or process.poll() is not None)
     process.kill()
     process.communicate()
@@ -75,13 +79,3 @@ def test_kill_the_driver(rig: RayRig) -> None:
 def test_no_cluster_there(rig: RayRig) -> None:
     done = rig.batch.run([rig.batch.task()], "--ray", "127.0.0.1:1")
     assert (done.returncode, "no Ray cluster at 127.0.0.1:1" in done.stderr) == (2, True), done.stderr
-
-
-def _started(batch: BatchRig, tasks: list[dict[str, object]], address: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        batch.command(tasks, "--ray", address),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=batch.environ(),
-        encoding="utf-8",
-    )

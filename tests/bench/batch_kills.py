@@ -15,25 +15,25 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain, cycle, islice
 from pathlib import Path
 
 from tests.batch.ray_rig import RayRig, running
-from tests.batch.rig import BatchRig, until
-from tests.children import command_lines
+from tests.batch.rig import BatchRig, until, workers_of
 
 PATIENCE = 1800.0
 
 
 @dataclass(frozen=True)
 class Killed:
-    """A batch, how it is started, and what can be killed of it, in turn."""
+    """A batch, how it is started, and what is killed of it, in turn: a name, and the process id by the driver's."""
 
     rig: BatchRig
     options: tuple[str, ...]
-    victims: tuple[tuple[str, Callable[[int], int]], ...]
+    victims: Iterable[tuple[str, Callable[[int], int]]]
 
 
 def main() -> int:
@@ -50,17 +50,14 @@ def main() -> int:
 
 
 def _on_workers(folder: Path) -> Killed:
-    def worker(driver: int) -> int:
-        return next(pid for pid, words in command_lines(parent=driver).items() if "spawn_main" in words)
-
-    return Killed(BatchRig(folder / "batch"), ("--jobs", "2"), (("driver", lambda pid: pid), ("worker", worker)))
+    victims = ("driver", lambda driver: driver), ("worker", lambda driver: workers_of(driver)[0])
+    return Killed(BatchRig(folder / "batch"), ("--jobs", "2"), cycle(victims))
 
 
 def _on_ray(folder: Path, stack: ExitStack) -> Killed:
     rig = RayRig(folder / "batch", stack.enter_context(running(folder)))
-    victims = (
-        ("driver", lambda pid: pid), ("worker", lambda _: rig.workers()[0]), ("node", lambda _: rig.nodes()[-1])
-    )  # fmt: skip
+    again = ("driver", lambda driver: driver), ("worker", lambda _: rig.workers()[0])
+    victims = chain(again, [("node", lambda _: rig.nodes()[-1])], cycle(again))  # the cluster has one node to spare
     return Killed(rig.batch, ("--ray", rig.address), victims)
 
 
@@ -69,12 +66,9 @@ def _measured(batch: Killed, count: int, kills: int) -> int:
     tasks = [rig.task(f"t{number}", setup=f"echo t{number} >> {log}", check="") for number in range(count)]
     began, states = time.monotonic(), list[tuple[set[str], int]]()
     process = _started(batch, tasks)
-    for number in range(1, kills + 1):
+    for number, (name, victim) in enumerate(islice(batch.victims, kills), 1):
         wanted = count * number // (kills + 1)
         until(lambda: len(rig.finished()) >= wanted or process.poll() is not None, PATIENCE)  # noqa: B023 - at once
-        name, victim = batch.victims[(number - 1) % len(batch.victims)]
-        if name == "node" and number > len(batch.victims):  # the cluster has no more than one to spare
-            name, victim = batch.victims[0]
         os.kill(victim(process.pid), signal.SIGKILL)
         if name == "driver":
             process.wait()
@@ -88,9 +82,8 @@ def _measured(batch: Killed, count: int, kills: int) -> int:
     return _told(rig, count, code, again)
 
 
-def _started(batch: Killed, tasks: Sequence[dict[str, object]]) -> subprocess.Popen[bytes]:
-    command = batch.rig.command(tasks, *batch.options, "--resume")
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, env=batch.rig.environ())
+def _started(batch: Killed, tasks: Sequence[dict[str, object]]) -> subprocess.Popen[str]:
+    return batch.rig.start(tasks, *batch.options, "--resume", out=subprocess.DEVNULL)
 
 
 def _told(rig: BatchRig, count: int, code: int, again: int) -> int:
