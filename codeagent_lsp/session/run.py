@@ -157,6 +157,7 @@ class Run:
         conversation = Conversation(self._parts, model, planning, self._planner)
         try:
             if work.is_direct and planning != "always":
+                self._output.begin("direct")  # the first answer may take a minute: what is being done is told meanwhile
                 return await work.judged(None, await work.solve())
             await conversation.open(request, PLAN_FIRST if planning == "always" else "")
             if planning == "always":

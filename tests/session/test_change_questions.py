@@ -21,6 +21,19 @@ async def test_tests_that_ran_on_what_is_staged_are_in_the_question(tmp_path: Pa
     assert "Outdated, the text has changed since: Tests: 41 passed" in proposal.questions.title(proposal.changeset)
 
 
+async def test_a_state_that_is_staged_again_has_its_own_tests(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", say("done"), shadows=FakeShadows())
+    proposal = made.manager.runs.get((await made.run()).run_id).proposal
+    proposal.staging.write({made.path("a.txt"): "better\n"})
+    better = proposal.changeset
+    proposal.tested()(Tally(41, 1))
+    proposal.staging.write({made.path("a.txt"): "worse\n"})
+    proposal.tested()(Tally(2, 40))
+    proposal.staging.reset(better)
+    title = proposal.questions.title(better)
+    assert "1 failed, 41 passed" in title and "Outdated" not in title
+
+
 async def test_a_lone_file_is_named_and_several_are_counted(tmp_path: Path) -> None:
     made = world(tmp_path / "w", say("done"))
     proposal = made.manager.runs.get((await made.run()).run_id).proposal

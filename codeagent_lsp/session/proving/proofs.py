@@ -26,12 +26,16 @@ from codeagent_lsp.workspace.files.file_view import FileView
 
 
 class Proofs:
-    """The proof of one run, which is kept in its record. `view` shows the user's own texts by `FileView.base`."""
+    """The proof of one run, which is kept in its record. `view` shows the user's own texts by `FileView.base`.
+
+    A state that was tested and is staged again later still has its result, whatever was tested in between.
+    """
 
     def __init__(self, record: RunRecord, view: FileView) -> None:
         self._record = record
         self._view = view
         self._failed_before: frozenset[str] = frozenset()
+        self._tests: dict[str, TestsProof] = {}  # by digest
 
     def tested(self, tally: Tally, changeset: Changeset, digest: str) -> None:
         """Record a test run on these changes, in the state with this digest; one without changes tells what failed
@@ -49,6 +53,7 @@ class Proofs:
             tuple(sorted(tally.failing)[:MAX_NAMES]),
             tuple(now_passing[:MAX_NAMES]),
         )
+        self._tests[digest] = made
         self._keep(replace(self._record.proof, tests=made))
 
     def diagnosed(self, found: Difference, changeset: Changeset) -> None:
@@ -66,7 +71,8 @@ class Proofs:
         """Return the proof of these changes as an event carries it, with `words` for the user; None if nothing was
         tried.
         """
-        data = self._record.proof.data(self.state(changeset))
+        now = self.state(changeset)
+        data = self._of(now).data(now)
         return None if data is None else {**data, "words": list(self.words(changeset, text))}
 
     def unneeded(self, changeset: Changeset) -> tuple[str, ...]:
@@ -81,21 +87,22 @@ class Proofs:
 
     def words(self, changeset: Changeset, text: Words) -> tuple[str, ...]:
         """Return sentences on the proof of these changes."""
-        return self._record.proof.words(self.state(changeset), text)
+        now = self.state(changeset)
+        return self._of(now).words(now, text)
 
     def state(self, changeset: Changeset) -> str:
         """Return the digest of the state that these changes make with the user's present texts."""
         return state_digest(changeset, self._own_text, self._view.roots.relative)
 
     @property
-    def tests(self) -> TestsProof | None:
-        """Return the last test run."""
-        return self._record.proof.tests
-
-    @property
     def knows_before(self) -> bool:
         """Return whether tests have run on the user's own text."""
         return bool(self._failed_before)
+
+    def _of(self, now: str) -> ProposalProof:
+        """Return the proof with the tests of this state, or else with the last ones."""
+        proof = self._record.proof
+        return replace(proof, tests=self._tests.get(now, proof.tests))
 
     def _keep(self, proof: ProposalProof) -> None:
         self._record.proof = proof

@@ -166,5 +166,9 @@ async def _proof_for(parts: RunParts, model: Model, wish: Wish) -> Proof:
     setting = parts.services.user.settings().agent.answer_form
     if forms is None or wish == "none" or setting != "auto":
         return BY_SCRIPT
-    words = parts.output.text("solve.probing", name=model.info.name)
-    return await forms.proof(model, lambda: parts.output.emit(events.StatusChanged(message=words)))
+
+    def tell() -> None:
+        parts.output.begin("direct")  # a model that turns out to be good with tools may still make a plan
+        parts.output.emit(events.StatusChanged(message=parts.output.text("solve.probing", name=model.info.name)))
+
+    return await forms.proof(model, tell)
