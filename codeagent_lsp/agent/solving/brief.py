@@ -68,6 +68,7 @@ _ADDS = re.compile(
     r"|添加|增加|新增|实现|编写|写一|支持|新建|创建",
     re.IGNORECASE,
 )
+_CODE_NAME = re.compile(r"`[^`\n]*`|[\w/\\-]*[./\\_](?=\w)[\w./\\-]*", re.ASCII)
 _NOT_TESTS = re.compile(
     r"\b(?:not|never|don't|do not|without (?:changing|touching)|leave)\b(?: \w+){0,4} tests?\b"
     r"|不要?(?:修?改|动)[^。，,]{0,6}测试",
@@ -112,7 +113,8 @@ def brief_of(words: str) -> Brief:
     about = runner or bool(_FAILING.search(read))
     writes = bool(_WRITES_TESTS.search(read)) and not _NOT_TESTS.search(read)
     everywhere, creates = bool(_EVERYWHERE.search(read)), bool(_CREATES.search(read))
-    repairs = (about or bool(_REPAIRS.search(read))) and not _ADDS.search(read)
+    prose = _CODE_NAME.sub(" ", read)  # `support.py` asks for no support
+    repairs = (about or bool(_REPAIRS.search(prose))) and not _ADDS.search(prose)
     return Brief(words, "" if runner else command, about, writes, everywhere, creates or writes, repairs)
 
 

@@ -72,6 +72,23 @@ def test_whether_tests_may_change(words: str, *, writes: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "repairs"),
+    [
+        ("Something in support.py is wrong, the tests fail. Please repair it.", True),
+        ("workshop/support.py 有问题，test_support.py 不能通过。请修改代码，不要改测试。", True),
+        ("Fix `add_new` in `lib/create.py`: test_create.py fails", True),
+        ("add_item crashes for an empty cart", True),
+        ("Add support for dates; the tests fail until it is there", False),
+        ("The tests fail, since a new parameter is missing.", False),
+        ("error_log needs a limit", False),
+        ("Sort wrong_names.txt", False),
+    ],
+)
+def test_something_is_wrong_and_nothing_new_is_asked_for(words: str, *, repairs: bool) -> None:
+    assert brief_of(words).repairs is repairs
+
+
+@pytest.mark.parametrize(
     "words",
     [
         "Fix the bug in stats.py.",
