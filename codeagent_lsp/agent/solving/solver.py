@@ -36,8 +36,6 @@ from codeagent_lsp.workspace.changes.changeset import Changeset
 Ending = Literal["solved", "answered", "declined", "unchanged", "failing"]
 
 TEMPERATURES = (0.0, 0.5, 0.8)
-SHORT_ANSWERS, SUSPECTS = 2, 6
-"""For the form `line`: requests of one attempt without and with a suspect line; a line costs few tokens."""
 LEAST_REPLY, LINE_TOKENS = 700, 120
 MOST_MATERIAL = 24_000
 DIFF_CHARS = 1500
@@ -116,7 +114,7 @@ class Solution:
 class _State:
     """The state between attempts. `best` is what is staged between two attempts, `verdict` its check; `harmless` is a
     change that made nothing worse and nothing better in a check that is not binding; `nearest` is the best failed
-    guess.
+    guess; `stuck` counts the attempts in a larger form than `line` since the last that was better.
     """
 
     before: Verdict | None
@@ -131,6 +129,7 @@ class _State:
     harmless: Changeset | None = None
     nearest: tuple[Changeset, Verdict] | None = None
     seen: set[tuple[tuple[str, str], ...]] = field(default_factory=set)
+    stuck: int = 0
 
     def is_news(self, answer: Answer) -> bool:
         """Return whether the answer's new texts change a file in a way that no earlier guess did; remember them."""
@@ -201,6 +200,7 @@ class Solver:
                         return self._ended("solved", state, number + 1)
                     if state.best is not best:  # the other answers are for the state before this one
                         break
+            state.stuck = 0 if state.best is not best else state.stuck + (state.used[-1] != "line")
         self._settle(state)
         return self._ended("unchanged" if state.best == first else "failing", state, self._limits.attempts)
 
@@ -282,15 +282,14 @@ class Solver:
                 room //= 2
 
     def _asks(self, material: Material, form: TextForm, situation: Situation, state: _State) -> list[_Ask]:
-        """Return the requests of one attempt. The first attempt has one; short answers are asked for more than once,
-        and then about each suspect line.
+        """Return the requests of one attempt. The first attempt has one; for a short answer, each suspect line is asked
+        about, since one costs few tokens and finds what the model does not find by itself, which is asked for last.
         """
-        request = self._request(material, form, situation, state.used.count(form))
+        request = self._request(material, form, situation, state.stuck)
         if form != "line":
             return [(_hotter(request, 0.2 * step), "") for step in range(self._limits.slots if state.used else 1)]
-        free = [(_hotter(request, 0.4 * step), "") for step in range(SHORT_ANSWERS)]
-        about = [replace(situation, suspect=line) for line in material.suspects[:SUSPECTS]]
-        return [*free, *((self._request(material, form, each, 0), each.suspect) for each in about)]
+        about = [replace(situation, suspect=line) for line in material.suspects]
+        return [*((self._request(material, form, each, 0), each.suspect) for each in about), (request, "")]
 
     async def _replies(self, requests: Sequence[ModelRequest]) -> list[Reply]:
         """Return the replies to several concurrent requests."""

@@ -280,7 +280,7 @@ async def test_slots_are_used_from_the_second_round_on() -> None:
 
 BY_LINE = Proof({**PROVED.scores, "line": Score(3, 3)})
 REPAIR = FilesQuestion("The tests fail. Repair it.", BY_LINE, 2048, repairs=True)
-ONE_LINE = ScriptedReply("WRONG: return a - b\nRIGHT: return a * b")
+ONE_LINE = ScriptedReply("WRONG: return a - b\nRIGHT: return a + b")
 
 
 async def repaired(bench: Bench, *replies: ScriptedReply, attempts: int = 3) -> tuple[Solution, ScriptedModel]:
@@ -294,21 +294,22 @@ async def test_lines_are_asked_about_one_by_one() -> None:
         return Verdict(1) if "a + b" in text else Verdict(failed=(FailedTest("test_add"),), report="test_add failed")
 
     bench = Bench(only_add)
-    solution, model = await repaired(bench, ONE_LINE, ONE_LINE, say("`return a + b`"))
+    solution, model = await repaired(bench, say("`return a * b`"), say("return a"), ONE_LINE)
     assert (solution.ending, solution.attempts, solution.forms) == ("solved", 1, ("line",))
-    assert "WRONG: <the line as it is>" in asked(model, 0)
-    assert asked(model, 2).endswith("\nreturn a - b\nAnswer with that one line as it should be, and nothing else.")
-    assert asked(model, 2).startswith(asked(model, 0).partition("Find the one wrong line")[0])
-    assert bench.checks == 3, "what was tried once was tried again"
+    assert asked(model, 0).endswith("\nreturn a - b\nAnswer with that one line as it should be, and nothing else.")
+    assert "WRONG: <the line as it is>" in asked(model, 2)
+    assert asked(model, 0).startswith(asked(model, 2).partition("Find the one wrong line")[0])
+    assert bench.checks == 3, "a line that stays as it is was checked"
 
 
 async def test_guesses_are_not_built_on_nor_spoken_of_but_the_nearest_is_kept_in_the_end() -> None:
     bench = Bench(check)
     half = say("return a + b")
-    solution, model = await repaired(bench, ONE_LINE, ONE_LINE, half, say("return a"), say("No."), say("No."))
-    assert (solution.ending, solution.attempts, solution.forms[:2]) == ("failing", 3, ("line", "function"))
-    assert "return a - b" in asked(model, 4) and "was tried" not in asked(model, 4)
-    assert model.requests[4].temperature == 0.0
+    solution, model = await repaired(bench, half, say("return a"), ONE_LINE, say("No."), say("No."))
+    assert (solution.ending, solution.attempts, solution.forms) == ("failing", 3, ("line", "function", "whole"))
+    assert "return a - b" in asked(model, 3) and "was tried" not in asked(model, 3)
+    assert [request.temperature for request in model.requests] == [0.0] * 4 + [0.5]
+    assert bench.checks == 2, "what was tried once was tried again"
     assert "return a + b" in bench.text
     assert solution.verdict is not None and [each.test_id for each in solution.verdict.failed] == ["test_twice"]
 
