@@ -94,11 +94,6 @@ class Proofs:
         """Return the digest of the state that these changes make with the user's present texts."""
         return state_digest(changeset, self._own_text, self._view.roots.relative)
 
-    @property
-    def knows_before(self) -> bool:
-        """Return whether tests have run on the user's own text."""
-        return bool(self._failed_before)
-
     def _of(self, now: str) -> ProposalProof:
         """Return the proof with the tests of this state, or else with the last ones."""
         proof = self._record.proof
