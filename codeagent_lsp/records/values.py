@@ -48,7 +48,6 @@ _PATTERN = re.compile(r"[\[^(].*[\])][*+?]?\$?|.*(?:\\[wdsWDSb]|\(\?|\[\^).*")  
 _HEADER_NAME = re.compile(r"(?:[A-Z][a-z]*-)+[A-Z][a-z]+")
 _SEED = re.compile(r"(?:[a-z]{3,8} ){11,23}[a-z]{3,8}")  # a mnemonic seed phrase (BIP 39)
 _URL = re.compile(r"[a-z][a-z0-9+.-]{1,20}://\S*", re.IGNORECASE)
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _ID = re.compile(r"(?:call|toolu|fc|run|chatcmpl|msg|resp|thread|step|task|req)[_-]")
 _IDENTIFIER_OR_WORDS = re.compile(r"[A-Za-z_][\w-]*")
 _SEPARATORS = re.compile(r"[\W_]+")
@@ -94,11 +93,6 @@ def repeats(name: str, value: str) -> bool:
         return False
     one, other = (_SEPARATORS.sub("", text).lower() for text in (name, value))
     return len(other) > 4 and (one.endswith(other) or ("_" in value and other.endswith(one)))
-
-
-def is_uuid(value: str) -> bool:
-    """Return whether `value` is a UUID."""
-    return bool(_UUID.fullmatch(value))
 
 
 def quoted_reveals(value: str, *, sure: bool) -> bool:

@@ -228,7 +228,8 @@ class Solver:
 
     async def _stands(self, answer: Answer, material: Material, state: _State, *, guess: bool) -> bool:
         """Stage an answer and check it; return whether it is good. If not, the best state is staged again and the
-        reason is recorded in `state`, except for a guess that cannot be used.
+        reason is recorded in `state`, except for a guess that cannot be used. A guess, one of many, is good only where
+        all passes: by chance it may well mend a part.
         """
         problem = answer.problem or ("" if answer.texts else SAME if answer.has_code else NO_CODE)
         problem = problem or await self._workshop.stage(answer.texts, material)
@@ -239,7 +240,7 @@ class Solver:
             state.refuse(problem, (*answer.unknown, *sorted(unseen)))
             return False
         verdict = await self._workshop.check()
-        if satisfied(verdict, state.before):
+        if verdict is not None and verdict.good if guess else satisfied(verdict, state.before):
             state.verdict = verdict
             return True
         if guess:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from codeagent_lsp.workspace.edits import merge
-from codeagent_lsp.workspace.text.document import text_digest
 
 ChangeKind = Literal["edit", "create", "delete", "move"]
 
@@ -42,11 +41,6 @@ class FileChange:
         if self.base is None:
             return "create"
         return "delete" if self.text is None else "edit"
-
-    @property
-    def base_digest(self) -> str | None:
-        """The SHA-256 of the base text, None when there was none."""
-        return None if self.base is None else text_digest(self.base)
 
     @property
     def empty(self) -> bool:

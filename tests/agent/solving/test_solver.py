@@ -314,6 +314,14 @@ async def test_guesses_are_not_built_on_nor_spoken_of_but_the_nearest_is_kept_in
     assert solution.verdict is not None and [each.test_id for each in solution.verdict.failed] == ["test_twice"]
 
 
+async def test_a_guess_that_mends_a_part_is_no_result_where_nobody_spoke_of_tests() -> None:
+    def beside(text: str) -> Verdict:
+        return replace(check(text), binding=False)
+
+    solution, model = await repaired(Bench(beside), say("return a + b"), say("return a"), ONE_LINE, BOTH)
+    assert (solution.ending, solution.attempts, len(model.requests)) == ("solved", 2, 4)
+
+
 async def test_a_cancel_passes_and_leaves_no_task() -> None:
     bench = Bench(check)
     work = asyncio.ensure_future(solved(bench, ScriptedReply("x", delay=30.0)))

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange, HunkConflict
 from codeagent_lsp.workspace.edits.patch import apply_patch
-from codeagent_lsp.workspace.text.document import text_digest
 
 Files = dict[str, str]
 
@@ -77,12 +76,10 @@ def test_what_a_change_does(change: FileChange, kind: str, empty: bool) -> None:
     assert (change.kind, change.empty) == (kind, empty)
 
 
-def test_counts_and_digest() -> None:
+def test_counts() -> None:
     change = FileChange("/w/a", "1\n2\n3\n", "1\ntwo\nzwei\n3\n", 0)
     assert change.counts() == (2, 1)
-    assert change.base_digest == text_digest("1\n2\n3\n")
     assert FileChange("/w/a", None, "x\ny\n").counts() == (2, 0)
-    assert FileChange("/w/a", None, "x").base_digest is None
     assert Changeset((change, FileChange("/w/b", "x\n", None))).counts() == (2, 2)
 
 
