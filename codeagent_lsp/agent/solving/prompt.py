@@ -57,10 +57,11 @@ SEVERAL: dict[TextForm, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A failed attempt: why it could not be used, or what it changed (a diff), shortened."""
+    """A failed attempt: why it could not be used, or what it changed (a diff) and what fails with it, shortened."""
 
     problem: str = ""
     diff: str = ""
+    report: str = ""
 
 
 def messages_for(
@@ -99,7 +100,10 @@ def told(tried: Tried) -> str:
     """Format a failed attempt for the model; '' where there is nothing to say of it."""
     if tried.problem:
         return f"Your last answer could not be used. {tried.problem}"
-    return f"This was tried and does not do, find another cause:\n{_fenced(tried.diff, 'a.diff')}" if tried.diff else ""
+    if not tried.diff:
+        return ""
+    with_it = f"\nWith it:\n{_fenced(tried.report, '')}" if tried.report else ""
+    return f"This was tried and does not do, find another cause:\n{_fenced(tried.diff, 'a.diff')}{with_it}"
 
 
 def language_of(name: str) -> str:

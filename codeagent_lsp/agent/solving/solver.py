@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from codeagent_lsp import events
+from codeagent_lsp.agent.context.excerpts import excerpt
 from codeagent_lsp.agent.context.tokens import size
 from codeagent_lsp.agent.forms.answer import Answer
 from codeagent_lsp.agent.forms.envelope import CUT
@@ -38,7 +39,7 @@ Ending = Literal["solved", "answered", "declined", "unchanged", "failing"]
 TEMPERATURES = (0.0, 0.5, 0.8)
 LEAST_REPLY, LINE_TOKENS = 700, 120
 MOST_MATERIAL = 24_000
-DIFF_CHARS = 1500
+DIFF_CHARS, REPORT_CHARS = 1500, 600
 MOST_TRIED = 2
 
 
@@ -143,6 +144,11 @@ class _State:
         failures = self.verdict.report if self.verdict is not None and self.verdict.failed else ""
         return Situation(failures, tuple(self.tried[-MOST_TRIED:]), tuple(self.refused))
 
+    def failed(self, diff: str, verdict: Verdict | None) -> Tried:
+        """Return a failed attempt, with what fails with it unless that is what fails now, too."""
+        news = verdict is not None and (self.verdict is None or verdict.report != self.verdict.report)
+        return Tried(diff=diff, report=excerpt(verdict.report, REPORT_CHARS) if verdict is not None and news else "")
+
     def guessed(self, staged: Changeset, verdict: Verdict | None) -> None:
         """Record a wrong guess. It may make some tests pass and be wrong all the same: nothing builds on it."""
         if verdict is not None and better(verdict, self.nearest[1] if self.nearest else self.verdict):
@@ -185,11 +191,12 @@ class Solver:
             return self._ended("solved", state, 0)
         for number in range(self._limits.attempts):
             self._tell(number, state)
-            best = state.best
+            best, fresh = state.best, False
             async with aclosing(self._answers(state, number)) as answers:
                 async for answer, material, guess in answers:
-                    if guess and not state.is_news(answer):
+                    if not state.is_news(answer) and (guess or answer.texts):
                         continue
+                    fresh = True
                     state.text = answer.prose or state.text
                     if answer.declined and not (state.verdict is not None and state.verdict.failed):
                         state.text = answer.declined
@@ -200,6 +207,8 @@ class Solver:
                         return self._ended("solved", state, number + 1)
                     if state.best is not best:  # the other answers are for the state before this one
                         break
+            if not fresh:  # it only repeats itself in this form
+                state.refused.append(state.used[-1])
             state.stuck = 0 if state.best is not best else state.stuck + (state.used[-1] != "line")
         self._settle(state)
         return self._ended("unchanged" if state.best == first else "failing", state, self._limits.attempts)
@@ -248,7 +257,7 @@ class Solver:
         elif better(verdict, state.verdict):
             state.best, state.verdict, state.tried = self._workshop.staged(), verdict, []
         else:
-            state.tried.append(Tried(diff=self._workshop.diff(state.best, DIFF_CHARS)))
+            state.tried.append(state.failed(self._workshop.diff(state.best, DIFF_CHARS), verdict))
             if state.harmless is None and no_worse(verdict, state.before):
                 state.harmless = self._workshop.staged()
         self._workshop.restore(state.best)

@@ -68,9 +68,22 @@ def no_worse(after: Verdict | None, before: Verdict | None) -> bool:
 
 
 def better(one: Verdict | None, other: Verdict | None) -> bool:
-    """Return whether the first check went better than the second: fewer failures, then more passes."""
+    """Return whether the first check went better than the second: fewer failures, then more passes.
+
+    A file of tests that could not be loaded is one failure, but worse than all failures of the tests in it.
+    """
     if one is None or not one.known:
         return False
     if other is None or not other.known:
         return True
-    return (len(one.failed), -one.passed) < (len(other.failed), -other.passed)
+    return (_weight(one, other), -one.passed) < (_weight(other, one), -other.passed)
+
+
+def _weight(verdict: Verdict, other: Verdict) -> int:
+    """Return the number of failures; one that contains failures of the other check counts for them, and one more."""
+    return sum(1 + sum(_contains(one, each) for each in other.names) for one in verdict.names)
+
+
+def _contains(outer: str, inner: str) -> bool:
+    """Return whether one test id is that of a file or class, and the other of a test in it."""
+    return inner.startswith(outer) and inner[len(outer) : len(outer) + 1] in (".", ":", "/", " ")

@@ -177,6 +177,23 @@ async def test_the_best_state_is_kept() -> None:
     assert "a diff" in asked(model, 2)
 
 
+async def test_what_fails_with_an_attempt_goes_back_with_it() -> None:
+    def crashes(text: str) -> Verdict:
+        return replace(check(text), report="NameError: c") if "a * b" in text else check(text)
+
+    _, model = await solved(Bench(crashes), WORSE, BOTH)
+    assert "a diff\n```\nWith it:\n```\nNameError: c\n```" in asked(model, 1)
+    _, model = await solved(Bench(check), WORSE, BOTH)
+    assert "a diff" in asked(model, 1) and "With it" not in asked(model, 1), "the same fails as before"
+
+
+async def test_an_answer_that_comes_again_is_not_tried_again_and_another_form_is_asked_for() -> None:
+    bench = Bench(check)
+    solution, _ = await solved(bench, WORSE, WORSE, BOTH)
+    assert (solution.ending, solution.forms) == ("solved", ("function", "function", "whole"))
+    assert bench.checks == 3
+
+
 async def test_without_any_gain_nothing_is_changed() -> None:
     bench = Bench(check)
     solution, _ = await solved(bench, WORSE, WORSE, WORSE)

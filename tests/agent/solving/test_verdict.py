@@ -55,6 +55,11 @@ def test_what_breaks_nothing() -> None:
         (None, verdict(1), False),
         (UNKNOWN, verdict(0, "a"), False),
         (verdict(9, "a", "b"), verdict(1, "a"), False),
+        (verdict(0, "test_a.T.x", "test_a.T.y"), verdict(0, "test_a"), True),
+        (verdict(0, "t/test_a.py::x", "t/test_a.py::y"), verdict(0, "t/test_a.py"), True),
+        (verdict(0, "test_a"), verdict(0, "test_a.T.x", "test_a.T.y"), False),
+        (verdict(0, "test_ab.x", "test_ab.y"), verdict(0, "test_a"), False),
+        (verdict(0, "test_a.T.x", "other.T.y"), verdict(0, "test_a"), False),
     ],
 )
 def test_better(one: Verdict | None, other: Verdict | None, *, is_better: bool) -> None:
