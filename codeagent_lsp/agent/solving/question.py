@@ -27,7 +27,7 @@ from codeagent_lsp.messages import Message
 class Situation:
     """The state before an attempt: what fails now (shortened), the failed attempts, and the forms whose answers could
     not be used or were wrong. With a `suspect`, only the corrected text of this line is asked for. `said` is what the
-    user has added to the task.
+    user has added to the task. `begun` says that a part of the task is done.
     """
 
     failures: str = ""
@@ -35,6 +35,7 @@ class Situation:
     refused: tuple[TextForm, ...] = ()
     suspect: str = ""
     said: tuple[str, ...] = ()
+    begun: bool = False
 
 
 class Question(Protocol):
@@ -73,7 +74,9 @@ class FilesQuestion:
     shows_code: bool = field(default=False, init=False)
 
     def form(self, material: Material, situation: Situation) -> TextForm:
-        """Choose by the proof, size and language; where a check reports the fault, the smallest answer first."""
+        """Choose by the proof, size and language; where a check reports a fault, be it one of the last answer's, the
+        smallest answer first.
+        """
         if self.forced is not None:
             return self.forced
         files = material.files
@@ -82,7 +85,7 @@ class FilesQuestion:
             has_definitions=bool(files) and all(file.has_definitions for file in files),
             reply_tokens=self.reply_tokens,
             shown_whole=all(file.whole for file in files),
-            checked_repair=self.repairs and bool(situation.failures) and bool(files),
+            checked_repair=(self.repairs or situation.begun) and bool(situation.failures) and bool(files),
         )
         return choose_form(self.proof, subject, situation.refused)
 

@@ -115,7 +115,7 @@ class Solution:
 class _State:
     """The state between attempts. `best` is what is staged between two attempts, `verdict` its check; `harmless` is a
     change that made nothing worse and nothing better in a check that is not binding; `nearest` is the best failed
-    guess; `stuck` counts the attempts in a larger form than `line` since the last that was better.
+    guess; `begun` says that an answer was better than nothing.
     """
 
     before: Verdict | None
@@ -130,7 +130,7 @@ class _State:
     harmless: Changeset | None = None
     nearest: tuple[Changeset, Verdict] | None = None
     seen: set[tuple[tuple[str, str], ...]] = field(default_factory=set)
-    stuck: int = 0
+    begun: bool = False
 
     def is_news(self, answer: Answer) -> bool:
         """Return whether the answer's new texts change a file in a way that no earlier guess did; remember them."""
@@ -142,7 +142,12 @@ class _State:
     def situation(self) -> Situation:
         """Return what the next request has to say."""
         failures = self.verdict.report if self.verdict is not None and self.verdict.failed else ""
-        return Situation(failures, tuple(self.tried[-MOST_TRIED:]), tuple(self.refused))
+        return Situation(failures, tuple(self.tried[-MOST_TRIED:]), tuple(self.refused), begun=self.begun)
+
+    def improved(self, staged: Changeset, verdict: Verdict | None) -> None:
+        """Record a better state. It has other lines that may be wrong, and what was tried was for the one before."""
+        self.best, self.verdict, self.tried, self.begun = staged, verdict, [], True
+        self.refused = [form for form in self.refused if form != "line"]
 
     def failed(self, diff: str, verdict: Verdict | None) -> Tried:
         """Return a failed attempt, with what fails with it unless that is what fails now, too."""
@@ -209,7 +214,6 @@ class Solver:
                         break
             if not fresh:  # it only repeats itself in this form
                 state.refused.append(state.used[-1])
-            state.stuck = 0 if state.best is not best else state.stuck + (state.used[-1] != "line")
         self._settle(state)
         return self._ended("unchanged" if state.best == first else "failing", state, self._limits.attempts)
 
@@ -255,7 +259,7 @@ class Solver:
         if guess:
             state.guessed(self._workshop.staged(), verdict)
         elif better(verdict, state.verdict):
-            state.best, state.verdict, state.tried = self._workshop.staged(), verdict, []
+            state.improved(self._workshop.staged(), verdict)
         else:
             state.tried.append(state.failed(self._workshop.diff(state.best, DIFF_CHARS), verdict))
             if state.harmless is None and no_worse(verdict, state.before):
@@ -295,7 +299,7 @@ class Solver:
         """Return the requests of one attempt. The first attempt has one; for a short answer, each suspect line is asked
         about, since one costs few tokens and finds what the model does not find by itself, which is asked for last.
         """
-        request = self._request(material, form, situation, state.stuck)
+        request = self._request(material, form, situation, sum(each != "line" for each in state.used))
         if form != "line":
             return [(_hotter(request, 0.2 * step), "") for step in range(self._limits.slots if state.used else 1)]
         about = [replace(situation, suspect=line) for line in material.suspects]

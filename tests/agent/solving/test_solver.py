@@ -300,9 +300,11 @@ REPAIR = FilesQuestion("The tests fail. Repair it.", BY_LINE, 2048, repairs=True
 ONE_LINE = ScriptedReply("WRONG: return a - b\nRIGHT: return a + b")
 
 
-async def repaired(bench: Bench, *replies: ScriptedReply, attempts: int = 3) -> tuple[Solution, ScriptedModel]:
+async def repaired(
+    bench: Bench, *replies: ScriptedReply, question: FilesQuestion = REPAIR
+) -> tuple[Solution, ScriptedModel]:
     model = ScriptedModel(replies)
-    solver = Solver(model, bench, REPAIR, SolverLimits(attempts=attempts), lambda event: None)
+    solver = Solver(model, bench, question, SolverLimits(), lambda event: None)
     return await solver.solve(is_task=True), model
 
 
@@ -329,6 +331,13 @@ async def test_guesses_are_not_built_on_nor_spoken_of_but_the_nearest_is_kept_in
     assert bench.checks == 2, "what was tried once was tried again"
     assert "return a + b" in bench.text
     assert solution.verdict is not None and [each.test_id for each in solution.verdict.failed] == ["test_twice"]
+
+
+async def test_an_answer_that_does_a_part_is_then_repaired_line_by_line() -> None:
+    adding = replace(REPAIR, repairs=False)
+    solution, model = await repaired(Bench(check), FIRST, say("return b - a"), say("return 2 * a"), question=adding)
+    assert (solution.ending, solution.forms) == ("solved", ("function", "line"))
+    assert "return a + b" in asked(model, 1) and "Suppose that this line" in asked(model, 1)
 
 
 async def test_a_guess_that_mends_a_part_is_no_result_where_nobody_spoke_of_tests() -> None:
