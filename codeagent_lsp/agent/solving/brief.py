@@ -113,7 +113,7 @@ def brief_of(words: str) -> Brief:
     about = runner or bool(_FAILING.search(read))
     writes = bool(_WRITES_TESTS.search(read)) and not _NOT_TESTS.search(read)
     everywhere, creates = bool(_EVERYWHERE.search(read)), bool(_CREATES.search(read))
-    prose = _CODE_NAME.sub(" ", read)  # `support.py` asks for no support
+    prose = _CODE_NAME.sub(" ", read)  # a file named support asks for no support
     repairs = (about or bool(_REPAIRS.search(prose))) and not _ADDS.search(prose)
     return Brief(words, "" if runner else command, about, writes, everywhere, creates or writes, repairs)
 

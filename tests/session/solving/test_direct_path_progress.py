@@ -40,7 +40,7 @@ async def test_the_attempt_is_told_before_the_answer_comes(tmp_path: Path) -> No
     made.script(ScriptedReply(MEAN.text, chunks=1, delay=60))
     run_id = made.manager.start(RunRequest("run", TASK, TASK))
     await until(lambda: told(made) == ["Attempt 1 of 3"])
-    assert [event.type for event in made.events if not event.internal][0] == "response_start"
+    assert next(event.type for event in made.events if not event.internal) == "response_start"
     made.manager.runs.cancel()
     assert (await made.finished(run_id)).status == "cancelled"
 
