@@ -82,7 +82,9 @@ def looks_random(value: str, *, least: int = 8) -> bool:
 
 
 def looks_generated(value: str) -> bool:
-    """Return whether `value` is surely generated, for names that say little: long, with digits, and no id by prefix."""
+    """Return whether `value` is surely generated, and so a secret even under a name that does not say so: long, random,
+    with three digits or more, and not an id of a call or message by its prefix.
+    """
     digits = len(_DIGIT.findall(value[:200]))
     return len(value) >= LONG and digits >= 3 and looks_random(value) and not _ID.match(value)
 

@@ -93,7 +93,7 @@ class Run:
         self._output.begin_again("plan")
 
     async def work_on(self) -> None:
-        """Go on with the plan; ends like `execute`."""
+        """Go on with the plan until it is done, stopped or failed, and emit the end of the run, as `execute` does."""
         await self._to_its_end(self._go_on)
 
     async def _to_its_end(self, work: Callable[[], Awaitable[_Ended]]) -> None:

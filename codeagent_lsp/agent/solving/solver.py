@@ -129,15 +129,16 @@ class _State:
     text: str = ""
     harmless: Changeset | None = None
     nearest: tuple[Changeset, Verdict] | None = None
-    seen: set[tuple[tuple[str, str], ...]] = field(default_factory=set)
+    checked: set[frozenset[tuple[str, str]]] = field(default_factory=set)
     begun: bool = False
 
-    def is_news(self, answer: Answer) -> bool:
-        """Return whether the answer's new texts change a file in a way that no earlier guess did; remember them."""
-        texts = tuple(sorted(answer.texts.items()))
-        known = texts in self.seen
-        self.seen.add(texts)
-        return bool(texts) and not known
+    def knows(self, answer: Answer) -> bool:
+        """Return whether the same new texts were checked before, on the state that is the best now."""
+        return frozenset(answer.texts.items()) in self.checked
+
+    def remember(self, answer: Answer) -> None:
+        """Record that the new texts of an answer are checked. One that could not be staged may come again."""
+        self.checked.add(frozenset(answer.texts.items()))
 
     def situation(self) -> Situation:
         """Return what the next request has to say."""
@@ -147,12 +148,15 @@ class _State:
     def improved(self, staged: Changeset, verdict: Verdict | None) -> None:
         """Record a better state. It has other lines that may be wrong, and what was tried was for the one before."""
         self.best, self.verdict, self.tried, self.begun = staged, verdict, [], True
+        self.checked.clear()
         self.refused = [form for form in self.refused if form != "line"]
 
-    def failed(self, diff: str, verdict: Verdict | None) -> Tried:
-        """Return a failed attempt, with what fails with it unless that is what fails now, too."""
-        news = verdict is not None and (self.verdict is None or verdict.report != self.verdict.report)
-        return Tried(diff=diff, report=excerpt(verdict.report, REPORT_CHARS) if verdict is not None and news else "")
+    def failed(self, diff: str, verdict: Verdict | None) -> None:
+        """Record an answer that is no better than the best state: its diff from there, and the report of its check,
+        unless the best state has the same report.
+        """
+        now, report = (each.report if each is not None else "" for each in (self.verdict, verdict))
+        self.tried.append(Tried(diff=diff, report=excerpt(report, REPORT_CHARS) if report != now else ""))
 
     def guessed(self, staged: Changeset, verdict: Verdict | None) -> None:
         """Record a wrong guess. It may make some tests pass and be wrong all the same: nothing builds on it."""
@@ -199,7 +203,7 @@ class Solver:
             best, fresh = state.best, False
             async with aclosing(self._answers(state, number)) as answers:
                 async for answer, material, guess in answers:
-                    if not state.is_news(answer) and (guess or answer.texts):
+                    if state.knows(answer) or (guess and not answer.texts):
                         continue
                     fresh = True
                     state.text = answer.prose or state.text
@@ -212,7 +216,7 @@ class Solver:
                         return self._ended("solved", state, number + 1)
                     if state.best is not best:  # the other answers are for the state before this one
                         break
-            if not fresh:  # it only repeats itself in this form
+            if not fresh or state.used[-1] == "line":  # it would only repeat itself in this form
                 state.refused.append(state.used[-1])
         self._settle(state)
         return self._ended("unchanged" if state.best == first else "failing", state, self._limits.attempts)
@@ -252,8 +256,9 @@ class Solver:
             unseen = set(answer.texts).difference(file.name for file in material.files)
             state.refuse(problem, (*answer.unknown, *sorted(unseen)))
             return False
+        state.remember(answer)
         verdict = await self._workshop.check()
-        if verdict is not None and verdict.good if guess else satisfied(verdict, state.before):
+        if (verdict is not None and verdict.good) if guess else satisfied(verdict, state.before):
             state.verdict = verdict
             return True
         if guess:
@@ -261,7 +266,7 @@ class Solver:
         elif better(verdict, state.verdict):
             state.improved(self._workshop.staged(), verdict)
         else:
-            state.tried.append(state.failed(self._workshop.diff(state.best, DIFF_CHARS), verdict))
+            state.failed(self._workshop.diff(state.best, DIFF_CHARS), verdict)
             if state.harmless is None and no_worse(verdict, state.before):
                 state.harmless = self._workshop.staged()
         self._workshop.restore(state.best)
@@ -288,8 +293,6 @@ class Solver:
                     for (_, suspect), reply in zip(asks, replies, strict=True):
                         answer = _checked(question.read(reply.text, material, form, suspect), reply)
                         yield answer, material, form == "line"
-                if form == "line":
-                    state.refused.append(form)
             except ContextOverflow:
                 if room < LEAST_REPLY or begun:
                     raise

@@ -38,8 +38,8 @@ class Proofs:
         self._tests: dict[str, TestsProof] = {}  # by digest
 
     def tested(self, tally: Tally, changeset: Changeset, digest: str) -> None:
-        """Record a test run on these changes, in the state with this digest; one without changes tells what failed
-        before.
+        """Record a test run on these changes, in the state with this digest. A run without changes is one on the
+        user's own text: what fails in it is what later runs may have mended.
         """
         if not changeset:
             self._failed_before = tally.failing
@@ -72,8 +72,9 @@ class Proofs:
         tried.
         """
         now = self.state(changeset)
-        data = self._of(now).data(now)
-        return None if data is None else {**data, "words": list(self.words(changeset, text))}
+        proof = self._of(now)
+        data = proof.data(now)
+        return None if data is None else {**data, "words": list(proof.words(now, text))}
 
     def unneeded(self, changeset: Changeset) -> tuple[str, ...]:
         """Return the parts of these changes that their tests do not need, as `path#number` (from 1), or the path of a

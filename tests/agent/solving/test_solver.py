@@ -194,6 +194,27 @@ async def test_an_answer_that_comes_again_is_not_tried_again_and_another_form_is
     assert bench.checks == 3
 
 
+async def test_an_answer_that_could_not_be_staged_may_come_again() -> None:
+    refusals = {"a.py": "It was not in front of you; it is shown now."}
+    bench = Bench(check, refusals)
+    stage = bench.stage
+
+    async def once(texts: Mapping[str, str], material: Material) -> str:
+        refused = await stage(texts, material)
+        refusals.clear()
+        return refused
+
+    bench.stage = once  # type: ignore[method-assign]
+    solution, _ = await solved(bench, BOTH, BOTH)
+    assert (solution.ending, solution.attempts) == ("solved", 2)
+
+
+async def test_what_did_not_do_is_tried_again_on_a_better_state() -> None:
+    bench = Bench(check)
+    await solved(bench, WORSE, FIRST, WORSE)
+    assert bench.checks == 4
+
+
 async def test_without_any_gain_nothing_is_changed() -> None:
     bench = Bench(check)
     solution, _ = await solved(bench, WORSE, WORSE, WORSE)

@@ -12,23 +12,20 @@ from codeagent_lsp.llm.model import Model
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.request import RunRequest
 from tests.session.fakes import World, know, until
-from tests.session.solving.test_direct_path import MEAN, TASK, shop
+from tests.session.solving.test_direct_path import MEAN, TASK, Known, shop
 
 
-class SlowProbe:
+class SlowProbe(Known):
     """Answer forms that are tried out until `over` is set."""
 
     def __init__(self, proof: Proof) -> None:
+        super().__init__(proof)
         self.over = asyncio.Event()
-        self._proof = proof
 
     async def proof(self, model: Model, on_probe: Callable[[], None]) -> Proof:
         on_probe()
         await self.over.wait()
-        return self._proof
-
-    async def count(self, model: Model, form: str, *, worked: bool) -> None:
-        """Nothing is counted."""
+        return await super().proof(model, on_probe)
 
 
 def told(made: World) -> list[str]:
