@@ -7,7 +7,7 @@ Each is defined once; the clients' mirrors and the protocol page are generated f
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 Kind = Literal["string", "integer", "boolean", "object", "array", "range", "uri", "any"]
 
@@ -316,19 +316,3 @@ COMMANDS: tuple[Command, ...] = (
 def command(name: str) -> Command | None:
     """Return the command of that name; None for an unknown one."""
     return next((item for item in COMMANDS if item.name == name), None)
-
-
-def argument_schema(item: Command) -> dict[str, Any]:
-    """Return the JSON Schema of a command's single argument object."""
-    types = {"uri": "string", "range": "object", "any": ["string", "array", "object", "null"]}
-    properties: dict[str, Any] = {}
-    for argument in item.arguments:
-        properties[argument.name] = {"type": types.get(argument.kind, argument.kind)}
-        if argument.choices:
-            properties[argument.name]["enum"] = list(argument.choices)
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": [argument.name for argument in item.arguments if argument.required],
-        "additionalProperties": False,
-    }

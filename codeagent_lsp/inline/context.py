@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
 
 from codeagent_lsp.inline.definitions import Symbols, definitions
 from codeagent_lsp.inline.place import Place
@@ -15,12 +14,9 @@ from codeagent_lsp.inline.similar import Similar, similar
 from codeagent_lsp.inline.windows import Budget
 from codeagent_lsp.llm.fill.filler import Piece
 
-Kind = Literal["none", "ours", "recent"]
-
 DEFINITION_SHARE = 0.35
 """Most of the pieces' budget that goes to definitions."""
 MOST_SIMILAR = 4
-_CHUNK_LINES = 20
 
 
 @dataclass(frozen=True)
@@ -39,12 +35,6 @@ def pieces_for(place: Place, material: Material, budget: Budget) -> tuple[Piece,
     left = budget.pieces - sum(_size(piece) for piece in first)
     second = _within((Piece(each.path, _trimmed(each)) for each in alike), left)
     return (*reversed(first), *reversed(second))
-
-
-def recent_pieces(texts: Iterable[tuple[str, str]], place: Place, budget: Budget) -> tuple[Piece, ...]:
-    """Return the beginnings of the texts in their order, as others send parts of recent files; for comparison only."""
-    pieces = [Piece(path, "\n".join(text.splitlines()[:_CHUNK_LINES])) for path, text in texts if path != place.path]
-    return tuple(reversed(_within(pieces, budget.pieces)))
 
 
 def _trimmed(piece: Similar) -> str:

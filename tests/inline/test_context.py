@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codeagent_lsp.index.symbols import SymbolInfo
-from codeagent_lsp.inline.context import Material, pieces_for, recent_pieces
+from codeagent_lsp.inline.context import Material, pieces_for
 from codeagent_lsp.inline.definitions import definitions, names_near
 from codeagent_lsp.inline.place import Place
 from codeagent_lsp.inline.similar import similar
@@ -90,8 +90,3 @@ def test_the_most_telling_piece_is_last_and_the_budget_holds() -> None:
     assert pieces[0].path == "models.py"
     assert pieces[-1].path == "other.py"
     assert sum(len(piece.path) + len(piece.text) for piece in pieces) <= SLOW.pieces
-
-
-def test_recent_files_are_sent_by_their_beginnings() -> None:
-    pieces = recent_pieces([("a.py", "a = 1\n"), ("here.py", "no"), ("b.py", "b = 1\n")], end(HERE), SLOW)
-    assert [piece.path for piece in pieces] == ["b.py", "a.py"]

@@ -82,12 +82,6 @@ def covered_by(rules: Sequence[str], command: str) -> bool:
     return all(allows(rules, item.text, [word.value for word in item.words]) for item in found)
 
 
-def simple_commands(command: str) -> tuple[str, ...]:
-    """Return the texts of all commands in a script, also behind wrappers and in substitutions, outer ones first."""
-    found = unwrap(read(command[:MAX_BYTES])).invocations
-    return tuple(dict.fromkeys(invocation.text for invocation in found))
-
-
 def words(command: str) -> tuple[str, ...]:
     """Return all words of all commands in a script, unquoted, and the files of its redirections: the possible paths.
 

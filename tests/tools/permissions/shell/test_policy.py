@@ -8,8 +8,10 @@ import time
 
 import pytest
 
+from codeagent_lsp.tools.permissions.shell.reading import read
 from codeagent_lsp.tools.permissions.shell.syntax import parse
-from codeagent_lsp.tools.permissions.shell_policy import MAX_BYTES, MAX_COMMANDS, judge, simple_commands, words
+from codeagent_lsp.tools.permissions.shell.unwrapping import unwrap
+from codeagent_lsp.tools.permissions.shell_policy import MAX_BYTES, MAX_COMMANDS, judge, words
 from tests.tools.permissions.shell.cases import ALLOWED, ASKED, BOUNDED, DENIED
 from tests.tools.permissions.shell.everyday import EVERYDAY
 
@@ -133,9 +135,10 @@ def test_words_are_those_of_all_commands_without_quotes() -> None:
     assert words("") == ()
 
 
-def test_simple_commands_are_found_wherever_they_stand() -> None:
-    found = simple_commands("ls -la | wc && $(touch a) ; sudo rm -r b; bash -c 'mv c d' & if x; then y; fi")
-    assert {"ls -la", "wc", "touch a", "rm -r b", "mv c d", "x", "y"} <= set(found)
+def test_commands_are_found_wherever_they_stand() -> None:
+    script = read("ls -la | wc && $(touch a) ; sudo rm -r b; bash -c 'mv c d' & if x; then y; fi")
+    found = {invocation.text for invocation in unwrap(script).invocations}
+    assert {"ls -la", "wc", "touch a", "rm -r b", "mv c d", "x", "y"} <= found
 
 
 def test_the_grammar_is_not_loaded_before_the_first_command() -> None:
