@@ -695,6 +695,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{path} is in use by another batch. Wait for it, or give another --out.",
         "{path} 正被另一个批处理使用。请等待其结束，或用 --out 指定其他文件夹。",
     ),
+    "batch.foreign": (
+        "{path} has other files in it. Give a new or an empty folder with --out.",
+        "{path} 中有其他文件。请用 --out 指定新的或空的文件夹。",
+    ),
     "batch.unwritable": ("{path} cannot be written: {reason}.", "无法写入 {path}：{reason}。"),
     "batch.begun": (
         "{path} has results already. Give --resume to go on with it, or another --out.",
@@ -712,15 +716,15 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "There is no Ray cluster at {address}: {reason}. `ray start --head` starts one on this machine.",
         "{address} 处没有 Ray 集群：{reason}。可用 `ray start --head` 在本机启动一个。",
     ),
-    "batch.resumed": ("{count} tasks are finished already.", "已有 {count} 个任务完成。"),
+    "batch.resumed": ("{count} task(s) finished already.", "已有 {count} 个任务完成。"),
     "batch.tokens": ("{count} tokens", "{count} 个词元"),
     "batch.sum": ("{solved} of {count} solved. Cost: {cost}.", "{count} 个任务中解决了 {solved} 个。费用：{cost}。"),
     "batch.spent": (
-        "{count} tasks were not begun: the budget is spent. Go on with --resume and a larger --budget-usd.",
+        "{count} task(s) not begun: the budget is spent. Go on with --resume and a larger --budget-usd.",
         "有 {count} 个任务未开始：预算已用完。请用 --resume 和更大的 --budget-usd 继续。",
     ),
     "batch.no_prices": (
-        "{count} tasks were not begun: no prices are known of this model, so --budget-usd cannot be kept. "
+        "{count} task(s) not begun: no prices are known of this model, so --budget-usd cannot be kept. "
         "Set budget.tokens for each task instead, and go on with --resume.",
         "有 {count} 个任务未开始：该模型的价格未知，无法遵守 --budget-usd。"
         "请改为给每个任务设置 budget.tokens，并用 --resume 继续。",

@@ -54,12 +54,14 @@ def _batch(namespace: Namespace, tasks: Sequence[BatchTask], options: BatchOptio
     if folder.begun() and not namespace.resume:
         raise UsageError("batch.begun", path=folder.path)
     language = options.language
-    earlier = folder.finished(tasks)
-    if earlier:
-        say(text("batch.resumed", language, count=len(earlier)))
+    earlier = folder.earlier(tasks)
+    finished = {name: result for name, result in earlier.items() if result.finished}
+    folder.list_results(finished.values())
+    if finished:
+        say(text("batch.resumed", language, count=len(finished)))
     budget = BudgetShare(namespace.budget_usd, sum(result.cost or 0.0 for result in earlier.values()))
-    counted = _Counter(len(tasks), len(earlier), language)
-    batch = Batch((task for task in tasks if task.id not in earlier), options, budget, folder, counted.tell)
+    counted = _Counter(len(tasks), len(finished), language)
+    batch = Batch((task for task in tasks if task.id not in finished), options, budget, folder, counted.tell)
     interrupted = False
     sweep(folder.work, whole=True)
     try:
@@ -68,7 +70,8 @@ def _batch(namespace: Namespace, tasks: Sequence[BatchTask], options: BatchOptio
         interrupted = True
     finally:
         sweep(folder.work, whole=True)
-    results = [*earlier.values(), *batch.results]
+    results = list(folder.earlier(tasks).values())
+    folder.list_results(results)
     _close(results, batch.left, budget, language)
     if namespace.report:
         for path in write_report(folder.path, results, language):

@@ -26,7 +26,6 @@ class Batch:
         folder: ResultFolder,
         tell: Callable[[TaskResult], None],
     ) -> None:
-        self.results: list[TaskResult] = []
         self._waiting = deque(tasks)
         self._options = options
         self._budget = budget
@@ -57,5 +56,4 @@ class Batch:
         result = outcome.result
         self._budget.settle(result.id, result.cost, result.tokens)
         self._folder.record(outcome)
-        self.results.append(result)
         self._tell(result)

@@ -1,7 +1,8 @@
 """What came of the tasks: one folder each and one line in `results.jsonl`, so that nothing is done twice after a kill.
 
-`DIR/ID/result.json` is written last, atomically: with it a task is finished. The line is a copy of it, added at once
-and made good by the next start if a kill came in between. Not here: doing a task (`perform.py`), the report.
+`DIR/ID/result.json` is written last, atomically: with it a try of a task has ended. The line is a copy of it, added at
+once and made good by the next start if a kill came in between. Only a folder of our own is written to, since the
+folders of tasks in it are replaced. Not here: doing a task (`perform.py`), the report.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Literal, Self
 
@@ -21,7 +22,8 @@ from codeagent_lsp.errors import UsageError
 RESULTS = "results.jsonl"
 RESULT = "result.json"
 WORK = ".work"
-_LOCK = ".lock"
+_LOCK = ".codeagent-batch"
+"""A file that is locked while a batch runs, and that says whose the folder is."""
 
 Reason = Literal[
     "", "folder", "setup", "model", "timeout", "budget", "unchanged", "stopped", "failed", "check", "unchecked", "crash"
@@ -38,7 +40,8 @@ class TaskResult:
     """What came of one task. `solved` is by the check; without one, by whether the run was completed.
 
     `status` is that of the run ('' if there was none), `error` a sentence, `check_exit` None without a check. Times are
-    in seconds, `cost` in USD, None if the prices are not known. `digest` tells which task it was.
+    in seconds, `cost` in USD, None if the prices are not known. Once recorded, tokens and cost are those of all tries.
+    `digest` tells which task it was.
     """
 
     id: str
@@ -69,6 +72,24 @@ class TaskResult:
     def tokens(self) -> int:
         """Return the tokens of prompts and replies together."""
         return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def finished(self) -> bool:
+        """Return whether `--resume` leaves the task as it is."""
+        return self.reason not in AGAIN
+
+    def after(self, earlier: TaskResult | None) -> TaskResult:
+        """Return the result with what an earlier try of the same task has used."""
+        if earlier is None or earlier.digest != self.digest:
+            return self
+        costs = [cost for cost in (self.cost, earlier.cost) if cost is not None]
+        return replace(
+            self,
+            prompt_tokens=self.prompt_tokens + earlier.prompt_tokens,
+            cached_tokens=self.cached_tokens + earlier.cached_tokens,
+            completion_tokens=self.completion_tokens + earlier.completion_tokens,
+            cost=sum(costs) if costs else None,
+        )
 
     def line(self) -> str:
         """Return the result as one line of JSON."""
@@ -107,9 +128,11 @@ class ResultFolder:
         return self.path / WORK
 
     def __enter__(self) -> Self:
-        """Take the folder. UsageError if another batch has it, or it cannot be written."""
+        """Take the folder. UsageError if another batch has it, if it has other files, or it cannot be written."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            if not (self.path / _LOCK).exists() and any(self.path.iterdir()):
+                raise UsageError("batch.foreign", path=self.path)
             self._lock = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -126,36 +149,35 @@ class ResultFolder:
         """Return whether there are results of an earlier batch."""
         return (self.path / RESULTS).exists() or any(self.path.glob(f"*/{RESULT}"))
 
-    def finished(self, tasks: Iterable[BatchTask]) -> dict[str, TaskResult]:
-        """Return the results that are there for these very tasks, by id, and write `results.jsonl` anew with them.
+    def earlier(self, tasks: Iterable[BatchTask]) -> dict[str, TaskResult]:
+        """Return the results that are there for these very tasks, by id."""
+        found = {task: self._read(task.id) for task in tasks}
+        return {task.id: result for task, result in found.items() if result and result.digest == task.digest}
 
-        Left out are those that `AGAIN` names, and those of other tasks with the same id.
-        """
-        found = {task.id: result for task in tasks if (result := self._kept(task)) is not None}
-        lines = "".join(f"{result.line()}\n" for result in sorted(found.values(), key=lambda item: item.started))
+    def list_results(self, results: Iterable[TaskResult]) -> None:
+        """Write `results.jsonl` anew, with these results."""
+        lines = "".join(f"{result.line()}\n" for result in sorted(results, key=lambda item: item.started))
         _replace(self.path / RESULTS, lines.encode())
-        return found
 
     def record(self, outcome: Outcome) -> None:
         """Write the folder of a task, then its line; a kill at any moment leaves the task finished or not begun."""
         place = self.path / outcome.result.id
+        line = f"{outcome.result.after(self._read(outcome.result.id)).line()}\n".encode()
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir()
         for name, content in outcome.files.items():
             (place / name).write_bytes(content)
-        _replace(place / RESULT, f"{outcome.result.line()}\n".encode())
+        _replace(place / RESULT, line)
         with (self.path / RESULTS).open("ab") as file:
-            file.write(f"{outcome.result.line()}\n".encode())
+            file.write(line)
             file.flush()
             os.fsync(file.fileno())
 
-    def _kept(self, task: BatchTask) -> TaskResult | None:
+    def _read(self, task_id: str) -> TaskResult | None:
         try:
-            result = parsed((self.path / task.id / RESULT).read_text(encoding="utf-8"))
+            return parsed((self.path / task_id / RESULT).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError):
             return None
-        fits = result is not None and result.digest == task.digest and result.reason not in AGAIN
-        return result if fits else None
 
 
 def read_results(path: Path) -> tuple[TaskResult, ...]:

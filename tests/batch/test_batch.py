@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.batch.results import TaskResult
+from codeagent_lsp.batch.results import Outcome, ResultFolder, TaskResult
+from codeagent_lsp.batch.task_file import read_tasks
 from tests.batch.rig import MENDED, MENDING, PASSES, PROGRAM, BatchRig
 
 pytestmark = pytest.mark.slow
@@ -148,9 +149,21 @@ def test_results_are_kept_and_not_made_twice(rig: BatchRig) -> None:
     again = rig.run(tasks)
     assert (again.returncode, "--resume" in again.stderr) == (2, True)
     resumed = rig.run(tasks, "--resume")
-    assert (resumed.returncode, "1 tasks are finished already" in resumed.stdout) == (0, True)
+    assert (resumed.returncode, "1 task(s) finished already" in resumed.stdout) == (0, True)
     assert log.read_text().split() == ["one", "two"]
     assert set(rig.results()) == {"one", "two"}
+
+
+def test_a_budget_is_for_all_tries_and_a_task_that_is_not_begun_again_stays_listed(rig: BatchRig) -> None:
+    tasks = [rig.task("one")]
+    rig.command(tasks)
+    (task,) = read_tasks(rig.root / "tasks.jsonl")
+    spent = TaskResult(task.id, task.digest, solved=False, checked=False, reason="budget", cost=1.0)
+    with ResultFolder(rig.out) as folder:
+        folder.record(Outcome(spent))
+    done = rig.run(tasks, "--resume", "--budget-usd", "1")
+    assert (done.returncode, "1 task(s) not begun: the budget is spent" in done.stdout) == (1, True), done
+    assert rig.results()["one"].cost == 1.0
 
 
 def test_the_check_cannot_write_or_reach_the_network(rig: BatchRig) -> None:

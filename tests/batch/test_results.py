@@ -28,7 +28,7 @@ def test_what_is_recorded_is_finished(tmp_path: Path) -> None:
         folder.record(outcome(TASKS[0]))
         folder.record(outcome(TASKS[1], solved=False, reason="check"))
         assert folder.begun()
-        assert set(folder.finished(TASKS)) == {"a", "b"}
+        assert set(folder.earlier(TASKS)) == {"a", "b"}
     assert (folder.path / "a" / "changes.patch").read_bytes() == b"\xff patch"
     assert [result.id for result in read_results(folder.path)] == ["a", "b"]
 
@@ -41,7 +41,7 @@ def test_a_line_that_is_missing_or_torn_is_made_good(tmp_path: Path) -> None:
         whole = lines.read_text()
         for cut in range(len(whole)):
             lines.write_text(whole[:cut])
-            assert set(folder.finished(TASKS)) == {"a", "b"}
+            folder.list_results(folder.earlier(TASKS).values())
             assert lines.read_text() == whole
 
 
@@ -49,23 +49,33 @@ def test_a_kill_before_the_end_of_a_result_leaves_it_unfinished(tmp_path: Path) 
     with ResultFolder(tmp_path) as folder:
         folder.record(outcome(TASKS[0]))
         (tmp_path / "a" / "result.json").rename(tmp_path / "a" / ".result.json.tmp")
-        assert folder.finished(TASKS) == {}
-        assert (tmp_path / "results.jsonl").read_text() == ""
+        assert folder.earlier(TASKS) == {}
         folder.record(outcome(TASKS[0]))
-        assert set(folder.finished(TASKS)) == {"a"}
+        assert set(folder.earlier(TASKS)) == {"a"}
 
 
 @pytest.mark.parametrize("reason", AGAIN)
 def test_what_says_nothing_of_the_task_is_done_again(tmp_path: Path, reason: str) -> None:
     with ResultFolder(tmp_path) as folder:
         folder.record(outcome(TASKS[0], solved=False, reason=reason))
-        assert folder.finished(TASKS) == {}
+        assert not folder.earlier(TASKS)["a"].finished
+
+
+def test_tokens_and_cost_are_those_of_all_tries(tmp_path: Path) -> None:
+    with ResultFolder(tmp_path) as folder:
+        folder.record(outcome(TASKS[0], solved=False, reason="model", prompt_tokens=100, cost=0.5))
+        folder.record(outcome(TASKS[0], solved=False, reason="crash"))
+        folder.record(outcome(TASKS[0], prompt_tokens=40, completion_tokens=2, cost=0.25))
+        found = folder.earlier(TASKS)["a"]
+        assert (found.solved, found.prompt_tokens, found.tokens, found.cost) == (True, 140, 142, 0.75)
+        folder.record(outcome(replace(TASKS[0], task="Do something else"), cost=0.1))
+        assert read_results(tmp_path)[0].cost == 0.1
 
 
 def test_another_task_with_the_same_id_is_not_finished(tmp_path: Path) -> None:
     with ResultFolder(tmp_path) as folder:
         folder.record(outcome(TASKS[0]))
-        assert folder.finished([replace(TASKS[0], task="Do something else")]) == {}
+        assert folder.earlier([replace(TASKS[0], task="Do something else")]) == {}
 
 
 def test_one_batch_at_a_time(tmp_path: Path) -> None:
@@ -73,6 +83,17 @@ def test_one_batch_at_a_time(tmp_path: Path) -> None:
         pass
     with ResultFolder(tmp_path):
         pass
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
+    """The folders of tasks are replaced: a task named `src` would take the user's own `src` away."""
+    kept = tmp_path / "a" / "kept.py"
+    kept.parent.mkdir()
+    kept.write_text("mine")
+    with pytest.raises(UsageError, match="other files"), ResultFolder(tmp_path):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+    assert kept.read_text() == "mine"
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
