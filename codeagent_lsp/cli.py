@@ -117,6 +117,7 @@ def _add_small(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--set", action="append", default=[], metavar="KEY=VALUE", help="for probe: a setting, as in model.baseUrl=URL"
     )
     model.add_argument("--port", type=_port, default=0, metavar="PORT", help="for serve: the port on loopback")
+    model.add_argument("--slots", type=_count, default=1, metavar="N", help="for serve: so many requests at a time (1)")
     model.set_defaults(run=_model)
     trace = commands.add_parser("trace", help="what was recorded of the sessions of a folder")
     trace.add_argument("action", choices=("show", "tail"))
@@ -229,7 +230,7 @@ def _doctor(options: argparse.Namespace) -> int:
 def _model(options: argparse.Namespace) -> int:
     from codeagent_lsp.terminal.model import model_command
 
-    return model_command(options.action, options.port, options.set)
+    return model_command(options.action, options.port, options.set, options.slots)
 
 
 def _trace(options: argparse.Namespace) -> int:

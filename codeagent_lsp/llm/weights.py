@@ -89,8 +89,9 @@ def pull(
         return _from_sources(path, weights, sources or download.sources(network), report, cancelled)
 
 
-def serve(port: int, key: str) -> None:
-    """Serve the weights as an OpenAI-compatible endpoint on loopback until interrupted; clients need `key`.
+def serve(port: int, key: str, slots: int = 1) -> None:
+    """Serve the weights as an OpenAI-compatible endpoint on loopback until interrupted, `slots` requests at a time;
+    clients need `key`.
 
     Without it every program on this machine, and any web page in a browser, could use the model.
     """
@@ -102,7 +103,7 @@ def serve(port: int, key: str) -> None:
         raise ModelNotFound("model.weights_missing", path=weights_path())
     try:
         server = embedded_server.start(
-            str(weights_path()), n_ctx=CONTEXT_WINDOW, threads=os.cpu_count() or 2, port=port, key=key
+            str(weights_path()), n_ctx=CONTEXT_WINDOW, threads=os.cpu_count() or 2, port=port, key=key, slots=slots
         )
     except (OSError, RuntimeError, ValueError) as error:
         raise ModelUnreachable("model.embedded_failed", reason=error) from error

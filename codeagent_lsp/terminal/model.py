@@ -38,8 +38,10 @@ KEY_VARIABLE = "CODEAGENT_SERVE_KEY"
 Pull = Callable[..., Path]
 
 
-def model_command(action: str, port: int, assignments: Iterable[str] = ()) -> int:
-    """Perform one action and return the exit code: 0 done, 1 failed, 130 interrupted."""
+def model_command(action: str, port: int, assignments: Iterable[str] = (), slots: int = 1) -> int:
+    """Perform one action and return the exit code: 0 done, 1 failed, 130 interrupted. `serve` answers `slots` requests
+    at a time.
+    """
     language = choose_language("auto", user_locale())
     out = console()
     logging.basicConfig(handlers=[logging.NullHandler()])  # what is tried again is no line for the user
@@ -48,7 +50,7 @@ def model_command(action: str, port: int, assignments: Iterable[str] = ()) -> in
             case "pull":
                 return pull_model(out, language, network=_settings(assignments).network)
             case "serve":
-                return _serve(out, port or DEFAULT_PORT, language)
+                return _serve(out, port or DEFAULT_PORT, slots, language)
             case "probe":
                 return asyncio.run(probe_model(out, language, _settings(assignments)))
         list_models(out, language)
@@ -137,14 +139,14 @@ def pull_model(out: Console, language: str, pull: Pull = weights.pull, network: 
     return EXIT_DONE
 
 
-def _serve(out: Console, port: int, language: str) -> int:
+def _serve(out: Console, port: int, slots: int, language: str) -> int:
     url = f"http://127.0.0.1:{port}/v1"
     key = os.environ.get(KEY_VARIABLE) or secrets.token_urlsafe(24)
     if engine_installed() and weights.installed():
         out.print(Text(text("model.serving", language, name=weights.CODER.name, url=url)), soft_wrap=True)
         if not os.environ.get(KEY_VARIABLE):
             out.print(Text(text("model.serving_key", language, key=key, variable=KEY_VARIABLE)), soft_wrap=True)
-    weights.serve(port, key)
+    weights.serve(port, key, slots)
     return EXIT_DONE
 
 

@@ -33,7 +33,8 @@ from tests.bench.tasks import KINDS, SIZES, Task, draw, lay, solved
 from tests.bench.tasks.exercises import exercise_tasks
 
 FORMS = ("auto", "tools", "whole", "function", "line", "blocks", "diff")
-AGENTS = ("ours", *(f"ours:{form}" for form in FORMS), "aider", "mini")
+ATTEMPTS = ("2", "3", "5")
+AGENTS = ("ours", *(f"ours:{variant}" for variant in (*FORMS, *ATTEMPTS)), "aider", "mini")
 MINI_VERSION = "2.4.6"
 START_SECONDS = 180.0
 LIMIT_SECONDS = 300.0
@@ -59,7 +60,7 @@ def _measure(options: argparse.Namespace, out: Path) -> None:
     with contextlib.ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agents-")))
         key = os.environ.get(options.key) or secrets.token_urlsafe(24)
-        url = options.url or stack.enter_context(served(key))
+        url = options.url or stack.enter_context(served(key, options.slots))
         proxy = stack.enter_context(CountingProxy(url, key))
         model = options.model or _model_of(proxy.url)
         make = _maker(proxy.url, model, home, options.peer)
@@ -148,8 +149,10 @@ def _maker(url: str, model: str, home: Path, peer: str) -> Callable[[str], Agent
             return Aider(name, url, model, home / name, _peer(peer))
         if name == "mini":
             return MiniSwe(name, url, model, home / name, _peer("new", f"mini-swe-agent=={MINI_VERSION}"))
-        form = name.partition(":")[2]
-        return Ours(name, url, model, home / name.replace(":", "-"), form)
+        variant, place = name.partition(":")[2], home / name.replace(":", "-")
+        if variant in ATTEMPTS:
+            return Ours(name, url, model, place, attempts=int(variant))
+        return Ours(name, url, model, place, variant)
 
     return make
 
@@ -168,12 +171,13 @@ def _peer(peer: str, requirement: str = f"aider-chat=={VERSION}") -> str:
 
 
 @contextlib.contextmanager
-def served(key: str) -> Iterator[str]:
-    """The embedded model on a free port of loopback, behind this key; its root."""
+def served(key: str, slots: int = 1) -> Iterator[str]:
+    """The embedded model on a free port of loopback, behind this key, for so many requests at a time; its root."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "codeagent_lsp.cli", "model", "serve", "--port", str(port)]
+    command = [sys.executable, "-m", "codeagent_lsp.cli", "model", "serve"]
+    command += ["--port", str(port), "--slots", str(slots)]
     environ = {**os.environ, KEY_VARIABLE: key}
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environ)
     url = f"http://127.0.0.1:{port}"
@@ -225,6 +229,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sizes", type=_listed(SIZES), default=list(SIZES), metavar=",".join(SIZES))
     parser.add_argument("--rounds", type=int, default=1, help="each task so often (1)")
     parser.add_argument("--url", help="a model server that runs already; else the embedded model is started")
+    parser.add_argument("--slots", type=int, default=1, metavar="N", help="requests it answers at a time (1)")
     parser.add_argument("--model", default="", help="its model; else the first one it offers")
     parser.add_argument("--key", default="OPENAI_API_KEY", metavar="VARIABLE", help="where its key is (OPENAI_API_KEY)")
     parser.add_argument("--exercises", metavar="PATH", help="the programs of this checkout of QuixBugs as tasks")

@@ -50,13 +50,16 @@ class Agent(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """`codeagent-lsp run`; `form` is a value of agent.answerForm, '' for the default; `home` keeps state."""
+    """`codeagent-lsp run`; `form` is a value of agent.answerForm, '' for the default; `home` keeps state. Of several
+    `attempts` the best is taken.
+    """
 
     name: str
     url: str
     model: str
     home: Path
     form: str = ""
+    attempts: int = 1
 
     def work(self, task: Task, project: Path, limit_seconds: float) -> Ended:
         """See `Agent`."""
@@ -64,6 +67,7 @@ class Ours:
         if self.form:
             settings["agent.answerForm"] = self.form
         command = [sys.executable, "-m", "codeagent_lsp.cli", "run", "--yes", "--json", "--workspace", str(project)]
+        command += ["--attempts", str(self.attempts)]
         for key, value in settings.items():
             command += ["--set", f"{key}={value}"]
         environment = {"CODEAGENT_STATE_DIR": str(self.home / "state"), "PYTHONPATH": str(ROOT)}

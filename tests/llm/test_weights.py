@@ -23,6 +23,7 @@ from codeagent_lsp.llm import download, weights
 from codeagent_lsp.llm.download import Cancelled, Failed, Hub, IsCancelled, PackageParts, Report
 from codeagent_lsp.llm.part_hashes import PART_HASHES
 from codeagent_lsp.llm.providers import embedded_server
+from codeagent_lsp.llm.providers.embedded import CONTEXT_WINDOW
 from codeagent_lsp.llm.weights import Weights, pull
 
 DATA = bytes(itertools.islice(itertools.cycle(range(251)), 3_000_000))
@@ -218,10 +219,11 @@ def test_the_server_takes_the_key_and_no_web_page(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(weights, "engine_installed", lambda: True)
     monkeypatch.setattr(threading.Event, "wait", lambda self: True)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
-    weights.serve(0, "mine")
+    weights.serve(0, "mine", 3)
     assert params.api_keys == ["mine"] and params.hostnames == ["127.0.0.1"]
     assert params.cors_origins == "http://127.0.0.1"
     assert params.timeout_read == embedded_server.READ_SECONDS <= 10
+    assert (params.n_parallel, params.n_ctx) == (3, 3 * CONTEXT_WINDOW)
 
 
 def test_cancelling_ends_pip(tmp_path: Path) -> None:

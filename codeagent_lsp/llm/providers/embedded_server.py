@@ -43,17 +43,20 @@ def main(arguments: list[str] | None = None) -> int:
     os._exit(0)  # an orderly shutdown of the server's threads is slower
 
 
-def start(model: str, *, n_ctx: int, threads: int, port: int = 0, key: str = "", fills: bool = False) -> Any:
+def start(
+    model: str, *, n_ctx: int, threads: int, port: int = 0, key: str = "", fills: bool = False, slots: int = 1
+) -> Any:
     """Start and return an `xllamacpp.Server` on loopback; port 0 takes a free one, a `key` is required of clients.
 
-    With `fills` it has two slots over one memory, so that neither loses the prompt that it has read to the other.
+    With `fills` it has two slots over one memory, so that neither loses the prompt that it has read to the other; else
+    `slots` requests are answered at a time, each with a window of `n_ctx` tokens.
     """
     xllamacpp = import_module("xllamacpp")
     params = xllamacpp.CommonParams()
     params.model.path = model
     params.model_alias = {os.path.basename(model).removesuffix(".gguf")}  # noqa: PTH119 - a name, not a path
-    params.n_ctx = n_ctx + (FILL_WINDOW if fills else 0)
-    params.n_parallel = 2 if fills else 1
+    params.n_ctx = n_ctx + FILL_WINDOW if fills else n_ctx * slots
+    params.n_parallel = 2 if fills else slots
     params.kv_unified = fills
     params.cache_idle_slots = False  # by default a request to one slot empties the other
     params.cpuparams.n_threads = threads

@@ -207,6 +207,27 @@ os._exit(0)
 """
 
 
+SLOTS = """
+import json, os, urllib.request
+from codeagent_lsp.llm import weights
+from codeagent_lsp.llm.providers import embedded_server
+server = embedded_server.start(str(weights.weights_path()), n_ctx=512, threads=2, key="k", slots=3)
+ask = urllib.request.Request(f"{server.listening_address}/props", headers={"authorization": "Bearer k"})
+with urllib.request.urlopen(ask, timeout=20) as answer:
+    props = json.load(answer)
+os.write(1, json.dumps([props["total_slots"], props["default_generation_settings"]["n_ctx"]]).encode())
+os._exit(0)
+"""
+
+
+@real
+@pytest.mark.slow
+@pytest.mark.model
+def test_each_slot_has_the_whole_window() -> None:
+    done = subprocess.run([sys.executable, "-c", SLOTS], capture_output=True, timeout=120)
+    assert done.stdout.endswith(b"[3, 512]"), (done.stdout, done.stderr[-500:])
+
+
 @real
 @pytest.mark.slow
 @pytest.mark.model
