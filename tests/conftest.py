@@ -82,6 +82,9 @@ SLOW = tuple(
         "workspace/text/test_unseen.py",
     )
 )
+# One test of this file takes minutes: with several processes, all others would wait for the one that begins it last.
+FIRST = Path(__file__).parent / "server" / "test_killed.py"
+
 STARTS_A_SERVER = "start"  # the fixture of tests/server
 FAST_SECONDS = 2.0
 """The most processor time of a test that is not marked slow; nearly all take a hundredth of it."""
@@ -129,7 +132,7 @@ def _no_wait_for_the_disk() -> Iterator[None]:
 
 def pytest_configure() -> None:
     """Check the lists above, and find the programs of the environment beside its Python, activated or not."""
-    gone = [name for name in (*ALONE, *SLOW) if not Path(name).exists()]
+    gone = [name for name in (*ALONE, *SLOW, FIRST) if not Path(name).exists()]
     assert not gone, f"tests/conftest.py names what is not there: {gone}"
     beside = str(Path(sys.executable).parent)
     if os.environ.get("PATH", "").split(os.pathsep)[0] != beside:
@@ -138,7 +141,8 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is slow and what needs the machine for itself, before `-m` looks."""
+    """Mark what is slow and what needs the machine for itself, before `-m` looks; the longest test comes first."""
+    items.sort(key=lambda item: item.path != FIRST)
     for item in items:
         if str(item.path).startswith(SLOW) or STARTS_A_SERVER in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
