@@ -74,7 +74,7 @@ if [ -z "$all" ]; then
     finish
 fi
 if [ "${CODEAGENT_TEST_SLOW:-1}" != 0 ]; then
-    stage slow timeout 2400 env HYPOTHESIS_PROFILE=many pytest -m "(slow or hypothesis) and not alone" -n 3 --dist loadfile --no-loadscope-reorder --durations=8
+    stage slow timeout 2400 env HYPOTHESIS_PROFILE=many pytest -m "(slow or hypothesis) and not alone" -n 2 --dist loadfile --durations=8
     stage alone timeout 4200 env HYPOTHESIS_PROFILE=many pytest -m "(slow or hypothesis) and alone" --durations=8
 fi
 stage vscode test_extension --real

@@ -26,15 +26,15 @@ KEPT_OUT = (
     "TAVILY_API_KEY",
 )
 
-# The embedded model, a browser with VS Code in it, and what measures how long something takes.
+# Real editors, terminals and containers, the embedded model, and what measures how long something takes.
 ALONE = tuple(
     str(Path(__file__).parent / name)
     for name in (
-        "clients/neovim_plugin/test_load.py",
-        "clients/neovim_plugin/test_reducer.py",
-        "clients/vscode",
-        "environments/test_web_terminal.py",
+        "clients",
+        "batch/test_ray.py",
+        "environments",
         "index/test_semantic_real.py",
+        "language_servers/test_real_servers.py",
         "llm/providers/test_embedded.py",
         "records/test_speed.py",
         "server/test_builtin_embedder.py",
@@ -88,9 +88,6 @@ SLOW = tuple(
         "workspace/text/test_unseen.py",
     )
 )
-# One test of this file takes minutes: with several processes, all others would wait for the one that begins it last.
-FIRST = Path(__file__).parent / "server" / "test_killed.py"
-
 STARTS_A_SERVER = "start"  # the fixture of tests/server
 FAST_SECONDS = 2.0
 """The most processor time of a test that is not marked slow; nearly all take a hundredth of it."""
@@ -138,7 +135,7 @@ def _no_wait_for_the_disk() -> Iterator[None]:
 
 def pytest_configure() -> None:
     """Check the lists above, and find the programs of the environment beside its Python, activated or not."""
-    gone = [name for name in (*ALONE, *SLOW, FIRST) if not Path(name).exists()]
+    gone = [name for name in (*ALONE, *SLOW) if not Path(name).exists()]
     assert not gone, f"tests/conftest.py names what is not there: {gone}"
     beside = str(Path(sys.executable).parent)
     if os.environ.get("PATH", "").split(os.pathsep)[0] != beside:
@@ -147,8 +144,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is slow and what needs the machine for itself, before `-m` looks; the longest test comes first."""
-    items.sort(key=lambda item: item.path != FIRST)
+    """Mark what is slow and what needs the machine for itself, before `-m` looks."""
     for item in items:
         if str(item.path).startswith(SLOW) or STARTS_A_SERVER in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
