@@ -75,7 +75,7 @@ class TaskResult:
 
     @property
     def finished(self) -> bool:
-        """Return whether `--resume` leaves the task as it is."""
+        """Return whether the result is final: `--resume` does not do such a task again."""
         return self.reason not in AGAIN
 
     def after(self, earlier: TaskResult | None) -> TaskResult:
@@ -98,14 +98,14 @@ class TaskResult:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A result, and the files that go into the folder of the task: name and content."""
+    """The result of one try, and the files for the folder of its task: content by file name."""
 
     result: TaskResult
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def parsed(line: str) -> TaskResult | None:
-    """Return the result of a line or a file; None for what is none, such as a line that was cut off."""
+    """Return the result that a line of `results.jsonl` or a `result.json` holds; None if it is cut off or no result."""
     try:
         values = json.loads(line)
         known = {item.name for item in fields(TaskResult)}
@@ -146,7 +146,7 @@ class ResultFolder:
         os.close(self._lock)
 
     def begun(self) -> bool:
-        """Return whether there are results of an earlier batch."""
+        """Return whether the folder has results of an earlier batch, finished or not."""
         return (self.path / RESULTS).exists() or any(self.path.glob(f"*/{RESULT}"))
 
     def earlier(self, tasks: Iterable[BatchTask]) -> dict[str, TaskResult]:
@@ -160,7 +160,10 @@ class ResultFolder:
         _replace(self.path / RESULTS, lines.encode())
 
     def record(self, outcome: Outcome) -> None:
-        """Write the folder of a task, then its line; a kill at any moment leaves the task finished or not begun."""
+        """Write the result of one try, with what earlier ones have used: the folder of its task anew, `result.json` last,
+        then the line in `results.jsonl`. OSError if that cannot be written; a kill at any moment leaves the task
+        finished or to be done again.
+        """
         place = self.path / outcome.result.id
         line = f"{outcome.result.after(self._read(outcome.result.id)).line()}\n".encode()
         shutil.rmtree(place, ignore_errors=True)

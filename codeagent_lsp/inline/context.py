@@ -31,20 +31,13 @@ def pieces_for(place: Place, material: Material, budget: Budget) -> tuple[Piece,
     """Return the pieces, the most telling last, next to the text itself."""
     alike = similar(place, material.texts, MOST_SIMILAR)
     known = [] if material.symbols is None else definitions(place, material.symbols, [each.text for each in alike])
-    first = _within(known, int(budget.pieces * DEFINITION_SHARE))
+    first = within(known, int(budget.pieces * DEFINITION_SHARE))
     left = budget.pieces - sum(_size(piece) for piece in first)
-    second = _within((Piece(each.path, _trimmed(each)) for each in alike), left)
+    second = within((Piece(each.path, _trimmed(each)) for each in alike), left)
     return (*reversed(first), *reversed(second))
 
 
-def _trimmed(piece: Similar) -> str:
-    lines = piece.text.splitlines()
-    while lines and not lines[-1].strip():
-        lines.pop()
-    return "\n".join(lines)
-
-
-def _within(pieces: Iterable[Piece], limit: int) -> list[Piece]:
+def within(pieces: Iterable[Piece], limit: int) -> list[Piece]:
     """Return the pieces that fit; of the first that does not, the lines that do, if they are more than one."""
     taken: list[Piece] = []
     for piece in pieces:
@@ -64,6 +57,13 @@ def _within(pieces: Iterable[Piece], limit: int) -> list[Piece]:
             taken.append(Piece(piece.path, "\n".join(lines)))
         break
     return taken
+
+
+def _trimmed(piece: Similar) -> str:
+    lines = piece.text.splitlines()
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return "\n".join(lines)
 
 
 def _size(piece: Piece) -> int:

@@ -90,10 +90,11 @@ def pull(
 
 
 def serve(port: int, key: str, slots: int = 1) -> None:
-    """Serve the weights as an OpenAI-compatible endpoint on loopback until interrupted, `slots` requests at a time;
-    clients need `key`.
+    """Serve the weights as an OpenAI-compatible endpoint on loopback until interrupted, `slots` requests at a time.
 
-    Without it every program on this machine, and any web page in a browser, could use the model.
+    Clients need `key`: without one every program on this machine, and any web page in a browser, could use the model,
+    so an empty one is a ValueError. ModelNotFound if the engine or the weights are missing, ModelUnreachable if the
+    server does not start.
     """
     if not key:
         raise ValueError("no key")

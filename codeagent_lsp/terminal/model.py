@@ -81,7 +81,9 @@ def told_forms(name: str, proof: Proof, language: str) -> str:
 
 
 async def probe_model(out: Console, language: str, settings: Settings) -> int:
-    """Try the configured model on tiny edits in each answer form, print the results and store them. Returns 0."""
+    """Try the configured model on tiny edits in each answer form, print the results, store them for later runs, and
+    return the exit code 0. UserError if the model cannot be opened or asked.
+    """
     from codeagent_lsp.agent.forms.form_probe import probe  # late: it loads the loop, the tools and the parsers
     from codeagent_lsp.llm.factory import Surroundings, open_model  # late: it loads what opens models
 

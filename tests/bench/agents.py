@@ -229,7 +229,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sizes", type=_listed(SIZES), default=list(SIZES), metavar=",".join(SIZES))
     parser.add_argument("--rounds", type=int, default=1, help="each task so often (1)")
     parser.add_argument("--url", help="a model server that runs already; else the embedded model is started")
-    parser.add_argument("--slots", type=int, default=1, metavar="N", help="requests it answers at a time (1)")
+    parser.add_argument("--slots", type=int, default=1, metavar="N", help="requests the latter answers at a time (1)")
     parser.add_argument("--model", default="", help="its model; else the first one it offers")
     parser.add_argument("--key", default="OPENAI_API_KEY", metavar="VARIABLE", help="where its key is (OPENAI_API_KEY)")
     parser.add_argument("--exercises", metavar="PATH", help="the programs of this checkout of QuixBugs as tasks")

@@ -26,7 +26,7 @@ from typing import Any
 from codeagent_lsp.config import IndexSettings, ModelSettings
 from codeagent_lsp.errors import ModelTimeout
 from codeagent_lsp.index.host import IndexHost
-from codeagent_lsp.inline.context import pieces_for
+from codeagent_lsp.inline.context import pieces_for, within
 from codeagent_lsp.inline.cut import cut
 from codeagent_lsp.inline.place import Place
 from codeagent_lsp.inline.windows import SLOW, prefix_of, suffix_of
@@ -71,9 +71,10 @@ class World:
         if kind == "plugin":
             prefix = "".join(held.text[: held.offset].splitlines(keepends=True)[-LINES_BEFORE:])
             suffix = "".join(held.text[held.offset :].splitlines(keepends=True)[:LINES_AFTER])
-            pieces = tuple(Piece(name, "\n".join(text.splitlines()[:CHUNK_LINES])) for name, text in texts[:4])
+            pieces = tuple(beginning(name, text, CHUNK_LINES) for name, text in texts[:4])
         elif kind == "recent":
-            pieces = beginnings([each for each in texts if each[0] != held.path], budget.pieces)
+            recent = (beginning(name, text, RECENT_LINES) for name, text in texts if name != held.path)
+            pieces = tuple(reversed(within(recent, budget.pieces)))
         elif kind == "ours":
             self.recent = tuple(str(self._at(name)) for name in held.recent if self._at(name).is_file())
             pieces = pieces_for(place, await self._source.material(place), budget)
@@ -86,16 +87,9 @@ class World:
         return self.history.folder / name
 
 
-def beginnings(texts: Sequence[tuple[str, str]], limit: int) -> tuple[Piece, ...]:
-    """Return the beginnings of recent texts, as others send them, the most recent last: all that fit, in characters."""
-    pieces: list[Piece] = []
-    for path, text in texts:
-        piece = Piece(path, "\n".join(text.splitlines()[:RECENT_LINES]))
-        limit -= len(piece.path) + len(piece.text)
-        if limit < 0:
-            break
-        pieces.append(piece)
-    return tuple(reversed(pieces))
+def beginning(path: str, text: str, lines: int) -> Piece:
+    """Return the first lines of a text as a piece, as others send those of recent files."""
+    return Piece(path, "\n".join(text.splitlines()[:lines]))
 
 
 async def ask(filler: Filler, held: HeldOut, request: FillRequest) -> dict[str, Any]:
