@@ -160,8 +160,8 @@ class ResultFolder:
         _replace(self.path / RESULTS, lines.encode())
 
     def record(self, outcome: Outcome) -> None:
-        """Write the result of one try, with what earlier ones have used: the folder of its task anew, `result.json` last,
-        then the line in `results.jsonl`. OSError if that cannot be written; a kill at any moment leaves the task
+        """Write the result of one try, with what earlier ones have used: the folder of its task anew, `result.json`
+        last, then the line in `results.jsonl`. OSError if that cannot be written; a kill at any moment leaves the task
         finished or to be done again.
         """
         place = self.path / outcome.result.id
