@@ -36,6 +36,11 @@ def press(opened: Window, *keys: str) -> None:
         opened.page.wait_for_timeout(150)
 
 
+def at(opened: Window, line: str) -> Any:
+    """Where the status bar says that the cursor is, as in `Ln 2,`."""
+    return opened.page.locator(".statusbar-item").filter(has_text=line)
+
+
 def to_row(opened: Window, name: str) -> None:
     """Put the keyboard on a row of the run's tree, as without a mouse: its view, its first row, then down."""
     opened.command("CodeAgent: Focus on Run View")
@@ -94,8 +99,11 @@ def test_an_approval_a_question_and_a_review_without_a_mouse(tmp_path: Path, ext
         to_row(opened, "a.py")
         press(opened, "Enter")  # the diff of one file
         page.locator(".tab.active").filter(has_text="a.py (proposed)").wait_for()
-        page.locator(".editor.modified .view-lines").first.wait_for()
-        press(opened, "Control+Home", "Alt+F5", "Control+Alt+y")
+        at(opened, "Ln 2,").wait_for()  # the editor goes to the first change by itself, once it has compared the texts
+        for key, line in (("Control+Home", "Ln 1,"), ("Alt+F5", "Ln 2,")):
+            press(opened, key)
+            at(opened, line).wait_for()
+        press(opened, "Control+Alt+y")
         row(opened, "return 990").wait_for(state="detached")  # one hunk is left, it has no row of its own
         press(opened, "Control+Alt+n")
         row(opened, "a.py").wait_for(state="detached")
