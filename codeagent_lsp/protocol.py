@@ -93,13 +93,15 @@ _SELECTION = (
 COMMANDS: tuple[Command, ...] = (
     Command(
         "codeagent.run",
-        "The agent works on a task; of several `attempts` the best is proposed, by tests and diagnostics.",
+        "The agent works on a task; of several `attempts` the best is proposed, by tests and diagnostics. With "
+        "`untilProven` they end as soon as all tests pass on the change of one.",
         (
             _needs("task"),
             _may("mode", "string", "auto", "direct", "plan"),
             *_PLACE,
             _ATTACHED,
             _may("attempts", "integer"),
+            _may("untilProven", "boolean"),
             _may("sessionId"),
         ),
         starts_run=True,

@@ -63,7 +63,8 @@ class RunRequest:
     """One request of the user. `title` is a short line for progress; `diagnostics` are messages with line numbers;
     `args` are for the program of a file run, or for the skill to install; `planning` None follows the settings;
     `rewritten` are new texts that were made without a model, with the files as they were read; `given` and `images` are
-    for the model, beside the task; of so many `attempts` the best is proposed.
+    for the model, beside the task; of so many `attempts` the best is proposed, and
+    with `until_proven` they end as soon as all tests pass on the change of one.
     """
 
     kind: RunKind
@@ -77,6 +78,7 @@ class RunRequest:
     given: tuple[str, ...] = ()
     images: tuple[Image, ...] = ()
     attempts: int = 1
+    until_proven: bool = False
 
     @property
     def instruction(self) -> str:

@@ -112,7 +112,8 @@ class Client:
         connection = self._connection
         await connection.request("initialize", self._hello(), seconds=60)
         connection.notify("initialized", {})
-        arguments = {"task": self._options.task, "mode": self._options.mode, "attempts": self._options.attempts}
+        options = self._options
+        arguments = {"task": options.task, "mode": options.mode, "attempts": options.attempts, "untilProven": True}
         command = {"command": "codeagent.run", "arguments": [arguments]}
         self._run_id = (await connection.request("workspace/executeCommand", command, seconds=60))["runId"]
         self._settle()

@@ -37,6 +37,11 @@ class Tally:
     passing: frozenset[str] = frozenset()
     failing: frozenset[str] = frozenset()
 
+    @property
+    def passes(self) -> bool:
+        """Whether tests ran, every result is known, and none failed."""
+        return self.whole and not self.failed and bool(self.passed)
+
 
 class Complete(Protocol):
     """Port: one request to the model, outside of the conversation."""

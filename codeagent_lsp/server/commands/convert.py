@@ -37,7 +37,17 @@ def run_request(
     attempts = arguments.get("attempts", 1)
     if not 1 <= attempts <= MOST_ATTEMPTS:
         raise UsageError("command.kind", command="codeagent.run", name="attempts", kind=f"1 … {MOST_ATTEMPTS}")
-    return RunRequest(kind, words, name, target, _diagnostics(arguments), args, planning, attempts=attempts)
+    return RunRequest(
+        kind,
+        words,
+        name,
+        target,
+        _diagnostics(arguments),
+        args,
+        planning,
+        attempts=attempts,
+        until_proven=arguments.get("untilProven", False),
+    )
 
 
 def title(kind: RunKind, words: str, target: Target | None, language: str) -> str:

@@ -1,8 +1,8 @@
 """The work of a run that lets others try its task: starts them, waits, and proposes what the best one has changed.
 
 Each attempt is a run in a session of its own, with its own shadow, on the text as it was when the task was given; it
-asks nothing and applies nothing. The others stay staged, to be looked at and taken from. Not here: which is the best
-(`judging.py`).
+asks nothing and applies nothing. The others stay staged, to be looked at and taken from; where nobody will, they are
+stopped as soon as one is proven. Not here: which is the best (`judging.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from codeagent_lsp.session.own_commands import Ended
 from codeagent_lsp.session.own_runs import OwnWork
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.run_parts import RunParts, hear, remember
-from codeagent_lsp.session.runs import Runs
+from codeagent_lsp.session.runs import LEAVE_SECONDS, Runs
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.workspace.changes.changeset import Changeset
@@ -67,22 +67,35 @@ class Attempts:
             for run in attempts:
                 run.session.emit(run.record.run_id, replace(said, run_id=run.record.run_id))
         try:
-            await asyncio.wait([task for name in names if (task := self._runs.task(name)) is not None])
+            found = await self._judged(attempts)
         finally:
+            tasks = [task for name in names if (task := self._runs.task(name)) is not None]
             for name in names:
                 self._runs.cancel(name)
+        if tasks:
+            await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
         for run in attempts:
             self._parts.record.usage += run.record.usage
         hear(self._parts, lambda words: any(_was_told(run, words) for run in attempts))
-        return await self._best(attempts)
+        return await self._best(attempts, found)
 
-    async def _best(self, attempts: Sequence[Run]) -> Ended:
+    async def _judged(self, attempts: Sequence[Run]) -> list[Judged]:
+        """Judge each attempt when it has ended; where one that is proven is enough, no more after it."""
         frozen = replace(self._parts, services=self._services)
         found: list[Judged] = []
+        working = {self._runs.task(run.record.run_id): number for number, run in enumerate(attempts, 1)}
         await self._parts.toolbox.open()
-        for number, run in enumerate(attempts, 1):
-            found.append(await judged(frozen, run.record, number))
-            self._tell("attempts.judged", found[-1], len(attempts))
+        while waiting := [task for task in working if task is not None]:
+            ended, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for number in sorted(map(working.pop, ended)):
+                found.append(await judged(frozen, attempts[number - 1].record, number))
+                self._tell("attempts.judged", found[-1], len(attempts))
+                if self._request.until_proven and found[-1].proven:
+                    return found
+        return found
+
+    async def _best(self, attempts: Sequence[Run], found: Sequence[Judged]) -> Ended:
+        for run in attempts:
             await self._parts.services.shells.shadows.close(run.session.session_id)
         best = max(found, key=lambda each: each.merit)
         run = attempts[best.number - 1]

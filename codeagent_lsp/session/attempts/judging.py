@@ -38,12 +38,16 @@ class Judged:
         """
         tally, found = self.tally or Tally(0, 0, whole=False), self.found or Difference()
         done = self.status == "completed"
-        passes = tally.whole and not tally.failed and bool(tally.passed)
         lines = sum(self.changeset.counts())
         return (
-            *(done and bool(self.changeset), done, passes, -tally.failed, tally.passed),
+            *(done and bool(self.changeset), done, tally.passes, -tally.failed, tally.passed),
             *(-found.errors, -len(found.new), len(found.fixed), -lines, -self.number),
         )
+
+    @property
+    def proven(self) -> bool:
+        """Whether it has come to an end with a change on which all tests pass."""
+        return self.status == "completed" and bool(self.changeset) and self.tally is not None and self.tally.passes
 
     def told(self, text: Callable[..., str]) -> str:
         """Return what is known, for the user."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
@@ -157,6 +158,36 @@ async def test_an_attempt_asks_nothing_and_applies_nothing(make: Make) -> None:
     assert done.files_changed == (made.path("a.py"),)
 
 
+@needs_overlay
+async def test_one_that_is_proven_ends_the_others_where_nobody_compares(make: Make) -> None:
+    slow = [ScriptedReply("Slow.", delay=60.0)]
+    made = make([write("calc.py", WRONG), say("One.")], slow, [write("calc.py", RIGHT), say("Three.")])
+    put(made, "calc.py", BASE)
+    put(made, "test_calc.py", TEST)
+    made.open("calc.py", BASE)
+    task = "make the tests in test_calc.py pass"
+    request = RunRequest("run", task, "the task", attempts=3, until_proven=True)
+    done = await asyncio.wait_for(made.finished(made.manager.start(request)), 30)
+    assert done.status == "completed"
+    assert "Attempt 3 of 3 is the best: +1 -1, 2 tests pass, 0 fail." in done.summary
+    assert made.text("calc.py") == RIGHT
+    assert others(made, done.run_id)[1].record.status == "cancelled"
+    assert made.manager.runs.active() == ()
+
+
+@needs_overlay
+async def test_one_that_is_not_proven_lets_the_others_go_on(make: Make) -> None:
+    later = [replace(write("calc.py", RIGHT), delay=1.0), say("Two.")]
+    made = make([write("calc.py", WRONG), say("One.")], later)
+    put(made, "calc.py", BASE)
+    put(made, "test_calc.py", TEST)
+    made.open("calc.py", BASE)
+    task = "make the tests in test_calc.py pass"
+    request = RunRequest("run", task, "the task", attempts=2, until_proven=True)
+    await made.finished(made.manager.start(request))
+    assert made.text("calc.py") == RIGHT
+
+
 async def test_cancelling_ends_all(make: Make) -> None:
     slow = [ScriptedReply("Slow.", delay=60.0)]
     made = make(slow, slow, slow)
@@ -247,7 +278,7 @@ async def test_words_that_no_attempt_heard_are_the_next_task(make: Make, monkeyp
     made = make([say("Done.")], [say("Done.")], [say("Yes.")])
 
     async def late(parts: RunParts, record: RunRecord, number: int) -> Judged:
-        if number == 1:
+        if len(made.manager.runs.active()) == 1:  # no attempt is at work any more
             made.manager.queue.say(made.manager.runs.get(parts.record.run_id), "too late")
         return await judged(parts, record, number)
 

@@ -32,7 +32,7 @@ return {
   commands = {
     {
       name = "codeagent.run",
-      summary = "The agent works on a task; of several `attempts` the best is proposed, by tests and diagnostics.",
+      summary = "The agent works on a task; of several `attempts` the best is proposed, by tests and diagnostics. With `untilProven` they end as soon as all tests pass on the change of one.",
       starts_run = true,
       arguments = {
         { name = "task", kind = "string", required = true },
@@ -41,6 +41,7 @@ return {
         { name = "range", kind = "range", required = false },
         { name = "attachments", kind = "array", required = false },
         { name = "attempts", kind = "integer", required = false },
+        { name = "untilProven", kind = "boolean", required = false },
         { name = "sessionId", kind = "string", required = false },
       },
     },
