@@ -160,14 +160,16 @@ class ResultFolder:
         _replace(self.path / RESULTS, lines.encode())
 
     def record(self, outcome: Outcome) -> None:
-        """Write the result of one try, with what earlier ones have used: the folder of its task anew, `result.json`
+        """Write the result of one try, with what earlier ones have used: its files in place of theirs, `result.json`
         last, then the line in `results.jsonl`. OSError if that cannot be written; a kill at any moment leaves the task
-        finished or to be done again.
+        finished or to be done again, and what was used known.
         """
         place = self.path / outcome.result.id
         line = f"{outcome.result.after(self._read(outcome.result.id)).line()}\n".encode()
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir()
+        place.mkdir(exist_ok=True)
+        for entry in place.iterdir():
+            if entry.name != RESULT:  # what earlier tries have used stays known until it is in the new one
+                _remove(entry)
         for name, content in outcome.files.items():
             (place / name).write_bytes(content)
         _replace(place / RESULT, line)
@@ -191,6 +193,13 @@ def read_results(path: Path) -> tuple[TaskResult, ...]:
         return ()
     found = {result.id: result for line in lines if (result := parsed(line)) is not None}
     return tuple(found.values())
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 def _replace(path: Path, content: bytes) -> None:

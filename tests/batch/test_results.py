@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codeagent_lsp.batch import results
 from codeagent_lsp.batch.results import AGAIN, Outcome, ResultFolder, TaskResult, parsed, read_results
 from codeagent_lsp.batch.task_file import BatchTask
 from codeagent_lsp.errors import UsageError
@@ -70,6 +71,22 @@ def test_tokens_and_cost_are_those_of_all_tries(tmp_path: Path) -> None:
         assert (found.solved, found.prompt_tokens, found.tokens, found.cost) == (True, 140, 142, 0.75)
         folder.record(outcome(replace(TASKS[0], task="Do something else"), cost=0.1))
         assert read_results(tmp_path)[0].cost == 0.1
+
+
+def test_a_kill_while_a_result_is_written_forgets_no_cost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(path: Path, content: bytes) -> None:
+        raise KeyboardInterrupt
+
+    with ResultFolder(tmp_path) as folder:
+        folder.record(outcome(TASKS[0], solved=False, reason="model", cost=0.5))
+        (tmp_path / "a" / "deep").mkdir()
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(results, "_replace", killed)
+            folder.record(outcome(TASKS[0], cost=0.25))
+        assert folder.earlier(TASKS)["a"].cost == 0.5
+        folder.record(outcome(TASKS[0], cost=0.25))
+        assert folder.earlier(TASKS)["a"].cost == 0.75
+        assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["changes.patch", "result.json"]
 
 
 def test_another_task_with_the_same_id_is_not_finished(tmp_path: Path) -> None:
