@@ -86,7 +86,9 @@ def a_tree(ws: Desk) -> None:
 
 
 def a_command(chance: random.Random) -> str:
-    """One of everything that changes a tree, on names that are hard on a shell."""
+    """One of everything that changes a tree, on names that are hard on a shell. What is left comes as a report, packed:
+    many long files of zeros would be more than reports may have.
+    """
 
     def name() -> str:
         return shlex.quote("./" + chance.choice(FOLDERS) + chance.choice(NAMES))
@@ -127,13 +129,13 @@ def a_command(chance: random.Random) -> str:
     ]
     weights = [1.0] * (len(commands) - 1) + [0.1]
     chosen = chance.choices(commands, weights, k=chance.randint(1, 4))
-    return "; ".join(make() for make in chosen) + f'; tar -cf "${REPORT_VARIABLE}/tree.tar" --exclude=./.git . ; true'
+    return "; ".join(make() for make in chosen) + f'; tar -czf "${REPORT_VARIABLE}/tree.tgz" --exclude=./.git . ; true'
 
 
 def shown(result: CommandResult, ws: Desk) -> dict[str, str]:
     """The texts that the command saw at its end, without what is ignored."""
     found: dict[str, bytes] = {}
-    with tarfile.open(fileobj=io.BytesIO(result.finished.reports["tree.tar"]), errors="surrogateescape") as tree:
+    with tarfile.open(fileobj=io.BytesIO(result.finished.reports["tree.tgz"]), errors="surrogateescape") as tree:
         for member in tree:
             if member.isreg():
                 file = tree.extractfile(member)
