@@ -83,10 +83,11 @@ class Attempts:
         """Judge each attempt when it has ended; where one that is proven is enough, no more after it."""
         frozen = replace(self._parts, services=self._services)
         found: list[Judged] = []
-        working = {self._runs.task(run.record.run_id): number for number, run in enumerate(attempts, 1)}
+        tasks = ((number, self._runs.task(run.record.run_id)) for number, run in enumerate(attempts, 1))
+        working = {task: number for number, task in tasks if task is not None}
         await self._parts.toolbox.open()
-        while waiting := [task for task in working if task is not None]:
-            ended, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        while working:
+            ended, _ = await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
             for number in sorted(map(working.pop, ended)):
                 found.append(await judged(frozen, attempts[number - 1].record, number))
                 self._tell("attempts.judged", found[-1], len(attempts))
