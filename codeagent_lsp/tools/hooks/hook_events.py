@@ -32,6 +32,8 @@ _FOREIGN_NAMES = {
     "delegate": "Task",
 }
 
+_EDITS = ("batch_edit", "apply_patch", "edit_by_ast", "rename_symbol", "code_actions")
+
 
 def foreign_name(tool: str) -> str:
     """Return the name that a tool has in the files of another program; its own if it has none there."""
@@ -39,6 +41,20 @@ def foreign_name(tool: str) -> str:
         return _FOREIGN_NAMES[tool]
     server, dot, name = tool.partition(".")
     return f"mcp__{server}__{name}" if dot else tool
+
+
+def names_of(tool: str) -> tuple[str, ...]:
+    """Return the names by which a hook may mean a tool: its own, that of other programs, and for all edits those of
+    the plain one.
+    """
+    plain = ("edit_file", _FOREIGN_NAMES["edit_file"]) if tool in _EDITS else ()
+    return tuple(dict.fromkeys((tool, foreign_name(tool), *plain)))
+
+
+def told_path(arguments: Mapping[str, Any], roots: Roots) -> str:
+    """Return the file that a hook is told for a call with these arguments, an absolute path; '' for none."""
+    path = arguments.get("path")
+    return roots.resolve(path) if isinstance(path, str) else ""
 
 
 def tool_input(arguments: Mapping[str, Any], forms: CallForms, roots: Roots) -> dict[str, Any]:

@@ -145,9 +145,9 @@ def _hook(event: str, group: Mapping[str, Any], item: Any) -> Hook | None:
     command, seconds, tools = item.get("command"), item.get("timeout", DEFAULT_SECONDS), _tools(group.get("matcher"))
     if not isinstance(command, str) or not command.strip() or tools is None:
         return None
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= MOST_SECONDS:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
         seconds = DEFAULT_SECONDS
-    return Hook(known, command, tools, float(seconds))
+    return Hook(known, command, tools, float(min(seconds, MOST_SECONDS)))
 
 
 def _tools(matcher: Any) -> tuple[str, ...] | None:

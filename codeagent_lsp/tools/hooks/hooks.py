@@ -19,7 +19,7 @@ from codeagent_lsp.shadow.shell import Command, Isolation, Shell, Stream
 from codeagent_lsp.shadow.wanted import LeftOut
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.hooks.hook_answers import MOST_WORDS, HookAnswer, answer_of
-from codeagent_lsp.tools.hooks.hook_events import as_json, foreign_name, tool_input
+from codeagent_lsp.tools.hooks.hook_events import as_json, foreign_name, names_of, told_path, tool_input
 from codeagent_lsp.tools.hooks.hook_files import Hook, HookEvent, HookFile, HookShelf
 from codeagent_lsp.tools.permissions.approval_words import MAX_SUBJECT, exactly
 from codeagent_lsp.tools.permissions.decision import Decision
@@ -94,7 +94,9 @@ class Hooks:
         staged = context.staging.changeset
         answer = await self._of_tool(context, "PostToolUse", call, tool, response)
         if tool.traits.effect == "write":
-            self._seen.update((each.path, each.text) for each in _changed(before, context.staging.changeset))
+            told = context.staging.changeset.get(told_path(call.arguments, context.view.roots))
+            own = _changed(staged, context.staging.changeset)
+            self._saw(own if told is None or told == before.get(told.path) else [*own, told])
         objection = "" if answer.denied is None else f"A hook objects: {answer.denied}"
         added = [self._before.pop(call.id, ""), answer.context, objection]
         if context.staging.changeset != staged:
@@ -133,8 +135,13 @@ class Hooks:
             answer = await self._run(context, event, told, tool=name)
             if answer.denied is not None:
                 return answer.denied
-        self._seen.update((each.path, each.text) for each in context.staging.changeset if each.path == change.path)
+        written = context.staging.changeset.get(change.path)
+        self._saw([] if written is None else [written])
         return ""
+
+    def _saw(self, changes: Sequence[FileChange]) -> None:
+        """Note what hooks have written or were told of: they are not told of it once more."""
+        self._seen.update((each.path, each.text) for each in changes)
 
     async def _of_tool(
         self, context: ToolContext, event: HookEvent, call: ToolCall, tool: Tool[Any], response: Any = None
@@ -157,7 +164,7 @@ class Hooks:
         """Run all hooks for an event; the first denial ends it. Return their answers as one."""
         asks = False
         contexts: list[str] = []
-        names = (tool, foreign_name(tool)) if tool else ()
+        names = names_of(tool) if tool else ()
         for file, shell in await self._trusted(context, event, names):
             data = self._event(context, event, told, foreign_name(tool) if file.foreign else tool)
             for hook in file.of(event, names):

@@ -174,6 +174,29 @@ async def test_what_no_tool_call_has_written_is_given_to_the_hooks_too(make: Mak
     assert made.text("b.py") == "y = 2\n"
 
 
+@pytest.mark.parametrize("matcher", ["Edit|Write", "edit_file|write_file"])
+async def test_no_edit_leads_around_a_formatter(make: Make, matcher: str) -> None:
+    """Those of several files at once, of which a hook is told no path, and those by the syntax tree."""
+    one = {"target": "f", "operation": "replace_body", "code": "y=3\nreturn y"}
+    replies = (
+        calls(
+            call(
+                "batch_edit",
+                edits=[{"path": name, "old_str": "x = 1", "new_str": "x=2"} for name in ("a.py", "b.py")],
+            )
+        ),
+        calls(call("edit_by_ast", path="c.py", edits=[one])),
+        say(),
+    )
+    made = make(*replies, hooks={"PostToolUse": hook(FORMAT, matcher)})
+    for name, content in (("a.py", "x = 1\n"), ("b.py", "x = 1\n"), ("c.py", "def f():\n    return 2\n")):
+        put(made.root, name, content)
+        made.open(name, content)
+    await made.run("change them")
+    texts = [made.text(name) for name in ("a.py", "b.py", "c.py")]
+    assert texts == ["x = 2\n", "x = 2\n", "def f():\n    y = 3\n    return y\n"]
+
+
 async def test_at_the_end_it_can_change_nothing(make: Make) -> None:
     made = make(write("a.py", "x = 1\n"), say(), hooks={"RunEnd": hook("cat > end.json; exit 2")}, says=(APPLY, TRUST))
     done = await made.run()

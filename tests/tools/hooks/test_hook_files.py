@@ -12,7 +12,7 @@ import pytest
 from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.shadow.shell import Finished
 from codeagent_lsp.tools.hooks.hook_answers import HookAnswer, answer_of
-from codeagent_lsp.tools.hooks.hook_events import MOST_CHARS, as_json, foreign_name, tool_input
+from codeagent_lsp.tools.hooks.hook_events import MOST_CHARS, as_json, names_of, tool_input
 from codeagent_lsp.tools.hooks.hook_files import Hook, HookFile, HookShelf
 from codeagent_lsp.tools.skills.trust import Trust
 from tests.clock import processor_seconds
@@ -80,9 +80,10 @@ def test_files_of_the_workspace_and_of_the_user(shelf: Shelf) -> None:
         (None, "edit_file grep", ""),
         ("", "edit_file grep", ""),
         ("*", "edit_file grep files.read", ""),
-        ("Edit|Write", "edit_file write_file apply_patch", "grep run_cmd"),
+        ("Edit|Write", "edit_file write_file apply_patch batch_edit edit_by_ast rename_symbol", "grep run_cmd"),
+        ("MultiEdit", "batch_edit", "edit_file edit_by_ast"),
         ("^(Edit|Write)$", "edit_file write_file", "grep"),
-        ("edit_file", "edit_file", "write_file"),
+        ("edit_file", "edit_file edit_by_ast", "write_file"),
         ("mcp__files__.*", "files.read", "grep other.read"),
         ("Web.*", "web_search web_scrape", "grep"),
         ("edit", "", "edit_file"),
@@ -93,7 +94,7 @@ def test_which_tools_a_hook_is_for(shelf: Shelf, matcher: Any, yes: str, no: str
     file = shelf.only
     for names, right in ((yes, True), (no, False)):
         for name in names.split():
-            assert bool(file.of("PreToolUse", (name, foreign_name(name)))) == right, name
+            assert bool(file.of("PreToolUse", names_of(name))) == right, name
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ def test_a_broken_file_is_told_where_it_is_ours(shelf: Shelf, text: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("timeout", "seconds"), [(3, 3.0), (0, 60.0), (-1, 60.0), ("x", 60.0), (True, 60.0), (9e9, 60.0)]
+    ("timeout", "seconds"), [(3, 3.0), (0, 60.0), (-1, 60.0), ("x", 60.0), (True, 60.0), (9e9, 600.0), (900, 600.0)]
 )
 def test_time_limits(shelf: Shelf, timeout: Any, seconds: float) -> None:
     shelf.put(hooks(PreToolUse=[group("x", timeout=timeout)]))
