@@ -128,7 +128,7 @@ def _add_small(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     trace.set_defaults(run=_trace)
     sessions = commands.add_parser("sessions", help="the runs of a folder: the last ones, or those with some words")
     sessions.add_argument("action", choices=("list", "search"))
-    sessions.add_argument("query", nargs="?", default="", metavar="QUERY")
+    sessions.add_argument("query", nargs="*", metavar="WORDS")
     sessions.add_argument("--workspace", metavar="DIR", default=".")
     sessions.add_argument("--limit", type=_width, metavar="N", default=20, help="at most so many (20)")
     sessions.add_argument("--json", action="store_true")
@@ -244,7 +244,8 @@ def _trace(options: argparse.Namespace) -> int:
 def _sessions(options: argparse.Namespace) -> int:
     from codeagent_lsp.terminal.sessions import sessions_command
 
-    return sessions_command(options.action, options.query, options.workspace, options.limit, as_json=options.json)
+    words = " ".join(options.query)
+    return sessions_command(options.action, words, options.workspace, options.limit, as_json=options.json)
 
 
 def _index(options: argparse.Namespace) -> int:

@@ -306,7 +306,9 @@ class IndexSettings:
 
     enabled: bool = _setting(True, "Build the code index.")
     semantic: bool | Auto = _setting("auto", "Add vectors to the code search.")
-    uri: str | None = _setting(None, "Where the index lives; empty for the local state folder.", restricted=True)
+    uri: str | None = _setting(
+        None, "Where the vectors of the index are kept; empty for the local state folder.", restricted=True
+    )
     embeddings_base_url: str | None = _setting(
         None, "URL of an embeddings server; empty for the built-in model.", restricted=True
     )

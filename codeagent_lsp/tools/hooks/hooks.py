@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,7 +61,7 @@ class Hooks:
         self._facts = facts
         self._consent = _Consent(shelf.trust)
         self._told: set[str] = set()
-        self._seen: dict[str, str | None] = {}
+        self._seen: dict[str, str | None] = {}  # what hooks have written or were told of: once is enough
         self._judged = (Changeset(), "")
         self._before: dict[str, str] = {}
 
@@ -96,7 +96,7 @@ class Hooks:
         if tool.traits.effect == "write":
             told = context.staging.changeset.get(told_path(call.arguments, context.view.roots))
             own = _changed(staged, context.staging.changeset)
-            self._saw(own if told is None or told == before.get(told.path) else [*own, told])
+            self._seen |= _texts(own if told is None or told == before.get(told.path) else [*own, told])
         objection = "" if answer.denied is None else f"A hook objects: {answer.denied}"
         added = [self._before.pop(call.id, ""), answer.context, objection]
         if context.staging.changeset != staged:
@@ -135,13 +135,8 @@ class Hooks:
             answer = await self._run(context, event, told, tool=name)
             if answer.denied is not None:
                 return answer.denied
-        written = context.staging.changeset.get(change.path)
-        self._saw([] if written is None else [written])
+        self._seen |= _texts(each for each in context.staging.changeset if each.path == change.path)
         return ""
-
-    def _saw(self, changes: Sequence[FileChange]) -> None:
-        """Note what hooks have written or were told of: they are not told of it once more."""
-        self._seen.update((each.path, each.text) for each in changes)
 
     async def _of_tool(
         self, context: ToolContext, event: HookEvent, call: ToolCall, tool: Tool[Any], response: Any = None
@@ -301,6 +296,10 @@ def _names(context: ToolContext, before: Changeset) -> str:
 
 def _changed(before: Changeset, after: Changeset) -> list[FileChange]:
     return [each for each in after if before.get(each.path) != each]
+
+
+def _texts(changes: Iterable[FileChange]) -> dict[str, str | None]:
+    return {change.path: change.text for change in changes}
 
 
 def _shown(file: HookFile) -> str:

@@ -989,7 +989,7 @@ return {
     {
       key = "index.uri",
       allowed = "text",
-      description = "Where the index lives; empty for the local state folder.",
+      description = "Where the vectors of the index are kept; empty for the local state folder.",
       restricted = true,
     },
     {
