@@ -45,17 +45,18 @@ async def agent_run(task: str, folder: Path, options: BatchOptions, seconds: flo
     face, late, error = _Unattended(accept_all=options.accept_all), asyncio.Event(), ""
     client = Client(run, face, late, environ={**os.environ, **options.environment})
     timer = asyncio.get_running_loop().call_later(seconds, late.set)
+    completed: Mapping[str, Any] | None = None  # the run's own end: its attempts are runs, too
     try:
-        await client.run()
+        completed = await client.run()
     except (ConnectionLost, Refused) as problem:
         error = str(problem) or type(problem).__name__
     finally:
         timer.cancel()
-    if not face.completed and not error and not late.is_set():
+    ended = completed or {}
+    is_late = late.is_set() and ended.get("status") in (None, "cancelled")
+    if not ended and not error and not is_late:
         error = face.said
-    return AgentRun(
-        face.completed, tuple(client.written), face.usage, face.session, error, face.code, late=late.is_set()
-    )
+    return AgentRun(ended, tuple(client.written), face.usage, face.session, error, face.code, late=is_late)
 
 
 def session_file(folder: Path, session: str) -> bytes:
@@ -70,7 +71,6 @@ class _Unattended:
     """The `Face` of a run without a user; with `accept_all` every prompt is accepted, else every one is denied."""
 
     def __init__(self, *, accept_all: bool) -> None:
-        self.completed: Mapping[str, Any] = {}
         self.usage = Usage()
         self.session = self.code = self.said = ""
         self._accept_all = accept_all
@@ -84,7 +84,7 @@ class _Unattended:
             case "error":
                 self.code = str(event.get("code") or "")
             case "run_completed":  # those of attempts come before the run's own
-                self.completed, self.session = event, str(event.get("session_id") or self.session)
+                self.session = str(event.get("session_id") or self.session)
 
     def message(self, words: str) -> None:
         """See `client.Face`."""

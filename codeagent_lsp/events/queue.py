@@ -38,6 +38,7 @@ class TaskQueued(Event, name="task_queued", internal=True):
     title: str = ""
     planning: str | None = None
     attempts: int = 1
+    until_proven: bool = False
     place: Mapping[str, Any] | None = None
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Literal
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import note
@@ -48,7 +47,9 @@ PLAN_FIRST = "Plan first: call create_plan with the steps this takes. They are g
 
 
 class Run:
-    """One run of a session, kept after its end for undo and plan commands. `record` is its state in the session."""
+    """One run of a session, kept after its end for undo and plan commands. `record` is its state in the session,
+    `problem` the error that ended it.
+    """
 
     def __init__(self, session: Session, record: RunRecord, services: Services) -> None:
         self.session = session
@@ -63,7 +64,7 @@ class Run:
         state = PlanState(record, self._output)
         self._planner = RunPlanner(record, state, self._output, services.user.show_plan)
         self._plan_run = PlanRun(self._parts, state, self._planner)
-        self._stopped_by: Literal["budget"] | None = None
+        self.problem: CodeAgentError | None = None
         self.steering = Steering(self._parts, state, self._plan_run)
 
     def begin(self, request: RunRequest) -> None:
@@ -98,7 +99,7 @@ class Run:
 
     async def _to_its_end(self, work: Callable[[], Awaitable[_Ended]]) -> None:
         status: events.RunStatus = "failed"
-        summary, error = "", None
+        summary, error, self.problem = "", None, None
         self._parts.models.begin()
         try:
             status, summary = await self._within_budget(work)
@@ -112,6 +113,7 @@ class Run:
             status, summary = "cancelled", self._output.text("run.cancelled")
             raise
         except CodeAgentError as problem:
+            self.problem = problem
             status, error = "failed", self._output.fail(self._output.explain(problem), problem.code)
         except Exception:
             logger.exception("run failed")
@@ -124,7 +126,7 @@ class Run:
         try:
             return await work()
         except BudgetSpent as spent:
-            self._stopped_by = "budget"
+            self.problem = spent
             return "stopped", self._output.explain(spent)
 
     async def _work(self, request: RunRequest, gate: IntentGate, work: OwnWork | None) -> tuple[events.RunStatus, str]:
@@ -203,7 +205,7 @@ class Run:
                 files_changed=tuple(dict.fromkeys(files)),
                 tool_used=any(message.tool_calls for message in self.record.messages),
                 trace_id=self.record.run_id,
-                stopped_by=self._stopped_by,
+                stopped_by="budget" if isinstance(self.problem, BudgetSpent) else None,
                 **self.session.context.used(self.record),
             )
         )

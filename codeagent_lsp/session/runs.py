@@ -66,11 +66,11 @@ class Runs:
 
     def active(self) -> tuple[str, ...]:
         """Return the ids of the runs that are at work."""
-        return tuple(self._tasks)
+        return tuple(name for name in self._tasks if name in self._runs)  # one that is removed may still be ending
 
     def newest_at_work(self) -> Run:
         """Return the run that began last of those at work; attempts are parts of theirs. SessionError if none is."""
-        for run in map(self.get, reversed(self._tasks)):
+        for run in map(self.get, reversed(self.active())):
             if not run.record.attempt_of:
                 return run
         raise SessionError("steer.nothing")

@@ -308,7 +308,8 @@ def push(forge: Forge, patch: Path, asked: Request) -> str:
     there = git("ls-remote", remote, f"refs/heads/{branch}", environment=environment).partition("\t")[0]
     if there:
         git("fetch", "--quiet", "--no-tags", "--depth=1", remote, f"refs/heads/{branch}", environment=environment)
-        if git("log", "-1", "--format=%ae", "FETCH_HEAD").strip() != mail:  # a person has gone on with it
+        by = git("log", "-1", "--format=%ae%n%ce", "FETCH_HEAD").split()  # whoever amends a commit is its committer
+        if set(by) != {mail}:  # a person has gone on with it
             branch, there = f"{branch}-{run_id()}", ""
     lease = f"--force-with-lease=refs/heads/{branch}:{there}"
     git("push", "--quiet", "--no-verify", lease, remote, f"HEAD:refs/heads/{branch}", environment=environment)

@@ -276,12 +276,18 @@ def test_a_second_run_goes_on_with_the_same_request(runner: Runner) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_person_did_on_the_branch_is_kept(runner: Runner) -> None:
+@pytest.mark.parametrize("way", ["commit", "amend"])
+def test_what_a_person_did_on_the_branch_is_kept(runner: Runner, way: str) -> None:
     finished(runner, {"a.txt": "first"})
     proposed(runner)
     own = runner.root / "own"
     subprocess.run(["git", "clone", "-q", "-b", "codeagent/issue-12", runner.forge.repository, own], check=True)
-    runner.commit(own, "codeagent/issue-12", "by hand")
+    if way == "commit":
+        runner.commit(own, "codeagent/issue-12", "by hand")
+    else:
+        who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
+        subprocess.run(["git", *who, "commit", "-q", "--amend", "-m", "by hand"], cwd=own, check=True)
+        subprocess.run(["git", "push", "-q", "--force"], cwd=own, check=True)
     runner.run_id = "1002"
     server = proposed(runner)
     assert server.git("log", "-1", "--format=%s", "codeagent/issue-12") == "by hand"

@@ -19,6 +19,7 @@ from codeagent_lsp.session.attempts.frozen import frozen
 from codeagent_lsp.session.attempts.judging import Judged, judged
 from codeagent_lsp.session.own_commands import Ended
 from codeagent_lsp.session.own_runs import OwnWork
+from codeagent_lsp.session.proving.proofs import Proofs
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.run_parts import RunParts, hear, remember
 from codeagent_lsp.session.runs import LEAVE_SECONDS, Runs
@@ -66,17 +67,15 @@ class Attempts:
         for said in session.context.waiting.said_to(self._parts.record.run_id):  # before there were attempts
             for run in attempts:
                 run.session.emit(run.record.run_id, replace(said, run_id=run.record.run_id))
+        tasks = [task for name in names if (task := self._runs.task(name)) is not None]
         try:
             found = await self._judged(attempts)
         finally:
-            tasks = [task for name in names if (task := self._runs.task(name)) is not None]
-            for name in names:
-                self._runs.cancel(name)
-        if tasks:
+            for task in tasks:
+                task.cancel()
             await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
-        for run in attempts:
-            self._parts.record.usage += run.record.usage
-        hear(self._parts, lambda words: any(_was_told(run, words) for run in attempts))
+            for run in attempts:
+                self._parts.record.usage += run.record.usage
         return await self._best(attempts, found)
 
     async def _judged(self, attempts: Sequence[Run]) -> list[Judged]:
@@ -101,6 +100,9 @@ class Attempts:
         best = max(found, key=lambda each: each.merit)
         run = attempts[best.number - 1]
         self._take(run, best)
+        hear(self._parts, lambda words: _was_told(run, words))  # what only others were told is the next task
+        if run.problem is not None:
+            raise run.problem
         said = next((each.content for each in reversed(run.record.messages) if each.role == "assistant"), "")
         words = "\n".join(filter(None, (self._words("attempts.best", best, len(attempts)), said)))
         remember(self._parts, Message("assistant", words))
@@ -112,8 +114,9 @@ class Attempts:
         proposal = self._parts.proposal
         proposal.staging.reset(run.proposal.changeset)
         run.proposal.staging.reset(Changeset())
-        if best.tally is not None:
-            proposal.proofs.tested(best.tally, proposal.changeset, proposal.proofs.state(proposal.changeset))
+        if best.tally is not None:  # the tests ran on the text as it was, whatever was typed since
+            frozen = Proofs(self._parts.record, self._services.workspace.view(NothingStaged()))
+            proposal.proofs.tested(best.tally, best.changeset, frozen.state(best.changeset))
 
     def _one(self, number: int) -> RunRequest:
         title = f"{self._request.title} ({number + 1}/{self._request.attempts})"

@@ -33,14 +33,14 @@ class Judged:
 
     @property
     def merit(self) -> tuple[int, ...]:
-        """Return what attempts are compared by, the largest is the best: the end, the tests, the problems, fewer lines;
-        of equal ones the first.
+        """Return what attempts are compared by, the largest is the best: the end, the tests (those of which
+        results are missing come last), the problems, fewer lines; of equal ones the first.
         """
         tally, found = self.tally or Tally(0, 0, whole=False), self.found or Difference()
         done = self.status == "completed"
         lines = sum(self.changeset.counts())
         return (
-            *(done and bool(self.changeset), done, tally.passes, -tally.failed, tally.passed),
+            *(done and bool(self.changeset), done, tally.passes, tally.whole, -tally.failed, tally.passed),
             *(-found.errors, -len(found.new), len(found.fixed), -lines, -self.number),
         )
 

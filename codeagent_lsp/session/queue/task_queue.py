@@ -58,6 +58,7 @@ class TaskQueue:
             title=request.title,
             planning=request.planning,
             attempts=request.attempts,
+            until_proven=request.until_proven,
             place=_place(request.target),
         )
         session.emit(run_id, queued)
@@ -173,6 +174,7 @@ class TaskQueue:
             target,
             planning=planning,  # type: ignore[arg-type]
             attempts=queued.attempts,
+            until_proven=queued.until_proven,
         )
 
     def _target(self, place: Mapping[str, Any]) -> Target | None:

@@ -228,6 +228,11 @@ def change(text_: str) -> Changeset:
             Judged(1, "completed", change("x\nb\n"), Tally(1, 1)),
         ),
         (Judged(2, "completed", change("x\nb\n"), Tally(3, 1)), Judged(1, "completed", change("x\nb\n"), Tally(2, 1))),
+        (Judged(2, "completed", change("x\ny\n"), Tally(99, 1)), Judged(1, "completed", change("x\nb\n"))),
+        (
+            Judged(2, "completed", change("x\ny\n"), Tally(99, 1)),
+            Judged(1, "completed", change("x\nb\n"), Tally(10, 0, whole=False)),
+        ),
         (Judged(2, "completed", change("x\nb\n")), Judged(1, "completed", change("x\ny\nz\n"))),
         (Judged(1, "completed", change("x\nb\n")), Judged(2, "completed", change("x\nb\n"))),
     ],
@@ -277,8 +282,11 @@ async def test_words_to_it_reach_every_attempt(make: Make) -> None:
 async def test_words_that_no_attempt_heard_are_the_next_task(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     made = make([say("Done.")], [say("Done.")], [say("Yes.")])
 
+    said_late: list[int] = []
+
     async def late(parts: RunParts, record: RunRecord, number: int) -> Judged:
-        if len(made.manager.runs.active()) == 1:  # no attempt is at work any more
+        if len(made.manager.runs.active()) == 1 and not said_late:  # no attempt is at work any more
+            said_late.append(number)
             made.manager.queue.say(made.manager.runs.get(parts.record.run_id), "too late")
         return await judged(parts, record, number)
 
@@ -288,6 +296,63 @@ async def test_words_that_no_attempt_heard_are_the_next_task(make: Make, monkeyp
     said = [(each.role, each.content) for each in made.manager.current().context.conversation]
     assert said[-2:] == [("user", "too late"), ("assistant", "Yes.")]
     assert len(made.manager.sessions()) == 3
+
+
+async def test_words_that_only_another_attempt_heard_are_the_next_task(make: Make) -> None:
+    slow = replace(calls(call("list_dir", path=".")), delay=1.0)
+    made = make([write("a.py", "x = 1\n"), say("One.")], [slow, say("Two.")], [say("Yes.")])
+    run_id = made.manager.start(RunRequest("run", "write a.py", "a", attempts=2))
+    await until(lambda: len(others(made, run_id)) == 2 and others(made, run_id)[0].record.status == "completed")
+    made.manager.queue.say(made.manager.runs.get(run_id), "and keep the name")
+    await made.finished(run_id)
+    await until(lambda: not made.manager.runs.active())
+    said = [(each.role, each.content) for each in made.manager.current().context.conversation]
+    assert said[-2:] == [("user", "and keep the name"), ("assistant", "Yes.")]
+
+
+@needs_overlay
+async def test_the_proof_is_of_the_text_that_was_tested(make: Make) -> None:
+    made = make(
+        [write("calc.py", RIGHT), say("One.")], [replace(write("calc.py", WRONG), delay=1.0), say("Two.")], says=()
+    )
+    put(made, "calc.py", BASE)
+    put(made, "test_calc.py", TEST)
+    made.open("calc.py", BASE)
+    run_id = made.manager.start(RunRequest("run", "make the tests in test_calc.py pass", "add", attempts=2))
+    await until(lambda: len(others(made, run_id)) == 2 and others(made, run_id)[0].record.status == "completed")
+    made.open("calc.py", BASE.replace("N11 = 11", "N11 = 11\nMINE = 1"))
+    await until(lambda: bool(made.of(events.ChangesProposed)), 30)
+    proof = made.of(events.ChangesProposed)[0].proof
+    assert proof["tests"]["passed"] == 2
+    assert proof["tests"]["outdated"], "they ran before the user typed"
+
+
+async def test_the_session_of_an_attempt_is_deleted_meanwhile(make: Make) -> None:
+    made = make([write("a.py", "x = 1\n"), say("One.")], [ScriptedReply("Slow.", delay=60.0)])
+    run_id = made.manager.start(RunRequest("run", "write a.py", "a", attempts=2))
+    await until(lambda: len(others(made, run_id)) == 2 and others(made, run_id)[0].record.status == "completed")
+    await made.manager.delete(others(made, run_id)[1].session.session_id)
+    done = await made.finished(run_id)
+    assert (done.status, made.text("a.py")) == ("completed", "x = 1\n")
+    assert made.manager.runs.active() == ()
+
+
+async def test_a_budget_that_all_have_spent_is_told_as_such(make: Make) -> None:
+    reading = calls(call("list_dir", path="."), text="word " * 2000)
+
+    def tight(settings: Any) -> Any:
+        return replace(settings, budget=replace(settings.budget, tokens=6000))
+
+    made = make([reading] * 9, [reading] * 9, settings=tight)
+    done = await tried(made, 2, "write a.py")
+    assert (done.status, done.stopped_by) == ("stopped", "budget")
+
+
+async def test_the_error_of_all_is_that_of_the_run(make: Make) -> None:
+    made = make([ScriptedReply(error="broken")] * 3, [ScriptedReply(error="broken")] * 3)
+    done = await tried(made, 2, "write a.py")
+    assert done.status == "failed"
+    assert "cut off" in str(done.error)
 
 
 async def test_words_to_the_newest_run_are_for_the_whole(make: Make) -> None:
