@@ -322,7 +322,9 @@ async def test_the_proof_is_of_the_text_that_was_tested(make: Make) -> None:
     await until(lambda: len(others(made, run_id)) == 2 and others(made, run_id)[0].record.status == "completed")
     made.open("calc.py", BASE.replace("N11 = 11", "N11 = 11\nMINE = 1"))
     await until(lambda: bool(made.of(events.ChangesProposed)), 30)
-    proof = made.of(events.ChangesProposed)[0].proof
+    (proposed,) = made.of(events.ChangesProposed)
+    assert isinstance(proposed, events.ChangesProposed)
+    proof: Any = proposed.proof
     assert proof["tests"]["passed"] == 2
     assert proof["tests"]["outdated"], "they ran before the user typed"
 
