@@ -59,7 +59,7 @@ class Reviews:
 
     async def undo(self, run: Run, steps: tuple[str, ...] | None = None) -> None:
         """Undo a run, or some steps of its plan, and show the outcome; of a rewind, all that it took back."""
-        if run.record.kind == "session.rewind":
+        if run.record.run_id in run.session.context.rewinds.standing:
             from codeagent_lsp.session.rewind.rewinding import undo_rewind  # late: with the parts of a run
 
             await undo_rewind(run, self._manager().runs)

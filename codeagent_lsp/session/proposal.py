@@ -85,7 +85,7 @@ class Proposal:
     async def _decide(self, status: events.RunStatus, step: str) -> events.RunStatus:
         await self.propose()
         if _applies_unasked(self._services.user):
-            await _uninterrupted(self.apply())
+            await uninterrupted(self.apply())
             return status
         review, apply, discard = (self._output.text(f"choice.{name}") for name in ("review", "apply", "discard"))
         plain = self.questions.title(self.changeset)
@@ -98,7 +98,7 @@ class Proposal:
                 await self._services.user.show_review(self.record.run_id)
                 choices = (apply, discard)
             elif answer == (apply,):
-                await _uninterrupted(self.apply())
+                await uninterrupted(self.apply())
                 return status
             elif answer == (discard,):
                 self.discard()
@@ -116,7 +116,7 @@ class Proposal:
             return ""
         if reason := await self.judge():
             return REFUSED.format(reason=reason)
-        await _uninterrupted(self.apply())
+        await uninterrupted(self.apply())
         return self.note()
 
     def note(self) -> str:
@@ -257,7 +257,7 @@ def _applies_unasked(user: UserPorts) -> bool:
     return user.settings().edits.apply in ("auto", "live") or user.mode() in ("acceptEdits", "bypass")
 
 
-async def _uninterrupted(applying: Coroutine[Any, Any, Applied]) -> None:
+async def uninterrupted(applying: Coroutine[Any, Any, Applied]) -> None:
     """Apply changes; a cancellation meanwhile waits up to 0.8 seconds, so that the outcome is known."""
     work = asyncio.ensure_future(applying)
     try:

@@ -55,14 +55,14 @@ class RewindCommands:
         raise SessionError("rewind.nothing")
 
     async def _preview(self, session: Session, gone: tuple[str, ...], what: str) -> dict[str, Any]:
-        from codeagent_lsp.session.rewind.rewinding import planned  # late: with the parts of a run
+        from codeagent_lsp.session.rewind.rewinding import FirstRead, planned  # late: with the parts of a run
 
         runs = [{"runId": name, "title": session.context.runs[name].title} for name in gone]
         answer: dict[str, Any] = {"runs": runs, "files": [], "diff": "", "conflicts": []}
         if what == "talk":
             return answer
         view = self._backend.views.plain()
-        earlier = await asyncio.to_thread(planned, session, gone, view)
+        earlier = await asyncio.to_thread(planned, session, gone, FirstRead(view))
         relative = view.roots.relative
         conflicts = [f"{relative(each.path)}:{each.line}" for each in earlier.conflicts]
         changes = _changes(earlier)

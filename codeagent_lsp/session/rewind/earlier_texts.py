@@ -33,6 +33,10 @@ class EarlierTexts:
     def take_back(self, applied: Changeset) -> None:
         """Take back changes that were applied, newest first."""
         for change in applied.inverse():
+            taken = self.text(change.path) if change.moved_from is not None else None
+            if taken is not None:  # by a file of the user's own, where the moved one was
+                self.conflicts.append(HunkConflict(change.path, 1, change.text or "", taken))
+                continue
             source = change.moved_from or change.path
             rebased = Changeset((change,)).rebase({source: Current(self.text(source))})
             self.conflicts.extend(rebased.conflicts)

@@ -13,6 +13,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import note
 from codeagent_lsp.errors import FileRefused, SessionError
 from codeagent_lsp.events.rewind import What
+from codeagent_lsp.session.proposal import uninterrupted
 from codeagent_lsp.session.rewind.earlier_texts import EarlierTexts, earlier_texts
 from codeagent_lsp.session.rewind.retelling import retell
 from codeagent_lsp.session.rewind.rewinds import staged_data, staged_from
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.session.proposal import Proposal
     from codeagent_lsp.session.session import Session
     from codeagent_lsp.session.state import RunRecord
-    from codeagent_lsp.workspace.files.file_view import FileView
+    from codeagent_lsp.workspace.files.file_view import FileText, FileView
 
 TAKEN_BACK = "The user took back what was changed for: {titles}. Read files again before you go on."
 
@@ -51,11 +52,9 @@ class Runs(Protocol):
 
 
 def runs_since(session: Session, run_id: str) -> tuple[str, ...]:
-    """Return a run and all later ones of its session, without those that were taken back before."""
+    """Return a run and all later ones of its session. Of those that a rewind took back before, a half may be left."""
     names = list(session.context.runs)
-    since = names[names.index(run_id) :]
-    inside = {name for rewind in session.context.rewinds.standing.values() for name in rewind.event.gone}
-    return tuple(name for name in since if name not in inside or name == run_id)
+    return tuple(names[names.index(run_id) :])
 
 
 def check(session: Session, run_id: str, runs: Runs) -> tuple[str, ...]:
@@ -71,7 +70,31 @@ def check(session: Session, run_id: str, runs: Runs) -> tuple[str, ...]:
     return gone
 
 
-def planned(session: Session, gone: tuple[str, ...], view: FileView) -> EarlierTexts:
+class FirstRead:
+    """The user's files, each as it was when it was asked for first: what is typed since is merged later, as all edits
+    of the user are, and never taken for a part of what is taken back.
+    """
+
+    def __init__(self, view: FileView) -> None:
+        self._view = view
+        self._files: dict[str, FileText | None] = {}
+
+    def file(self, path: str) -> FileText | None:
+        """Return a file; None if there is none that can be read."""
+        if path not in self._files:
+            try:
+                self._files[path] = self._view.base(path)
+            except FileRefused:
+                self._files[path] = None
+        return self._files[path]
+
+    def text(self, path: str) -> str | None:
+        """Return the text of a file; None if there is none that can be read."""
+        file = self.file(path)
+        return None if file is None else file.text
+
+
+def planned(session: Session, gone: tuple[str, ...], read: FirstRead) -> EarlierTexts:
     """Return the texts before these runs. A rewind among them counts for nothing, with all that it took back."""
     parts = [
         part
@@ -80,7 +103,7 @@ def planned(session: Session, gone: tuple[str, ...], view: FileView) -> EarlierT
         for part in session.context.runs[run_id].applied
     ]
     parts.sort(key=lambda part: part.ts)
-    return earlier_texts((part.changeset for part in parts), lambda path: _text(view, path))
+    return earlier_texts((part.changeset for part in parts), read.text)
 
 
 async def rewind(parts: RunParts, gone: tuple[str, ...], what: What, runs: Runs) -> Ended:
@@ -112,6 +135,9 @@ async def undo_rewind(run: OneRun, runs: Runs) -> None:
     known = session.context.rewinds.standing.get(rewind_id)
     if known is None:
         raise SessionError("undo.nothing")
+    for other, later in session.context.rewinds.standing.items():
+        if rewind_id in later.event.gone:
+            raise SessionError("rewind.inside", title=session.context.runs[other].title)
     if any(runs.get(name).session is session for name in runs.active()):
         raise SessionError("rewind.busy")
     if run.record.applied:
@@ -128,16 +154,17 @@ async def undo_rewind(run: OneRun, runs: Runs) -> None:
 
 async def _take_back_changes(parts: RunParts, gone: tuple[str, ...]) -> tuple[str, ...]:
     """Bring the earlier texts into the buffers; return the places that conflict with what was typed since."""
-    view, proposal = parts.proposal.view, parts.proposal
-    earlier = await asyncio.to_thread(planned, parts.session, gone, view)
+    proposal, relative = parts.proposal, parts.proposal.view.roots.relative
+    read = FirstRead(proposal.view)
+    earlier = await asyncio.to_thread(planned, parts.session, gone, read)
     changed, moves = earlier.changed(), earlier.moves()
     if changed or moves:
-        read = [file for path in {*changed, *moves.values()} if (file := view.base(path)) is not None]
-        sources = {file.path: file for file in read}
-        proposal.staging.stage(changed, {path: sources[origin] for path, origin in moves.items()}, read)
+        files = [file for path in {*changed, *moves.values()} if (file := read.file(path)) is not None]
+        sources = {file.path: file for file in files}
+        proposal.staging.stage(changed, {path: sources[origin] for path, origin in moves.items()}, files)
         created = frozenset(path for path, text in changed.items() if text is None)  # with nothing typed since
-        await proposal.apply(may_lose=created)
-    return tuple(f"{view.roots.relative(each.path)}:{each.line}" for each in earlier.conflicts)
+        await uninterrupted(proposal.apply(may_lose=created))
+    return tuple(f"{relative(each.path)}:{each.line}" for each in earlier.conflicts)
 
 
 def _is_within(inner: tuple[str, ...], session: Session, run_id: str) -> bool:
@@ -148,11 +175,3 @@ def _is_within(inner: tuple[str, ...], session: Session, run_id: str) -> bool:
 def _titles(session: Session, gone: tuple[str, ...]) -> str:
     titles = [session.context.runs[run_id].title for run_id in gone]
     return "; ".join(titles[:3]) + (" …" if len(titles) > 3 else "")
-
-
-def _text(view: FileView, path: str) -> str | None:
-    try:
-        file = view.base(path)
-    except FileRefused:
-        return None
-    return None if file is None else file.text

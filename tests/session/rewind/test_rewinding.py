@@ -13,6 +13,7 @@ from codeagent_lsp.events.rewind import What
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.own_runs import going_back
 from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.session.rewind import rewinding
 from codeagent_lsp.session.rewind.rewinding import check, undo_rewind
 from tests.session.fakes import World, call, calls, say, world, write
 
@@ -147,6 +148,57 @@ async def test_a_place_that_was_rewritten_since_stays_and_is_named(tmp_path: Pat
     assert files(made) == {"a.py": "mine\n"}
     (event,) = (event for event in made.events if event.type == "session_rewound")
     assert event.conflicts == ("a.py:1",)  # type: ignore[attr-defined]
+
+
+async def test_what_is_typed_while_it_is_planned_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a file that changes, in one that is only looked at, and in one that the run has created."""
+    made = world(tmp_path / "w", apply="auto")
+    made.open("a.py", "one\n\n\ntwo\n")
+    made.open("b.py", "here\n")
+    first = await did(made, "first", edit("a.py", "one", "ONE"), edit("b.py", "here", "there"), write("c.py", "new\n"))
+    made.open("b.py", "here\n")  # taken back by hand
+    plan = rewinding.planned
+
+    def slow(*given: Any) -> Any:
+        earlier = plan(*given)
+        made.open("a.py", "ONE\n\n\ntwo\ntyped\n")
+        made.open("b.py", "here\ntyped\n")
+        made.open("c.py", "new\ntyped\n")
+        return earlier
+
+    monkeypatch.setattr(rewinding, "planned", slow)
+    await rewound(made, first)
+    assert files(made) == {"a.py": "one\n\n\ntwo\ntyped\n", "b.py": "here\ntyped\n", "c.py": "new\ntyped\n"}
+
+
+async def test_a_file_of_the_users_own_where_a_moved_one_was_stays(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", apply="auto")
+    made.open("a.py", "one\n")
+    first = await did(made, "first", calls(call("move_file", path="a.py", new_path="b.py")))
+    made.open("a.py", "mine\n")
+    rewind_id = await rewound(made, first)
+    assert files(made) == {"a.py": "mine\n", "b.py": "one\n"}
+    (event,) = (event for event in made.events if event.type == "session_rewound")
+    assert event.conflicts == ("a.py:1",)  # type: ignore[attr-defined]
+    await undo_rewind(made.manager.runs.get(rewind_id), made.manager.runs)
+    assert files(made) == {"a.py": "mine\n", "b.py": "one\n"}
+
+
+@pytest.mark.parametrize("half", ["talk", "changes"])
+async def test_a_rewind_of_one_half_and_then_farther_back(tmp_path: Path, half: What) -> None:
+    made = world(tmp_path / "w", apply="auto")
+    made.open("a.py", "0\n")
+    runs = [await did(made, str(number), edit("a.py", str(number), str(number + 1))) for number in range(3)]
+    near = await rewound(made, runs[1], half)
+    state = (files(made), talk(made))
+    far = await rewound(made, runs[0])
+    assert (files(made), talk(made)) == ({"a.py": "0\n"}, [])
+    with pytest.raises(SessionError, match="Undo it first"):
+        await undo_rewind(made.manager.runs.get(near), made.manager.runs)
+    await undo_rewind(made.manager.runs.get(far), made.manager.runs)
+    assert (files(made), talk(made)) == state
+    await undo_rewind(made.manager.runs.get(near), made.manager.runs)
+    assert (files(made), talk(made)) == ({"a.py": "3\n"}, ["0", "1", "2"])
 
 
 async def test_it_waits_for_nobody(tmp_path: Path) -> None:
