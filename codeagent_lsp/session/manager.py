@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp import events
@@ -89,22 +89,16 @@ class SessionManager:
             self._sessions[session_id] = known
             for record in known.context.runs.values():
                 self.runs.add(_run(known, record, self._services))
+            self.queue.resumed(known)
         self._current = known
         return known
 
-    def list(self) -> list[dict[str, Any]]:
+    async def list(self) -> list[dict[str, Any]]:
         """Return id, title, time of the last change (seconds since the epoch) and usage of every session, the newest
         first.
         """
-        stored = {item.session_id: item for item in self._store.list()}
-        rows = []
-        for session_id, item in stored.items():
-            session = self._sessions.get(session_id)
-            known = (session.context.title, session.context.usage) if session else _stored(self._store, session_id)
-            used = usage_data(known[1])
-            row = {"sessionId": session_id, "title": known[0], "modified": item.modified}
-            rows.append({**row, "usage": used} if used else row)
-        return rows
+        live = {name: (each.context.title, each.context.usage) for name, each in self._sessions.items()}
+        return await asyncio.to_thread(_rows, self._store, live)
 
     def delete(self, session_id: str) -> asyncio.Task[None]:
         """Cancel a session's runs and delete it; the returned task ends when its shadow and its outputs are deleted,
@@ -186,6 +180,17 @@ def _forked(made: Session, source: Session, run_id: str | None, title: str) -> S
     made.context.conversation.extend(messages)
     made.context.origin = title
     return made
+
+
+def _rows(store: SessionStore, live: Mapping[str, tuple[str, Usage]]) -> list[dict[str, Any]]:
+    """Return a row for each session; those that are not `live` are read, which blocks."""
+    rows = []
+    for item in store.list():
+        title, usage = live.get(item.session_id) or _stored(store, item.session_id)
+        used = usage_data(usage)
+        row = {"sessionId": item.session_id, "title": title, "modified": item.modified}
+        rows.append({**row, "usage": used} if used else row)
+    return rows
 
 
 def _stored(store: SessionStore, session_id: str) -> tuple[str, Usage]:

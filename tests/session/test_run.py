@@ -427,10 +427,10 @@ async def test_unknown_and_deleted_sessions(tmp_path: Path) -> None:
     made = world(tmp_path / "w", ScriptedReply("slow", delay=5.0))
     run_id = made.manager.start(RunRequest("run", "t", "title"))
     session_id = made.manager.current().session_id
-    assert [row["title"] for row in made.manager.list()] == ["title"]
+    assert [row["title"] for row in await made.manager.list()] == ["title"]
     made.manager.delete(session_id)
     await until(lambda: not made.manager.runs.active())
-    assert made.manager.list() == []
+    assert await made.manager.list() == []
     assert made.manager.current().session_id != session_id
     for use in (made.manager.session, made.manager.delete, made.manager.resume):
         with pytest.raises(SessionError):

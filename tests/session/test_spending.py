@@ -103,13 +103,13 @@ async def test_sums_of_run_and_session_are_told_and_come_back(tmp_path: Path) ->
     second = ended(made)
     assert second.usage is not None and second.session_usage is not None
     assert abs(second.session_usage["cost"] - first.usage["cost"] - second.usage["cost"]) < 1e-9
-    assert made.manager.list()[0]["usage"] == second.session_usage
+    assert (await made.manager.list())[0]["usage"] == second.session_usage
     session = made.manager.current()
     again = Session(session.session_id, made.store)
     replay(again, made.store.load(session.session_id))
     assert again.context.usage == session.context.usage
     made.store.close()
-    assert world(tmp_path / "w").manager.list()[0]["usage"] == second.session_usage
+    assert (await world(tmp_path / "w").manager.list())[0]["usage"] == second.session_usage
 
 
 async def test_a_model_without_prices_says_once_that_money_cannot_be_limited(tmp_path: Path) -> None:

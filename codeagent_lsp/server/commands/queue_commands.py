@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from codeagent_lsp.errors import SessionError
 from codeagent_lsp.server.commands.arguments import Arguments, Later, Table
 from codeagent_lsp.session.history.listing import listed
+from codeagent_lsp.session.request import RunRequest, short_title
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 
@@ -59,8 +61,13 @@ class QueueCommands:
         run_id, language = run.record.run_id, self._backend.front.language()
         question = Question("question", text("ask.steer", language, title=run.record.title))
         answer = await self._backend.inbox.ask(run_id, question, lambda event: run.session.emit(run_id, event))
-        if answer:
+        if not answer:
+            return
+        try:
             self._manager.queue.say(run, answer[0])
+        except SessionError:  # it has ended while the user was writing
+            request = RunRequest("run", answer[0], short_title(answer[0]))
+            self._manager.start(request, run.session.session_id)
 
     def _withdraw(self, given: Arguments) -> dict[str, bool]:
         self._manager.queue.withdraw(given["itemId"], self._manager.sessions())

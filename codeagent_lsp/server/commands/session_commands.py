@@ -46,12 +46,12 @@ class SessionCommands:
         self._backend.remembering.session_ended()
         return {"sessionId": self._manager.new().session_id}
 
-    def _resume(self, given: Arguments) -> dict[str, Any]:
+    async def _resume(self, given: Arguments) -> dict[str, Any]:
+        await self._backend.ready()  # answers to questions of before are stored: their secrets are masked then
         session = self._manager.resume(given["sessionId"])
         if words := lapsed_line(session, self._backend.front.language()):
             self._backend.announcer.tell(words, types.MessageType.Warning)
         self._later(asked_again(session, self._backend.inbox, self._manager.start))
-        self._manager.queue.resumed(session)
         answer = {"sessionId": session.session_id, "title": session.context.title, "runs": len(session.context.runs)}
         return {**answer, "lapsed": lapsed(session)}
 

@@ -101,9 +101,9 @@ class TaskQueue:
             for said in run.session.context.waiting.said_to(run.record.run_id):
                 run.session.emit(run.record.run_id, events.ItemWithdrawn(item_id=said.item_id))
             return
-        if run.record.status not in GOES_ON and run.record.kind in LONG:
-            self._held.add(run.session.session_id)
         self._leave_over(run.session)
+        if run.record.status not in GOES_ON and run.record.kind in LONG and run.session.context.waiting.tasks:
+            self._held.add(run.session.session_id)
         self._next(run.session)
 
     def resumed(self, session: Session) -> None:
@@ -147,13 +147,14 @@ class TaskQueue:
         if not tasks:  # taken back meanwhile
             self._asked.discard(session.session_id)
             return
-        first = next(iter(tasks))
+        shown = tuple(tasks)
         later, start, drop = (text(f"choice.{name}", language) for name in ("later", "start", "leave_out"))
-        title = text("queue.held", language, count=len(tasks), title=tasks[first].title)
+        title = text("queue.held", language, count=len(tasks), title=tasks[shown[0]].title)
         detail = "\n".join(f"- {queued.title}" for queued in tasks.values())
         question = Question("question", title, (later, start, drop), detail)
+        inbox, first = self._services.user.inbox, shown[0]
         try:
-            answer = await self._services.user.inbox.ask(first, question, lambda event: session.emit(first, event))
+            answer = await inbox.ask(first, question, lambda event: session.emit(first, event))
         finally:
             self._asked.discard(session.session_id)
         if answer == (start,):
@@ -161,8 +162,9 @@ class TaskQueue:
             self._next(session)
         elif answer == (drop,):
             self._held.discard(session.session_id)
-            for run_id in tuple(tasks):
+            for run_id in (each for each in shown if each in tasks):  # and none that came later
                 session.emit(run_id, events.ItemWithdrawn(item_id=run_id))
+            self._next(session)
 
     def _request(self, queued: events.TaskQueued) -> RunRequest:
         target = self._target(queued.place) if queued.place else None

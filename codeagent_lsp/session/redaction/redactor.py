@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.session.redaction.recording import Recording
 
 MOST_WAITING = 1000
-WITH_TEXTS = frozenset((events.FileChanged.type, events.ChangesApplied.type))
+WITH_TEXTS = frozenset((events.FileChanged.type, events.ChangesApplied.type, events.SessionRewound.type))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +62,17 @@ class Redactor:
 
     def clean(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a stored event with its secrets masked. Events that carry the texts of files stay as they are, because
-        the exact text is needed; so does what a model wants back byte for byte, as models only read what is masked, and
-        pictures.
+        the exact text is needed, and so does the `place` of a task, what was selected; so does what a model wants back
+        byte for byte, as models only read what is masked, and pictures.
         """
         if self._opened is None or record.get("type") in WITH_TEXTS:
             return record
         cleaned: dict[str, Any] = self._opened.masking.clean(record)
-        message = record["message"] if isinstance(record.get("message"), Mapping) else {}
-        exact = {name: message[name] for name in ("carried", "images") if name in message}
-        return {**cleaned, "message": {**cleaned["message"], **exact}} if exact else cleaned
+        if isinstance(message := record.get("message"), Mapping):
+            cleaned["message"] = _exact(message, cleaned["message"])
+        if messages := record.get("messages"):
+            cleaned["messages"] = [_exact(*pair) for pair in zip(messages, cleaned["messages"], strict=True)]
+        return {**cleaned, "place": record["place"]} if record.get("place") else cleaned
 
     def hide(self, text: str) -> str:
         """Return a text with its secrets masked; unchanged before the parts are loaded."""
@@ -114,3 +116,8 @@ class Redactor:
             await self.ready()
         if self._opened is not None:
             await asyncio.to_thread(self._opened.recording.close)
+
+
+def _exact(message: Mapping[str, Any], cleaned: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message that was masked with what has to stay as it was."""
+    return {**cleaned, **{name: message[name] for name in ("carried", "images") if name in message}}

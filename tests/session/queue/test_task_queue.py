@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import random
 import shutil
+from collections.abc import Coroutine
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError, UsageError
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
+from codeagent_lsp.server.commands.queue_commands import QueueCommands
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.texts import text
+from codeagent_lsp.tools.asking import Question
 from tests.session.fakes import World, call, calls, say, until, world
 
 SLOW = ScriptedReply("Done.", delay=0.2)
@@ -89,6 +94,51 @@ async def test_after_a_cancelled_run_the_user_is_asked(tmp_path: Path, says: str
     await asyncio.sleep(0.01)
     assert (two in made.manager.runs.active() or "two" in spoken(made)) == begins
     assert (two in made.manager.current().context.waiting.tasks) == (says == "later")
+
+
+async def test_only_what_the_user_was_shown_is_left_out(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", SLOW, say("three"), say("four"), deadline=60.0)
+    one, two = start(made, "one"), start(made, "two")
+    made.manager.runs.cancel(one)
+    await until(made.inbox.open)
+    made.script(SLOW, say("four"))
+    three = start(made, "three")
+    four = start(made, "four")
+    assert three in made.manager.runs.active()
+    assert tuple(made.manager.current().context.waiting.tasks) == (two, four)
+    (asked,) = made.inbox.open()
+    made.inbox.respond(asked.request_id, (text("choice.leave_out", "en"),))
+    await until(lambda: spoken(made)[-2:] == ["three", "four"] and not made.manager.runs.active())
+    assert "two" not in spoken(made)
+
+
+async def test_a_cancelled_run_before_which_nothing_waits_holds_nothing_back(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", SLOW, SLOW, say("three"))
+    one = start(made, "one")
+    made.manager.runs.cancel(one)
+    await until(lambda: not made.manager.runs.active())
+    start(made, "two")
+    start(made, "three")
+    await until(lambda: "three" in spoken(made) and not made.manager.runs.active())
+    assert made.user.shown == [], "two went well, and nobody was asked"
+
+
+async def test_words_that_were_written_while_the_run_ended_are_the_next_task(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", SLOW, say("Yes."))
+    one = start(made, "one")
+    work: list[Coroutine[Any, Any, None]] = []
+
+    class Slow:
+        async def ask(self, run_id: str, question: Question, emit: Any) -> tuple[str, ...]:
+            await made.finished(run_id)
+            return ("and be brief",)
+
+    front = SimpleNamespace(language=lambda: "en")
+    backend: Any = SimpleNamespace(manager=made.manager, inbox=Slow(), front=front)
+    QueueCommands(backend, None, work.append).table()["codeagent.steer"]({"runId": one})  # type: ignore[arg-type]
+    await work[0]
+    await until(lambda: not made.manager.runs.active())
+    assert spoken(made) == ["one", "and be brief"]
 
 
 async def test_what_was_selected_is_found_again(tmp_path: Path) -> None:
@@ -227,7 +277,7 @@ async def test_two_sessions_of_a_process_that_died_are_asked_about_each(tmp_path
     start_, drop = (text(f"choice.{name}", "en") for name in ("start", "leave_out"))
     other = world(tmp_path / "w", say("gone on"), says=[start_, drop], state=tmp_path / "later")
     for number, session_id in enumerate(sessions, 1):
-        other.manager.queue.resumed(other.manager.resume(session_id))
+        other.manager.resume(session_id)
         await until(lambda number=number: len(other.user.shown) == number and not other.inbox.open())  # type: ignore[misc]
         await until(lambda: not other.manager.runs.active())
     one, two = (other.manager.session(session_id) for session_id in sessions)
