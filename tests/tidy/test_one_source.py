@@ -15,6 +15,7 @@ import pytest
 
 from codeagent_lsp import __version__, cli, errors, texts
 from codeagent_lsp.protocol import COMMANDS
+from tests.clients.neovim.support import find_neovim
 from tests.tidy.source import PACKAGE, ROOT, modules
 
 USER_ERRORS = {
@@ -49,6 +50,13 @@ def test_generated_files_are_current() -> None:
     if not (PACKAGE / "generate.py").is_file():
         pytest.skip("codeagent_lsp/generate.py is not here yet")
     command = [sys.executable, "-m", "codeagent_lsp.generate", "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(find_neovim() is None, reason="no Neovim 0.11 here; scripts/get-neovim.sh gets one")
+def test_the_help_page_of_the_neovim_plugin_is_current() -> None:
+    command = [str(find_neovim()), "--clean", "-l", "editors/neovim/scripts/vimdoc.lua", "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -26,11 +26,7 @@ def test_every_file_is_lua_and_small(path: Path) -> None:
     assert data or path.name == "texts.lua" or not long
 
 
-def test_the_help_page_is_what_the_code_says_and_its_tags_are_unique(tmp_path: Path) -> None:
-    script = PLUGIN / "scripts" / "vimdoc.lua"
-    command = [neovim(), "--clean", "-l", str(script), "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_the_tags_of_the_help_page_are_unique_and_its_links_lead_somewhere(tmp_path: Path) -> None:
     shutil.copytree(PLUGIN / "doc", tmp_path / "doc", ignore=shutil.ignore_patterns("tags"))
     command = [neovim(), "--clean", "--headless", "-c", f"helptags {tmp_path / 'doc'}", "-c", "qa"]
     made = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
