@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
-from codeagent_lsp.messages import Usage
+from codeagent_lsp.messages import Message, Usage
 from codeagent_lsp.session.deletion import SessionDeletion
 from codeagent_lsp.session.queue.task_queue import TaskQueue
 from codeagent_lsp.session.replay import message_to_dict, replay
@@ -21,7 +21,7 @@ from codeagent_lsp.session.rewind.retelling import conversation_before
 from codeagent_lsp.session.runs import Runs
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Listener, Session
-from codeagent_lsp.session.spending import total, usage_data, usage_in
+from codeagent_lsp.session.spending import usage_data, used_in
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.tools.permissions.approvals import Approvals
@@ -63,14 +63,15 @@ class SessionManager:
             return self.current()
         return self._sessions.get(session_id) or self.resume(session_id)
 
-    def fork(self, session_id: str | None, run_id: str | None) -> Session:
+    async def fork(self, session_id: str | None, run_id: str | None) -> Session:
         """Create a session that begins with the conversation of another, as it was before a run (None: as it is now),
         and make it the current one. SessionError for an unknown run or session.
         """
         source = self.session(session_id)
         if run_id is not None and run_id not in source.context.runs:
             raise SessionError("run.unknown", run=run_id)
-        return _forked(self.new(), source, run_id, source.context.title)
+        said = await asyncio.to_thread(conversation_before, source, run_id)
+        return _forked(self.new(), source, said, source.context.title)
 
     def viewed(self, session_id: str) -> Session:
         """Return the session with that id to read its state; one that is not in use is loaded and not kept."""
@@ -160,11 +161,13 @@ class SessionManager:
         self.runs.start(run, run.execute(request, work))
         return record.run_id
 
-    def _attempt(self, source: Session, request: RunRequest, services: Services, run_id: str) -> str:
+    def _attempt(
+        self, source: Session, said: Sequence[Message], request: RunRequest, services: Services, run_id: str
+    ) -> str:
         """Start an attempt for a run in a session of its own, and return its run id."""
         session = self._opened(uuid.uuid4().hex[:16])
         self._sessions[session.session_id] = session
-        _forked(session, source, run_id, request.title)
+        _forked(session, source, said, request.title)
         return self._begin(session, request, uuid.uuid4().hex[:16], None, services, run_id)
 
     def _opened(self, session_id: str) -> Session:
@@ -172,9 +175,8 @@ class SessionManager:
         return Session(session_id, self._store, self._listeners, approvals=approvals)
 
 
-def _forked(made: Session, source: Session, run_id: str | None, title: str) -> Session:
-    """Return a new session, to which the conversation of another is given, as it was before a run."""
-    messages = conversation_before(source, run_id)
+def _forked(made: Session, source: Session, messages: Sequence[Message], title: str) -> Session:
+    """Return a new session, to which these messages of another are given."""
     told = tuple(map(message_to_dict, messages))
     made.emit("", events.SessionForked(source=source.session_id, title=title, messages=told))
     made.context.conversation.extend(messages)
@@ -197,7 +199,7 @@ def _stored(store: SessionStore, session_id: str) -> tuple[str, Usage]:
     """Return the title of a stored session and what it used."""
     records = list(store.load(session_id))
     titles = (record.get("title", "") for record in records if record.get("type") in ("run_started", "session_forked"))
-    return next(filter(None, titles), ""), total(map(usage_in, records))
+    return next(filter(None, titles), ""), used_in(records)
 
 
 def _run(session: Session, record: RunRecord, services: Services) -> Run:

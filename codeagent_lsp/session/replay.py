@@ -15,7 +15,7 @@ from codeagent_lsp.messages import Image, Message, ToolCall
 from codeagent_lsp.session.proving.proof import proof_from
 from codeagent_lsp.session.rewind.rewinds import AppliedPart, silenced_in
 from codeagent_lsp.session.session import Session
-from codeagent_lsp.session.spending import usage_of
+from codeagent_lsp.session.spending import usage_from, usage_of
 from codeagent_lsp.session.state import Compacted, RunRecord, StepMark
 from codeagent_lsp.tools.plan.plan import Plan
 from codeagent_lsp.tools.plan.plan_document import PlanDocument
@@ -130,6 +130,7 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
             run.usage += usage_of(event)
         case events.RunCompleted():
             run.status = event.status
+            run.usage = usage_from(event.usage) or run.usage  # with that of its attempts, which are other sessions
             run.messages = list(History(run.messages).messages)
             session.context.join(run)
         case events.RunInterrupted():

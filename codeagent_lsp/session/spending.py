@@ -6,7 +6,7 @@ Not here: what one call costs (`llm/facts.py`), limits (`agent/budget.py`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from codeagent_lsp import events
@@ -33,6 +33,24 @@ def usage_in(record: Mapping[str, Any]) -> Usage:
     except (KeyError, TypeError, ValueError):
         return Usage()
     return usage_of(event) if isinstance(event, events.UsageReported) else Usage()
+
+
+def used_in(records: Iterable[Mapping[str, Any]]) -> Usage:
+    """Return what all runs used by their stored events: the sum that a run's end tells, and its calls since then."""
+    runs: dict[str, Usage] = {}
+    for record in records:
+        run_id = str(record.get("run_id", ""))
+        ended = usage_from(record.get("usage")) if record.get("type") == "run_completed" else None
+        runs[run_id] = ended or runs.get(run_id, Usage()) + usage_in(record)
+    return total(runs.values())
+
+
+def usage_from(data: object) -> Usage | None:
+    """Return the sum that `usage_data` made plain; None for none, and for damaged ones."""
+    if not isinstance(data, Mapping):
+        return None
+    numbers = {item.name: data[item.name] for item in fields(Usage) if isinstance(data.get(item.name), int | float)}
+    return Usage(**numbers) if numbers else None
 
 
 def usage_data(usage: Usage) -> dict[str, Any] | None:

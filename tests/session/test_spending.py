@@ -18,7 +18,7 @@ from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message, Usage
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.session import Session
-from codeagent_lsp.session.spending import cost_words, dollars
+from codeagent_lsp.session.spending import cost_words, dollars, used_in
 from tests.session.fakes import World, call, calls, say, world, write
 
 FACTS = combine([("server", Facts(context_window=32_768)), ("catalogue", Facts(prices=Prices(3.0, 15.0)))])
@@ -182,3 +182,15 @@ async def test_an_assumed_small_window_is_told_once_for_each_session(tmp_path: P
         "The server does not tell the window of local: 8,192 tokens are assumed. "
         "Set model.contextWindow if it has another."
     ]
+
+
+def test_the_sum_of_a_run_s_end_counts_with_the_calls_after_it() -> None:
+    call = {"type": "usage", "run_id": "r1", "prompt_tokens": 10, "completion_tokens": 1, "cost": 0.25}
+    end = {"type": "run_completed", "run_id": "r1", "usage": {"prompt_tokens": 60, "completion_tokens": 6, "cost": 1.5}}
+    assert used_in([call]) == Usage(10, 0, 1, cost=0.25)
+    assert used_in([call, end]) == Usage(60, 0, 6, cost=1.5), "with that of its attempts"
+    assert used_in([call, end, call]) == Usage(70, 0, 7, cost=1.75), "it was resumed"
+    assert used_in([call, end, {**call, "run_id": "r2"}]) == Usage(70, 0, 7, cost=1.75)
+    damages: tuple[object, ...] = (None, [], "x", {"prompt_tokens": "many"}, {})
+    for damaged in damages:
+        assert used_in([call, {**end, "usage": damaged}]) == Usage(10, 0, 1, cost=0.25)

@@ -67,12 +67,13 @@ class RewindCommands:
         conflicts = [f"{relative(each.path)}:{each.line}" for each in earlier.conflicts]
         changes = _changes(earlier)
         files = [*map(relative, changes.paths)]
-        return {**answer, "files": files, "diff": changes.diff(relative), "conflicts": conflicts}
+        diff = await asyncio.to_thread(changes.diff, relative)
+        return {**answer, "files": files, "diff": diff, "conflicts": conflicts}
 
-    def _fork(self, given: Arguments) -> dict[str, str]:
+    async def _fork(self, given: Arguments) -> dict[str, str]:
         run_id = given.get("runId")
         source = given.get("sessionId") or (self._manager.runs.get(run_id).session.session_id if run_id else None)
-        made = self._manager.fork(source, run_id)
+        made = await self._manager.fork(source, run_id)
         return {"sessionId": made.session_id, "title": made.context.title}
 
 

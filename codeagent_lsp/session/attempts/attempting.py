@@ -21,6 +21,7 @@ from codeagent_lsp.session.own_commands import Ended
 from codeagent_lsp.session.own_runs import OwnWork
 from codeagent_lsp.session.proving.proofs import Proofs
 from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.session.rewind.retelling import conversation_before
 from codeagent_lsp.session.run_parts import RunParts, hear, remember
 from codeagent_lsp.session.runs import LEAVE_SECONDS, Runs
 from codeagent_lsp.session.services import Services
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 OTHER_TEMPERATURE = 0.7
 """Least temperature of all attempts but the first, which would else be the same."""
 
-StartAttempt = Callable[[Session, RunRequest, Services, str], str]
-"""Starts an attempt from the conversation of a session, for the run with this id, and returns its own run id."""
+StartAttempt = Callable[[Session, Sequence[Message], RunRequest, Services, str], str]
+"""Starts an attempt from messages of a session, for the run with this id, and returns its own run id."""
 
 
 def attempting(start: StartAttempt, runs: Runs) -> OwnWork:
@@ -56,17 +57,17 @@ class Attempts:
 
     async def work(self) -> Ended:
         """Have the attempts made, and stage the changes of the best."""
-        request, session = self._request, self._parts.session
+        request, session, run_id = self._request, self._parts.session, self._parts.record.run_id
         count = request.attempts
+        said = await asyncio.to_thread(conversation_before, session, run_id)
         remember(self._parts, Message("user", request.instruction))
         names = [
-            self._start(session, self._one(number), self._services_of(number), self._parts.record.run_id)
-            for number in range(count)
+            self._start(session, said, self._one(number), self._services_of(number), run_id) for number in range(count)
         ]
         attempts = [self._runs.get(name) for name in names]
-        for said in session.context.waiting.said_to(self._parts.record.run_id):  # before there were attempts
+        for steered in session.context.waiting.said_to(run_id):  # before there were attempts
             for run in attempts:
-                run.session.emit(run.record.run_id, replace(said, run_id=run.record.run_id))
+                run.session.emit(run.record.run_id, replace(steered, run_id=run.record.run_id))
         tasks = [task for name in names if (task := self._runs.task(name)) is not None]
         try:
             found = await self._judged(attempts)

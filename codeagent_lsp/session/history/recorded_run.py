@@ -58,6 +58,9 @@ class RecordedRun:
                 self._add(PurePath(str(record.get("path", ""))).name, 200)
             case "run_completed":
                 self.status = str(record.get("status", ""))
+                if isinstance(record.get("usage"), Mapping):  # with that of its attempts, which are other sessions
+                    self.tokens, self.cost = 0, None
+                    self._use(record["usage"])
             case "run_interrupted":
                 self.status = "interrupted"
 

@@ -16,8 +16,11 @@ from codeagent_lsp.llm.model import Model
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.attempts import attempting
 from codeagent_lsp.session.attempts.judging import Judged, judged
+from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.run_parts import RunParts
+from codeagent_lsp.session.session import Session
+from codeagent_lsp.session.spending import usage_data
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.context import Tally
@@ -418,3 +421,13 @@ async def test_commands_hooks_and_mentions_are_for_every_attempt(make: Make) -> 
         assert "b.py, lines 1-1, as they are now" in told
     assert made.text("a.py") == "x = 1\n"
     assert len(made.user.shown) == 3
+
+
+async def test_what_the_attempts_used_is_known_after_a_restart(make: Make) -> None:
+    made = make([say("One.")], [say("Two.")])
+    made.open("calc.py", BASE)
+    done = await tried(made, 2)
+    again = Session("again", made.store)
+    replay(again, made.store.load(made.manager.current().session_id))
+    assert done.usage is not None
+    assert usage_data(again.context.usage) == dict(done.usage)

@@ -52,6 +52,15 @@ def test_runs_are_listed_with_what_is_known_of_them(tmp_path: Path, history: Run
     assert [run.run_id for run in history.runs(1)] == ["r2"]
 
 
+def test_a_run_with_attempts_is_listed_with_what_they_used(tmp_path: Path, history: RunHistory) -> None:
+    own = {"type": "usage", "run_id": "r1", "prompt_tokens": 10, "completion_tokens": 2, "cost": 0.1, "ts": 3}
+    whole = {"prompt_tokens": 310, "completion_tokens": 62, "cost": 0.7}
+    end = {"type": "run_completed", "run_id": "r1", "status": "completed", "ts": 4, "usage": whole}
+    record(tmp_path, "s1", started("r1", "three tries"), own, end)
+    (run,) = history.runs(10)
+    assert (run.tokens, run.cost) == (372, 0.7)
+
+
 def test_it_is_never_behind_the_files(tmp_path: Path, history: RunHistory) -> None:
     record(tmp_path, "s1", started("r1", "the first task"))
     assert names(history, "first") == ["r1"]

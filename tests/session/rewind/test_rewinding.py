@@ -246,16 +246,16 @@ async def test_a_fork_begins_with_the_talk_before(tmp_path: Path) -> None:
     await did(made, "first")
     second = await did(made, "second")
     source = made.manager.current().session_id
-    forked = made.manager.fork(source, second)
+    forked = await made.manager.fork(source, second)
     assert (made.manager.current(), talk(made)) == (forked, ["first"])
     await did(made, "another way")
     assert talk(made) == ["first", "another way"]
     assert talk(again(made, tmp_path)) == ["first", "another way"]
-    whole = made.manager.fork(source, None)
+    whole = await made.manager.fork(source, None)
     made.manager.resume(whole.session_id)
     assert talk(made) == ["first", "second"]
     with pytest.raises(SessionError):
-        made.manager.fork(source, "nobody")
+        await made.manager.fork(source, "nobody")
 
 
 @pytest.mark.parametrize("histories", [10, pytest.param(200, marks=pytest.mark.slow)])
