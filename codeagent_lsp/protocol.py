@@ -157,7 +157,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "codeagent.steer",
         "Says something to a run at work, the newest one without `runId`; the model is given it with its next call. "
-        "Without `text` the user is asked.",
+        "Where the run has ended, the words are the session's next task. Without `text` the user is asked.",
         (_may("runId"), _may("text")),
     ),
     Command(

@@ -51,9 +51,20 @@ def test_words_reach_the_run(place: Path, tmp_path: Path) -> None:
         assert (row["runId"], row["state"]) == (run_id, "running")
         editor.ended(run_id)
         assert "and be brief, my friend" in editor.command("codeagent.session.export")["markdown"]
-        assert "is over" in editor.refusal("codeagent.steer", {"runId": run_id, "text": "too late"})
+        assert "is over" in editor.refusal("codeagent.steer", {"runId": run_id})
         (found,) = editor.command("codeagent.session.search", query="my friend")
         assert (found["runId"], "brief, my friend" in found["excerpt"]) == (run_id, True)
+
+
+def test_words_that_are_sent_after_the_end_are_the_next_task(place: Path, tmp_path: Path) -> None:
+    with StockEditor(place, tmp_path / "state", script=[DONE, DONE]) as editor:
+        run_id = editor.command("codeagent.run", task="look around")["runId"]
+        editor.ended(run_id)
+        late = editor.command("codeagent.steer", runId=run_id, text="and the other file")
+        assert late["runId"] != run_id and "itemId" not in late
+        editor.ended(late["runId"])
+        row = next(row for row in editor.command("codeagent.runs") if row["runId"] == late["runId"])
+        assert (row["title"], row["sessionId"]) == ("and the other file", late["sessionId"])
 
 
 def test_a_free_session_begins_at_once(place: Path, tmp_path: Path) -> None:

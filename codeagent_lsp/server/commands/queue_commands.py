@@ -47,27 +47,29 @@ class QueueCommands:
         answer = await self._start(given)
         return {"queued": False, **answer}
 
-    def _steer(self, given: Arguments) -> dict[str, str]:
+    def _steer(self, given: Arguments) -> dict[str, Any]:
         run = self._manager.runs.get(given["runId"]) if "runId" in given else self._manager.runs.newest_at_work()
-        run_id = run.record.run_id
         if "text" in given:
-            return {"runId": run_id, "itemId": self._manager.queue.say(run, given["text"])}
+            return self._say(run, given["text"])
         self._manager.queue.check(run)
         self._later(self._ask_what(run))
-        return {"runId": run_id}
+        return {"runId": run.record.run_id}
+
+    def _say(self, run: Run, words: str) -> dict[str, Any]:
+        """Say something to a run; if it has ended while the user was writing, the words are the next task."""
+        try:
+            return {"runId": run.record.run_id, "itemId": self._manager.queue.say(run, words)}
+        except SessionError:
+            request = RunRequest("run", words, short_title(words))
+            return started(self._manager, self._manager.start(request, run.session.session_id))
 
     async def _ask_what(self, run: Run) -> None:
         """Ask the user for the words, in an editor that has no input of its own."""
         run_id, language = run.record.run_id, self._backend.front.language()
         question = Question("question", text("ask.steer", language, title=run.record.title))
         answer = await self._backend.inbox.ask(run_id, question, lambda event: run.session.emit(run_id, event))
-        if not answer:
-            return
-        try:
-            self._manager.queue.say(run, answer[0])
-        except SessionError:  # it has ended while the user was writing
-            request = RunRequest("run", answer[0], short_title(answer[0]))
-            self._manager.start(request, run.session.session_id)
+        if answer and answer[0].strip():
+            self._say(run, answer[0])
 
     def _withdraw(self, given: Arguments) -> dict[str, bool]:
         self._manager.queue.withdraw(given["itemId"], self._manager.sessions())

@@ -181,7 +181,7 @@ return {
     },
     {
       name = "codeagent.steer",
-      summary = "Says something to a run at work, the newest one without `runId`; the model is given it with its next call. Without `text` the user is asked.",
+      summary = "Says something to a run at work, the newest one without `runId`; the model is given it with its next call. Where the run has ended, the words are the session's next task. Without `text` the user is asked.",
       starts_run = false,
       arguments = {
         { name = "runId", kind = "string", required = false },
