@@ -124,6 +124,25 @@ def test_what_the_agent_wants_to_know_survives_kills(start: StartEditor, workspa
 
 
 @pytest.mark.slow
+def test_an_answer_after_a_restart_is_stored_without_its_secret(start: StartEditor, workspace: Path) -> None:
+    key = "ghp_" + "aB3dE5gH7j" * 4
+    unanswered = {"window/showMessageRequest": lambda params: NO_ANSWER}
+    asks = call("AskUser", questions=[{"text": "Which way?", "options": []}], format="single")
+    editor = start(asks, say("Hello."), answers=unanswered)
+    run = editor.command("codeagent.run", task="greet")
+    _until_asked(editor)
+    editor.client.process.kill()
+    editor.client.process.wait()
+    editor = start(say("Hello again."), answers=unanswered)
+    editor.command("codeagent.session.resume", sessionId=run["sessionId"])
+    (question,) = editor.command("codeagent.pending")
+    editor.command("codeagent.respond", requestId=question["requestId"], answer=f"this way, with {key}")
+    editor.wait_until(lambda: "Hello again." in _log(workspace))
+    assert "this way, with" in _log(workspace)
+    assert key not in _log(workspace)
+
+
+@pytest.mark.slow
 def test_an_applied_run_can_be_undone_after_a_restart(start: StartEditor, workspace: Path) -> None:
     editor = start(edit("a.py", "x = 1", "x = 2"), say("Done."))
     editor.open(workspace / "a.py", "x = 1\ny\nz\n")
