@@ -1162,6 +1162,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "attempts.unchanged": ("nothing changed", "没有更改"),
     "attempts.unfinished": ("not finished", "未完成"),
     "attempts.tests": ("{passed} tests pass, {failed} fail", "{passed} 个测试通过，{failed} 个失败"),
+    "attempts.untested": ("no tests ran", "没有运行测试"),
     "attempts.problems": ("{count} new problems", "{count} 个新问题"),
     "prompt.title": ("Task:", "任务："),
     "prompt.send": ("Send to the agent", "发送给代理"),

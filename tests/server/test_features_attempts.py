@@ -31,7 +31,7 @@ def test_the_best_is_proposed_and_the_other_is_to_be_seen(start: StartEditor, wo
     assert editor.client.result("textDocument/codeLens", {"textDocument": {"uri": uri}}) == []
     editor.command(other["command"], **other["arguments"][0])
     markdown = editor.command("codeagent.session.export")["markdown"]
-    assert "Attempt 1 of 2 is the best: +1 -1." in markdown
+    assert "Attempt 1 of 2 is the best: +1 -1, no tests ran." in markdown
     rows = {row["title"]: row["state"] for row in editor.command("codeagent.runs")}
     assert rows == {"set x to one": "completed", "set x to one (1/2)": "completed", "set x to one (2/2)": "completed"}
     for wrong in (0, 9, "x"):

@@ -54,9 +54,9 @@ class Judged:
         if not self.changeset:
             return text("attempts.unchanged")
         added, removed = self.changeset.counts()
-        parts = [f"+{added} -{removed}"]
-        if self.tally is not None:
-            parts.append(text("attempts.tests", passed=self.tally.passed, failed=self.tally.failed))
+        tally = self.tally
+        tested = text("attempts.tests", passed=tally.passed, failed=tally.failed) if tally else text("attempts.untested")
+        parts = [f"+{added} -{removed}", tested]
         if self.found is not None and self.found.new:
             parts.append(text("attempts.problems", count=len(self.found.new)))
         if self.status != "completed":
