@@ -48,6 +48,16 @@ class _Slot:
     def complete(self) -> bool:
         return bool(self.name) and loads_object("".join(self.arguments)) is not None
 
+    def goes_on(self, call_id: str, name: str, piece: str) -> bool:
+        """Whether a piece with the same index is of this call. Some servers give every piece an id of its own, others
+        give every call the index 0; the name tells those apart.
+        """
+        if not name:
+            return True
+        if call_id and self.id and call_id != self.id:
+            return False
+        return not self.complete or (name == self.name and not piece.strip())
+
 
 class Assembler:
     """Assembles one reply: feed it the chunks in order; `finish` returns the reply once the stream has ended.
@@ -166,16 +176,15 @@ class Assembler:
         function = delta.get("function")
         function = function if isinstance(function, Mapping) else delta
         name, call_id = _text(function.get("name")), _text(delta.get("id"))
-        index = delta.get("index") if isinstance(delta.get("index"), int) else None
-        slot = self._slot(call_id, index, name)
-        self._current = slot
-        slot.name += name if name != slot.name else ""  # some servers repeat it with every piece
         arguments = function.get("arguments")
         piece = arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
+        slot = self._slot(call_id, _index(delta.get("index")), name, piece)
+        self._current = slot
+        slot.name += name if name != slot.name else ""  # some servers repeat it with every piece
         slot.arguments.append(piece)
         self._grow(len(piece))
 
-    def _slot(self, call_id: str, index: int | None, name: str) -> _Slot:
+    def _slot(self, call_id: str, index: int | None, name: str, piece: str) -> _Slot:
         """Return the call a delta belongs to: by id, then index, then the current one; else a new one."""
         if call_id:
             same = next((slot for slot in self._slots if slot.id == call_id), None)
@@ -183,7 +192,7 @@ class Assembler:
                 return same
         if index is not None:
             at = next((slot for slot in reversed(self._slots) if slot.index == index), None)
-            if at and (not call_id or not at.id or at.id == call_id):
+            if at and at.goes_on(call_id, name, piece):
                 at.id = at.id or call_id
                 return at
         elif self._current and not call_id and not (name and self._current.complete):
@@ -238,6 +247,11 @@ def _usage(value: Mapping[str, Any]) -> Usage:
         _count(value.get("completion_tokens")),
         reasoning_tokens=_count(reasoning),
     )
+
+
+def _index(value: Any) -> int | None:
+    """Return the index of a call, which some servers send as text."""
+    return int(value) if isinstance(value, int) or (isinstance(value, str) and value.isdecimal()) else None
 
 
 def _count(value: Any) -> int:

@@ -67,6 +67,59 @@ def test_parallel_calls_however_they_are_cut_and_mixed(calls: Any, seed: int, by
     assert len({call.id for call in reply.tool_calls}) == len(calls)
 
 
+def piece(name: str = "", arguments: str = "", **mark: Any) -> dict[str, Any]:
+    return delta(calls=[{**mark, "function": {**({"name": name} if name else {}), "arguments": arguments}}])
+
+
+@pytest.mark.parametrize(
+    ("chunks", "wanted"),
+    [
+        (  # two whole calls, both of index 0, without ids
+            [piece("grep", '{"a": "1"}', index=0), piece("grep", '{"a": "2"}', index=0)],
+            [("grep", {"a": "1"}), ("grep", {"a": "2"})],
+        ),
+        (
+            [piece("read_file", '{"a": "1"}', index=0, id=""), piece("grep", "", index=0), piece("", "{}", index=0)],
+            [("read_file", {"a": "1"}), ("grep", {})],
+        ),
+        (  # the name with every piece, and an empty piece behind the end
+            [piece("grep", '{"a":', index=0), piece("grep", ' "1"}', index=0), piece("grep", "", index=0)],
+            [("grep", {"a": "1"})],
+        ),
+        (  # an id of its own for every piece
+            [
+                piece("grep", "", index=0, id="x1"),
+                piece("", '{"a": ', index=0, id="x2"),
+                piece("", '"1"}', index=0, id="x3"),
+            ],
+            [("grep", {"a": "1"})],
+        ),
+        (  # the index as text, two calls mixed
+            [
+                piece("grep", '{"a": ', index="0"),
+                piece("read_file", '{"b"', index="1"),
+                piece("", '"1"}', index="0"),
+                piece("", ': "2"}', index="1"),
+            ],
+            [("grep", {"a": "1"}), ("read_file", {"b": "2"})],
+        ),
+    ],
+)
+def test_calls_of_servers_that_number_them_badly(chunks: list[Any], wanted: list[Any]) -> None:
+    reply = finished(*chunks)
+    assert [(call.name, call.arguments) for call in reply.tool_calls] == wanted
+    assert reply.problem == ""
+    assert len({call.id for call in reply.tool_calls}) == len(wanted)
+
+
+@pytest.mark.parametrize("reason", ["tool_calls", "stop"])
+def test_a_call_that_lost_its_end_does_not_run_although_the_server_calls_it_whole(reason: str) -> None:
+    reply = finished(piece("write_file", '{"path": "a.py", "content": "def g(', index=0, id="1"), reason=reason)
+    assert reply.tool_calls == ()
+    assert "write_file" in reply.problem
+    assert [call.name for call in reply.unusable] == ["write_file"]
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: (

@@ -39,7 +39,7 @@ def read_json(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
         calls = dialects.from_value(value) or _keyed(value, tools)
         if not calls:
             return None
-        found += calls
+        found += dialects.as_torn(calls, source[position:end])
         position = len(source) if end is None else end
     return found or None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from codeagent_lsp.llm.calls import jsontext
@@ -74,7 +74,12 @@ def read_json(text: str, start: int) -> Read:
         calls = from_value(jsontext.loads(source, repair=True))
     except ValueError:
         calls = None
-    return calls or [], len(text) if end is None else end
+    return as_torn(calls or [], source), len(text) if end is None else end
+
+
+def as_torn(calls: list[Raw], source: str) -> list[Raw]:
+    """Return the calls of a JSON text without their arguments, where that text lost its end."""
+    return [replace(call, arguments=None) for call in calls] if jsontext.torn(source) else calls
 
 
 def read_hermes(text: str, start: int) -> Read:

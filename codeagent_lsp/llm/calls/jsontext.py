@@ -15,7 +15,9 @@ _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrtu]|u[0-9a-fA-F]{4})')
 
 
 def loads(source: str, *, repair: bool = False) -> Any:
-    """Parse `source` as JSON; with `repair`, broken JSON is repaired as well as possible. ValueError if it is none."""
+    """Parse `source` as JSON; with `repair`, broken JSON is repaired as well as possible, also where it is `torn`.
+    ValueError if it is none.
+    """
     try:
         return json.loads(source, strict=False)
     except RecursionError as error:
@@ -36,16 +38,32 @@ def loads(source: str, *, repair: bool = False) -> Any:
 
 
 def loads_object(source: str, *, repair: bool = False) -> dict[str, Any] | None:
-    """Return the JSON object in `source`, also one encoded in a JSON string; None for anything else."""
+    """Return the JSON object in `source`, also one encoded in a JSON string; None for anything else, and for a `torn`
+    one.
+    """
+    if repair and torn(source):
+        return None
     try:
         value = loads(source, repair=repair)
         if isinstance(value, str):
-            value = loads(value, repair=repair)
+            value = None if repair and torn(value) else loads(value, repair=repair)
     except ValueError:
         return None
     if isinstance(value, dict) and (value or "{" in source):
         return value
     return None
+
+
+def torn(source: str) -> bool:
+    """Return whether a repair of the JSON would invent what it says: it ends inside a string, or a second object
+    follows the first. A command that lost its end is another command.
+    """
+    start = source.find("{")
+    end = span(source, start) if start >= 0 else None
+    if end is not None and not source[:start].strip():
+        return source[end:].lstrip().startswith("{")
+    marks = (match[0] for match in _STRUCTURE.finditer(source))
+    return end is None and sum(mark == '"' for mark in marks) % 2 == 1
 
 
 def span(source: str, start: int) -> int | None:

@@ -238,7 +238,6 @@ OBJECT_A = {"a": 1}
         ('{"a": 1', OBJECT_A),
         ('{"a": True}', {"a": True}),
         ('{"a": None}', {"a": None}),
-        ('{"a": "b', {"a": "b"}),
         ('{"a": "line\nbreak"}', {"a": "line\nbreak"}),
         ('{"a": "tab\there"}', {"a": "tab\there"}),
         (r'{"a": "C:\dir\new"}', {"a": "C:\\dir\new"}),
@@ -251,6 +250,22 @@ OBJECT_A = {"a": 1}
 )
 def test_broken_json_is_mended(source: str, wanted: Any) -> None:
     assert jsontext.loads_object(source, repair=True) == wanted
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '{"command": "rm -rf build',
+        '{"path": "a.py", "content": "def f():\\n    return 1\\n\\ndef g(',
+        '{"path": "a.js", "content": "function f() {}',
+        '{"a": "b',
+        '{"path": "a.py"}{"path": "b.py"}',
+        '{"path": "a.py"} {"path": "b.py',
+        json.dumps('{"command": "rm -rf build'),
+    ],
+)
+def test_an_end_is_never_invented(source: str) -> None:
+    assert jsontext.loads_object(source, repair=True) is None
 
 
 @pytest.mark.parametrize("source", ['{"a": 1,}', "{'a': 1}", '{"a": 1', "", "words", "[" * 100_000])

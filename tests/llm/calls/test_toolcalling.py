@@ -95,6 +95,22 @@ async def test_a_call_that_does_not_fit_is_a_problem(mode: ToolCalling, text: st
     assert says in reply.problem
 
 
+@pytest.mark.parametrize("mode", ["constrained", "text", "native"])
+@pytest.mark.parametrize(
+    "written",
+    [
+        '{"tool": "read_file", "args": {"path": "a',
+        '<tool_call>{"name": "read_file", "arguments": {"path": "a',
+        '<function=read_file>{"path": "a',
+        '[TOOL_CALLS]read_file{"path": "a',
+    ],
+)
+async def test_a_call_that_lost_its_end_never_runs_whatever_the_server_says(mode: ToolCalling, written: str) -> None:
+    _, reply = await collect(ToolCallingModel(Typewriter(written, finish="stop"), mode), ASK)
+    assert reply.tool_calls == ()
+    assert reply.problem
+
+
 @pytest.mark.parametrize("mode", ["constrained", "text"])
 async def test_a_call_cut_at_the_limit_never_runs(mode: ToolCalling) -> None:
     inner = Typewriter('{"tool": "read_file", "args": {"path": "a', finish="length")
