@@ -102,7 +102,10 @@ class ModelSettings:
     )
     context_window: int | Auto = _setting("auto", "Size of the model's window in tokens.", minimum=1024)
     timeout_seconds: int = _setting(
-        300, "Longest wait for the first token of a reply, in seconds.", minimum=1, maximum=3600
+        300,
+        "Longest wait for the first token of a reply and, if it is over 60, for each next one, in seconds.",
+        minimum=1,
+        maximum=3600,
     )
     headers: Mapping[str, str] = _setting(
         {},

@@ -932,6 +932,14 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "The connection to the editor ended before it answered {method}.",
         "与编辑器的连接在其回应 {method} 之前已断开。",
     ),
+    "editor.file": (
+        "{path} cannot be made or deleted: {reason}. Make room for it or allow it, then apply the changes again.",
+        "无法创建或删除 {path}：{reason}。请排除该问题后重新应用更改。",
+    ),
+    "editor.stopped": (
+        "The run was stopped while its changes were applied. Look at what is pending, then apply the rest.",
+        "运行在应用更改时被停止。请查看待处理的更改，再应用其余部分。",
+    ),
     # --- models
     "model.unreachable": (
         "Cannot reach the model at {url}: {reason}. Is the server running? Check the setting model.baseUrl.",
@@ -1012,8 +1020,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{url} 的模型 {seconds} 秒内没有回应。请增大 model.timeoutSeconds 或使用更小的模型。",
     ),
     "model.timeout_silence": (
-        "The model at {url} paused for {seconds} s in the middle of its reply. Try again.",
-        "{url} 的模型在回复途中停顿了 {seconds} 秒。请重试。",
+        "The model at {url} paused for {seconds} s in its reply. Try again, or raise model.timeoutSeconds.",
+        "{url} 的模型在回复途中停顿了 {seconds} 秒。请重试，或增大 model.timeoutSeconds。",
     ),
     "model.stream_cut": (
         "The reply from {url} was cut off; none of it was used. Try again.",

@@ -82,6 +82,11 @@ class Assembler:
         self._timings: dict[str, float] = {}
         self._size = 0
 
+    @property
+    def stopped(self) -> bool:
+        """Return whether the reply has its finish reason."""
+        return bool(self.finish_reason)
+
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
         """Return what can be shown of one chunk.
 

@@ -50,6 +50,7 @@ class Exchange:
         except TROUBLE as error:
             raise failures.from_exception(error, self._where, self._limits) from error
         try:
+            sse.check_coding(response, self._where)
             if response.status_code != 200:
                 body_start = await sse.read_body(response, self._where, self._limits, failures.BODY_LIMIT)
                 raise failures.from_response(response.status_code, response.headers, body_start, self._where)

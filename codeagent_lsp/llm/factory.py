@@ -141,7 +141,7 @@ async def _discovered(settings: ModelSettings, around: Surroundings, state_dir: 
 
 
 async def _server(settings: ModelSettings, where: Endpoint, state_dir: Path) -> Model:
-    found = await survey(where, settings.provider, _limits(settings, quick=True))
+    found = await survey(where, settings.provider, _limits(settings, quick=True), named=bool(settings.name))
     info = await found.info(settings.name or found.chosen(), settings, state_dir)
     limits = _limits(settings)
     longest = settings.max_tokens if isinstance(settings.max_tokens, int) else None
@@ -198,4 +198,5 @@ async def _mode(settings: ModelSettings, backend: Model, state_dir: Path) -> Too
 def _limits(settings: ModelSettings, *, quick: bool = False) -> TimeLimits:
     if quick:
         return TimeLimits(first=_ASK_SECONDS, silence=_ASK_SECONDS)
-    return replace(TimeLimits(), first=float(settings.timeout_seconds), silence=SILENCE_SECONDS)
+    seconds = float(settings.timeout_seconds)  # some servers send nothing while they reason or write a call
+    return replace(TimeLimits(), first=seconds, silence=max(SILENCE_SECONDS, seconds))

@@ -110,9 +110,19 @@ def from_event(error: Any, where: Endpoint) -> ModelError:
         return ContextOverflow("model.overflow", stated=window_in(json.dumps(error)), reason=reason)
     if _SERVER_PARSE.search(reason):
         return ModelReplyInvalid("model.server_parse", url=where.root, reason=reason)
+    if _QUOTA.search(reason):
+        return ModelRejected("model.quota", url=where.root, reason=reason)
     if str(code).isdigit() and 400 <= int(str(code)) < 600:
         return from_response(int(str(code)), {}, json.dumps({"error": error}).encode(), where)
     return ModelStreamBroken("model.stream_error", url=where.root, reason=reason)
+
+
+def told_in(value: Mapping[str, Any], where: Endpoint) -> ModelError | None:
+    """Return the typed error for an object in place of a reply that is an error, in any of the usual shapes, although
+    the status of its response was a success; None for all others.
+    """
+    words = [value.get(key) for key in ("message", "msg", "detail", "error_message") if isinstance(value.get(key), str)]
+    return from_event(dict(value), where) if any(words) or value.get("errors") or value.get("detail") else None
 
 
 def server_message(body: bytes, content_type: str) -> str:
@@ -157,7 +167,7 @@ def _message_of(value: Any) -> str:
     """Return the message inside one of the usual shapes of an error object."""
     for _ in range(4):
         if isinstance(value, dict):
-            keys = ("error", "message", "detail", "msg", "error_message", "title", "type", "code")
+            keys = ("error", "errors", "message", "detail", "msg", "error_message", "title", "type", "code")
             value = next((value[key] for key in keys if value.get(key)), "")
         elif isinstance(value, list):
             value = value[0] if value else ""

@@ -40,27 +40,34 @@ _QUESTION = (
 async def best_mode(model: Model, state_dir: Path) -> ToolCalling:
     """Return the mode that works for this model: as remembered, else the first that passes a probe.
 
-    Connection failures are raised and nothing is remembered.
+    Connection failures are raised. Nothing is remembered of them, nor where a mode failed in a way that may pass.
     """
     path, key = state_dir / FILE, _key(model.info)
     known = remembered.read(path).get(key)
     if known in _MODES:
         mode: ToolCalling = known
         return mode
-    found = await _find(model)
-    remembered.remember(path, key, found)
+    found, sure = await _find(model)
+    if sure:
+        remembered.remember(path, key, found)
     return found
 
 
-async def _find(model: Model) -> ToolCalling:
+async def _find(model: Model) -> tuple[ToolCalling, bool]:
+    """Return the first mode that passes, and whether all modes before it are known not to work."""
+    sure = True
     for mode in ("native", "constrained"):
-        if await _works(model, mode):
-            return mode
-    return "text"
+        works = await _works(model, mode)
+        if works:
+            return mode, sure
+        sure = sure and works is not None
+    return "text", sure
 
 
-async def _works(model: Model, mode: ToolCalling) -> bool:
-    """Return whether a small question results in the expected call, in the mode's own format."""
+async def _works(model: Model, mode: ToolCalling) -> bool | None:
+    """Return whether a small question results in the expected call, in the mode's own format; None where that is not
+    known, as the reply broke off or was an error of any kind.
+    """
     asked = ModelRequest(_QUESTION, tools=(_TOOL,), max_tokens=PROBE_TOKENS)
     source = model if mode == "native" else ToolCallingModel(model, mode)
     try:
@@ -76,8 +83,12 @@ async def _works(model: Model, mode: ToolCalling) -> bool:
     except ModelRejected as error:
         if error.key != "model.rejected":
             raise  # a wrong key or no credit is not about tools
-    except (ModelReplyInvalid, ModelStreamBroken, ContextOverflow):
-        pass  # servers without tool support fail in all these ways
+    except ModelReplyInvalid as error:
+        return False if error.key == "model.server_parse" else None
+    except ContextOverflow:
+        return False
+    except ModelStreamBroken:
+        return None  # some servers without tool support fail in this way, too
     return False
 
 

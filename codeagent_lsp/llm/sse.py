@@ -20,24 +20,36 @@ from codeagent_lsp.llm.endpoint import TROUBLE, Endpoint, TimeLimits
 
 LINE_LIMIT = 2 * 1024 * 1024
 TOTAL_LIMIT = 64 * 1024 * 1024
+LAST_SECONDS = 5.0
+"""How long the counts behind a reply that has stopped, and the end of its stream, are waited for."""
 
 
 @dataclass
 class Clock:
-    """The deadline of the first event, in the event loop's time; `started` once there was one."""
+    """The deadline of the first event, in the event loop's time; `started` once there was one. Of a reply that has
+    stopped, the deadline of all that follows.
+    """
 
     deadline: float
     started: bool = False
+    stopped: bool = False
 
     @classmethod
     def start(cls, limits: TimeLimits) -> Clock:
         """Return a clock for a request that is sent now."""
         return cls(asyncio.get_running_loop().time() + limits.first)
 
+    def stop(self, limits: TimeLimits) -> None:
+        """Take note that the reply has its reason to stop."""
+        if not self.stopped:
+            self.stopped = True
+            self.deadline = asyncio.get_running_loop().time() + min(limits.silence, LAST_SECONDS)
+
     def next_limit(self, limits: TimeLimits) -> float:
         """Return the deadline of the next bytes, in the event loop's time."""
-        now = asyncio.get_running_loop().time()
-        return now + limits.silence if self.started else self.deadline
+        if self.started and not self.stopped:
+            return asyncio.get_running_loop().time() + limits.silence
+        return self.deadline
 
 
 async def events(
@@ -47,8 +59,6 @@ async def events(
 
     Raises ModelTimeout, ModelStreamBroken or ModelReplyInvalid when a limit is exceeded.
     """
-    if "," in response.headers.get("content-encoding", ""):
-        raise ModelStreamBroken("model.stream_garbled", url=where.root, reason="nested compression")
     async with aclosing(_bounded_bytes(response, where, limits, clock)) as chunks:
         async for event in _decode(chunks):
             if event.data:
@@ -67,6 +77,12 @@ async def lines(
             for line in filter(bytes.strip, whole):
                 clock.started = True
                 yield line.decode("utf-8", "replace")
+
+
+def check_coding(response: httpx.Response, where: Endpoint) -> None:
+    """Raise ModelStreamBroken for a body that is compressed several times: a few bytes of it can fill the memory."""
+    if "," in response.headers.get("content-encoding", ""):
+        raise ModelStreamBroken("model.stream_garbled", url=where.root, reason="nested compression")
 
 
 async def read_body(response: httpx.Response, where: Endpoint, limits: TimeLimits, limit: int) -> bytes:

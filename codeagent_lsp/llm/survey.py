@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.config import ModelSettings
-from codeagent_lsp.errors import ModelNotFound
+from codeagent_lsp.errors import ModelNotFound, ModelRejected
 from codeagent_lsp.llm import catalogue
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.facts import HOSTED_WINDOW, LOCAL_WINDOW, Facts, KnownFacts, combine
@@ -81,8 +81,10 @@ class Survey:
         )
 
 
-async def survey(where: Endpoint, provider: str, limits: TimeLimits) -> Survey:
-    """Ask a server what it is and has. `provider` is the setting. Raises ModelError if it is unreachable."""
+async def survey(where: Endpoint, provider: str, limits: TimeLimits, *, named: bool = False) -> Survey:
+    """Ask a server what it is and has. `provider` is the setting. Raises ModelError if it is unreachable; where the
+    model is `named`, one that does not want to list its models counts as one without a list.
+    """
     stated = stated_kind(provider, where.root)
     listing = KINDS[stated or "openai"].entries(where, limits)
     asked, entries = await asyncio.gather(_recognised(stated, where, limits), listing, return_exceptions=True)
@@ -90,10 +92,15 @@ async def survey(where: Endpoint, provider: str, limits: TimeLimits) -> Survey:
         raise asked
     kind, props = asked
     if isinstance(entries, BaseException):
-        if props is None:
+        if props is None and not (named and _keeps_its_list(entries)):
             raise entries
         entries = []
     return Survey(where, kind, tuple(entries), props, limits)
+
+
+def _keeps_its_list(error: BaseException) -> bool:
+    """Return whether a server refused to list its models, as some gateways do. A wrong key is told at once."""
+    return isinstance(error, ModelRejected) and (error.key != "model.unauthorized" or error.values["status"] == 403)
 
 
 async def _recognised(kind: str, where: Endpoint, limits: TimeLimits) -> tuple[str, Props | None]:

@@ -142,14 +142,18 @@ class Models:
 
 
 def named(settings: ModelSettings, name: str) -> ModelSettings:
-    """Return the settings of another model. To another server neither key, headers nor query are
-    sent: it has a key of its own, or none."""
-    if name == "embedded":
-        return replace(settings, provider="embedded", base_url=None, name=None)
+    """Return the settings of another model, whose window and longest reply are its own. To another server neither key,
+    headers nor query are sent: it has a key of its own, or none.
+    """
     name, _, url = name.partition("@http")
+    if name == settings.name and not url:
+        return settings
+    other = replace(settings, name=name, context_window="auto", max_tokens="auto")
+    if name == "embedded":
+        return replace(other, provider="embedded", base_url=None, name=None)
     if not url:
-        return replace(settings, name=name)
-    elsewhere = replace(settings, provider="auto", base_url=f"http{url}", name=name, api_key=None)
+        return other
+    elsewhere = replace(other, provider="auto", base_url=f"http{url}", api_key=None, effort="auto")
     return replace(elsewhere, headers={}, query={})
 
 

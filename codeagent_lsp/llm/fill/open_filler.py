@@ -60,7 +60,7 @@ async def _discovered(settings: ModelSettings, around: Surroundings) -> Endpoint
 
 
 async def _at(where: Endpoint, settings: ModelSettings) -> Found | None:
-    server = await survey(where, settings.provider, _ASK)
+    server = await survey(where, settings.provider, _ASK, named=bool(settings.name))
     if server.kind in _NEVER:
         return None
     name = settings.name or server.chosen()

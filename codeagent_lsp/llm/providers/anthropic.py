@@ -135,6 +135,11 @@ class MessagesAssembler:
         self._counts: dict[str, int] = {}
         self._size = 0
 
+    @property
+    def stopped(self) -> bool:
+        """Return whether the reply has its stop reason."""
+        return bool(self._stop)
+
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
         """Return what can be shown of one event."""
         match chunk.get("type"):

@@ -13,20 +13,33 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypedDict, Unpack
 
-from codeagent_lsp.errors import ContextOverflow, ModelError, ModelNotFound, ModelRejected, ModelStreamBroken
-from codeagent_lsp.llm import retry
+from codeagent_lsp.errors import (
+    ContextOverflow,
+    ModelError,
+    ModelNotFound,
+    ModelRejected,
+    ModelStreamBroken,
+    ModelTimeout,
+)
+from codeagent_lsp.llm import failures, retry
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.exchange import DONE, Exchange, json_object
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, StreamItem, TextChunk
 from codeagent_lsp.llm.retry import RetryPolicy
 from codeagent_lsp.llm.sse import Clock
 
+_BROKEN_OFF = ("model.stream_cut", "model.timeout_silence")
+
 
 class Assembler(Protocol):
-    """Makes one reply of the objects of a stream. `ended` once the reply is complete, `model` the name that served."""
+    """Makes one reply of the objects of a stream. `ended` once nothing follows, `model` the name that served."""
 
     ended: bool
     model: str
+
+    @property
+    def stopped(self) -> bool:
+        """Return whether the reply has its reason to stop: all of it is there, only counts may follow."""
 
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
         """Return what can be shown of one object. Raises ModelError if it carries one, or the reply is too long."""
@@ -151,23 +164,41 @@ class HttpModel:
     async def _reply(self, body: dict[str, Any], url: str = "") -> AsyncGenerator[StreamItem, None]:
         clock = Clock.start(self._limits)
         assembler = self._assembler()
-        done = False
+        done, chunk = False, {}
         async with (
             self._http.post(url or self._url(), body, clock) as response,
             aclosing(self._http.objects(response, clock)) as objects,
         ):
-            async for data in objects:
-                done = data.strip() == DONE
-                for item in [] if done else assembler.feed(self._chunk(data)):
-                    yield item
-                if done := done or assembler.ended:
-                    await self._http.drain(objects)
-                    break
+            try:
+                async for data in objects:
+                    if not (done := data.strip() == DONE):
+                        chunk = self._chunk(data)
+                        for item in assembler.feed(chunk):
+                            yield item
+                    if assembler.stopped:
+                        clock.stop(self._limits)
+                    if done := done or assembler.ended:
+                        await self._http.drain(objects)
+                        break
+            except (ModelStreamBroken, ModelTimeout) as error:
+                if not assembler.stopped or error.key not in _BROKEN_OFF:
+                    raise
         for item in assembler.flush():
             yield item
-        reply = assembler.finish(done_marker=done)
+        reply = self._finished(assembler, chunk, done_marker=done)
         self.served_model = assembler.model or self.served_model
         yield reply
+
+    def _finished(self, assembler: Assembler, last: Mapping[str, Any], *, done_marker: bool) -> Reply:
+        """Return the reply; in place of none, raise the error that the last object may have been."""
+        told = failures.told_in(last, self._where)
+        try:
+            reply = assembler.finish(done_marker=done_marker)
+        except ModelStreamBroken as broken:
+            raise told or broken from None
+        if told is not None and retry.is_empty(reply):
+            raise told
+        return reply
 
     def _chunk(self, data: str) -> dict[str, Any]:
         """Parse the object of one event. Anything else (a ping) is empty.

@@ -167,6 +167,7 @@ async def _get(where: Endpoint, url: str, limits: TimeLimits) -> bytes:
             open_client(where, limits) as client,
             client.stream("GET", url) as response,
         ):
+            sse.check_coding(response, where)
             raw = await sse.read_body(response, where, limits, failures.BODY_LIMIT * 16)
     except TimeoutError as error:
         raise ModelTimeout("model.timeout_connect", url=where.root, seconds=f"{limits.first:g}") from error

@@ -108,6 +108,11 @@ class ResponsesAssembler:
         self._size = 0
         self._part = -1
 
+    @property
+    def stopped(self) -> bool:
+        """Return whether the response has ended."""
+        return self.ended
+
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
         """Return what can be shown of one event."""
         kind, response = chunk.get("type"), chunk.get("response")

@@ -55,7 +55,9 @@ class Judged:
             return text("attempts.unchanged")
         added, removed = self.changeset.counts()
         tally = self.tally
-        tested = text("attempts.tests", passed=tally.passed, failed=tally.failed) if tally else text("attempts.untested")
+        tested = (
+            text("attempts.tests", passed=tally.passed, failed=tally.failed) if tally else text("attempts.untested")
+        )
         parts = [f"+{added} -{removed}", tested]
         if self.found is not None and self.found.new:
             parts.append(text("attempts.problems", count=len(self.found.new)))

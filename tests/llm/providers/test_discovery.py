@@ -217,6 +217,38 @@ async def test_what_says_nothing_about_tools_is_not_remembered(
     assert not (tmp_path / probe.FILE).exists()
 
 
+@pytest.mark.parametrize("said", [{"error": {"message": "Provider returned error"}}, {"choices": []}])
+async def test_a_hiccup_at_the_first_question_does_not_take_the_tools_away_for_good(
+    tmp_path: Path, said: dict[str, Any]
+) -> None:
+    async with rig.model_server(rig.stream(said), get=rig.models(["m"])) as server:
+        model = await open_model(ModelSettings(base_url=server.url), tmp_path)
+        await model.close()
+        assert model.info.tool_calling == "text"
+    assert not (tmp_path / probe.FILE).exists()
+    async with rig.model_server(NATIVE, get=rig.models(["m"])) as server:
+        model = await open_model(ModelSettings(base_url=server.url), tmp_path)
+        await model.close()
+        assert model.info.tool_calling == "native"
+
+
+@pytest.mark.parametrize("code", [400, 403, 405, 501])
+async def test_a_server_that_does_not_list_its_models_serves_the_one_that_is_named(tmp_path: Path, code: int) -> None:
+    async with rig.model_server(NATIVE, get=rig.error(code, "not here")) as server:
+        model = await open_model(ModelSettings(base_url=server.url, name="m"), tmp_path)
+        await model.close()
+        assert (model.info.name, model.info.tool_calling) == ("m", "native")
+        with pytest.raises(ModelError):
+            await open_model(ModelSettings(base_url=server.url), tmp_path)
+
+
+async def test_a_wrong_key_is_told_although_the_model_is_named(tmp_path: Path) -> None:
+    async with rig.model_server(NATIVE, get=rig.error(401, "no")) as server:
+        with pytest.raises(ModelRejected, match="CODEAGENT_API_KEY"):
+            await open_model(ModelSettings(base_url=server.url, name="m"), tmp_path)
+        assert not server.chats
+
+
 @pytest.mark.parametrize("memory", ["", "{", "[]", "3", '{"other": 1}', '{"URL m": "sorcery"}', "[" * 50_000, "\x00"])
 async def test_a_damaged_memory_costs_one_question(tmp_path: Path, memory: str) -> None:
     async with rig.model_server(NATIVE, get=rig.models(["m"])) as server:

@@ -662,7 +662,7 @@ return {
       key = "model.timeoutSeconds",
       default = 300,
       allowed = "whole number (1 … 3600)",
-      description = "Longest wait for the first token of a reply, in seconds.",
+      description = "Longest wait for the first token of a reply and, if it is over 60, for each next one, in seconds.",
       restricted = false,
     },
     {
