@@ -19,12 +19,16 @@ Answer = Callable[[str, dict[str, Any]], Sequence[str] | tuple[int, str]]
 
 @dataclass
 class FillServer:
-    """What the server saw: the paths and bodies of all questions, how many were broken off, and its address."""
+    """What the server saw: the paths and bodies of all questions, how many were broken off, and its address.
+
+    `window` is that of the model that Ollama has loaded, 0 for none.
+    """
 
     url: str = ""
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     broken_off: int = 0
     pause: float = 0.0
+    window: int = 0
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
@@ -44,7 +48,7 @@ def fill_server(
         def log_message(self, *args: Any) -> None: ...
 
         def do_GET(self) -> None:
-            found = _listing(self.path, kind, model)
+            found = _listing(self.path, kind, model, seen.window)
             self._json(200 if found is not None else 404, found or {"error": {"message": "not found"}})
 
         def do_POST(self) -> None:
@@ -92,13 +96,15 @@ def fill_server(
         server.server_close()
 
 
-def _listing(path: str, kind: str, model: str) -> dict[str, Any] | None:
+def _listing(path: str, kind: str, model: str, window: int) -> dict[str, Any] | None:
     if path == "/v1/models":
         return {"object": "list", "data": [{"id": model, "object": "model"}]}
     if path == "/props" and kind == "llamacpp":
         return {"default_generation_settings": {"n_ctx": 8192}, "total_slots": 1, "model_path": f"/m/{model}.gguf"}
     if kind == "ollama" and path == "/api/version":
         return {"version": "0.9"}
+    if kind == "ollama" and path == "/api/ps" and window:
+        return {"models": [{"name": model, "model": model, "context_length": window}]}
     return None
 
 

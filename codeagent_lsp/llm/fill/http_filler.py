@@ -12,7 +12,8 @@ from codeagent_lsp.errors import ModelError, ModelNotFound, ModelRejected, Model
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.exchange import DONE, Exchange, json_object
 from codeagent_lsp.llm.fill.filler import FillRequest
-from codeagent_lsp.llm.fill.ways import Way
+from codeagent_lsp.llm.fill.ways import Body, Way
+from codeagent_lsp.llm.providers.ollama import KEEP_ALIVE, loaded_window
 from codeagent_lsp.llm.sse import Clock
 
 LIMITS = TimeLimits(connect=5.0, first=30.0, silence=10.0)
@@ -71,8 +72,8 @@ class HttpFiller:
         return False
 
     async def _asked(self, way: Way, request: FillRequest) -> AsyncGenerator[str, None]:
+        body = await self._body(way, request)
         clock, length = Clock.start(self._limits), 0
-        body = way.body(self.name, request)
         async with (
             self._http.post(way.url(self.where), body, clock) as response,
             aclosing(self._http.objects(response, clock)) as objects,
@@ -87,6 +88,14 @@ class HttpFiller:
                 if ended or length > LONGEST:
                     await self._http.drain(objects)
                     return
+
+    async def _body(self, way: Way, request: FillRequest) -> Body:
+        """Return the body of a request, on Ollama such that the model stays loaded as the agent has it."""
+        body = way.body(self.name, request)
+        if way.keeps_model:
+            window = await loaded_window(self.where, self.name, self._limits)
+            body = {**body, "keep_alive": KEEP_ALIVE, "options": {**body["options"], "num_ctx": window}}
+        return body
 
     def _object(self, data: str) -> dict[str, object]:
         value = json_object(data) or {}

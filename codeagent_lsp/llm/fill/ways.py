@@ -20,13 +20,14 @@ Body = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Way:
     """One way of asking: `url` of an endpoint, `body` of a request for a model, `text` of an object of the answer, and
-    whether that object is the last.
+    whether that object is the last. `keeps_model` for servers that load a model anew for another window.
     """
 
     name: str
     url: Callable[[Endpoint], str]
     body: Callable[[str, FillRequest], Body]
     text: Callable[[Mapping[str, Any]], tuple[str, bool]]
+    keeps_model: bool = False
 
 
 def infill(slot: int | None = None) -> Way:
@@ -59,7 +60,13 @@ def _suffix(model: str, request: FillRequest) -> Body:
     return {"model": model, **given, **_openai(request)}
 
 
-OLLAMA = Way("ollama", lambda where: f"{where.root}/api/generate", _ollama_suffix, lambda chunk: _ollama_text(chunk))
+OLLAMA = Way(
+    "ollama",
+    lambda where: f"{where.root}/api/generate",
+    _ollama_suffix,
+    lambda chunk: _ollama_text(chunk),
+    keeps_model=True,
+)
 SUFFIX = Way("suffix", lambda where: f"{where.api}/completions", _suffix, lambda chunk: _openai_text(chunk))
 MISTRAL = Way("mistral", lambda where: f"{where.api}/fim/completions", _suffix, lambda chunk: _openai_text(chunk))
 
@@ -80,7 +87,7 @@ def ollama_by_tokens(family: Family) -> Way:
     def body(model: str, request: FillRequest) -> Body:
         return _ollama(model, request, {"prompt": prompt_of(family, request), "raw": True})
 
-    return Way("ollama-tokens", OLLAMA.url, body, _ollama_text)
+    return Way("ollama-tokens", OLLAMA.url, body, _ollama_text, keeps_model=True)
 
 
 def with_comments(request: FillRequest) -> str:

@@ -207,6 +207,14 @@ async def read_facts(where: Endpoint, name: str, limits: TimeLimits) -> Facts:
     )
 
 
+async def loaded_window(where: Endpoint, name: str, limits: TimeLimits) -> int:
+    """Return the window with which the model is loaded, in tokens, else the one that is asked for first: a request with
+    another one has the server load it anew.
+    """
+    loaded = (await _running(where, name, limits)).get("context_length")
+    return loaded if type(loaded) is int and loaded > 0 else FIRST_WINDOW
+
+
 def as_chat_chunk(chunk: dict[str, Any]) -> dict[str, Any]:
     """Convert a line of `/api/chat` to the shape of a chat chunk; each call in it is complete."""
     message: dict[str, Any] = chunk["message"] if isinstance(chunk.get("message"), dict) else {}

@@ -58,6 +58,20 @@ async def test_ollama_gets_a_suffix_and_the_pieces_as_comments() -> None:
     assert body["options"]["num_predict"] == 9
 
 
+async def test_ollama_keeps_the_model_as_the_agent_has_loaded_it() -> None:
+    with fill_server(say, kind="ollama", model="qwen2.5-coder:1.5b") as server:
+        found = await open_filler(ModelSettings(provider="ollama", base_url=server.url), AROUND)
+        assert found is not None
+        for window in (0, 32_768):
+            server.window = window
+            async with aclosing(found.filler.stream(REQUEST)) as texts:
+                assert "".join([text async for text in texts]) == "a + 1"
+        await found.filler.close()
+    windows = [body["options"]["num_ctx"] for body in server.bodies]
+    assert windows == [8192, 32_768], "the agent's first window where none is loaded"
+    assert {body["keep_alive"] for body in server.bodies} == {"30m"}
+
+
 async def test_an_ollama_model_without_a_template_for_it_gets_its_tokens() -> None:
     def refuse(path: str, body: dict[str, Any]) -> Any:
         return ["x"] if body.get("raw") else (400, "qwen2.5-coder does not support insert")
