@@ -41,6 +41,8 @@ _OVERFLOW = re.compile(
     r"|`inputs` tokens|maximum number of tokens allowed|exceed context limit",
     re.IGNORECASE,
 )
+_TOO_LARGE = re.compile(r"Limit:? ([\d,]+), Requested:? ([\d,]+)")
+"""OpenAI's 429 on tokens a minute; waiting does not help a request that is larger than a whole minute has."""
 _QUOTA = re.compile(r"insufficient[_ ](quota|credit|balance|funds)|billing|out of credits?", re.IGNORECASE)
 _NO_CREDIT = re.compile(r"credit balance is too low")  # Anthropic's 400
 _GOOGLE_DELAY = re.compile(rb'"retryDelay":\s*"(\d+(?:\.\d+)?)s"')
@@ -83,6 +85,8 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
     delay = _GOOGLE_DELAY.search(body)
     if status == 402 or (status == 429 and _out_of_quota(reason, body, told=delay is not None)):
         return ModelRejected("model.quota", url=url, reason=reason)
+    if status == 429 and _is_larger_than_limit(reason):
+        return ContextOverflow("model.overflow", reason=reason)
     if status == 413 or (status in (400, 422, 500) and _OVERFLOW.search(reason)):
         return ContextOverflow("model.overflow", stated=window_in(body.decode("utf-8", "replace")), reason=reason)
     if status >= 500 and _SERVER_PARSE.search(reason):
@@ -136,6 +140,12 @@ def server_message(body: bytes, content_type: str) -> str:
         title = re.search(r"<title[^>]*>([^<]{1,100})", source, re.IGNORECASE)
         return f"an HTML page{f' ({title[1].strip()})' if title else ''}"
     return source
+
+
+def _is_larger_than_limit(reason: str) -> bool:
+    found = _TOO_LARGE.search(reason)
+    limit, requested = (int(number.replace(",", "")) for number in found.groups()) if found else (0, 0)
+    return requested > limit
 
 
 def _out_of_quota(reason: str, body: bytes, *, told: bool) -> bool:

@@ -33,13 +33,16 @@ _PERMANENT = ("model.dns", "model.tls", "model.stream_garbled", "network.")
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Limits of retrying: attempts, and seconds. A server that asks for more than `longest_wait` is not retried."""
+    """Limits of retrying: attempts, and seconds. A server that asks for more than `longest_asked` is not retried; what
+    counts by the minute is renewed by then.
+    """
 
     attempts: int = 3
     first_wait: float = 0.5
     longest_wait: float = 30.0
+    longest_asked: float = 65.0
     jitter: float = 0.5
-    total: float = 90.0
+    total: float = 150.0
 
 
 async def patient(
@@ -122,7 +125,7 @@ class _Waits:
         return min(policy.longest_wait, policy.first_wait * 2.0 ** (state.attempt_number - 1) + chance)
 
     def _refuse_too_long(self, error: ModelBusy) -> None:
-        if error.retry_after is not None and error.retry_after > self._policy.longest_wait:
+        if error.retry_after is not None and error.retry_after > self._policy.longest_asked:
             raise ModelBusy(
                 "model.busy_wait",
                 retry_after=error.retry_after,

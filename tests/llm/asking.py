@@ -16,7 +16,7 @@ from tests.faults import model_server as rig
 from tests.faults.model_server import Script
 
 KEY = "test-" + "k" * 24
-QUICK = RetryPolicy(first_wait=0.01, longest_wait=2.0, jitter=0.01, total=5.0)
+QUICK = RetryPolicy(first_wait=0.01, longest_wait=2.0, longest_asked=2.0, jitter=0.01, total=5.0)
 LIMITS = TimeLimits(connect=0.5, first=0.4, silence=0.3)
 TOOLS: tuple[ToolSpec, ...] = (
     {

@@ -77,6 +77,18 @@ def test_exceptions(error: Exception, started: bool, kind: type[ModelError], key
     ("status", "message", "kind", "key"),
     [
         (400, "bad", ModelRejected, "model.rejected"),
+        (
+            429,
+            "Request too large for m on tokens per min (TPM): Limit 30,000, Requested 43434.",
+            ContextOverflow,
+            "model.overflow",
+        ),
+        (
+            429,
+            "Rate limit reached on tokens: Limit 30000, Used 29000, Requested 4000.",
+            ModelBusy,
+            "model.busy",
+        ),
         (400, "This model's maximum context length is 8192 tokens", ContextOverflow, "model.overflow"),
         (422, "input is too long: context window exceeded", ContextOverflow, "model.overflow"),
         (500, "the request exceeds the available context size", ContextOverflow, "model.overflow"),

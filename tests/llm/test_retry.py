@@ -27,7 +27,7 @@ from codeagent_lsp.llm.rate_limits import retry_after
 from codeagent_lsp.llm.retry import ReplySource, RetryPolicy, answered, is_empty, patient
 from codeagent_lsp.messages import ToolCall
 
-QUICK = RetryPolicy(first_wait=0.01, longest_wait=0.5, jitter=0.01, total=5)
+QUICK = RetryPolicy(first_wait=0.01, longest_wait=0.5, longest_asked=0.5, jitter=0.01, total=5)
 DOWN = ModelUnreachable("model.unreachable", url="u", reason="r")
 CUT = ModelStreamBroken("model.stream_cut", url="u")
 DNS = ModelUnreachable("model.dns", url="u", reason="r")
@@ -235,6 +235,13 @@ async def test_there_are_as_many_attempts_as_told(attempts: int) -> None:
     with pytest.raises(ModelStreamBroken):
         await play(lambda: patient(takes, policy))
     assert takes.opened == takes.closed == attempts
+
+
+async def test_a_limit_by_the_minute_is_waited_for() -> None:
+    takes, slept = Takes([busy(58)], OK), Slept()
+    await play(lambda: patient(takes, RetryPolicy(), slept))
+    assert takes.opened == 2
+    assert 58 <= sum(slept.seconds) < 59
 
 
 @pytest.mark.parametrize("seconds", [0.6, 1, 60, 86_400])
