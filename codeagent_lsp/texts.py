@@ -1148,6 +1148,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "从 {source} 安装技能 {name}：{files} 个文件，{size} 字节，{scripts} 个脚本？",
     ),
     "skills.declined": ("The skill was not installed.", "未安装该技能。"),
+    "mode.no_changes": (
+        "The mode is readOnly, so nothing is changed. `codeagent.mode.set` changes the mode.",
+        "当前模式为 readOnly，不会更改任何内容。可用 `codeagent.mode.set` 切换模式。",
+    ),
     "skills.read_only": (
         "The mode is readOnly, so nothing is installed. `codeagent.mode.set` changes it.",
         "当前模式为 readOnly，不会安装任何内容。可用 `codeagent.mode.set` 更改。",

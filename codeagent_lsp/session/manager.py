@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp import events
-from codeagent_lsp.errors import SessionError
+from codeagent_lsp.errors import SessionError, UsageError
 from codeagent_lsp.messages import Message, Usage
 from codeagent_lsp.session.deletion import SessionDeletion
 from codeagent_lsp.session.queue.task_queue import TaskQueue
 from codeagent_lsp.session.replay import message_to_dict, replay
-from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.session.request import CHANGES, RunRequest
 from codeagent_lsp.session.rewind.retelling import conversation_before
 from codeagent_lsp.session.runs import Runs
 from codeagent_lsp.session.services import Services
@@ -116,8 +116,11 @@ class SessionManager:
 
     def start(self, request: RunRequest, session_id: str | None = None, work: OwnWork | None = None) -> str:
         """Start a run and return its id once it is stored; a task for a session that is busy waits in the queue.
-        SessionError if another process works with the session. `work` is that of a run about other runs.
+        SessionError if another process works with the session, UsageError for a change in the mode `readOnly`. `work`
+        is that of a run about other runs.
         """
+        if request.kind in CHANGES and self._services.user.mode() == "readOnly":
+            raise UsageError("mode.no_changes")
         session = self.session(session_id)
         if self.queue.takes(session, request):
             return self.queue.add(session, request)

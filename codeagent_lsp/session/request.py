@@ -28,6 +28,9 @@ RunKind = Literal[
 Planning = Literal["auto", "always", "never"]
 
 REWRITES: tuple[RunKind, ...] = ("edit", "fix", "refactor", "document")
+CHANGES: tuple[RunKind, ...] = (*REWRITES, "nextEdit.apply")
+"""Kinds that stage a change without calling a tool, so that no permission of a tool is asked for."""
+
 ANSWERS: tuple[RunKind, ...] = ("ask", "explain")
 TRIALS: tuple[RunKind, ...] = ("prove", "minimize")
 """Kinds that try the changes of another run."""

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.errors import EditorError, ErrorCode, ModelReplyInvalid, SessionError
+from codeagent_lsp.errors import EditorError, ErrorCode, ModelReplyInvalid, SessionError, UsageError
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest, Target
@@ -245,6 +245,16 @@ async def test_a_rewrite(tmp_path: Path) -> None:
     run_id = made.manager.start(RunRequest("edit", "make it 2", "edit", Target(made.read(path), 9, 22)))
     assert (await made.finished(run_id)).outcome == "full"
     assert made.text("a.py") == "def f():\n    return 2\n"
+
+
+@pytest.mark.parametrize("kind", ["edit", "fix", "refactor", "document", "nextEdit.apply"])
+async def test_nothing_is_rewritten_in_the_mode_read_only(tmp_path: Path, kind: str) -> None:
+    made = world(tmp_path / "w", ScriptedReply("```\n    return 2\n```"), mode="readOnly")
+    path = made.open("a.py", "def f():\n    return 1\n")
+    request = RunRequest(kind, "make it 2", "edit", Target(made.read(path), 9, 22))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="readOnly"):
+        made.manager.start(request)
+    assert not made.events
 
 
 async def test_what_is_typed_before_a_rewrite_begins_is_kept(tmp_path: Path) -> None:

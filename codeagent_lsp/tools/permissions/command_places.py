@@ -26,11 +26,12 @@ class CommandPlaces:
     roots: Roots
 
     def is_secret(self, word: str) -> bool:
-        """Return whether a word names a file that usually holds secrets."""
-        try:
-            return self.roots.is_secret(self.roots.resolve(word))
-        except AgentError:
-            return False
+        """Return whether a word names a file that usually holds secrets: as a path, as a pattern that matches one, or
+        behind the revision that git shows it of.
+        """
+        names = [word, *self._matches(word)]
+        names += [word.partition(":")[2]] if ":" in word else []
+        return any(map(self._holds_secrets, names))
 
     def leads_out(self, word: str) -> bool:
         """Return whether a word, as a path or as a pattern of names, leads out of the workspace.
@@ -40,9 +41,7 @@ class CommandPlaces:
         """
         if self._is_outside(word):
             return True
-        if not any(char in word for char in "*?[") or not self.roots.folders:
-            return False
-        found = list(islice(iglob(word, root_dir=self.roots.folders[0]), MAX_MATCHES + 1))  # noqa: PTH207 - names alone
+        found = self._matches(word)
         return len(found) > MAX_MATCHES or any(map(self._is_odd, found))
 
     def holds_ways_out(self, word: str) -> bool:
@@ -57,6 +56,19 @@ class CommandPlaces:
         """Return whether a word names something that lies in the workspace, a link included."""
         full = os.path.normpath(Path(*self.roots.folders[:1], word))
         return os.path.lexists(full) and any(full.startswith(f"{root}/") for root in self.roots.folders)
+
+    def _matches(self, word: str) -> list[str]:
+        """Return the names that a pattern matches, one more than `MAX_MATCHES` at most; none for a plain word."""
+        if not any(char in word for char in "*?[") or not self.roots.folders:
+            return []
+        found = iglob(word, root_dir=self.roots.folders[0])  # noqa: PTH207 - names alone
+        return list(islice(found, MAX_MATCHES + 1))
+
+    def _holds_secrets(self, name: str) -> bool:
+        try:
+            return self.roots.is_secret(self.roots.resolve(name))
+        except AgentError:
+            return False
 
     def _is_outside(self, word: str) -> bool:
         """Return whether a path leads out; an absolute one that does not exist is a pattern or a program's text."""

@@ -142,6 +142,18 @@ def test_a_file_that_holds_secrets_asks_in_every_isolation(bench: Bench, command
     assert decided(bench, command).verdict == "ask"
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["cat .e*", "cat .en?", "tail -n+1 .e[n]v", "sort .env*", "cat */id_*", "git show HEAD:.env", "cd k; cat id_r*"],
+)
+def test_a_pattern_or_a_revision_that_leads_to_a_secret_asks_as_its_name_does(bench: Bench, command: str) -> None:
+    bench.write(".env", "KEY=x\n")
+    bench.write("k/id_rsa", "x\n")
+    assert decided(bench, command).verdict == "ask"
+    for harmless in ("cat *.py", "ls", "git show HEAD:a.py", "cat src/*", "echo a:b"):
+        assert decided(bench, harmless).verdict == "allow"
+
+
 def test_a_link_that_leads_out_is_no_harmless_name(bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "outside.txt").write_text("x")
     (bench.root / "link.txt").symlink_to(tmp_path / "outside.txt")

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from itertools import pairwise
 
 from codeagent_lsp.tools.permissions.shell.bombs import is_bomb, is_program_bomb
 from codeagent_lsp.tools.permissions.shell.reading import Invocation
 from codeagent_lsp.tools.permissions.shell.targets import is_catastrophic, is_critical, is_device, is_settings, joined
 from codeagent_lsp.tools.permissions.shell.unwrapping import Everything
-from codeagent_lsp.tools.permissions.shell.wrappers import INTERPRETERS
+from codeagent_lsp.tools.permissions.shell.wrappers import INTERPRETERS, is_wrapper
 
 _DISK_TOOLS = frozenset(("wipefs", "blkdiscard", "mkswap", "newfs", "mke2fs", "mkdosfs", "badblocks"))
 _PARTITIONERS = frozenset(("fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "parted", "hdparm", "shred", "cryptsetup"))
@@ -23,6 +24,14 @@ _POWER = frozenset(("shutdown", "reboot", "halt", "poweroff", "kexec"))
 _POWER_UNITS = frozenset("poweroff reboot halt kexec rescue emergency suspend hibernate".split())  # noqa: SIM905
 _EDITORS = frozenset(("code", "code-insiders", "codium", "vscodium", "cursor", "windsurf", "code-server", "zed"))
 _EXECS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
+_REMOVERS = frozenset(("rm", "grm", "srm", "chmod", "chown", "find", "shred"))
+_TAKE_WORDS = frozenset(
+    "echo printf print grep egrep fgrep rg ag ack git man info which whereis type whatis apropos tldr help".split()  # noqa: SIM905
+)
+"""Commands that do not run the words behind them."""
+_MOST_WORDS = 64
+_PATTERN = re.compile(r"(?=.{0,16}[a-z])(?=.{0,16}[*?\[])[\w*?\[\]!-]{1,16}")
+"""A command's name that the shell matches with names of programs."""
 _REMOVER = re.compile(r"(?:^|[\s/;&|(])(?:rm|unlink|shred|rmdir)(?:\s|$)")
 _FREE_FIND = frozenset(("-mindepth", "-maxdepth", "-type", "-depth", "-xdev", "-mount", "-print", "-print0", "-delete"))
 _REMOVES_TREE = re.compile(
@@ -51,13 +60,30 @@ def _denials(everything: Everything) -> Iterator[str]:
     for invocation in everything.invocations:
         if invocation.name in ("cd", "pushd"):
             folder = joined(folder, next(iter(_operands(invocation.words)), "~"))
-        check = _CHECKS.get(invocation.name) or _by_family(invocation.name)
-        reason = check(invocation, folder) if check is not None else None
-        yield from (reason,) if reason else ()
+        for command in (invocation, *_behind(invocation)):
+            checks = (check(command, folder) for check in _checks(command.name))
+            yield from filter(None, checks)
         yield from (reason for target in _targets(invocation) if (reason := _written(target)))
 
 
 Check = Callable[[Invocation, str], str | None]
+
+
+def _checks(name: str) -> Iterator[Check]:
+    """Yield the checks of a command by its name, which may be a pattern that the shell matches."""
+    if _PATTERN.fullmatch(name):
+        yield from (check for known, check in _CHECKS.items() if fnmatchcase(known, name))
+    elif (check := _CHECKS.get(name) or _by_family(name)) is not None:
+        yield check
+
+
+def _behind(invocation: Invocation) -> Iterator[Invocation]:
+    """Yield what would remove a tree if the command ran the words behind it, as wrappers that are not known do."""
+    if invocation.name in _TAKE_WORDS or is_wrapper(invocation.name):
+        return
+    for place, word in enumerate(invocation.words[1:_MOST_WORDS], 1):
+        if word.rsplit("/", 1)[-1] in _REMOVERS:
+            yield Invocation(invocation.words[place:], invocation.text)
 
 
 def _by_family(name: str) -> Check | None:

@@ -23,6 +23,10 @@ MAX_COMMANDS = 2_000
 _COMMANDS = frozenset(("command", "declaration_command", "unset_command", "test_command"))
 _SKIPPED = frozenset(("file_redirect", "herestring_redirect", "heredoc_redirect", "variable_assignment", "comment"))
 _WRITES = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
+_RUN_BY_OTHERS = re.compile(
+    r"\w*PAGER|\w*EDITOR|VISUAL|GIT_\w*(?:SSH_COMMAND|ASKPASS|EXTERNAL_DIFF)|PROMPT_COMMAND|BROWSER"
+)
+"""Variables whose values other programs run as commands."""
 _SPLIT = re.compile(r"[;&|\n(){}`]+")
 _BRACED = re.compile(r"(?<!\$)\{([^{}\s]*,[^{}\s]*)\}")
 _IFS = re.compile(r"\$(?:\{IFS\}|IFS)")
@@ -115,8 +119,11 @@ class _Found:
 
     def _assign(self, node: Node) -> None:
         name, given = node.child_by_field_name("name"), node.child_by_field_name("value")
-        if name is not None:
-            self._variables[_cut(name)] = value(given, self._variables) if given is not None else ""
+        if name is None:
+            return
+        text = self._variables[_cut(name)] = value(given, self._variables) if given is not None else ""
+        if text and _RUN_BY_OTHERS.fullmatch(_cut(name)):
+            self.invocations.append(Invocation(("sh", "-c", text), text[:MAX_TEXT]))
 
     def _loop(self, node: Node) -> None:
         """Assign the first value of a `for` loop to its variable, as in `for x in /; do rm -r $x; done`."""

@@ -12,6 +12,7 @@ from codeagent_lsp.tools.permissions.shell.wrappers import inner
 
 MAX_DEPTH = 8
 MAX_WORDS = 20_000
+_CONTINUED = "\\\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,10 @@ class Everything:
 
 def unwrap(script: Script) -> Everything:
     """Return `script` with every script and command that it runs, up to a depth and size limit."""
-    scripts, invocations = [script], list(script.invocations)
+    scripts = [script]
+    if _CONTINUED in script.text:  # the shell joins such lines before it looks at words
+        scripts.append(read(script.text.replace(_CONTINUED, "")))
+    invocations = [invocation for each in scripts for invocation in each.invocations]
     waiting = [(invocation, 0) for invocation in reversed(invocations)]
     added = 0
     while waiting:

@@ -19,6 +19,8 @@ INTERPRETERS = re.compile(r"(?:python|perl|ruby|node|nodejs|php|lua|awk|gawk|maw
 _MAX_EXECS = 16
 _MAX_ITEMS = 64
 _ASSIGNMENT = re.compile(r"\w+=")
+_SED_RUNS = re.compile(r"(?:^|[;\n{]|[\d$/,!])\s{0,9}e\s+([^\n]+)")
+"""The command `e` of a sed script, which runs a program."""
 _SPAWN = re.compile(
     r"(?:system|popen|exec\w{0,8}|spawn\w{0,8}|run|call|check_call|check_output|shell_exec|passthru|getoutput|sh)"
     r"\s{0,9}\(?\s{0,9}\[?\s{0,9}[rbf]?(['\"])(?P<script>(?:\\.|(?!\1).)*)\1(?P<rest>(?:\s{0,9},\s{0,9}['\"][^'\"]*['\"])*)",
@@ -38,6 +40,9 @@ class _Prefix:
 def _prefix(values: str = "", *, skip: int = 0, assigns: bool = False) -> _Prefix:
     return _Prefix(frozenset(values.split()), skip, assigns)
 
+
+_RUNNERS = tuple("uv poetry pipenv pdm hatch rye mise asdf bundle pnpm yarn npm conda mamba".split())  # noqa: SIM905
+"""Commands whose first operand (`run`, `exec`) runs what comes behind it."""
 
 _PREFIXES: dict[str, _Prefix] = {
     "sudo": _prefix("-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --chdir --chroot", assigns=True),
@@ -78,10 +83,43 @@ _PREFIXES: dict[str, _Prefix] = {
     "bwrap": _prefix("--chdir --unsetenv --dir --proc --dev --tmpfs"),
     "dbus-run-session": _prefix(),
     "systemd-run": _prefix("-p --unit --property"),
+    "fakeroot": _prefix("-l -s -i -f --lib --faked -b"),
+    "prlimit": _prefix("-p --pid"),
+    "setpriv": _prefix("--reuid --regid --groups --inh-caps --bounding-set --ambient-caps --securebits"),
+    "setarch": _prefix(skip=1),
+    "linux32": _prefix(),
+    "linux64": _prefix(),
+    "numactl": _prefix("-m -N -C -p -l --membind --cpunodebind --physcpubind --preferred --interleave -i"),
+    "cgexec": _prefix("-g"),
+    "cpulimit": _prefix("-l -p --limit"),
+    "runuser": _prefix("-u -g -G -s --user --group --shell"),
+    "gosu": _prefix(skip=1),
+    "su-exec": _prefix(skip=1),
+    "xvfb-run": _prefix("-e -f -n -p -s -w --error-file --auth-file --server-num --server-args --wait"),
+    "valgrind": _prefix(),
+    "heaptrack": _prefix("-o --output"),
+    "perf": _prefix("-o -e -F -p --output --event", skip=1),
+    "torsocks": _prefix("-P -u -p"),
+    "torify": _prefix(),
+    "proxychains": _prefix("-f"),
+    "proxychains4": _prefix("-f"),
+    "rlwrap": _prefix("-f -H -s -D -C"),
+    "entr": _prefix(),
+    "npx": _prefix("-p --package"),
+    "bunx": _prefix("-p --package"),
+    "pnpx": _prefix(),
+    "uvx": _prefix("--from --with -p --python"),
+    **{name: _prefix("-C --dir --directory --project --with --python -p --group", skip=1) for name in _RUNNERS},
+    "direnv": _prefix(skip=2),
     "ssh": _prefix("-o -i -p -l -F -J -L -R -D -E -b -c -m", skip=1),
     "!": _prefix(),
     "[": _prefix(skip=999),
 }
+
+
+def is_wrapper(name: str) -> bool:
+    """Return whether the command that this one runs is known from its words."""
+    return name in _PREFIXES or name in _SCRIPTS or name in SHELLS
 
 
 def inner(command: Invocation) -> tuple[Inner, ...]:
@@ -102,6 +140,7 @@ def inner(command: Invocation) -> tuple[Inner, ...]:
         found.extend(_shell(command))
     if name in ("find", "gfind", "fd", "fdfind"):
         found.extend(_find(words))
+    found.extend(Inner(script=script) for script in _as_options(name, words))
     if INTERPRETERS.fullmatch(name):
         found.extend(_code(" ".join(words[1:]) + "\n" + (command.stdin or "")))
     return tuple(found)
@@ -179,6 +218,22 @@ def _valued(words: Sequence[str], *options: str) -> list[str]:
     return found
 
 
+def _as_options(name: str, words: Sequence[str]) -> list[str]:
+    """Return the scripts that programs other than wrappers take as an option's value, and that `sed` has in it."""
+    if name in ("tar", "gtar", "bsdtar"):
+        action = [word.partition("=exec=")[2] for word in words if word.startswith("--checkpoint-action=exec=")]
+        return [*_valued(words, "-I", "--use-compress-program", "--to-command", "--rsh-command"), *action]
+    if name in ("npx", "npm", "pnpm"):
+        return _valued(words, "-c", "--call", "--shell-mode")
+    if name in ("mapfile", "readarray"):
+        return _valued(words, "-C")
+    if name == "nix-shell":
+        return _valued(words, "--run", "--command")
+    if name in ("sed", "gsed"):
+        return [match[1] for word in words[1:] for match in _SED_RUNS.finditer(word)]
+    return []
+
+
 def _joined(words: Sequence[str]) -> list[Inner]:
     return [Inner(script=" ".join(words[1:]))]
 
@@ -196,7 +251,8 @@ def _aliases(words: Sequence[str]) -> list[Inner]:
 
 
 def _first(words: Sequence[str]) -> list[Inner]:
-    return [Inner(script=words[1])] if len(words) > 1 else []
+    operands = [word for word in words[1:] if word != "--"]
+    return [Inner(script=operands[0])] if operands else []
 
 
 _SCRIPTS: dict[str, Callable[[Sequence[str]], list[Inner]]] = {

@@ -48,6 +48,14 @@ CLOSER = [
 ]  # fmt: skip
 
 DISGUISED = [
+    *("fakeroot rm -rf /", "prlimit --nofile=9 rm -rf ~", "runuser -u me -- rm -rf /", "setpriv --reuid 0 rm -rf /"),
+    *("uv run rm -rf /", "poetry run rm -rf ~", "mise exec -- rm -rf /", "direnv exec . rm -rf /", "xvfb-run rm -rf /"),
+    *("npx -c 'rm -rf /'", "npm exec -- rm -rf /", "npm exec -c 'rm -rf ~'", "valgrind rm -rf /", "perf stat rm -rf /"),
+    *("bwrap --dev-bind / / rm -rf /", "nix-shell --run 'rm -rf /'", "somewrapper --fast rm -rf /", "w1 w2 /bin/rm -r ~"),
+    *("tar cf a -I 'rm -rf /' b", "tar xf a --to-command='rm -rf /'", "tar cf a --checkpoint-action=exec='rm -rf /' b"),
+    *("trap -- 'rm -rf /' 0", "sed '1e rm -rf /' a", "sed -e 's/a/b/; e rm -rf /' a", "mapfile -C 'rm -rf /' -c 1 a"),
+    *("GIT_PAGER='rm -rf ~' git log", "PAGER='rm -rf /' man ls", "EDITOR='rm -rf /' crontab -l"),
+    *("/bin/r? -rf /", "/bin/[r]m -rf ~", "r\\\nm -rf /", "rm -r\\\nf /"),
     *("sudo rm -rf /", "sudo -u root -n rm -rf /", "env A=b rm -rf /", "env -S 'rm -rf /'", "nice -n 5 rm -rf /"),
     *("nohup rm -rf / &",),
     *("timeout -k 5 10 rm -rf /", "stdbuf -oL rm -rf /", "setsid -f rm -rf /", "command rm -rf /"),
@@ -179,6 +187,9 @@ NOT_DENIED = [
     *("for x in a b; do x & done", "a() { b & }; b() { c; }; a"),
     *("echo $0 | cat", "python -c 'import os; os.fork()'", "bash -c 'ls /'", "eval ls", "echo / | xargs ls"),
     *("perl -e 'print 1'",),
+    *("gh pr create --title 'rm -rf /'", "git commit -m 'rm -rf / is bad'", "apt-cache show rm", "npm run chmod"),
+    *("conda install find", "uv run pytest", "npx -c 'tsc -p .'", "docker run a rm -rf build", "PAGER=cat git log"),
+    *("[ -f a ]", "/bin/l? /", "ls \\\n -la", "tar xf a --to-command='cat'", "sed -e 's/e /x/' a"),
 ]  # fmt: skip
 
 
