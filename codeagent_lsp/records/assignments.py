@@ -25,7 +25,7 @@ _ASCII_LOWER = {code: code + 32 for code in range(65, 91)}
 _STEM = re.compile(
     r"(?:pass|pwd|kennw|mot[ _-]de[ _-]passe|contrase|senha|wachtwoord|parola|haslo|hasło|пароль|パスワード|비밀번호"
     r"|\bmdp|(?:db|root|user|admin|my|smtp|ftp|ldap|bind|ssh|_)pw\b"
-    r"|secret|token|api|key|auth|cred|cookie|bearer|session(?:_?id|_?key)?|call_?id|sid|mnemonic|seed|密码|口令|密钥|令牌"
+    r"|secret|token|psk|fernet|api|key|auth|cred|cookie|bearer|session(?:_?id|_?key)?|call_?id|sid|mnemonic|seed|密码|口令|密钥|令牌"
     r"|_id|userid|email)[\w-]*+"
     r"(?P<sign>\\{0,7}[\"'`]?\]?[ \t]{0,4}(?:=>|:=|[!=]={1,2}|[=:：]|(?<=[a-z0-9_])>"
     r"|(?<=[\"']),(?=[ \t]{0,4}\\{0,7}[\"']))[ \t]{0,8}"

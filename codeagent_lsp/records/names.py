@@ -34,7 +34,7 @@ _PASSWORDS = ("password", "passwd", "passphrase", "passcode", "pwd", "userpass")
 _SECRETS = frozenset((
     *_PASSWORDS, "secret", "apikey", "apitoken", "accesskey", "secretkey", "accesstoken", "authtoken", "bearer",
     "authorization", "accountkey", "privatekey", "credential", "credentials", "secrets", "passwords", "apikeys",
-    "密码", "口令", "密钥", "令牌", "sharedaccesskey", "clientsecret", "appsecret", "authkey", "pat",
+    "密码", "口令", "密钥", "令牌", "sharedaccesskey", "clientsecret", "appsecret", "authkey", "pat", "psk", "fernet",
 ))  # fmt: skip
 _FOREIGN = frozenset((
     "passwort", "passwoerter", "kennwort", "kennwoerter", "zugangskennwort", "motdepasse", "contrasena",
@@ -45,6 +45,7 @@ _KEYS = frozenset((
     "api", "access", "secret", "private", "account", "auth", "encryption", "signing", "master", "license", "ssh",
     "deploy", "service", "role", "shared", "session", "app", "application", "consumer", "client", "subscription",
     "encrypt", "webhook", "hmac", "jwt", "ingest", "write", "admin", "storage", "integration",
+    "fernet",
 ))  # fmt: skip
 _WEAK = frozenset(("mdp", "token", "mnemonic", "auth", "cookie", "credential", "credentials", "bearer"))
 _WEAK_KEYS = frozenset(("app", "application", "session", "client", "write", "service", "role", "storage", "account"))
