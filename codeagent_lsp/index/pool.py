@@ -40,12 +40,18 @@ def jobs(work: Iterable[Work]) -> Iterator[Job]:
 async def work_off(store: Store, portions: Sequence[Job], processes: int, done: Callable[[int], None]) -> None:
     """Do all jobs in `processes` processes; `done` is called with each number of files done.
 
-    If this is cancelled, the processes are killed.
+    If this is cancelled, the processes are killed. OSError if no process can be started, sqlite3.Error if the index
+    cannot be written.
     """
     pending = deque(portions)
-    async with asyncio.TaskGroup() as group:
-        for _ in range(min(processes, len(pending))):
-            group.create_task(_hand_out(store, pending, done))
+    work = [asyncio.create_task(_hand_out(store, pending, done)) for _ in range(min(processes, len(pending)))]
+    try:
+        await asyncio.gather(*work)  # not a TaskGroup: callers handle a failure, not a group of them
+    finally:
+        for task in work:
+            if not task.cancelling():  # cancelled twice, it would not wait for the end of its process
+                task.cancel()
+        await asyncio.gather(*work, return_exceptions=True)
 
 
 async def _hand_out(store: Store, pending: deque[Job], done: Callable[[int], None]) -> None:

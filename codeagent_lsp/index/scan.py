@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from codeagent_lsp.index.store import Known, Stamp
+from codeagent_lsp.index.store import Known, Stamp, Store
 from codeagent_lsp.index.work import Work
 from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
 from codeagent_lsp.workspace.files.paths import Roots
@@ -67,6 +67,11 @@ class Folders:
             return None
         return None if self._rules[root].is_ignored(absolute, is_dir=False) else Stamp.of(info)
 
+    def ignores(self, folder: str) -> bool:
+        """Return whether a folder, by absolute path, is an ignored one of the workspace or inside of one."""
+        root = self.roots.root_of(folder)
+        return root is not None and self._rules[root].is_ignored(folder, is_dir=True)
+
     def walk(self, stop: threading.Event) -> Iterator[tuple[str, str, Stamp]]:
         """Yield every file: its index path, its path on disk, its stamp. Ends early once `stop` is set."""
         for root, prefix in self._prefixes.items():
@@ -103,21 +108,29 @@ def scan(folders: Folders, known: Mapping[str, Known], stop: threading.Event) ->
     return Scan(tuple(changed), removed, len(seen))
 
 
-def scan_files(folders: Folders, paths: Iterable[str], digest: Callable[[str], bytes], files: int) -> Scan:
-    """Compare single files, by absolute path, with the index of `files` files.
+def scan_files(folders: Folders, paths: Iterable[str], store: Store, files: int) -> Scan:
+    """Compare single files, by absolute path, with the index of `files` files in `store`.
 
-    `digest` returns that of the indexed text of a file by index path, b"" for a file that is not in the index.
+    What the index has below a path is compared too: of a deleted folder, clients may report only the folder.
     """
     changed: list[Work] = []
     removed: list[str] = []
-    for absolute in paths:
+    asked = (path for each in paths for path in (each, *_below(folders, each, store)))
+    for absolute in dict.fromkeys(asked):
         path = folders.path_of(absolute)
         stamp = folders.look(absolute) if path is not None else None
         if path is not None and stamp is None:
             removed.append(path)
         elif path is not None and stamp is not None:
-            changed.append(Work(path, absolute, digest(path), stamp.size))
-    return Scan(tuple(changed), tuple(path for path in removed if digest(path)), files)
+            changed.append(Work(path, absolute, store.digest(path), stamp.size))
+    return Scan(tuple(changed), tuple(path for path in removed if store.digest(path)), files)
+
+
+def _below(folders: Folders, absolute: str, store: Store) -> list[str]:
+    """Return the absolute paths of the indexed files below a path on disk."""
+    path = folders.path_of(absolute)
+    inner = () if path is None else store.below(path)
+    return [place for each in inner if (place := folders.absolute(each)) is not None]
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:

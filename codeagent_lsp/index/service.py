@@ -8,6 +8,7 @@ thread, many in worker processes. Calls may overlap and are serialized. Not here
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sqlite3
 import threading
@@ -34,6 +35,8 @@ _WORTH = 10  # a scan counts as fresh for this multiple of its duration
 _RULES = frozenset((".gitignore", ".codeagentignore"))
 
 _T = TypeVar("_T")
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +126,13 @@ class IndexService:
     async def changed(self, paths: Iterable[str]) -> Status:
         """Process files that were saved, created or deleted, by absolute path.
 
-        A folder or ignore file means everything.
+        A folder or ignore file means everything, unless it is in an ignored folder. A folder that is gone takes its
+        files with it.
         """
         paths = list(paths)
-        if await asyncio.to_thread(_concern_all, paths):
+        if await asyncio.to_thread(_concern_all, self.folders, paths):
             return await self.refresh()
-        return await self._pass(lambda: scan_files(self.folders, paths, self.store.digest, self.status.files))
+        return await self._pass(lambda: scan_files(self.folders, paths, self.store, self.status.files))
 
     def view(self) -> View:
         """Return the index of the disk as it is now. Its methods block on the disk: use it in a thread."""
@@ -145,7 +149,10 @@ class IndexService:
 
     async def _poll(self, seconds: float) -> None:
         while True:
-            await self.refresh(age=seconds / 2)
+            try:
+                await self.refresh(age=seconds / 2)
+            except Exception:  # nothing awaits a background task, and without it the index would stay as it is
+                logger.exception("the index could not be refreshed")
             await asyncio.sleep(self.last_scan.pause(seconds))
 
     async def _pass(self, find: Callable[[], Scan], *, age: float = 0.0, whole: bool = False) -> Status:
@@ -207,6 +214,14 @@ class IndexService:
             self._tell(status)
 
 
-def _concern_all(paths: Iterable[str]) -> bool:
+def _concern_all(folders: Folders, paths: Iterable[str]) -> bool:
     """Return whether a change of these paths may concern files that are not among them."""
-    return any(Path(path).name in _RULES or Path(path).is_dir() for path in paths)
+    return any((folder := _folder_of(path)) is not None and not folders.ignores(folder) for path in paths)
+
+
+def _folder_of(path: str) -> str | None:
+    """Return the folder whose files a change of `path` may concern: itself or that of an ignore file, else None."""
+    place = Path(path)
+    if place.name in _RULES:
+        return str(place.parent)
+    return path if place.is_dir() else None

@@ -226,6 +226,14 @@ class Store(Reader):
         rows = self._database.rows("SELECT digest FROM indexed WHERE path = ?", (path,))
         return bytes(rows[0][0]) if rows else b""
 
+    def below(self, folder: str) -> tuple[str, ...]:
+        """Return the paths of all files in a folder and its subfolders, sorted."""
+        rows = self._database.rows(
+            "SELECT path FROM files WHERE path > ? AND path < ? ORDER BY path",
+            (f"{folder}/", f"{folder}0"),  # 0 is the character after /
+        )
+        return tuple(path for (path,) in rows)
+
     def content(self, digest: bytes) -> Packed | None:
         """Return the tags of a content at any path; None if unknown."""
         rows = self._database.rows("SELECT outline, defined, used FROM contents WHERE digest = ?", (digest,))

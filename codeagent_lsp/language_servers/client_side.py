@@ -55,6 +55,11 @@ class ClientSide:
         """Return whether the server has said after its start that it answers a method."""
         return method in self._registered
 
+    @property
+    def busy(self) -> bool:
+        """Return whether the server says that it is at work of its own."""
+        return bool(self._busy - {_STARTING})
+
     async def started(self, deadline: float, lost: asyncio.Event) -> bool:
         """Wait until the server has found the project's files, where it says so; return whether it has by `deadline`,
         a time of `time.monotonic`.

@@ -12,7 +12,7 @@ from typing import Any
 from codeagent_lsp.language_servers.client_side import ClientSide
 from codeagent_lsp.language_servers.known import KnownServer
 from codeagent_lsp.language_servers.open_texts import OpenTexts
-from codeagent_lsp.language_servers.server_connection import ServerConnection
+from codeagent_lsp.language_servers.server_connection import ServerConnection, ServerLate
 from codeagent_lsp.language_servers.text_diagnostics import TextDiagnostics
 from codeagent_lsp.shadow.process import ProcessLimits
 from codeagent_lsp.shadow.shell import Launch
@@ -20,6 +20,12 @@ from codeagent_lsp.workspace.text.position import Encoding
 
 START_SECONDS = 60.0
 YOUNG_SECONDS = 15.0
+LOADING_SECONDS = 300.0
+PATIENCE_SECONDS = 5.0
+"""How long a question must have waited in vain to say something about the server: others had too little time."""
+
+MAX_LATE = 2
+"""How many questions in a row are waited for in vain before a server is ended."""
 
 _ENCODINGS: Mapping[str, Encoding] = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-32": "utf-32"}
 _NOTHING = {"dynamicRegistration": False}
@@ -87,6 +93,7 @@ class LanguageServer:
         self._client = ClientSide(folder, settings, known.ready)
         self._capabilities: Mapping[str, Any] = {}
         self._started = time.monotonic()
+        self._late = 0
         self.connection = ServerConnection(known.name)
         self.open = OpenTexts(known, self.connection)
         self._diagnostics = TextDiagnostics(known, self.connection, self.open)
@@ -104,8 +111,16 @@ class LanguageServer:
             self.connection.notify("workspace/didChangeConfiguration", {"settings": dict(self._settings)})
 
     async def request(self, method: str, params: Mapping[str, Any], seconds: float) -> Any:
-        """Return the plain JSON result. ServerFailed if there is none in time."""
-        return await self.connection.request(method, dict(params), seconds)
+        """Return the plain JSON result. ServerFailed if there is none in time; a server that never answers is ended."""
+        try:
+            result = await self.connection.request(method, dict(params), seconds)
+        except ServerLate:
+            self._late += seconds >= PATIENCE_SECONDS and not self._is_loading
+            if self._late >= MAX_LATE:
+                self.connection.end("it does not answer")
+            raise
+        self._late = 0
+        return result
 
     def can(self, method: str) -> bool:
         """Return whether the server has said that it answers a method; True for one that is not announced."""
@@ -129,6 +144,13 @@ class LanguageServer:
         if not await self._client.started(deadline, self.connection.lost):
             return None
         return await self._diagnostics.of(path, deadline, pulls=self.can("textDocument/diagnostic"))
+
+    @property
+    def _is_loading(self) -> bool:
+        """Return whether the server says that it is at work, and has not said so for too long: an import of a large
+        project takes minutes, and begins anew with another start.
+        """
+        return self._client.busy and time.monotonic() - self._started < LOADING_SECONDS
 
     async def close(self) -> None:
         """End the server."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from codeagent_lsp.language_servers.known import KnownServer
-from codeagent_lsp.language_servers.server_connection import ServerConnection, ServerFailed
+from codeagent_lsp.language_servers.server_connection import ServerConnection, ServerFailed, ServerLate
 from codeagent_lsp.shadow.private_copy import FileChangeKind
 from codeagent_lsp.workspace.files import uris
 
@@ -27,6 +27,7 @@ class OpenTexts:
         self.versions: dict[str, int] = {}
         self._known = known
         self._connection = connection
+        self._unread = False  # whether something was sent that the server may not have read yet
         self._pause = 0.0  # seconds that the server rests before it has noticed everything
 
     def show(self, texts: Mapping[str, str]) -> None:
@@ -51,6 +52,7 @@ class OpenTexts:
             item = {"uri": uri, "languageId": language, "version": version, "text": text}
             self._connection.notify("textDocument/didOpen", {"textDocument": item})
         self.texts[path] = text
+        self._unread = True
         self._pause = max(self._pause, self._known.pause_texts)
 
     def note_files(self, changed: Mapping[str, FileChangeKind]) -> None:
@@ -59,7 +61,23 @@ class OpenTexts:
         changes = [{"uri": uris.from_path(path), "type": _CHANGES[kind]} for path, kind in told.items()]
         if changes:
             self._connection.notify("workspace/didChangeWatchedFiles", {"changes": changes})
+            self._unread = True
             self._pause = max(self._pause, self._known.pause_files)
+
+    async def read(self, deadline: float) -> bool:
+        """Wait until the server has read everything that changed; return whether it has by `deadline`, a time of
+        `time.monotonic`. ServerGone if it has ended.
+        """
+        if self._unread:
+            try:
+                await self._connection.request("$/codeagent/read", None, deadline - time.monotonic())
+            except ServerLate:
+                return False
+            except ServerFailed:  # a refusal, too, means that everything before has been read
+                if self._connection.lost.is_set():
+                    raise
+            self._unread = False
+        return True
 
     async def noticed(self, deadline: float) -> None:
         """Wait until the server has noticed what changed: some look at other files than the changed one only after a
@@ -69,10 +87,6 @@ class OpenTexts:
         """
         if not self._pause:
             return
-        try:  # any answer, also a refusal, means that everything before has been read
-            await self._connection.request("$/codeagent/read", None, deadline - time.monotonic())
-        except ServerFailed:
-            if self._connection.lost.is_set():
-                raise
+        await self.read(deadline)
         await asyncio.sleep(min(self._pause, max(deadline - time.monotonic(), 0)))
         self._pause = 0.0

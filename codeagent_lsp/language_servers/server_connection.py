@@ -45,6 +45,10 @@ class ServerFailed(ToolFailed):
     """Raised if a language server has ended, does not answer in time, or answers with an error."""
 
 
+class ServerLate(ServerFailed):
+    """Raised if a language server does not answer in time."""
+
+
 class ServerGone(ServerFailed):
     """Raised if a language server has ended or was ended because it misbehaved; it will not answer again."""
 
@@ -82,7 +86,9 @@ class ServerConnection:
         ]
 
     async def request(self, method: str, params: Any, seconds: float) -> Any:
-        """Send a request and return the result, plain JSON. ServerFailed if there is none in time."""
+        """Send a request and return the result, plain JSON. ServerLate if there is no answer within `seconds`,
+        ServerFailed for a refusal.
+        """
         self._check()
         identity = f"c{next(self._ids)}"  # the server's own requests have numbers, and pygls keeps both in one table
         try:
@@ -91,7 +97,7 @@ class ServerConnection:
                 return await asyncio.wrap_future(future)
         except TimeoutError:
             self._forget(identity)
-            raise ServerFailed(f"{self.name} did not answer {method} within {seconds:g} s.") from None
+            raise ServerLate(f"{self.name} did not answer {method} within {seconds:g} s.") from None
         except asyncio.CancelledError:
             self._forget(identity)
             raise

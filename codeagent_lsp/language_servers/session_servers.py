@@ -27,8 +27,13 @@ from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.position import Encoding
 
 ASK_SECONDS = 25.0
+SPARE_SECONDS = 0.5
+"""How much later a question is given up than the servers are: else it would not be known which of them is late."""
+
 MAX_OPEN = 200
 AGAIN_SECONDS = 0.5
+TO_FIX_SECONDS = 2.0
+"""How long a question for quick fixes waits for the diagnostics of its lines; most of the time is for the answer."""
 
 _EVERYWHERE = frozenset(
     (
@@ -103,7 +108,7 @@ class SessionServers:
         if not asked:
             return ()
         try:
-            async with asyncio.timeout(seconds), self._turn:
+            async with asyncio.timeout(seconds + SPARE_SECONDS), self._turn:
                 texts = await self._synced(view, [question.path])
                 if texts is None:
                     return ()
@@ -192,7 +197,8 @@ class SessionServers:
                 return None
             params = parameters(question, texts.get(question.path, ""), server.encoding)
             if question.method == "textDocument/codeAction":
-                params = with_diagnostics(params, await server.diagnostics(question.path, deadline) or ())
+                soon = min(deadline, time.monotonic() + TO_FIX_SECONDS)
+                params = with_diagnostics(params, await server.diagnostics(question.path, soon) or ())
             if question.method in _EVERYWHERE:
                 await server.settled(deadline - time.monotonic())
             result = await server.request(question.method, params, deadline - time.monotonic())

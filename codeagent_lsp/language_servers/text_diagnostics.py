@@ -1,14 +1,18 @@
 """The diagnostics of one server for exactly the texts that it has open; what it says of another version counts as
 nothing.
 
+Some servers name no versions. What they publish counts as of the newest text if it came after that was sent, the server
+has read it, and nothing newer comes for `QUIET_SECONDS`: what comes first may still be of the text before.
+
 Not here: what changed between two texts (`tools/diagnostics/difference.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from codeagent_lsp.language_servers.known import KnownServer
 from codeagent_lsp.language_servers.open_texts import OpenTexts
@@ -18,8 +22,17 @@ from codeagent_lsp.workspace.files import uris
 MAX_ITEMS = 2000
 REMEMBERED = 500
 RETRY_SECONDS = 0.05
+QUIET_SECONDS = 0.5
 _BROKEN = "}{(\n"  # an error in every language
 _PLACES = 7
+
+
+class _Published(NamedTuple):
+    """Diagnostics of a version of a text; they count from `due` on, a time of `time.monotonic`."""
+
+    version: int
+    items: list[Any]
+    due: float
 
 
 class TextDiagnostics:
@@ -29,7 +42,8 @@ class TextDiagnostics:
         self._known = known
         self._connection = connection
         self._open = open_texts
-        self._published: dict[str, tuple[int, list[Any]]] = {}
+        self._published: dict[str, _Published] = {}
+        self._names_versions = False
         self._came = asyncio.Event()
         self._broken = 0
 
@@ -50,10 +64,17 @@ class TextDiagnostics:
         """Take diagnostics that the server publishes, if they are of the text that it has open now."""
         params = params if isinstance(params, dict) else {}
         path, items, version = uris.to_path(str(params.get("uri"))), params.get("diagnostics"), params.get("version")
-        if path is None or not isinstance(items, list) or version != self._open.versions.get(path, -1):
+        if path is None or path not in self._open.texts or not isinstance(items, list):
+            return
+        newest, due = self._open.versions[path], 0.0
+        if version is None and not self._names_versions:
+            due = time.monotonic() + QUIET_SECONDS
+        elif version == newest:
+            self._names_versions = True
+        else:
             return
         self._published.pop(path, None)  # the newest stands last
-        self._published[path] = (version, items[:MAX_ITEMS])
+        self._published[path] = _Published(newest, items[:MAX_ITEMS], due)
         while len(self._published) > REMEMBERED:
             del self._published[next(iter(self._published))]
         self._came.set()
@@ -89,14 +110,22 @@ class TextDiagnostics:
 
     async def _pushed(self, path: str, deadline: float) -> list[Any] | None:
         """Wait for the diagnostics of the newest version of a text."""
+        items = await self._arrived(path, deadline)
+        if items is None or self._names_versions:
+            return items
+        return await self._arrived(path, deadline) if await self._open.read(deadline) else None
+
+    async def _arrived(self, path: str, deadline: float) -> list[Any] | None:
+        """Wait for what was published after the newest version of a text was sent, until it counts."""
         while not self._connection.lost.is_set():
-            version, items = self._published.get(path, (0, []))
-            if version == self._open.versions[path]:
-                return items
-            if time.monotonic() >= deadline:
+            now, found = time.monotonic(), self._published.get(path)
+            due = math.inf if found is None or found.version != self._open.versions[path] else found.due
+            if found is not None and due <= now:
+                return found.items
+            if now >= deadline:
                 return None
             self._came.clear()
-            await _either(self._came, self._connection.lost, deadline - time.monotonic())
+            await _either(self._came, self._connection.lost, min(due, deadline) - now)
         return None
 
     async def _by_tsserver(self, path: str, deadline: float) -> list[Any] | None:

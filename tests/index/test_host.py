@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sqlite3
 import time
@@ -178,6 +179,18 @@ class TestReady:
             await made.host.ready(20.0)
             assert (len(made.told) == seen) == watched
             assert made.watching == 1
+
+    async def test_processes_that_cannot_be_started_are_a_sentence(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def refused(*words: object, **more: object) -> None:
+            raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+        many(root, 100)
+        monkeypatch.setattr(asyncio, "create_subprocess_exec", refused)
+        async with rig(root) as made:
+            with pytest.raises(ToolFailed, match=r"cannot be kept.*Cannot allocate memory"):
+                await made.host.ready(20.0)
 
     async def test_a_store_that_cannot_be_is_a_sentence(self, root: Path) -> None:
         (root.parent / "state").write_text("a file")

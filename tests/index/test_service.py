@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import shutil
+import sqlite3
 import subprocess
 import sys
 import textwrap
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from codeagent_lsp.config import IndexSettings
+from codeagent_lsp.index import service as services
 from codeagent_lsp.index.opening import open_index
+from codeagent_lsp.index.scan import Scan, scan
 from codeagent_lsp.index.service import IndexService, LastScan, Status
+from codeagent_lsp.index.store import Store
 from tests.index.workspaces import children, many, service, settle, write
 
 
@@ -153,8 +160,78 @@ class TestSingleFiles:
             await index.changed([str(root / what)])
             assert set(index.view().files()) == {".gitignore", "sub/b.py", "sub/c.py"}
 
+    async def test_a_deleted_folder_is_told_by_its_name_only(self, root: Path, path: Path) -> None:
+        write(root, {"a.py": "", "pkg/m1.py": "def one(): pass\n", "pkg/sub/m2.py": "", "pkg2/m3.py": ""})
+        async with service(root, store=path) as index:
+            await index.refresh()
+            shutil.rmtree(root / "pkg")
+            await index.changed([str(root / "pkg")])
+            assert set(index.view().files()) == {"a.py", "pkg2/m3.py"}
+            assert index.view().defining("one") == ()
+
+    @pytest.mark.parametrize("name", ["target/debug", "target", ".git/objects/a1", "target/cache/.gitignore"])
+    async def test_what_is_new_in_an_ignored_folder_is_no_look_at_everything(
+        self, root: Path, path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write(root, {".gitignore": "target/\n", "a.py": ""})
+        scans = counted_scans(monkeypatch)
+        async with service(root, store=path) as index:
+            await index.refresh()
+            write(root, {f"{name}/x.py" if "cache" not in name else name: "*\n"})
+            await index.changed([str(root / name)])
+            assert (len(scans), set(index.view().files())) == (1, {".gitignore", "a.py"})
+            await index.changed([str(root / name), str(root)])
+            assert len(scans) == 2, "one that is not ignored is enough"
+
+
+class TestProcessesThatFail:
+    """More files than are processed in a thread; see `scan.FEW_FILES`."""
+
+    async def test_one_that_cannot_be_started_is_a_status(
+        self, root: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        many(root, 100)
+
+        async def refused(*words: object, **more: object) -> None:
+            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+        async with service(root, store=path) as index:
+            with monkeypatch.context() as during:
+                during.setattr(asyncio, "create_subprocess_exec", refused)
+                status = await index.refresh()
+                assert (status.state, "temporarily unavailable" in status.problem) == ("failed", True)
+            assert (await index.refresh()).state == "ready"
+            assert len(index.view().files()) == 100
+
+    async def test_a_full_disk_is_a_status(self, root: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The process ends, and that it failed cannot be written either."""
+        many(root, 100)
+
+        def full(*arguments: object) -> None:
+            raise sqlite3.OperationalError("database or disk is full")
+
+        monkeypatch.setattr(sys, "executable", shutil.which("false"))
+        monkeypatch.setattr(Store, "write", full)
+        async with service(root, store=path) as index:
+            status = await index.refresh()
+            assert (status.state, status.problem) == ("failed", "database or disk is full")
+
 
 class TestLife:
+    async def test_started_it_goes_on_after_a_failure_of_any_kind(
+        self, root: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write(root, {"a.py": "def one(): pass\n"})
+        scans = counted_scans(monkeypatch, failures=2)
+        async with service(root, store=path) as index:
+            index.start(seconds=0.01)
+            for _ in range(1000):
+                if index.view().defining("one"):
+                    break
+                await asyncio.sleep(0.01)
+            assert index.view().defining("one") == ("a.py",)
+            assert len(scans) >= 3
+
     async def test_started_it_sees_changes_by_itself(self, root: Path, path: Path) -> None:
         write(root, {"a.py": "def one(): pass\n"})
         async with service(root, store=path) as index:
@@ -283,6 +360,20 @@ class TestLife:
             assert dict(view.all_tags()) == dict(again.view().all_tags())
             assert index.store.query("SELECT count(*) FROM lexical") == [(1500,)]
             await again.close()
+
+
+def counted_scans(monkeypatch: pytest.MonkeyPatch, failures: int = 0) -> list[None]:
+    """Scans of everything from now on, one item each; the first `failures` ones fail as nothing should."""
+    scans: list[None] = []
+
+    def counting(*arguments: Any) -> Scan:
+        scans.append(None)
+        if len(scans) <= failures:
+            raise RuntimeError("as nothing should")
+        return scan(*arguments)
+
+    monkeypatch.setattr(services, "scan", counting)
+    return scans
 
 
 def _enabled() -> IndexSettings:

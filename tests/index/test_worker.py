@@ -148,6 +148,27 @@ class TestOneFile:
         assert digest_of("a.py", b"x") == digest_of("b/c.py", b"x") != digest_of("a.js", b"x")
 
 
+async def test_the_failure_of_a_process_is_raised_as_itself_and_ends_the_others(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works, ended = asyncio.Event(), asyncio.Event()
+
+    async def one_fails(*arguments: object) -> None:
+        if works.is_set():
+            raise BlockingIOError("no more processes")
+        works.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(pool, "_hand_out", one_fails)
+    portions = [(Work(f"{n}", f"/{n}", b"", 1),) for n in range(2)]
+    with pytest.raises(BlockingIOError, match="no more"):
+        await work_off(store, portions, 2, lambda files: None)
+    assert ended.is_set()
+
+
 @pytest.mark.slow
 class TestProcesses:
     async def test_all_files_are_done_and_counted(self, root: Path, store: Store) -> None:

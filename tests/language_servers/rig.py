@@ -73,7 +73,7 @@ def launch(folder: Path, *words: str) -> Launch:
 
 def fake(*words: str, way: str = "push", name: str = "fake", suffix: str = "txt", **more: Any) -> KnownServer:
     """The fake as a known server for files of one suffix."""
-    diagnostics: Any = {"quiet": "push", "unversioned": "push"}.get(way, way)
+    diagnostics: Any = way if way in ("pull", "tsserver") else "push"
     command = (sys.executable, str(more.pop("program", FAKE)), *words, "--way", way)
     languages = MappingProxyType({suffix: "text"})
     return KnownServer(name, command, languages, diagnostics=diagnostics, quiet=way == "quiet", **more)

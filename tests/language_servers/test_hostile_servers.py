@@ -12,7 +12,13 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.language_servers import language_server, running_servers, server_connection
+from codeagent_lsp.language_servers import (
+    language_server,
+    running_servers,
+    server_connection,
+    session_servers,
+    text_diagnostics,
+)
 from codeagent_lsp.language_servers.known import KnownServer
 from codeagent_lsp.language_servers.pool import LanguageServerPool
 from codeagent_lsp.language_servers.session_servers import SessionServers
@@ -56,7 +62,7 @@ async def found(servers: SessionServers, project: Workspace, name: str = "a.txt"
     return messages((await servers.diagnostics(project.view, [path], seconds)).get(path))
 
 
-@pytest.mark.parametrize("way", ["pull", "push", "quiet"])
+@pytest.mark.parametrize("way", ["pull", "push", "quiet", "unversioned"])
 async def test_an_honest_one(project: Workspace, state: Path, way: str) -> None:
     async with session(state, fake(way=way)) as servers:
         assert await hovered(servers, project) == ["first undefined_1\n"]
@@ -131,9 +137,51 @@ async def test_lies_are_passed_over(project: Workspace, state: Path, action: str
         assert await found(servers, project) == ["undefined_2"]
 
 
-async def test_diagnostics_without_a_version_are_not_believed(project: Workspace, state: Path) -> None:
-    async with session(state, fake(way="unversioned")) as servers:
-        assert await found(servers, project, seconds=0.5) is None
+async def test_diagnostics_without_a_version_are_not_believed_before_the_text_was_read(
+    project: Workspace, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_diagnostics, "QUIET_SECONDS", 0.05)
+    async with session(state, fake("textDocument/didChange=outdated", way="unversioned")) as servers:
+        assert await found(servers, project) == ["undefined_1"]
+        for number in range(2, 5):
+            project.stage("a.txt", f"undefined_{number}\n")
+            assert await found(servers, project) == [f"undefined_{number}"]
+
+
+@pytest.mark.parametrize(
+    ("way", "seconds", "titles"),
+    [("unversioned", 20, ["Fix undefined_1"]), ("push", 20, ["Fix undefined_1"]), ("never", 0.1, [])],
+)
+async def test_fixes_do_not_wait_long_for_diagnostics(
+    project: Workspace, state: Path, way: str, seconds: float, titles: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most of the time is for the answer itself."""
+    monkeypatch.setattr(session_servers, "TO_FIX_SECONDS", seconds)
+    question = ServerQuestion("textDocument/codeAction", project.path("a.txt"), 0, 5, {"context": {}})
+    async with session(state, fake(way=way)) as servers:
+        started = time.monotonic()
+        answers = await servers.ask(project.view, question, 20)
+        assert [[action["title"] for action in answer.result] for answer in answers] == [titles]
+        assert time.monotonic() - started < BOUND
+        assert servers.take_troubles() == []
+
+
+async def test_one_that_never_answers_is_ended_and_at_last_left_alone(
+    project: Workspace, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(language_server, "PATIENCE_SECONDS", 0.1)
+    async with session(state, fake(f"{HOVER}=silent"), fake(name="good", role="lint")) as servers:
+        asked, names = 0, {"fake", "good"}
+        async with asyncio.timeout(60):
+            while "fake" in names:
+                assert await hovered(servers, project, seconds=0.5) in ([], ["first undefined_1\n"])
+                installed = servers.installed(project.view, project.path("a.txt"))
+                asked, names = asked + 1, {each.server.name for each in installed}
+        assert asked > running_servers.MAX_STARTS * language_server.MAX_LATE
+        assert any("did not answer" in trouble for trouble in servers.take_troubles())
+        started = time.monotonic()
+        assert await hovered(servers, project) == ["first undefined_1\n"], "the other one"
+        assert time.monotonic() - started < BOUND
 
 
 @pytest.mark.parametrize("action", ["wrong_capabilities", "nothing_at_start"])
