@@ -49,6 +49,17 @@ class Masking:
             return type(value)(self.reveal(item) for item in value)
         return value
 
+    def lost(self, value: Any) -> tuple[str, ...]:
+        """Return the marks in a value, nested as above, whose secrets are not known: those of an earlier process."""
+        if isinstance(value, str):
+            marks = MARK.findall(value) if "<secret:" in value else []
+            return tuple(mark for mark in marks if mark not in self.marker.known)
+        if isinstance(value, Mapping):
+            value = list(value.values())
+        if isinstance(value, list | tuple):
+            return tuple(mark for item in value for mark in self.lost(item))
+        return ()
+
 
 class _Remembering(Marker):
     """A marker that remembers the secrets of its marks.

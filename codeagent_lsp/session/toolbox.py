@@ -136,7 +136,7 @@ class Toolbox:
         if self._behind is None:
             return None
         masking, decided = self._behind.masking, partial(self._behind.recording.decision, self._run_id)
-        return Redaction(masking.hide, masking.reveal, decided)
+        return Redaction(masking.hide, masking.reveal, masking.lost, decided)
 
     def audited(self, shell: Shell) -> Shell:
         """Return the shell, whose commands are recorded in the audit log."""

@@ -74,11 +74,13 @@ class Calls:
 @dataclass(frozen=True, slots=True)
 class Redaction:
     """Port: masking of secrets and the audit log. `hide` replaces the secrets in a text with marks, `reveal` puts them
-    back into the arguments of a tool that writes, `decided` logs a permission decision: tool, subject, verdict, reason.
+    back into the arguments of a tool that writes, `lost` returns the marks that it cannot put back; `decided` logs a
+    permission decision: tool, subject, verdict, reason.
     """
 
     hide: Callable[[str], str] = str
     reveal: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
+    lost: Callable[[Mapping[str, Any]], tuple[str, ...]] = lambda arguments: ()
     decided: Callable[[str, str, str, str], None] = lambda tool, subject, verdict, reason: None
 
 

@@ -35,6 +35,7 @@ from codeagent_lsp.tools.circuit_breaker import CallOutcome
 from codeagent_lsp.tools.context import Calls, ToolContext
 from codeagent_lsp.tools.diagnostics.after_edits import with_remark
 from codeagent_lsp.tools.hooks.hooks import Hooks
+from codeagent_lsp.tools.lost_marks import check_marks
 from codeagent_lsp.tools.outputs import OutputStore, name_of
 from codeagent_lsp.tools.permissions.approval_words import about, asked_title, describe
 from codeagent_lsp.tools.permissions.approvals import Approvals, fingerprint
@@ -147,6 +148,7 @@ class ToolExecutor:
         """Return the call; for a tool that writes, with masked secrets in its arguments replaced by their values."""
         if tool.traits.effect != "write":
             return call
+        check_marks(call, tool.traits, self._context)
         return replace(call, arguments=self._context.redaction.reveal(call.arguments))
 
     async def _shortened(self, call: ToolCall, value: str) -> str:

@@ -43,6 +43,13 @@ def test_marks_of_others_stay_what_they_are() -> None:
     assert Masking().reveal("<secret:zzzzzz> <secret:12>") == "<secret:zzzzzz> <secret:12>"
 
 
+def test_marks_that_are_not_known_are_lost() -> None:
+    mask, secret = Masking(), TOKENS["npm"](random.Random(1))
+    known, other = mask.hide(secret), Masking().hide(secret)
+    assert mask.lost({"a": [known, {"b": f"x {other} y"}], "c": 1}) == (other,)
+    assert mask.lost({"a": "<secret:zzzzzz>"}) == ()
+
+
 def test_equal_secrets_have_equal_marks_and_hiding_twice_changes_nothing() -> None:
     mask, secret = Masking(), TOKENS["gitlab"](random.Random(3))
     once = mask.hide(f"{secret} and {secret}")

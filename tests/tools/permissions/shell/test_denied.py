@@ -51,7 +51,7 @@ DISGUISED = [
     *("fakeroot rm -rf /", "prlimit --nofile=9 rm -rf ~", "runuser -u me -- rm -rf /", "setpriv --reuid 0 rm -rf /"),
     *("uv run rm -rf /", "poetry run rm -rf ~", "mise exec -- rm -rf /", "direnv exec . rm -rf /", "xvfb-run rm -rf /"),
     *("npx -c 'rm -rf /'", "npm exec -- rm -rf /", "npm exec -c 'rm -rf ~'", "valgrind rm -rf /", "perf stat rm -rf /"),
-    *("bwrap --dev-bind / / rm -rf /", "nix-shell --run 'rm -rf /'", "somewrapper --fast rm -rf /", "w1 w2 /bin/rm -r ~"),
+    *("bwrap --dev-bind / / rm -rf /", "nix-shell --run 'rm -rf /'", "wrapper --fast rm -rf /", "w1 w2 /bin/rm -r ~"),
     *("tar cf a -I 'rm -rf /' b", "tar xf a --to-command='rm -rf /'", "tar cf a --checkpoint-action=exec='rm -rf /' b"),
     *("trap -- 'rm -rf /' 0", "sed '1e rm -rf /' a", "sed -e 's/a/b/; e rm -rf /' a", "mapfile -C 'rm -rf /' -c 1 a"),
     *("GIT_PAGER='rm -rf ~' git log", "PAGER='rm -rf /' man ls", "EDITOR='rm -rf /' crontab -l"),

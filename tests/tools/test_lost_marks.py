@@ -1,0 +1,37 @@
+"""A mark whose secret is not known any more is never written to a file that has it not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from codeagent_lsp.records.masking import Masking
+from codeagent_lsp.tools.context import Redaction
+from tests.tools.fakes import Bench
+
+KEY = "ghp_" + "aB3dE5gH7j" * 4
+
+
+def bench_with(tmp_path: Path, masking: Masking) -> Bench:
+    bench = Bench(tmp_path)
+    bench.add((Redaction, Redaction(masking.hide, masking.reveal, masking.lost)))
+    return bench
+
+
+async def test_a_mark_of_an_earlier_process_is_refused_until_the_file_is_read_again(tmp_path: Path) -> None:
+    masking, earlier = Masking(), Masking().hide(KEY)
+    bench = bench_with(tmp_path, masking)
+    bench.write("settings.ini", f"mode = 1\nkey = {KEY}\n")
+    refused = await bench.call("write_file", path="settings.ini", content=f"mode = 2\nkey = {earlier}\n")
+    assert refused.status == "retry"
+    assert "Read the file again" in refused.text
+    assert not bench.changeset
+    now = masking.hide(KEY)
+    assert (await bench.call("write_file", path="settings.ini", content=f"mode = 2\nkey = {now}\n")).ok
+    assert bench.text("settings.ini") == f"mode = 2\nkey = {KEY}\n"
+
+
+async def test_a_mark_that_is_the_file_s_own_text_may_be_written(tmp_path: Path) -> None:
+    mark = Masking().hide(KEY)
+    bench = bench_with(tmp_path, Masking())
+    bench.write("notes.md", f"masked as {mark}\n")
+    assert (await bench.call("write_file", path="notes.md", content=f"It is masked as {mark}.\n")).ok
