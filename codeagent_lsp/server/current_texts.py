@@ -36,13 +36,14 @@ class CurrentTexts:
         """Wait until the change is in the buffer or on disk; return False when it is not within `seconds`."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
-        while not self._is_there(change):
+        while not self.holds(change):
             if loop.time() >= deadline:
                 return False
             await asyncio.sleep(POLL_SECONDS)
         return True
 
-    def _is_there(self, change: FileChange) -> bool:
+    def holds(self, change: FileChange) -> bool:
+        """Return whether all of the change is in the buffer or on disk."""
         if change.text is None:
             return self._is_gone(change.path)
         now = self.current(change.path).text
@@ -77,3 +78,9 @@ class CurrentTexts:
             return path
         known = self._documents.by_path(path)
         return known.uri if known is not None else uris.from_path(path)
+
+    def file_uri(self, path: str) -> str:
+        """Return the URI of the file itself, to delete or rename it: under a link, the link would be deleted."""
+        uri = self.uri(path)
+        named = uris.to_path(uri)
+        return uri if named is None or not Path(named).is_symlink() else uris.from_path(path)

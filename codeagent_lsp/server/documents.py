@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Iterable
 
 from codeagent_lsp.workspace.files import uris
@@ -26,13 +27,18 @@ class Documents:
     def __init__(self, encoding: Encoding = "utf-16") -> None:
         self.encoding: Encoding = encoding
         self._open: dict[str, Document] = {}
+        self._real: dict[str, str] = {}
+        self._by_real: dict[str, str] = {}
         self._listeners: list[Listener] = []
 
     def open(self, document: Document) -> None:
         """Add a document; a second open of the same one replaces its text."""
-        key = uris.key(document.uri)
+        key = uris.spelling(document.uri)
         if key in self._open:
             _log.warning("A document was opened twice; the second text is used.")
+        path = uris.to_path(document.uri)
+        if path is not None:
+            self._place(key, os.path.realpath(path))
         self._put(key, document)
 
     def change(self, uri: str, version: int | None, changes: Iterable[Change]) -> Document | None:
@@ -41,7 +47,7 @@ class Documents:
         Partial changes are ignored as a whole when they are older than the known version or a range is reversed:
         applied, they would garble the text. A change of the full text is always applied.
         """
-        key, changes = uris.key(uri), list(changes)
+        key, changes = uris.spelling(uri), list(changes)
         known = self._open.get(key)
         if known is None:
             _log.warning("A change for a document that is not open was left out.")
@@ -61,18 +67,27 @@ class Documents:
 
     def close(self, uri: str) -> None:
         """Remove a document; one that is not open is ignored."""
-        key = uris.key(uri)
+        key = uris.spelling(uri)
         document = self._open.pop(key, None)
         if document is not None:
+            self._place(key, None)
             self._tell(document.uri, None)
 
     def get(self, uri: str) -> Document | None:
         """Return the open document under any spelling of its URI; None when it is not open."""
-        return self._open.get(uris.key(uri))
+        return self._open.get(uris.spelling(uri))
 
     def by_path(self, path: str) -> Document | None:
-        """Return the open document of a file, by absolute path; None when it is not open."""
-        return self._open.get(uris.key(uris.from_path(path)))
+        """Return the open document of a file, by absolute path; None when it is not open.
+
+        The client may know the file under a name that leads to `path` by symbolic links.
+        """
+        named = self._open.get(uris.spelling(uris.from_path(path)))
+        return named if named is not None else self._open.get(self._by_real.get(path, ""))
+
+    def paths(self) -> tuple[str, ...]:
+        """Return the real paths of all files that are open."""
+        return tuple(self._by_real)
 
     def all(self) -> tuple[Document, ...]:
         """Return all open documents, in the order they were opened."""
@@ -102,6 +117,12 @@ class Documents:
         finally:
             unsubscribe()
         return True
+
+    def _place(self, key: str, path: str | None) -> None:
+        """Set the real path of a document, None for one that is closed. Of two names of a file the later one counts."""
+        others = {known: place for known, place in self._real.items() if known != key}
+        self._real = others if path is None else {**others, key: path}
+        self._by_real = {place: known for known, place in self._real.items()}
 
     def _put(self, key: str, document: Document) -> None:
         self._open[key] = document

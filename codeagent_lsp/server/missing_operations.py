@@ -1,4 +1,5 @@
-"""Does what a client cannot: makes and deletes files for clients without the file operations of a WorkspaceEdit.
+"""Does what a client cannot: makes folders, and makes and deletes files for clients without the file operations of a
+WorkspaceEdit.
 
 The only places where accepted changes touch the disk: a new file is empty until the client fills it. Not here: applying
 changes (`editor.py`).
@@ -15,19 +16,28 @@ from codeagent_lsp.server.current_texts import CurrentTexts
 from codeagent_lsp.workspace.changes.changeset import FileChange
 
 
-def make_empty_files(policy: ClientPolicy, group: Sequence[FileChange]) -> list[str]:
-    """Create empty files for the edits to fill, for a client that cannot create files. The user has accepted.
+def make_places(policy: ClientPolicy, group: Sequence[FileChange]) -> list[str]:
+    """Create the folders of new files, as clients differ in whether they do, and for a client that cannot create files
+    the files, empty, for the edits to fill. The user has accepted.
 
-    Returns what was made: the files, then their folders, the innermost first.
+    Returns what was made, the innermost first. Where it raises OSError, nothing that it made is left.
     """
-    if policy.creates or not policy.applies_edits:
-        return []
-    paths = [change.path for change in group if change.kind == "create" and Path(change.path).is_absolute()]
-    folders: list[str] = []
-    for path in paths:
-        folders += make_folder(path)
-        Path(path).touch(exist_ok=False)
-    return [*paths, *reversed(folders)]
+    made: list[Path] = []
+    new = [change for change in group if change.kind in ("create", "move") and Path(change.path).is_absolute()]
+    try:
+        for change in new if policy.applies_edits else ():
+            path = Path(change.path)
+            for folder in (each for each in reversed(path.parents) if not each.is_dir()):
+                folder.mkdir()
+                made.insert(0, folder)
+            if change.kind == "create" and not policy.creates:
+                path.touch(exist_ok=False)
+                made.insert(0, path)
+    except OSError:
+        for path in made:
+            _remove(path)
+        raise
+    return [str(path) for path in made]
 
 
 def delete_for_client(policy: ClientPolicy, group: Sequence[FileChange]) -> None:
@@ -38,19 +48,17 @@ def delete_for_client(policy: ClientPolicy, group: Sequence[FileChange]) -> None
                 Path(change.path).unlink(missing_ok=True)
 
 
-def drop_empty_files(texts: CurrentTexts, paths: Sequence[str]) -> None:
-    """Remove the empty files and folders made for a client that then refused."""
+def drop_places(texts: CurrentTexts, paths: Sequence[str]) -> None:
+    """Remove the empty files and folders made for a client that then refused, unless something is in them by now."""
     for path in paths:
-        if Path(path).is_dir():
-            with suppress(OSError):  # the folder is no longer empty
-                Path(path).rmdir()
-        elif texts.document(path) is None and texts.disk(path) == "":
-            Path(path).unlink(missing_ok=True)
+        if Path(path).is_dir() or (texts.document(path) is None and texts.disk(path) == ""):
+            _remove(Path(path))
 
 
-def make_folder(path: str) -> list[str]:
-    """Create the folder of a file and return the new ones; clients differ in whether they create folders."""
-    parent = Path(path).parent
-    missing = [str(folder) for folder in (*reversed(parent.parents), parent) if not folder.exists()]
-    parent.mkdir(parents=True, exist_ok=True)
-    return missing
+def _remove(path: Path) -> None:
+    """Remove an empty file or folder; one that cannot be removed stays."""
+    with suppress(OSError):
+        if path.is_dir():
+            path.rmdir()
+        else:
+            path.unlink(missing_ok=True)

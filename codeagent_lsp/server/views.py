@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged, StagedView
 from codeagent_lsp.workspace.files.paths import Roots
 from codeagent_lsp.workspace.text.document import Document
@@ -43,5 +42,4 @@ class _OpenBuffers:
         return self._documents.by_path(path) if path.startswith("/") else self._documents.get(path)
 
     def open_paths(self) -> Iterable[str]:
-        paths = (uris.to_path(document.uri) for document in self._documents.all())
-        return tuple(path for path in paths if path is not None)
+        return self._documents.paths()

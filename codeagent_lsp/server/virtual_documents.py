@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from codeagent_lsp.protocol import DOCUMENT_SCHEME
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files import uris
+from codeagent_lsp.workspace.text.lines import with_newlines
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.client import Client
@@ -37,7 +38,7 @@ class VirtualDocuments:
         self._folder = folder
         self._hide = hide
         self._texts: dict[str, str] = {}
-        self._answers: dict[str, str] = {}
+        self._answers: dict[str, tuple[str, str]] = {}
 
     def content(self, uri: str) -> str:
         """Return the text behind one of our URIs; '' for an unknown one."""
@@ -85,18 +86,22 @@ class VirtualDocuments:
         """
         name = f"answer/{request_id[:8]}.md"
         head = text("answer.head", self._client.language)
-        body = f"<!-- {title}\n{detail}\n{head} -->\n".replace("-->\n", "-->\n\n", 1)
-        self._write(name, body)
+        comment = f"<!-- {_inside_comment(title)}\n{_inside_comment(detail)}\n{head} -->"
+        comment = with_newlines(self._hide(comment), "\n")
+        self._write(name, f"{comment}\n\n")
         uri = uris.from_path(self._path(name))
-        self._answers[uris.key(uri)] = request_id
+        self._answers[uris.key(uri)] = (request_id, comment)
         return await self._client.show(uri, take_focus=True)
 
     def answer_in(self, uri: str, content: str) -> tuple[str, str] | None:
         """Return the id of the question of an answer document and the answer in `content`; None for other documents."""
-        request_id = self._answers.get(uris.key(uri))
-        if request_id is None:
+        request_id, comment = self._answers.get(uris.key(uri), ("", ""))
+        if not request_id:
             return None
-        return request_id, content.partition("-->")[2].strip()
+        plain = with_newlines(content, "\n")
+        if not plain.startswith(comment):  # the user or the editor has changed it, but it still ends
+            comment = "".join(plain.partition("-->")[:2])
+        return request_id, plain.removeprefix(comment).strip()
 
     def is_answer(self, uri: str) -> bool:
         """Return whether this is an answer document."""
@@ -112,3 +117,8 @@ class VirtualDocuments:
 
     def _path(self, name: str) -> str:
         return str(self._folder() / "documents" / name)
+
+
+def _inside_comment(words: str) -> str:
+    """Return words of a model such that they cannot end the comment: what follows it is the user's answer."""
+    return words.replace("-->", "-- >").replace("<!--", "<! --")

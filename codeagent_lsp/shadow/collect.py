@@ -17,7 +17,7 @@ from codeagent_lsp.errors import FileRefused, PathRefused
 from codeagent_lsp.shadow.shell import Writings, Written, WrittenKind
 from codeagent_lsp.shadow.wanted import LeftOut, UnsavedState
 from codeagent_lsp.workspace.files.file_view import FileText, FileView
-from codeagent_lsp.workspace.text.encoding import decode
+from codeagent_lsp.workspace.text.encoding import Decoded, Encoding, decode
 
 _TOLD_PER_REASON = 20
 _WHY: dict[WrittenKind, str] = {
@@ -30,6 +30,7 @@ _WHY: dict[WrittenKind, str] = {
 }
 _MEANWHILE = "The user changed this file while the command ran, so what it wrote was dropped. Run it again."
 _ENCODING = "Only its encoding changed, which an edit cannot do; it stays in the private copy."
+_NEW_ENCODING = "A new file that is not plain UTF-8, which an edit cannot make; it stays in the private copy."
 _REFUSED = "The user did not approve a change to this file, which can run code later."
 
 
@@ -101,12 +102,13 @@ class _Sorting:
         self._seen = seen
         self._texts: dict[str, str | None] = {}
         self._read: dict[str, FileText] = {}
+        self._encodings: dict[str, Encoding] = {}
         self._left_out: list[tuple[str, str]] = []
 
     def add(self, file: Written) -> None:
         """Add one file to the changes, or report why it is left out."""
         try:
-            text = self._text(file)
+            decoded = self._decoded(file)
             before = self._before(file.path)
         except (FileRefused, PathRefused) as error:
             self._left_out.append((file.path, str(error)))
@@ -114,32 +116,42 @@ class _Sorting:
         if self._touched(file.path):
             self._left_out.append((file.path, _MEANWHILE))
             return
+        text = None if decoded is None else decoded.text
         if text == (None if before is None else before.text):
             self._left_out.append((file.path, _ENCODING))
             return
         self._texts[file.path] = text
         if before is not None:
             self._read[file.path] = before
+        elif decoded is not None:
+            self._encodings[file.path] = decoded.encoding
 
     def done(self) -> Collected:
-        """Return the collected changes, with moves detected."""
+        """Return the collected changes, with moves detected. An editor makes new files in UTF-8, so those in another
+        encoding are left out; only a move keeps it.
+        """
         old = {path: self._read[path].text for path, text in self._texts.items() if text is None}
         new = {path: text for path, text in self._texts.items() if text is not None and path not in self._read}
         moves = tuple(pairs(old, new))
         moved = {path for move in moves for path in move}
         texts = {path: text for path, text in self._texts.items() if path not in moved}
         protected = tuple(path for path in (*texts, *sorted(moved)) if self._view.roots.is_protected(path))
-        return Collected(texts, moves, self._read, protected, tuple(self._left_out))
+        kept = {target: self._read[source].encoding for source, target in moves}
+        other = [path for path, encoding in self._encodings.items() if encoding not in ("utf-8", kept.get(path))]
+        found = Collected(texts, moves, self._read, protected, tuple(self._left_out))
+        return found.without(other, _NEW_ENCODING)
 
-    def _text(self, file: Written) -> str | None:
-        """Return the new text; None for a deletion. PathRefused or FileRefused by the rules for edits."""
+    def _decoded(self, file: Written) -> Decoded | None:
+        """Return the new text with its encoding; None for a deletion. PathRefused or FileRefused by the rules for
+        edits.
+        """
         if self._view.roots.resolve(file.path) != file.path:
             raise PathRefused("It is behind a symbolic link, so it stays in the private copy.")
         if file.kind == "deleted":
             return None
         if len(file.data) > self._view.max_bytes:
             raise FileRefused(_WHY["large"])
-        return decode(file.data).text
+        return decode(file.data)
 
     def _before(self, path: str) -> FileText | None:
         """Return the file that the command found at `path`; None if there was none."""

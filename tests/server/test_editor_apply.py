@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,88 +14,12 @@ from codeagent_lsp.errors import EditorError
 from codeagent_lsp.server import editor as editor_module
 from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy
-from codeagent_lsp.server.documents import Documents
 from codeagent_lsp.server.editor import LspEditor
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
-from codeagent_lsp.workspace.files.uris import from_path, to_path
+from codeagent_lsp.workspace.files.uris import from_path
 from codeagent_lsp.workspace.text.document import Change, Document
-
-TEXT = "one\ntwo\nthree\nfour\nfive\n"
-ALL = ClientPolicy(versioned_edits=True, creates=True, deletes=True, renames=True, applies_edits=True)
-
-Behaviour = Callable[["FakeClient", types.ApplyWorkspaceEditParams], Any]
-
-
-class FakeClient:
-    """Stands for server and client in one: keeps the documents, and does with an edit what `behaviour` says."""
-
-    def __init__(self, behaviour: Behaviour) -> None:
-        self.documents = Documents("utf-16")
-        self.sent: list[types.ApplyWorkspaceEditParams] = []
-        self.behaviour = behaviour
-
-    async def request(self, method: str, params: types.ApplyWorkspaceEditParams, seconds: float) -> Any:
-        self.sent.append(params)
-        answer = self.behaviour(self, params)
-        return await answer if asyncio.iscoroutine(answer) else answer
-
-    def open(self, path: Path, text: str, version: int = 0) -> None:
-        self.documents.open(Document(from_path(str(path)), text, version))
-
-    def carry_out(self, params: types.ApplyWorkspaceEditParams) -> None:
-        """Apply text edits to open buffers and operations to the disk."""
-        changes = params.edit.document_changes or [
-            types.TextDocumentEdit(types.OptionalVersionedTextDocumentIdentifier(uri), edits)
-            for uri, edits in (params.edit.changes or {}).items()
-        ]
-        for change in changes:
-            if isinstance(change, types.TextDocumentEdit):
-                self._edit(change)
-            elif isinstance(change, types.CreateFile):
-                _path(change.uri).touch(exist_ok=False)
-            elif isinstance(change, types.DeleteFile):
-                _path(change.uri).unlink()
-                self.documents.close(change.uri)
-            else:
-                _path(change.old_uri).rename(_path(change.new_uri))
-                self.documents.close(change.old_uri)
-
-    def _edit(self, change: types.TextDocumentEdit) -> None:
-        uri = change.text_document.uri
-        if self.documents.get(uri) is None:
-            self.documents.open(Document(uri, _path(uri).read_text(), 0))
-        known = self.documents.get(uri)
-        assert known is not None
-        edits = [cast(types.TextEdit, edit) for edit in reversed(change.edits)]
-        spans = [
-            Change(
-                edit.new_text,
-                (edit.range.start.line, edit.range.start.character),
-                (edit.range.end.line, edit.range.end.character),
-            )
-            for edit in edits
-        ]
-        self.documents.change(uri, (known.version or 0) + 1, spans)
-
-
-def obedient(client: FakeClient, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
-    client.carry_out(params)
-    return types.ApplyWorkspaceEditResult(applied=True)
-
-
-def connect(behaviour: Behaviour = obedient, policy: ClientPolicy = ALL) -> tuple[FakeClient, LspEditor]:
-    client = FakeClient(behaviour)
-
-    def disk(path: str) -> str | None:
-        place = Path(path)
-        return place.read_text() if place.exists() else None
-
-    return client, LspEditor(Client(cast(CodeAgentServer, client), policy=policy), disk)
-
-
-def change(path: Path, base: str | None, text: str | None, **more: Any) -> Changeset:
-    return Changeset((FileChange(str(path), base, text, **more),))
+from tests.server.editor_client import ALL, TEXT, FakeClient, change, connect, obedient, without
 
 
 async def test_an_obedient_client(tmp_path: Path) -> None:
@@ -179,7 +103,7 @@ async def test_typing_right_after_the_edit_does_not_hide_it(tmp_path: Path) -> N
 async def test_one_file_a_request_unless_all_or_nothing(tmp_path: Path) -> None:
     names = ("a", "b", "c")
     wanted = Changeset(tuple(FileChange(str(tmp_path / name), TEXT, "new\n") for name in names))
-    for policy, requests in ((ALL, 3), (ClientPolicy(**{**_fields(ALL), "transactional": True}), 1)):
+    for policy, requests in ((ALL, 3), (replace(ALL, transactional=True), 1)):
         client, editor = connect(policy=policy)
         for name in names:
             client.open(tmp_path / name, TEXT)
@@ -188,7 +112,7 @@ async def test_one_file_a_request_unless_all_or_nothing(tmp_path: Path) -> None:
 
 
 async def test_creations_go_alone_even_where_edits_go_together(tmp_path: Path) -> None:
-    policy = ClientPolicy(**{**_fields(ALL), "transactional": True})
+    policy = replace(ALL, transactional=True)
     client, editor = connect(policy=policy)
     client.open(tmp_path / "a", TEXT)
     files = (FileChange(str(tmp_path / "a"), TEXT, "new\n"), FileChange(str(tmp_path / "n"), None, "x\n"))
@@ -272,7 +196,7 @@ async def test_a_rename_with_an_edit_is_one_request_and_can_be_undone(tmp_path: 
 
 
 async def test_a_client_without_creation_finds_an_empty_file_and_it_goes_when_refused(tmp_path: Path) -> None:
-    policy = ClientPolicy(**{**_fields(ALL), "creates": False})
+    policy = without("creates")
     client, editor = connect(policy=policy)
     assert (await editor.apply(change(tmp_path / "d" / "n", None, "x\n"), "label")).outcome == "full"
     assert len(client.sent[0].edit.document_changes or []) == 1
@@ -283,10 +207,10 @@ async def test_a_client_without_creation_finds_an_empty_file_and_it_goes_when_re
 
 
 async def test_a_client_without_renames_gets_a_new_file_and_then_loses_the_old(tmp_path: Path) -> None:
-    for more in ({"renames": False}, {"renames": False, "deletes": False}, {"renames": False, "creates": False}):
+    for more in (("renames",), ("renames", "deletes"), ("renames", "creates")):
         origin, target = tmp_path / "old", tmp_path / "new"
         origin.write_text(TEXT)
-        client, editor = connect(policy=ClientPolicy(**{**_fields(ALL), **more}))
+        client, editor = connect(policy=without(*more))
         applied = await editor.apply(change(target, TEXT, "new\n", moved_from=str(origin)), "label")
         assert (applied.outcome, origin.exists()) == ("full", False)
         assert client.documents.all()[0].text == "new\n"
@@ -298,7 +222,7 @@ async def test_a_client_without_renames_gets_a_new_file_and_then_loses_the_old(t
 
 async def test_the_old_file_stays_when_the_new_one_did_not_come(tmp_path: Path) -> None:
     (tmp_path / "old").write_text(TEXT)
-    policy = ClientPolicy(**{**_fields(ALL), "renames": False, "deletes": False})
+    policy = without("renames", "deletes")
     _, editor = connect(lambda client, params: types.ApplyWorkspaceEditResult(applied=False), policy)
     applied = await editor.apply(change(tmp_path / "new", TEXT, TEXT, moved_from=str(tmp_path / "old")), "label")
     assert applied.outcome == "none"
@@ -309,7 +233,7 @@ async def test_the_old_file_stays_when_the_new_one_did_not_come(tmp_path: Path) 
 async def test_a_client_without_deletion_has_it_done_but_not_with_unsaved_text(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_text(TEXT)
-    client, editor = connect(policy=ClientPolicy(**{**_fields(ALL), "deletes": False}))
+    client, editor = connect(policy=without("deletes"))
     client.open(path, TEXT + "unsaved\n")
     assert (await editor.apply(change(path, TEXT + "unsaved\n", None), "label")).outcome == "none"
     assert path.exists()
@@ -372,11 +296,3 @@ async def test_a_cancel_while_waiting_is_not_swallowed(tmp_path: Path, monkeypat
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-
-
-def _fields(policy: ClientPolicy) -> dict[str, Any]:
-    return {name: getattr(policy, name) for name in policy.__slots__}
-
-
-def _path(uri: str) -> Path:
-    return Path(to_path(uri) or "")

@@ -51,6 +51,27 @@ def test_only_another_encoding_is_told(ws: Desk) -> None:
     assert "encoding" in reasons(found, ws)["a.txt"]
 
 
+@pytest.mark.parametrize("data", [b"caf\xe9\n", b"\xef\xbb\xbftext\n", "\ufefftext\n".encode("utf-16-le")])
+def test_a_new_file_in_another_encoding_is_told(ws: Desk, data: bytes) -> None:
+    """An editor would make it in UTF-8: other bytes than the command wrote."""
+    found = collected(ws, text(ws.path("a.txt"), data), text(ws.path("b.txt"), "caf\xe9\n"))
+    assert found.texts == {ws.path("b.txt"): "caf\xe9\n"}
+    assert "UTF-8" in reasons(found, ws)["a.txt"]
+
+
+def test_a_move_keeps_the_encoding(ws: Desk) -> None:
+    old, new = ws.write("old.txt", b"caf\xe9\n"), ws.path("new.txt")
+    found = collected(ws, gone(old), text(new, b"caf\xe9\n"))
+    assert (found.moves, found.texts, found.left_out) == (((old, new),), {}, ())
+
+
+def test_a_file_that_is_written_anew_in_another_encoding_is_not_deleted_alone(ws: Desk) -> None:
+    old, new = ws.write("old.txt", "caf\xe9\n".encode()), ws.path("new.txt")
+    found = collected(ws, gone(old), text(new, b"caf\xe9\n"))
+    assert not found.paths
+    assert set(reasons(found, ws)) == {"old.txt", "new.txt"}
+
+
 @pytest.mark.parametrize("kind", ["mode", "symlink", "binary", "large", "special", "git"])
 def test_what_is_no_edit_is_told(ws: Desk, kind: WrittenKind) -> None:
     found = collected(ws, other(ws.path("x"), kind))

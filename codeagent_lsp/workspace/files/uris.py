@@ -1,6 +1,6 @@
 """Conversion between `file:` URIs (RFC 8089) and paths, and equality of URIs.
 
-Editors spell the same URI differently (`c%3A` or `c:`, escaped or plain letters), so URIs are compared by
+Editors spell the same URI differently (`c%3A` or `c:`, escaped or plain letters), so URIs are compared by `spelling` or
 `key`, never as strings. Not here: access control (`files/paths.py`).
 """
 
@@ -35,10 +35,16 @@ def from_path(path: str | os.PathLike[str]) -> str:
     return "file://" + _encode(name if name.startswith("/") else f"/{name}")
 
 
-def key(uri: str) -> str:
-    """Return a key that is equal for all spellings of the same URI; for `file:` URIs made of the path."""
+def spelling(uri: str) -> str:
+    """Return a text that is equal for all spellings of the same URI; for `file:` URIs made of the path."""
     path = to_path(uri)
     return uri if path is None else f"file:{path}"
+
+
+def key(uri: str) -> str:
+    """Return a key that is equal for all URIs of the same file, also those that lead to it by symbolic links."""
+    path = to_path(uri)
+    return uri if path is None else f"file:{os.path.realpath(path)}"
 
 
 def _decode(part: str) -> str:
