@@ -92,8 +92,8 @@ _THEN_CHANGE = re.compile(
 class Brief:
     """A task's words as checks need them. `command` decides by its exit code ('' for none, or for a known test runner),
     `about_tests` says that tests have to pass in the end, `writes_tests` that test files may change, `everywhere` that
-    all uses of something are meant, `creates` that new files may be needed, `repairs` that something is wrong now and
-    nothing new is asked for.
+    all uses of something are meant, `creates` that new files may be needed, `adds` that something new is asked for,
+    `repairs` that something is wrong now and nothing new is asked for.
     """
 
     words: str
@@ -102,6 +102,7 @@ class Brief:
     writes_tests: bool = False
     everywhere: bool = False
     creates: bool = False
+    adds: bool = False
     repairs: bool = False
 
 
@@ -114,8 +115,9 @@ def brief_of(words: str) -> Brief:
     writes = bool(_WRITES_TESTS.search(read)) and not _NOT_TESTS.search(read)
     everywhere, creates = bool(_EVERYWHERE.search(read)), bool(_CREATES.search(read))
     prose = _CODE_NAME.sub(" ", read)  # a file named support asks for no support
-    repairs = (about or bool(_REPAIRS.search(prose))) and not _ADDS.search(prose)
-    return Brief(words, "" if runner else command, about, writes, everywhere, creates or writes, repairs)
+    adds = bool(_ADDS.search(prose))
+    repairs = (about or bool(_REPAIRS.search(prose))) and not adds
+    return Brief(words, "" if runner else command, about, writes, everywhere, creates or writes, adds, repairs)
 
 
 def wants_edit(words: str, *, has_selection: bool = False) -> bool:

@@ -48,12 +48,14 @@ class ShownFile:
 @dataclass(frozen=True, slots=True)
 class Material:
     """Everything that is shown for one request. `files` may change, best first; `context` may not: the tests that have
-    to pass. `listing` names the files of a small workspace, '' where that does not help. `suspects` are lines of the
-    first file that may contain a small fault, most likely first.
+    to pass. `example` is code of the project in whose style something new is to be written. `listing` names the files
+    of a small workspace, '' where that does not help. `suspects` are lines of the first file that may contain a small
+    fault, most likely first.
     """
 
     files: tuple[ShownFile, ...] = ()
     context: tuple[Piece, ...] = ()
+    example: Piece | None = None
     listing: str = ""
     suspects: tuple[str, ...] = ()
 

@@ -61,12 +61,12 @@ def chosen_pieces(source: SourceFile, hints: Hints, budget: int) -> tuple[tuple[
 
     No pieces where the file has no definitions, or the best one alone is over the budget.
     """
-    leaves = _leaves(source)
+    leaves = functions_of(source)
     ranked, direct = _ranked(source, leaves, hints)
     taken: list[Definition] = []
     left = budget
     for each in (ranked if hints.wide else direct) or leaves[:1]:
-        cost = estimate_tokens(_text(source, each)) + 20
+        cost = estimate_tokens(text_of(source, each)) + 20
         if cost <= left:
             taken.append(each)
             left -= cost
@@ -79,20 +79,11 @@ def chosen_pieces(source: SourceFile, hints: Hints, budget: int) -> tuple[tuple[
 
 def pointed_at(source: SourceFile, hints: Hints) -> tuple[Definition, ...]:
     """Return the definitions that a task is itself about, best first; all of them where there is no hint at one."""
-    leaves = _leaves(source)
+    leaves = functions_of(source)
     return tuple(_ranked(source, leaves, hints)[1] or leaves)
 
 
-def _ranked(
-    source: SourceFile, leaves: Sequence[Definition], hints: Hints
-) -> tuple[list[Definition], list[Definition]]:
-    """Return the definitions that count, best first, and those of them that are themselves meant."""
-    scores = _scores(source, leaves, hints)
-    ranked = sorted((each for each in leaves if scores[id(each)] >= LEAST_SCORE), key=lambda each: -scores[id(each)])
-    return ranked, [each for each in ranked if scores[id(each)] >= min(DIRECT, 0.7 * scores[id(ranked[0])])]
-
-
-def _leaves(source: SourceFile) -> list[Definition]:
+def functions_of(source: SourceFile) -> list[Definition]:
     """Return functions and methods that are not inside another function, and types without any."""
     found: list[Definition] = []
     end = 0
@@ -106,8 +97,23 @@ def _leaves(source: SourceFile) -> list[Definition]:
     return found
 
 
+def text_of(source: SourceFile, definition: Definition) -> str:
+    """Return the definition with its decorators and comments, from the start of its line."""
+    extent = extent_of(source, definition)
+    return source.slice(source.line_start(extent.top), extent.end)
+
+
+def _ranked(
+    source: SourceFile, leaves: Sequence[Definition], hints: Hints
+) -> tuple[list[Definition], list[Definition]]:
+    """Return the definitions that count, best first, and those of them that are themselves meant."""
+    scores = _scores(source, leaves, hints)
+    ranked = sorted((each for each in leaves if scores[id(each)] >= LEAST_SCORE), key=lambda each: -scores[id(each)])
+    return ranked, [each for each in ranked if scores[id(each)] >= min(DIRECT, 0.7 * scores[id(ranked[0])])]
+
+
 def _scores(source: SourceFile, leaves: Sequence[Definition], hints: Hints) -> dict[int, float]:
-    words = {id(each): identifiers(_text(source, each)) for each in leaves}
+    words = {id(each): identifiers(text_of(source, each)) for each in leaves}
     scores: dict[int, float] = {}
     for each in leaves:
         name = each.symbol.name
@@ -144,15 +150,9 @@ def _likelihood(source: SourceFile, definition: Definition, hints: Hints) -> flo
 
 def _shown(source: SourceFile, definition: Definition) -> str:
     """Return the definition's code; a method comes below the first line of its class, as an answer has to give it."""
-    text = _text(source, definition)
+    text = text_of(source, definition)
     parent = next((each for each in source.definitions if each.qualified == definition.symbol.parent), None)
     if parent is None or not text[:1].isspace():
         return text
     start = source.line_start(parent.node.start_byte)
     return f"{source.slice(start, source.line_end(start))}\n{text}"
-
-
-def _text(source: SourceFile, definition: Definition) -> str:
-    """Return the definition with its decorators and comments, from the start of its line."""
-    extent = extent_of(source, definition)
-    return source.slice(source.line_start(extent.top), extent.end)

@@ -37,6 +37,7 @@ SUSPECT = (
     "Suppose that this line of it is the wrong one:\n{line}\n"
     "Answer with that one line as it should be, and nothing else."
 )
+EXAMPLE = "An example of how this project writes code, from {path} (for your information, it stays as it is):\n{code}"
 SAME = "It changed nothing: its code is the same as the file's."
 NO_CODE = "It had no code. Give the changed code."
 REPEATED = "It repeated itself. Give the changed code once."
@@ -82,9 +83,11 @@ def messages_for(
         f"{piece.name} (for your information, it stays as it is):\n{_fenced(piece.text, piece.name)}"
         for piece in material.context
     ]
+    example = material.example
     parts = [
         f"What was said before:\n{earlier}" if earlier else "",
         material.listing,
+        EXAMPLE.format(path=example.path, code=_fenced(example.text, example.path)) if example else "",
         *context,
         *map(_shown, material.files),
         f"What fails now:\n{_fenced(failures, '')}" if failures else "",

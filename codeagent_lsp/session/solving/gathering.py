@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.solving.material import Material, Piece, ShownFile
 from codeagent_lsp.agent.solving.pieces import Hints, chosen_pieces, identifiers, names_definition
+from codeagent_lsp.agent.solving.style import example_of_style
 from codeagent_lsp.agent.solving.suspects import suspects
 from codeagent_lsp.agent.solving.verdict import Verdict
 from codeagent_lsp.index.kinds import is_test
@@ -20,6 +22,8 @@ from codeagent_lsp.session.solving.workspace_files import WorkspaceFiles
 
 LISTED_FILES = 30
 CONTEXT_SHARE = 4
+EXAMPLE_FILES = 40
+"""Files in which an example of the project's style is looked for, those beside the best file first."""
 WHOLE_TOKENS, FOCUS_TOKENS = 1500, 500
 """A file with definitions that has more tokens is shown to small models in pieces, since each token costs them time and
 attention. The second number is for files in which the task names the function."""
@@ -48,7 +52,22 @@ class Gatherer:
             if file is not None and file.tokens <= left:
                 shown.append(file)
                 left -= file.tokens
-        return Material(tuple(shown), context, self._listing(subject, shown), self._suspects(shown, hints))
+        example = self._example(shown, hints) if subject.brief.adds and not subject.brief.everywhere else None
+        if example is not None and estimate_tokens(example.text) > left:
+            example = None
+        return Material(tuple(shown), context, example, self._listing(subject, shown), self._suspects(shown, hints))
+
+    def _example(self, shown: Sequence[ShownFile], hints: Hints) -> Piece | None:
+        """Return a function in the language of the best file, of those that are not shown anyway."""
+        if not shown:
+            return None
+        best = PurePosixPath(shown[0].name)
+        seen = {(file.name, piece.name) for file in shown for piece in file.pieces}
+        whole = {file.name for file in shown if file.whole}
+        names = [name for name in self._files.sources() if PurePosixPath(name).suffix == best.suffix]
+        names.sort(key=lambda name: PurePosixPath(name).parent != best.parent)
+        found = (self._files.source(name) for name in names[:EXAMPLE_FILES] if name not in whole)
+        return example_of_style(filter(None, found), hints, seen)
 
     def _suspects(self, shown: Sequence[ShownFile], hints: Hints) -> tuple[str, ...]:
         """Return the lines of the best file that may contain a small fault, to be asked about one by one."""

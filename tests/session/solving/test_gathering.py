@@ -12,6 +12,12 @@ from codeagent_lsp.session.solving.gathering import Gatherer
 from tests.session.solving.shop import FAILING, LONG, over, shop, subject
 from tests.workspace.file_fakes import FakeBuffers
 
+FEES = """def fee_of(order, rate):
+    if rate < 0:
+        raise ValueError("a rate is never negative")
+    return round(order.total * rate / 100, 2)
+"""
+
 
 @pytest.fixture
 def gatherer(tmp_path: Path) -> Gatherer:
@@ -73,3 +79,21 @@ def test_the_names_of_files_where_a_new_one_is_wanted(gatherer: Gatherer) -> Non
     creating = subject("Create a new file shop/a.py")
     assert "shop/cart.py" in gatherer.material(creating, None, room=900, small=True).listing
     assert gatherer.material(subject("Fix mail.py"), None, room=900, small=True).listing == ""
+
+
+def example(gatherer: Gatherer, words: str, room: int = 3000) -> str:
+    found = gatherer.material(subject(words), None, room=room, small=True).example
+    return found.name if found is not None else ""
+
+
+def test_something_new_comes_with_an_example_of_the_project_s_style(tmp_path: Path) -> None:
+    shop(tmp_path)
+    (tmp_path / "shop/fees.py").write_text(FEES)
+    (tmp_path / "shop/fees.js").write_text("export function feeOf(order, rate) {\n  return order.total * rate\n}\n")
+    gatherer = Gatherer(over(tmp_path))
+    adds = "Add a function discount_of(order, rate) to mail.py"
+    assert example(gatherer, adds) == "fee_of"
+    assert example(gatherer, adds, room=20) == ""
+    assert example(gatherer, "discount_of(order, rate) in mail.py is wrong, fix it") == ""
+    assert example(gatherer, "Add a function discount_of(order, rate) to fees.py") != "fee_of"
+    assert example(gatherer, "Add the parameter rate to fee_of(order) everywhere") == ""
