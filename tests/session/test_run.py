@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 
@@ -16,7 +15,6 @@ from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.session.session import Session
-from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.texts import text
 from tests.session.fakes import World, assert_well_formed, call, calls, names, say, until, world, write
 
@@ -433,29 +431,6 @@ async def test_runs_and_sessions_at_once_do_not_mix(tmp_path: Path) -> None:
 
 
 # --- the manager
-
-
-async def test_stored_sessions_are_listed_without_blocking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = world(tmp_path / "w", say("one"))
-    await made.run("a task")
-    made.store.close()
-    later = world(tmp_path / "w")
-    readers: list[threading.Thread] = []
-    load = SessionStore.load
-
-    def watched(store: SessionStore, session_id: str) -> list[dict[str, Any]]:
-        readers.append(threading.current_thread())
-        return load(store, session_id)
-
-    monkeypatch.setattr(SessionStore, "load", watched)
-    (row,) = await later.manager.list()
-    assert row["title"]
-    forked = await later.manager.fork(row["sessionId"], None)
-    assert forked.context.conversation
-    run_id = next(iter(later.manager.session(row["sessionId"]).context.runs))
-    del readers[1:]
-    await later.manager.fork(row["sessionId"], run_id)
-    assert readers and threading.main_thread() not in readers
 
 
 async def test_unknown_and_deleted_sessions(tmp_path: Path) -> None:

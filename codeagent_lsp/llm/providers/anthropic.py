@@ -125,7 +125,7 @@ class MessagesAssembler:
     """Assembles one reply from the events of a stream; see `http_model.Assembler`."""
 
     def __init__(self, where: Endpoint, info: ModelInfo) -> None:
-        self.ended = False
+        self.ended = self.stopped = False
         self.model = ""
         self._where = where
         self._info = info
@@ -134,11 +134,6 @@ class MessagesAssembler:
         self._stop = ""
         self._counts: dict[str, int] = {}
         self._size = 0
-
-    @property
-    def stopped(self) -> bool:
-        """Return whether the reply has its stop reason."""
-        return bool(self._stop)
 
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
         """Return what can be shown of one event."""
@@ -151,6 +146,7 @@ class MessagesAssembler:
             case "message_delta":
                 delta = chunk.get("delta")
                 self._stop = str((delta.get("stop_reason") if isinstance(delta, Mapping) else "") or self._stop)
+                self.stopped = bool(self._stop)
                 self._count(chunk.get("usage"))
             case "message_stop":
                 self.ended = True

@@ -185,20 +185,9 @@ class HttpModel:
                     raise
         for item in assembler.flush():
             yield item
-        reply = self._finished(assembler, chunk, done_marker=done)
+        reply = _finished(assembler, self._where, chunk, done_marker=done)
         self.served_model = assembler.model or self.served_model
         yield reply
-
-    def _finished(self, assembler: Assembler, last: Mapping[str, Any], *, done_marker: bool) -> Reply:
-        """Return the reply; in place of none, raise the error that the last object may have been."""
-        told = failures.told_in(last, self._where)
-        try:
-            reply = assembler.finish(done_marker=done_marker)
-        except ModelStreamBroken as broken:
-            raise told or broken from None
-        if told is not None and retry.is_empty(reply):
-            raise told
-        return reply
 
     def _chunk(self, data: str) -> dict[str, Any]:
         """Parse the object of one event. Anything else (a ping) is empty.
@@ -209,6 +198,18 @@ class HttpModel:
         if value is None and data.lstrip().startswith("{"):
             raise ModelStreamBroken("model.stream_error", url=self._where.root, reason="a chunk is not JSON")
         return value or {}
+
+
+def _finished(assembler: Assembler, where: Endpoint, last: Mapping[str, Any], *, done_marker: bool) -> Reply:
+    """Return the reply; in place of none, raise the error that the last object may have been."""
+    told = failures.told_in(last, where)
+    try:
+        reply = assembler.finish(done_marker=done_marker)
+    except ModelStreamBroken as broken:
+        raise told or broken from None
+    if told is not None and retry.is_empty(reply):
+        raise told
+    return reply
 
 
 def refusal(error: ModelError) -> str:

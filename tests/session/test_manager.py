@@ -1,0 +1,35 @@
+"""Sessions are listed and forked beside the event loop."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeagent_lsp.session.store import SessionStore
+from tests.session.fakes import say, world
+
+
+async def test_stored_sessions_are_listed_without_blocking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = world(tmp_path / "w", say("one"))
+    await made.run("a task")
+    made.store.close()
+    later = world(tmp_path / "w")
+    readers: list[threading.Thread] = []
+    load = SessionStore.load
+
+    def watched(store: SessionStore, session_id: str) -> list[dict[str, Any]]:
+        readers.append(threading.current_thread())
+        return load(store, session_id)
+
+    monkeypatch.setattr(SessionStore, "load", watched)
+    (row,) = await later.manager.list()
+    assert row["title"]
+    forked = await later.manager.fork(row["sessionId"], None)
+    assert forked.context.conversation
+    run_id = next(iter(later.manager.session(row["sessionId"]).context.runs))
+    del readers[1:]
+    await later.manager.fork(row["sessionId"], run_id)
+    assert readers and threading.main_thread() not in readers
