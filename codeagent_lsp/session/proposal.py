@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from typing import Any, TypeVar
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import FileRefused, SessionError
 from codeagent_lsp.session.change_questions import ChangeQuestions
 from codeagent_lsp.session.proving.proofs import Proofs
 from codeagent_lsp.session.rewind.rewinds import AppliedPart
+from codeagent_lsp.session.rewind.taking_back import taking_back
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import Services, UserPorts
 from codeagent_lsp.session.state import RunRecord
@@ -23,10 +24,14 @@ from codeagent_lsp.tools.context import Tally
 from codeagent_lsp.tools.diagnostics.difference import Difference
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.changes.editor import Applied
+from codeagent_lsp.workspace.changes.remaining import after_applying, after_discarding
 from codeagent_lsp.workspace.changes.staging import Staging
-from codeagent_lsp.workspace.files.file_view import FileText
+from codeagent_lsp.workspace.files.file_view import FileText, FileView
+
+T = TypeVar("T")
 
 APPLY_GRACE_SECONDS = 0.8
+ACCOUNT_SECONDS = 0.1
 
 REFUSED = "Your changes cannot be proposed to the user as they are. A hook of the project says: {reason}"
 
@@ -49,7 +54,7 @@ class Proposal:
         self.deciding = False
         self._services = services
         self._output = output
-        self.staging = Staging(self._base, self._changed, record.staged)
+        self.staging = Staging(lambda path: _own(self.view, path), self._changed, record.staged)
         self.view = services.workspace.view(self.staging)
         self.proofs = Proofs(record, self.view)
         self.refused = ""
@@ -57,6 +62,7 @@ class Proposal:
         self.judge: Judge = _nothing_against
         self.questions = ChangeQuestions(record.run_id, services, output, self.view.roots, self.proofs)
         self._applying = asyncio.Lock()
+        self._discarded: set[str] = set()  # while a question about unsaved text is open
         self._undecided = Changeset()
 
     @property
@@ -85,7 +91,7 @@ class Proposal:
     async def _decide(self, status: events.RunStatus, step: str) -> events.RunStatus:
         await self.propose()
         if _applies_unasked(self._services.user):
-            await uninterrupted(self.apply())
+            await uninterrupted(self._apply())
             return status
         review, apply, discard = (self._output.text(f"choice.{name}") for name in ("review", "apply", "discard"))
         plain = self.questions.title(self.changeset)
@@ -98,8 +104,8 @@ class Proposal:
                 await self._services.user.show_review(self.record.run_id)
                 choices = (apply, discard)
             elif answer == (apply,):
-                await uninterrupted(self.apply())
-                return status
+                if await uninterrupted(self._apply()) is not None:
+                    return status  # else all was decided about elsewhere, while this waited
             elif answer == (discard,):
                 self.discard()
                 return "rejected"
@@ -116,7 +122,7 @@ class Proposal:
             return ""
         if reason := await self.judge():
             return REFUSED.format(reason=reason)
-        await uninterrupted(self.apply())
+        await uninterrupted(self._apply())
         return self.note()
 
     def note(self) -> str:
@@ -143,20 +149,30 @@ class Proposal:
         `files` are paths, `hunks` 0-based hunk numbers by path, here and in `discard`; `may_lose` are deleted files
         whose unsaved text is our own (None: the user is asked about unsaved text).
         """
+        applied = await self._apply(files, hunks, may_lose)
+        if applied is None:
+            raise SessionError("changes.none")
+        return applied
+
+    async def _apply(
+        self,
+        files: frozenset[str] | None = None,
+        hunks: Mapping[str, frozenset[int]] | None = None,
+        may_lose: frozenset[str] | None = None,
+    ) -> Applied | None:
+        """Do what `apply` says; None if there is nothing, as after another decision that this has waited for."""
         async with self._applying:
-            chosen, rest = self.changeset.split(files, hunks)
-            if not chosen:
-                raise SessionError("changes.none")
+            chosen = _part(self.changeset, files, hunks)
             if may_lose is None:
+                self._discarded.clear()
                 may_lose = await self.questions.ask_about_unsaved(chosen)
+                chosen = chosen.without(self._discarded)
+            if not chosen:
+                return None
             self.outcome = "unknown"  # stays if this is interrupted or fails
             applied = await self._services.workspace.editor.apply(chosen, self.record.title, may_lose)
             self._note_applied(applied, undo=False)
-            left = rest
-            for change in applied.left:
-                whole = self.changeset.get(change.path) if rest.get(change.path) else None
-                left = left.with_change(whole or change)  # both parts of a file are one change again
-            self.staging.reset(left)
+            self.staging.reset(after_applying(self.changeset, chosen, applied))
         self.questions.settle()
         return applied
 
@@ -164,11 +180,11 @@ class Proposal:
         self, files: frozenset[str] | None = None, hunks: Mapping[str, frozenset[int]] | None = None
     ) -> Changeset:
         """Discard the staged changes, or a part of them, and return these. SessionError if there are none."""
-        chosen, _ = self.changeset.split(files, hunks)
+        chosen = _part(self.changeset, files, hunks)
         if not chosen:
             raise SessionError("changes.none")
-        kept = _without_part(self.changeset, files, hunks)
-        self.staging.reset(kept)
+        self._discarded.update(chosen.paths)
+        self.staging.reset(after_discarding(self.changeset, files, hunks))
         self._output.emit(events.ChangesDiscarded(files_changed=chosen.paths))
         self.questions.settle()
         return chosen
@@ -177,14 +193,14 @@ class Proposal:
         """Undo what this run, or some steps of its plan, have applied; later edits of the user are kept. SessionError
         if there is nothing to undo.
         """
-        parts = [part for part in self.record.applied if steps is None or part.step_id in steps]
-        if not parts:
-            raise SessionError("undo.nothing")
         async with self._applying:
-            inverse = combined(part.changeset for part in parts).inverse()
-            ours = frozenset(change.path for change in inverse if change.kind == "delete")
+            parts = [part for part in self.record.applied if steps is None or part.step_id in steps]
+            if not parts:
+                raise SessionError("undo.nothing")
+            back = await asyncio.to_thread(taking_back, [part.changeset for part in parts], self.view)
             label = self._output.text("undo.label", title=self.record.title)
-            applied = await self._services.workspace.editor.apply(inverse, label, ours)
+            applied = await self._services.workspace.editor.apply(back.changeset, label, back.deleted)
+            applied = back.result(applied)
             if applied.outcome in ("full", "partial"):
                 self.record.applied[:] = [part for part in self.record.applied if part not in parts]
             self._note_applied(applied, undo=True, steps=tuple(steps or ()))
@@ -233,15 +249,28 @@ class Proposal:
             )
         )
 
-    def _base(self, path: str) -> FileText | None:
-        try:
-            return self.view.base(path)
-        except FileRefused:
-            return None
-
     def _changed(self, path: str, change: FileChange | None) -> None:
         self.record.staged = self.staging.changeset
         self._output.emit(events.FileChanged(path=path, change=None if change is None else change.to_dict()))
+
+
+def _own(view: FileView, path: str) -> FileText | None:
+    """Return the user's version of a file; None if there is none that can be read."""
+    try:
+        return view.base(path)
+    except FileRefused:
+        return None
+
+
+def _part(changeset: Changeset, files: frozenset[str] | None, hunks: Mapping[str, frozenset[int]] | None) -> Changeset:
+    """Return the chosen part of the changes. SessionError if a hunk is not there: those that are may be others than the
+    user has seen.
+    """
+    for path, numbers in (hunks or {}).items():
+        change = changeset.get(path)
+        if change is None or not numbers <= frozenset(range(max(1, len(change.hunks())))):
+            raise SessionError("changes.none")
+    return changeset.split(files, hunks)[0]
 
 
 async def _nothing_against() -> str:
@@ -257,54 +286,22 @@ def _applies_unasked(user: UserPorts) -> bool:
     return user.settings().edits.apply in ("auto", "live") or user.mode() in ("acceptEdits", "bypass")
 
 
-async def uninterrupted(applying: Coroutine[Any, Any, Applied]) -> None:
+async def uninterrupted(applying: Coroutine[Any, Any, T]) -> T:
     """Apply changes; a cancellation meanwhile waits up to 0.8 seconds, so that the outcome is known."""
     work = asyncio.ensure_future(applying)
     try:
-        await asyncio.shield(work)
+        return await asyncio.shield(work)
     except asyncio.CancelledError:
         try:
             await asyncio.wait([work], timeout=APPLY_GRACE_SECONDS)
         finally:
             work.cancel()
             work.add_done_callback(_looked_at)
+            await asyncio.wait([work], timeout=ACCOUNT_SECONDS)  # it notes what has been applied, and ends
         raise
 
 
-def _looked_at(work: asyncio.Task[Applied]) -> None:
+def _looked_at(work: asyncio.Task[Any]) -> None:
     """Retrieve the exception of a cancelled run's task, so that asyncio does not log it; `outcome` has its result."""
     if not work.cancelled():
         work.exception()
-
-
-def combined(applied: Iterable[Changeset]) -> Changeset:
-    """Return several applied changesets, oldest first, as one: from each file's first base to its last text."""
-    result = Changeset()
-    for changeset in applied:
-        for change in changeset:
-            known = result.get(change.moved_from or change.path)
-            if known is None:
-                result = result.with_change(change)
-            else:
-                origin = known.moved_from or (change.moved_from and known.path)
-                merged = FileChange(change.path, known.base, change.text, change.version, origin)
-                result = result.without([known.path]).with_change(merged)
-    return result
-
-
-def _without_part(
-    changeset: Changeset, files: frozenset[str] | None, hunks: Mapping[str, frozenset[int]] | None
-) -> Changeset:
-    """Return the changeset without the chosen part, on the same base texts."""
-    if files is None and not hunks:
-        return Changeset()
-    kept = changeset.without(files or ())
-    for path, chosen in (hunks or {}).items():
-        change = changeset.get(path)
-        if change is None or change.base is None or change.text is None:
-            kept = kept.without([path]) if chosen else kept
-            continue
-        others = frozenset(range(len(change.hunks()))) - chosen
-        part, _ = Changeset((change,)).split(None, {path: others})
-        kept = kept.without([path]).with_change(part.files[0]) if part else kept.without([path])
-    return kept

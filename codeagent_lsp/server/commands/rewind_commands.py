@@ -55,7 +55,8 @@ class RewindCommands:
         raise SessionError("rewind.nothing")
 
     async def _preview(self, session: Session, gone: tuple[str, ...], what: str) -> dict[str, Any]:
-        from codeagent_lsp.session.rewind.rewinding import FirstRead, planned  # late: with the parts of a run
+        from codeagent_lsp.session.rewind.rewinding import planned  # late: with the parts of a run
+        from codeagent_lsp.session.rewind.taking_back import FirstRead  # late, as above
 
         runs = [{"runId": name, "title": session.context.runs[name].title} for name in gone]
         answer: dict[str, Any] = {"runs": runs, "files": [], "diff": "", "conflicts": []}

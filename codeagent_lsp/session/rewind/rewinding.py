@@ -1,7 +1,7 @@
 """Goes back to before a run: what it and all later runs of the session changed, said, or both.
 
 It is a run itself, so that it is shown, recorded, and undone as any other. What the user typed since stays. Not here:
-the texts (`earlier_texts.py`), the bookkeeping (`rewinds.py`), the conversation of a rewound session (`retelling.py`).
+the texts (`taking_back.py`), the bookkeeping (`rewinds.py`), the conversation of a rewound session (`retelling.py`).
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import note
-from codeagent_lsp.errors import FileRefused, SessionError
+from codeagent_lsp.errors import SessionError
 from codeagent_lsp.events.rewind import What
 from codeagent_lsp.session.proposal import uninterrupted
 from codeagent_lsp.session.rewind.earlier_texts import EarlierTexts, earlier_texts
 from codeagent_lsp.session.rewind.retelling import retell
 from codeagent_lsp.session.rewind.rewinds import staged_data, staged_from
+from codeagent_lsp.session.rewind.taking_back import FirstRead, on_present
 from codeagent_lsp.session.run_parts import RunParts, remember
 from codeagent_lsp.workspace.changes.changeset import Changeset
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from codeagent_lsp.session.proposal import Proposal
     from codeagent_lsp.session.session import Session
     from codeagent_lsp.session.state import RunRecord
-    from codeagent_lsp.workspace.files.file_view import FileText, FileView
 
 TAKEN_BACK = "The user took back what was changed for: {titles}. Read files again before you go on."
 
@@ -68,30 +68,6 @@ def check(session: Session, run_id: str, runs: Runs) -> tuple[str, ...]:
         if run_id in rewind.event.gone or (rewind_id in gone and not _is_within(rewind.event.gone, session, run_id)):
             raise SessionError("rewind.inside", title=session.context.runs[rewind_id].title)
     return gone
-
-
-class FirstRead:
-    """The user's files, each as it was when it was asked for first: what is typed since is merged later, as all edits
-    of the user are, and never taken for a part of what is taken back.
-    """
-
-    def __init__(self, view: FileView) -> None:
-        self._view = view
-        self._files: dict[str, FileText | None] = {}
-
-    def file(self, path: str) -> FileText | None:
-        """Return a file; None if there is none that can be read."""
-        if path not in self._files:
-            try:
-                self._files[path] = self._view.base(path)
-            except FileRefused:
-                self._files[path] = None
-        return self._files[path]
-
-    def text(self, path: str) -> str | None:
-        """Return the text of a file; None if there is none that can be read."""
-        file = self.file(path)
-        return None if file is None else file.text
 
 
 def planned(session: Session, gone: tuple[str, ...], read: FirstRead) -> EarlierTexts:
@@ -142,7 +118,7 @@ async def undo_rewind(run: OneRun, runs: Runs) -> None:
         raise SessionError("rewind.busy")
     if run.record.applied:
         applied = await run.proposal.undo()
-        if applied.outcome not in ("full", "partial"):
+        if applied.left and applied.outcome not in ("full", "partial"):  # by the editor; conflicts alone stop nothing
             return
     session.emit(rewind_id, events.SessionRestored())
     session.context.rewinds.give_back(rewind_id, session.context.runs)
@@ -156,15 +132,11 @@ async def _take_back_changes(parts: RunParts, gone: tuple[str, ...]) -> tuple[st
     """Bring the earlier texts into the buffers; return the places that conflict with what was typed since."""
     proposal, relative = parts.proposal, parts.proposal.view.roots.relative
     read = FirstRead(proposal.view)
-    earlier = await asyncio.to_thread(planned, parts.session, gone, read)
-    changed, moves = earlier.changed(), earlier.moves()
-    if changed or moves:
-        files = [file for path in {*changed, *moves.values()} if (file := read.file(path)) is not None]
-        sources = {file.path: file for file in files}
-        proposal.staging.stage(changed, {path: sources[origin] for path, origin in moves.items()}, files)
-        created = frozenset(path for path, text in changed.items() if text is None)  # with nothing typed since
-        await uninterrupted(proposal.apply(may_lose=created))
-    return tuple(f"{relative(each.path)}:{each.line}" for each in earlier.conflicts)
+    back = on_present(await asyncio.to_thread(planned, parts.session, gone, read), read)
+    if back.changeset:
+        proposal.staging.reset(back.changeset)
+        await uninterrupted(proposal.apply(may_lose=back.deleted))
+    return tuple(f"{relative(each.path)}:{each.line}" for each in back.conflicts)
 
 
 def _is_within(inner: tuple[str, ...], session: Session, run_id: str) -> bool:

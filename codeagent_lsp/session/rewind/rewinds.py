@@ -56,8 +56,12 @@ class Rewinds:
         self._silence()
 
     def give_back(self, rewind_id: str, runs: Mapping[str, Changed]) -> None:
-        """Give the runs back what a rewind took from them; what was staged comes back by events of its own."""
+        """Give the runs back what a rewind took from them; what was staged comes back by events of its own. The rewind
+        itself has nothing left to undo, even where its changes had to stay.
+        """
         rewind = self.standing.pop(rewind_id, None)
+        if run := runs.get(rewind_id):
+            run.applied.clear()
         for run_id, parts in rewind.taken.items() if rewind is not None else ():
             if run := runs.get(run_id):
                 run.applied.extend(parts)

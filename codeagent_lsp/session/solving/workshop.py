@@ -19,6 +19,7 @@ from codeagent_lsp.agent.solving.verdict import FailedTest, Verdict, satisfied
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.kinds import is_test
 from codeagent_lsp.messages import ToolCall, ToolResult
+from codeagent_lsp.session.proving.trial_tests import trial_place
 from codeagent_lsp.session.request import Target
 from codeagent_lsp.session.run_parts import RunParts, hear
 from codeagent_lsp.session.solving.change_checks import Checker, CheckPlan, LookingShell
@@ -27,14 +28,13 @@ from codeagent_lsp.session.solving.name_changes import NameChanges
 from codeagent_lsp.session.solving.relevance import Relevance, Subject
 from codeagent_lsp.session.solving.staging_tool import StageText
 from codeagent_lsp.session.solving.workspace_files import WorkspaceFiles
-from codeagent_lsp.tools.context import Tally
+from codeagent_lsp.tools.context import OnTested, Tally, ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.files.edit_tools import WriteFile
 from codeagent_lsp.tools.permissions.may_read import may_read
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.tool import Tool
 from codeagent_lsp.workspace.changes.changeset import Changeset
-from codeagent_lsp.workspace.files.file_view import FileText
 
 MOST_BESIDE = 3
 BESIDE_SECONDS = 30.0
@@ -48,7 +48,7 @@ class _RunWorkshop:
         self._staging = parts.proposal.staging
         context = parts.toolbox.context()
         self._context = replace(context, shell=LookingShell(context.shell)) if context.shell is not None else context
-        self._checker = Checker(self._executor(parts.services.registry), parts.output.emit)
+        self._checker = self._checker_on(self._context)
 
     async def draft(self) -> tuple[Mapping[str, str], Material]:
         """Return nothing: every text has to come from the model."""
@@ -59,9 +59,9 @@ class _RunWorkshop:
         return self._staging.changeset
 
     def restore(self, changeset: Changeset) -> None:
-        """Restore an earlier staged state."""
+        """Restore an earlier staged state; what the user has decided about since stays decided."""
         if changeset != self._staging.changeset:
-            self._staging.reset(changeset)
+            self._staging.restore(changeset)
 
     def diff(self, since: Changeset, limit: int) -> str:
         """Return the diff of the staged changes that the state `since` does not have, at most `limit` characters."""
@@ -89,23 +89,28 @@ class _RunWorkshop:
             return CheckPlan()
         return CheckPlan(tests=self._files().tests_beside(names)[:MOST_BESIDE], beside=True)
 
-    async def _checked(self, plan: CheckPlan) -> Verdict | None:
-        """Run a plan and return the verdict; None without a shell, and if tests beside the files take over 30 s."""
+    async def _checked(self, plan: CheckPlan, checker: Checker | None = None) -> Verdict | None:
+        """Run a plan and return the verdict; None without a shell, and if tests beside the files take over 30 s. The
+        checker is usually that of the staged state.
+        """
         if self._context.shell is None:
             return None
         try:
             async with asyncio.timeout(BESIDE_SECONDS if plan.beside else None):
-                verdict = await self._checker.run(plan)
+                verdict = await (checker or self._checker).run(plan)
         except TimeoutError:
             return None
         finally:
             self._parts.toolbox.close()  # its output is shown before the verdict
         return replace(verdict, binding=not plan.beside) if verdict is not None else None
 
-    def _executor(self, registry: ToolRegistry) -> ToolExecutor:
+    def _executor(self, registry: ToolRegistry, context: ToolContext) -> ToolExecutor:
         parts = self._parts
         approvals, language = parts.session.context.approvals, parts.services.user.language()
-        return ToolExecutor(registry, self._context, parts.services.user.mode, approvals, language)
+        return ToolExecutor(registry, context, parts.services.user.mode, approvals, language)
+
+    def _checker_on(self, context: ToolContext) -> Checker:
+        return Checker(self._executor(self._parts.services.registry, context), self._parts.output.emit)
 
 
 class SelectionWorkshop(_RunWorkshop):
@@ -192,7 +197,7 @@ class SolvingWorkshop(_RunWorkshop):
         if unseen:  # a file that the model has not seen would be replaced blindly
             return f"{', '.join(unseen)} was not in front of you; it is shown now."
         for name, text in texts.items():
-            result = await self._write(name, text, read.get(name))
+            result = await self._write(name, text, StageText(read[name]) if name in read else WriteFile())
             if not result.ok:
                 self.restore(before)
                 return result.error.message if result.error else result.text
@@ -205,19 +210,23 @@ class SolvingWorkshop(_RunWorkshop):
         Return None if there is nothing to run, or if tests beside the files fail, but fewer than without the change and
         no new ones.
         """
-        changed = self._changed()
-        self._plan = await asyncio.to_thread(lambda: self._bound_plan(self._files()) or self._beside(changed))
+        changed, tested = self._changed(), self._parts.proposal.tested()
+        plan = self._plan = await asyncio.to_thread(lambda: self._bound_plan(self._files()) or self._beside(changed))
         after = await self.check()
         if after is None or not after.failed or after.binding:
             return after
-        staged = self.staged()
-        self.restore(Changeset())
-        try:
-            before = await self.check()
-        finally:
-            self.restore(staged)
-        self._parts.proposal.tested()(Tally(after.passed, len(after.failed)))  # the user sees the counts of this state
+        before = await self._checked(plan, await self._unchanged_checker())
+        tested(Tally(after.passed, len(after.failed)))  # of all files together: each was recorded by itself
         return None if satisfied(after, before) else after
+
+    async def _unchanged_checker(self) -> Checker:
+        """Return what checks the files without the staged changes, which stay staged: the user may decide about them
+        meanwhile, and whatever ends the process must not lose them.
+        """
+        proofs = self._parts.proposal.proofs
+        place = await trial_place(self._parts, self._parts.proposal.view.base, Changeset())
+        context = replace(self._context, view=place.view, staging=place.staging, shell=LookingShell(place.shell))
+        return self._checker_on(context.having((OnTested, lambda: lambda tally: proofs.tested(tally, Changeset(), ""))))
 
     def _changed(self) -> tuple[str, ...]:
         """Return the names of the files that this run has changed, applied or still staged."""
@@ -251,11 +260,8 @@ class SolvingWorkshop(_RunWorkshop):
             return CheckPlan(tests=named)
         return CheckPlan(all_tests=True) if brief.about_tests else None
 
-    async def _write(self, name: str, text: str, read: FileText | None) -> ToolResult:
-        """Stage one new text by a call of the tool for edits or, for a new file, for writing; emit the call and its
-        result.
-        """
-        tool: Tool[Any] = StageText(read) if read is not None else WriteFile()
+    async def _write(self, name: str, text: str, tool: Tool[Any]) -> ToolResult:
+        """Stage one new text by a call of the tool for edits or for new files; emit the call and its result."""
         self._calls += 1
         shown = ToolCall(tool.traits.name, {"path": name}, f"edit_{self._calls}")
         self._parts.output.emit(events.ToolCalls(calls=(call_data(shown),)))
@@ -268,4 +274,4 @@ class SolvingWorkshop(_RunWorkshop):
             self._parts.services.registry.get(call.name)  # a tool that is switched off is off here, too
         except AgentError as error:
             return ToolResult("failed", str(error))
-        return await self._executor(ToolRegistry([tool])).execute(call)
+        return await self._executor(ToolRegistry([tool]), self._context).execute(call)

@@ -1,13 +1,16 @@
 """Staging of what a language server wants to change: verified against the present texts and the user's rules, all or
 nothing.
 
+The user may type while an edit is verified. It is staged on the files as they were read for it, so that this is merged,
+as all that the user types.
+
 Not here: reading a WorkspaceEdit (`language_servers/server_edits.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from codeagent_lsp.errors import AgentError, EditRefused, PermissionDenied
@@ -20,6 +23,8 @@ from codeagent_lsp.tools.files.edit_tools import EditFile
 from codeagent_lsp.tools.permissions.policy import decide
 from codeagent_lsp.workspace.changes.staging import Step
 from codeagent_lsp.workspace.edits import merge
+from codeagent_lsp.workspace.files.file_view import FileText, FileView, StagedFile
+from codeagent_lsp.workspace.text.position import LineIndex
 
 Fits = Callable[[str, Splice], bool]
 """Returns whether a splice of a text is what was asked for."""
@@ -27,26 +32,53 @@ Fits = Callable[[str, Splice], bool]
 _MOST_DIFF = 2000
 
 
+class _ReadTexts(Texts):
+    """Texts that keep the `files` which they were read from."""
+
+    def __init__(self, view: FileView) -> None:
+        super().__init__(view)
+        self.files: dict[str, FileText] = {}
+        self._lines: dict[str, tuple[str, LineIndex] | None] = {}
+
+    def get(self, path: str) -> tuple[str, LineIndex] | None:
+        """Return a file's text and its lines."""
+        if path not in self._lines:
+            self._lines[path] = self._first_read(path)
+        return self._lines[path]
+
+    def before(self, path: str) -> str:
+        """Return the text of a file as it was read; '' for a new one, though there may be one by now."""
+        file = self.files.get(path)
+        return "" if file is None else file.text
+
+    def _first_read(self, path: str) -> tuple[str, LineIndex] | None:
+        try:
+            file = self.files[path] = self.view.read(path)
+        except AgentError:
+            return None
+        return file.text, LineIndex.of(file.text)
+
+
 async def staged(context: ToolContext, answer: ServerAnswer, edit: Any, fits: Fits = lambda text, splice: True) -> str:
     """Stage a WorkspaceEdit as one step that can be undone; return the report for the model. EditRefused or
     PermissionDenied, and then nothing is staged.
     """
-    wanted = await asyncio.to_thread(_verified, context, answer, edit, fits)
-    diff = await asyncio.to_thread(_diff, context, wanted)
-    step = await _commit(context, wanted)
+    texts = _ReadTexts(context.view)
+    wanted = await asyncio.to_thread(_verified, context, answer, edit, texts, fits)
+    diff = await asyncio.to_thread(_diff, context, wanted, texts)
+    step = _commit(context, wanted, texts.files)
     files = len({*wanted.texts, *wanted.moves})
     head = f"Staged for the user's decision: {wanted.count} places in {files} files, by {answer.server} (lsp)."
     return f"{head} Change {step.change_id}.\n{diff}"
 
 
-def _verified(context: ToolContext, answer: ServerAnswer, edit: Any, fits: Fits) -> ServerEdit:
-    texts = Texts(context.view)
+def _verified(context: ToolContext, answer: ServerAnswer, edit: Any, texts: _ReadTexts, fits: Fits) -> ServerEdit:
     wanted = server_edit(answer, edit, texts)
     if not wanted.texts and not wanted.moves:
         raise EditRefused("empty", f"{answer.server} changes nothing.")
     _require_allowed(context, {*wanted.texts, *wanted.moves, *wanted.moves.values()})
     for path, splices in wanted.splices.items():
-        before, after, name = (texts.get(path) or ("",))[0], wanted.texts[path] or "", context.view.roots.relative(path)
+        before, after, name = texts.before(path), wanted.texts[path] or "", context.view.roots.relative(path)
         if not all(fits(before, splice) for splice in splices):
             raise EditRefused(
                 "not_found", f"{answer.server} would change other text in {name} than what was asked for."
@@ -66,22 +98,34 @@ def _require_allowed(context: ToolContext, paths: Iterable[str]) -> None:
             raise PermissionDenied(f"Not made: it would change {name}, which may not be edited so ({decision.reason}).")
 
 
-async def _commit(context: ToolContext, wanted: ServerEdit) -> Step:
-    read = [await asyncio.to_thread(context.view.read, path) for path in wanted.texts if context.view.exists(path)]
-    moves = {new: await asyncio.to_thread(context.view.read, old) for old, new in wanted.moves.items()}
+def _commit(context: ToolContext, wanted: ServerEdit, files: Mapping[str, FileText]) -> Step:
+    """Stage the edit on the files as they were read. EditRefused if one of them is another by now: a new file that the
+    user has made meanwhile, or one of which the staged state has changed.
+    """
+    for path in (*wanted.texts, *wanted.moves):
+        if not _is_as_read(context, path, files.get(path)):
+            name = context.view.roots.relative(path)
+            raise EditRefused("not_found", f"{name} has changed while its edit was made. Ask for it again.")
+    moves = {new: files[old] for old, new in wanted.moves.items()}
     texts = {wanted.moves.get(path, path): text for path, text in wanted.texts.items()}
-    return context.staging.stage(texts, moves, read)
+    return context.staging.stage(texts, moves, [files[path] for path in wanted.texts if path in files])
 
 
-def _diff(context: ToolContext, wanted: ServerEdit) -> str:
+def _is_as_read(context: ToolContext, path: str, file: FileText | None) -> bool:
+    """Return whether a file is still new, or has the same staged text as when it was read. What the user types into it
+    does not count: that is merged.
+    """
+    if file is None:
+        return not context.view.exists(path)
+    now = context.staging.lookup(path)
+    return now == (StagedFile(file.text) if file.source == "staged" else None)
+
+
+def _diff(context: ToolContext, wanted: ServerEdit, texts: _ReadTexts) -> str:
     parts = []
     for path, text in wanted.texts.items():
         name = context.view.roots.relative(path)
-        try:
-            before = context.view.read(path).text if context.view.exists(path) else ""
-        except AgentError:
-            before = ""
-        parts.append(merge.unified_diff(before, text or "", f"a/{name}", f"b/{name}"))
+        parts.append(merge.unified_diff(texts.before(path), text or "", f"a/{name}", f"b/{name}"))
     parts += [f"moved {old} to {new}\n" for old, new in wanted.moves.items()]
     whole = "".join(parts)
     if len(whole) <= _MOST_DIFF:

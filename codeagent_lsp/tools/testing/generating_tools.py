@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -43,8 +43,9 @@ class GenerateTestsParameters(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A staged test file that was run: its text, its staged step, and the output of the run."""
+    """A staged test file that was run: its path, its text, its staged step, and the output of the run."""
 
+    path: str
     tests: str
     step: Step
     output: ToolOutput
@@ -92,13 +93,16 @@ class GenerateTests(Tool[GenerateTestsParameters]):
         if shell_of(context).isolation.level == "direct":
             raise ToolFailed(SAVED_ONLY)
         wanted = await asyncio.to_thread(_order, arguments, context)
-        name = context.view.roots.relative(wanted.target)
-        context.note(f"generate_tests: {name}")
-        trial = await _tried(await _written(complete, wanted.asked()), wanted, context)
+        context.note(f"generate_tests: {context.view.roots.relative(wanted.target)}")
+        tests = await _written(complete, wanted.asked())
+        trial = await _tried(tests, await _free(wanted, arguments, context), context)
         rounds = 1
         if not trial.ok:
-            trial = await _repaired(trial, wanted, context, complete)
+            _take_back(trial.step, context)
+            tests = await _written(complete, wanted.asked_again(trial.tests, trial.output.text))
+            trial = await _last_try(tests, await _free(wanted, arguments, context), context)
             rounds = 2
+        name = context.view.roots.relative(trial.path)
         if (tested := context.get(OnTested)) is not None:
             tested()(trial.tally())
         again = ", after one correction" if rounds == 2 else ""
@@ -120,15 +124,23 @@ def _order(arguments: GenerateTestsParameters, context: ToolContext) -> Order:
     return order(context.view, path, code, focus, arguments.function_name)
 
 
-async def _repaired(trial: Trial, wanted: Order, context: ToolContext, complete: Complete) -> Trial:
-    """Ask the model for one correction and run it. ToolFailed, with nothing left staged, if it fails too."""
-    _take_back(trial.step, context)
-    tests = await _written(complete, wanted.asked_again(trial.tests, trial.output.text))
+async def _free(wanted: Order, arguments: GenerateTestsParameters, context: ToolContext) -> Order:
+    """Return the order with a path where there is still no file: the user may have made one while the model wrote.
+
+    To be staged without a wait between.
+    """
+    while context.view.exists(wanted.target):
+        wanted = replace(wanted, target=(await asyncio.to_thread(_order, arguments, context)).target)
+    return wanted
+
+
+async def _last_try(tests: str, wanted: Order, context: ToolContext) -> Trial:
+    """Stage the corrected tests and run them. ToolFailed, with nothing left staged, if they fail too."""
     trial = await _tried(tests, wanted, context)
     if trial.ok:
         return trial
     _take_back(trial.step, context)
-    name = context.view.roots.relative(wanted.target)
+    name = context.view.roots.relative(trial.path)
     raise ToolFailed(
         f"The tests that were written for {name} do not all pass, also after one correction, so nothing is staged. "
         f"Either the tests or the code are wrong.\n{trial.output.text}"
@@ -146,7 +158,7 @@ async def _tried(tests: str, wanted: Order, context: ToolContext) -> Trial:
     except BaseException:
         _take_back(step, context)
         raise
-    return Trial(tests, step, output)
+    return Trial(wanted.target, tests, step, output)
 
 
 async def _written(complete: Complete, asked: str) -> str:

@@ -41,6 +41,7 @@ class Staging:
         self._on_change = on_change
         self._changeset = changeset or Changeset()
         self._steps: list[Step] = []
+        self._decided: set[str] = set()
         self._ids = itertools.count(1)
 
     @property
@@ -102,7 +103,15 @@ class Staging:
     def reset(self, changeset: Changeset) -> None:
         """Replace the staged changes, and forget the steps, after a part was applied or discarded."""
         self._steps.clear()
-        self._replace(changeset)
+        self._decided |= self._replace(changeset)
+
+    def restore(self, earlier: Changeset) -> None:
+        """Stage an earlier state again, and forget the steps. Files that were decided about and not staged again since
+        stay as they are.
+        """
+        self._steps.clear()
+        stay = (change for change in self._changeset if change.path in self._decided)
+        self._replace(Changeset((*earlier.without(self._decided), *stay)))
 
     def _moved(self, staged: Changeset, target: str, read: FileText) -> Changeset:
         source = read.path
@@ -138,15 +147,20 @@ class Staging:
     def _commit(self, paths: tuple[str, ...], staged: Changeset) -> Step:
         step = Step(f"c{next(self._ids)}", paths, self._changeset)
         self._steps.append(step)
+        self._decided.difference_update(paths)
         self._replace(staged)
         return step
 
-    def _replace(self, staged: Changeset) -> None:
+    def _replace(self, staged: Changeset) -> set[str]:
+        """Set what is staged, tell of each file whose state differs, and return these."""
         before, self._changeset = self._changeset, staged
+        changed: set[str] = set()
         for path in dict.fromkeys((*_sources(before), *before.paths, *_sources(staged), *staged.paths)):
             moved = (path in _sources(before)) != (path in _sources(staged))
             if moved or before.get(path) != staged.get(path):
+                changed.add(path)
                 self._on_change(path, staged.get(path))
+        return changed
 
     def _unchanged(self, staged: Changeset, path: str, read: FileText | None) -> FileChange:
         """Return the user's version of the file as a change that changes nothing yet."""

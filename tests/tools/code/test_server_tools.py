@@ -9,6 +9,9 @@ import pytest
 
 from codeagent_lsp.config import PermissionsSettings, Settings
 from codeagent_lsp.language_servers.values import CodeServers, ServerQuestion
+from codeagent_lsp.tools.code import server_staging
+from codeagent_lsp.workspace.changes.changeset import Changeset, Current
+from codeagent_lsp.workspace.files import uris
 from tests.tools.code.fake_servers import FakeServers, Reply, at, edit, span
 from tests.tools.fakes import Bench
 
@@ -105,6 +108,49 @@ class TestRename:
         result = await shop.call("rename_symbol", path="cart.py", symbol="Cart.total", new_name="amount")
         assert result.ok
         assert shop.text("cart.py") == f"# one more line\n{CART}".replace("total", "amount")
+
+    async def test_what_is_typed_while_it_is_verified_is_kept(
+        self, shop: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        shop.open("cart.py", CART)
+        with_servers(shop, textDocument_rename=lambda question: edit(shop.path("cart.py"), (1, 8, 13, "amount")))
+        verified = server_staging._verified
+
+        def slow(*given: Any) -> Any:
+            made = verified(*given)
+            shop.open("cart.py", f"{CART}USER_TYPED = 2\n")
+            return made
+
+        monkeypatch.setattr(server_staging, "_verified", slow)
+        assert (await shop.call("rename_symbol", path="cart.py", symbol="Cart.total", new_name="amount")).ok
+        (change,) = shop.changeset
+        assert (change.base, change.text) == (CART, CART.replace("total", "amount"))
+        merged = shop.changeset.rebase({change.path: Current(f"{CART}USER_TYPED = 2\n")})
+        assert merged.changeset.files[0].text == f"{CART.replace('total', 'amount')}USER_TYPED = 2\n"
+
+    @pytest.mark.parametrize("decision", ["a file of the users own", "the staged text is discarded"])
+    async def test_what_is_decided_while_it_is_verified_stops_it(
+        self, shop: Bench, monkeypatch: pytest.MonkeyPatch, decision: str
+    ) -> None:
+        if decision.startswith("the staged"):
+            shop.staging.write({shop.path("cart.py"): f"{CART}# staged\n"})
+        made = edit(shop.path("cart.py"), (1, 8, 13, "amount"))
+        made["documentChanges"].insert(0, {"kind": "create", "uri": uris.from_path(shop.path("new.py"))})
+        with_servers(shop, textDocument_rename=lambda question: made)
+        verified = server_staging._verified
+
+        def slow(*given: Any) -> Any:
+            found = verified(*given)
+            if decision.startswith("the staged"):
+                shop.staging.reset(Changeset())
+            else:
+                shop.open("new.py", "mine\n")
+            return found
+
+        monkeypatch.setattr(server_staging, "_verified", slow)
+        result = await shop.call("rename_symbol", path="cart.py", symbol="Cart.total", new_name="amount")
+        assert "has changed while its edit was made" in result.text
+        assert not shop.changeset
 
     async def test_a_shorthand_gets_its_new_name_beside_it(self, shop: Bench) -> None:
         shop.write("a.js", "const total = 1;\nconst o = { total };\n")

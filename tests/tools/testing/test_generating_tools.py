@@ -125,6 +125,23 @@ async def test_no_file_is_overwritten(tmp_path: Path) -> None:
     assert (await bench.generate()).data["path"] == "test_calc_3.py"
 
 
+@pytest.mark.parametrize("answers", [(GOOD,), (BAD, GOOD)], ids=["at once", "after a correction"])
+async def test_a_file_that_the_user_makes_meanwhile_stays(tmp_path: Path, answers: tuple[str, ...]) -> None:
+    bench = Generating(tmp_path)
+
+    async def complete(instructions: str, asked: str) -> str:
+        answered.append(asked)
+        if len(answered) == len(answers):
+            bench.put("test_calc.py", "# the user's own\n")
+        return answers[len(answered) - 1]
+
+    answered: list[str] = []
+    bench.bench.context = bench.bench.context.having((Complete, complete))
+    output = await bench.generate()
+    assert output.data["path"] == "test_calc_2.py" and "Staged test_calc_2.py" in output.text
+    assert bench.staged == {"test_calc_2.py": GOOD}
+
+
 async def test_the_model_fails_in_the_second_round(tmp_path: Path) -> None:
     bench = Generating(tmp_path, BAD)
     assert "The model could not be asked for tests" in await bench.refused()

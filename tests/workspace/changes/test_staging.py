@@ -256,6 +256,19 @@ def test_reset_continues_from_another_changeset(desk: Desk) -> None:
         desk.staging.undo()
 
 
+def test_an_earlier_state_comes_back_except_for_what_was_decided_since(desk: Desk) -> None:
+    desk.write("a", "1\n")
+    desk.write("b", "2\n")
+    earlier = desk.staging.changeset
+    desk.write("a", "3\n")
+    desk.staging.reset(desk.staging.changeset.without(["b"]))
+    desk.staging.restore(earlier)
+    assert [change.text for change in desk.staging.changeset] == ["1\n"]
+    desk.write("b", "4\n")  # the run goes on with it, so it is undecided again
+    desk.staging.restore(earlier)
+    assert desk.staging.changeset == earlier
+
+
 def test_a_staging_can_start_from_a_changeset(desk: Desk) -> None:
     start = Changeset((FileChange("a", "A\n", "1\n", 5),))
     staging = Staging(desk.base, desk.on_change, start)

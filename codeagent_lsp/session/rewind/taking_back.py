@@ -1,0 +1,78 @@
+"""The changes that take back others: each file gets the text it had before them, with what was typed since.
+
+Used by undo (`../proposal.py`) and rewinds (`rewinding.py`). Not here: the texts themselves (`earlier_texts.py`), how
+they reach the buffers (the editor).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from codeagent_lsp.errors import FileRefused
+from codeagent_lsp.session.rewind.earlier_texts import EarlierTexts, earlier_texts
+from codeagent_lsp.workspace.changes.changeset import Changeset, HunkConflict
+from codeagent_lsp.workspace.changes.editor import Applied
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileText, FileView
+
+
+class FirstRead:
+    """The user's files, each as it was when it was asked for first: what is typed since is merged later, as all edits
+    of the user are, and never taken for a part of what is taken back.
+    """
+
+    def __init__(self, view: FileView) -> None:
+        self._view = view
+        self._files: dict[str, FileText | None] = {}
+
+    def file(self, path: str) -> FileText | None:
+        """Return a file; None if there is none that can be read."""
+        if path not in self._files:
+            try:
+                self._files[path] = self._view.base(path)
+            except FileRefused:
+                self._files[path] = None
+        return self._files[path]
+
+    def text(self, path: str) -> str | None:
+        """Return the text of a file; None if there is none that can be read."""
+        file = self.file(path)
+        return None if file is None else file.text
+
+
+@dataclass(frozen=True, slots=True)
+class TakingBack:
+    """What has to change in the user's files; `conflicts` are places that the user rewrote since, which stay."""
+
+    changeset: Changeset
+    conflicts: tuple[HunkConflict, ...]
+
+    @property
+    def deleted(self) -> frozenset[str]:
+        """Return the files that go: the agent had made them, and nothing was typed into them since."""
+        return frozenset(change.path for change in self.changeset if change.kind == "delete")
+
+    def result(self, applied: Applied) -> Applied:
+        """Return the result of applying these changes, in which the conflicts count."""
+        if not self.conflicts:
+            return applied
+        outcome = applied.outcome
+        if outcome == "full":
+            outcome = "partial" if applied.done else "none"
+        return replace(applied, outcome=outcome, conflicts=(*self.conflicts, *applied.conflicts))
+
+
+def taking_back(applied: Iterable[Changeset], view: FileView) -> TakingBack:
+    """Return what takes back changes that were applied in this order. Blocks; use a worker thread."""
+    read = FirstRead(view)
+    return on_present(earlier_texts(applied, read.text), read)
+
+
+def on_present(earlier: EarlierTexts, read: FirstRead) -> TakingBack:
+    """Return what brings the files from their present texts, which were `read`, to these earlier ones."""
+    changed, moves = earlier.changed(), earlier.moves()
+    files = {file.path: file for path in (*changed, *moves.values()) if (file := read.file(path)) is not None}
+    staging = Staging(read.file)
+    staging.stage(changed, {path: files[origin] for path, origin in moves.items()}, files.values())
+    return TakingBack(staging.changeset, tuple(earlier.conflicts))

@@ -1,0 +1,61 @@
+"""What stays staged once the user has decided about a part of it. Pure.
+
+Deciding takes time, in which the run stages more and the user decides about other files: what stays is always computed
+from what is staged when the decision has been carried out. Not here: the decisions (`session/proposal.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
+from codeagent_lsp.workspace.changes.editor import Applied
+
+
+def after_applying(present: Changeset, chosen: Changeset, applied: Applied) -> Changeset:
+    """Return what is left of the present changes after the `chosen` ones were applied with this result.
+
+    What is not staged any more was decided about meanwhile and stays out.
+    """
+    left = Changeset()
+    for change in present:
+        for rest in _rest(change, _accepted(chosen, change), applied.left):
+            left = left.with_change(rest)
+    return left
+
+
+def after_discarding(
+    present: Changeset, files: frozenset[str] | None, hunks: Mapping[str, frozenset[int]] | None
+) -> Changeset:
+    """Return the present changes without the discarded part, chosen as for `Changeset.split`, on the same base."""
+    if files is None and not hunks:
+        return Changeset()
+    kept = present.without(files or ())
+    for path, chosen in (hunks or {}).items():
+        change = present.get(path)
+        if change is None or change.base is None or change.text is None:
+            kept = kept.without([path]) if chosen else kept
+            continue
+        others = frozenset(range(len(change.hunks()))) - chosen
+        part, _ = Changeset((change,)).split(None, {path: others})
+        kept = kept.without([path]).with_change(part.files[0]) if part else kept.without([path])
+    return kept
+
+
+def _accepted(chosen: Changeset, change: FileChange) -> FileChange | None:
+    """Return the accepted change of the file that `change` is about; the run may have moved it since."""
+    known = chosen.get(change.path)
+    if known is not None or change.moved_from is None:
+        return known
+    return next((each for each in chosen if change.moved_from in (each.path, each.moved_from)), None)
+
+
+def _rest(change: FileChange, accepted: FileChange | None, undone: Changeset) -> tuple[FileChange, ...]:
+    """Return what is left of one present change. `undone` has what did not arrive of the accepted one."""
+    if accepted is None:
+        return (change,)
+    missing = tuple(each for each in undone if each.path in (accepted.path, accepted.moved_from))
+    if any(each.path == accepted.path for each in missing):
+        return missing if change == accepted else (change,)  # parts of one file are one change again
+    moved_from = accepted.path if accepted.path != change.path else None
+    return (FileChange(change.path, accepted.text, change.text, None, moved_from), *missing)

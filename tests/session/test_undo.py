@@ -1,0 +1,102 @@
+"""Undo takes back each accepted part by itself: what the user typed between two of them stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codeagent_lsp import events
+from codeagent_lsp.errors import SessionError
+from codeagent_lsp.session.proposal import Proposal
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
+from tests.session.fakes import World, say, world
+
+TEXT = "one\n2\n3\n4\nfive\nsix\n"
+
+
+async def resting(folder: Path) -> tuple[World, Proposal]:
+    """A world with a run at its end, to stage and apply by hand."""
+    made = world(folder, say())
+    return made, made.manager.runs.get((await made.run()).run_id).proposal
+
+
+async def accepted(made: World, proposal: Proposal, **texts: str | None) -> None:
+    """The run stages these texts, and the user accepts them."""
+    proposal.staging.write({made.path(name): text for name, text in texts.items()})
+    await proposal.apply()
+
+
+async def moved(made: World, proposal: Proposal, old: str, new: str) -> None:
+    proposal.staging.move(made.path(new), made.read(made.path(old)))
+    await proposal.apply()
+
+
+async def test_what_was_typed_between_two_parts_stays(tmp_path: Path) -> None:
+    made, proposal = await resting(tmp_path / "w")
+    made.open("a", TEXT)
+    await accepted(made, proposal, a=TEXT.replace("one", "ONE"))
+    typed = TEXT.replace("one", "ONE").replace("3\n", "3\nUSER TYPED\n")
+    made.open("a", typed)
+    await accepted(made, proposal, a=typed.replace("six", "SIX"))
+    assert (await proposal.undo()).outcome == "full"
+    assert made.text("a") == TEXT.replace("3\n", "3\nUSER TYPED\n")
+    with pytest.raises(SessionError):
+        await proposal.undo()
+
+
+async def test_a_part_that_was_rewritten_since_is_a_conflict(tmp_path: Path) -> None:
+    made, proposal = await resting(tmp_path / "w")
+    made.open("a", TEXT)
+    await accepted(made, proposal, a=TEXT.replace("one", "ONE"))
+    await accepted(made, proposal, a=TEXT.replace("one", "ONE").replace("six", "SIX"))
+    made.open("a", "mine\n2\n3\n4\nfive\nSIX\n")
+    undone = await proposal.undo()
+    assert (undone.outcome, made.text("a")) == ("partial", "mine\n2\n3\n4\nfive\nsix\n")
+    told = [event for event in made.events if isinstance(event, events.ChangesApplied)][-1]
+    assert (told.undo, told.conflicts) == (True, ("a:1",))
+
+
+async def test_where_all_was_rewritten_nothing_is_undone_and_it_can_be_tried_again(tmp_path: Path) -> None:
+    made, proposal = await resting(tmp_path / "w")
+    made.open("a", "one\n")
+    await accepted(made, proposal, a="ONE\n")
+    made.open("a", "mine\n")
+    assert (await proposal.undo()).outcome == "none"
+    made.open("a", "ONE\n")
+    assert (await proposal.undo()).outcome == "full"
+    assert made.text("a") == "one\n"
+
+
+async def test_a_new_file_that_was_moved_later(tmp_path: Path) -> None:
+    made, proposal = await resting(tmp_path / "w")
+    await accepted(made, proposal, a="new\n")
+    await moved(made, proposal, "a", "b")
+    assert (await proposal.undo()).outcome == "full"
+    assert [(change.path, change.kind) for change in made.editor.applied[-1]] == [(made.path("b"), "delete")]
+    assert (made.text("a"), made.text("b")) == (None, None)
+
+
+async def test_a_file_that_was_moved_where_another_was_deleted(tmp_path: Path) -> None:
+    made, proposal = await resting(tmp_path / "w")
+    made.open("a", "first\n")
+    made.open("b", "second\n")
+    await accepted(made, proposal, a=None)
+    proposal.staging.reset(Changeset((FileChange(made.path("a"), "second\n", "second\n", None, made.path("b")),)))
+    await proposal.apply()
+    assert (made.text("a"), made.text("b")) == ("second\n", None)
+    assert (await proposal.undo()).outcome == "full"
+    assert (made.text("a"), made.text("b")) == ("first\n", "second\n")
+
+
+async def test_steps_are_undone_with_what_was_typed_between_them(tmp_path: Path) -> None:
+    made, proposal = await resting(tmp_path / "w")
+    made.open("a", TEXT)
+    proposal.record.step_id = "1"
+    await accepted(made, proposal, a=TEXT.replace("one", "ONE"))
+    typed = TEXT.replace("one", "ONE").replace("3\n", "3\nUSER TYPED\n")
+    made.open("a", typed)
+    proposal.record.step_id = "2"
+    await accepted(made, proposal, a=typed.replace("six", "SIX"))
+    await proposal.undo(("1", "2"))
+    assert made.text("a") == TEXT.replace("3\n", "3\nUSER TYPED\n")
