@@ -42,9 +42,16 @@ class Reviews:
 
     async def show(self, run_id: str) -> None:
         """Open the diff of a run, with what was tried on it before it."""
-        name = review_name(run_id)
-        self._documents.put(name, "\n".join((*self._head(run_id), self.diff(run_id))))
-        await self._documents.show(name)
+        self._write(run_id)
+        await self._documents.show(review_name(run_id))
+
+    def renew(self, run_id: str) -> None:
+        """Write the diff of a run anew where it has been shown: after a decision its hunks have other numbers."""
+        if self._documents.content(review_name(run_id)):
+            self._write(run_id)
+
+    def _write(self, run_id: str) -> None:
+        self._documents.put(review_name(run_id), "\n".join((*self._head(run_id), self.diff(run_id))))
 
     def _head(self, run_id: str) -> tuple[str, ...]:
         """Return the lines before a diff, which tools that read diffs skip."""
@@ -55,7 +62,9 @@ class Reviews:
 
     async def apply(self, run: Run, files: frozenset[str] | None, hunks: Mapping[str, frozenset[int]] | None) -> None:
         """Apply the chosen files and hunks of a run, and show the outcome."""
-        self._announcer.tell_outcome(await run.proposal.apply(files, hunks))
+        applied = await run.proposal.apply(files, hunks)
+        self.renew(run.record.run_id)
+        self._announcer.tell_outcome(applied)
 
     async def undo(self, run: Run, steps: tuple[str, ...] | None = None) -> None:
         """Undo a run, or some steps of its plan, and show the outcome; of a rewind, all that it took back."""

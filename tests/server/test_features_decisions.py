@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from codeagent_lsp.workspace.files.uris import to_path
 from tests.server.conftest import StartEditor
 from tests.server.rawclient import Refusal
 from tests.server.replies import call, calls, edit, say, write
@@ -75,6 +76,20 @@ def test_one_hunk_is_applied_and_the_other_waits(start: StartEditor, workspace: 
     editor.command("codeagent.apply", runId=run_id)
     editor.told("Applied 1")
     assert editor.text(workspace / "a.py") == LINES.replace("line 29", "LINE 29").replace("line 2\n", "LINE 2\n")
+
+
+def test_the_review_that_is_open_shows_what_is_left(start: StartEditor, workspace: Path) -> None:
+    editor, run_id = held(start, workspace)
+    editor.command("codeagent.review", runId=run_id)
+    editor.wait_until(lambda: bool(editor.shown))
+    page = Path(to_path(editor.shown[-1]) or "")
+    assert {"+LINE 2\n", "+LINE 29\n"} <= set(page.read_text().splitlines(keepends=True))
+    editor.command("codeagent.discard", runId=run_id, hunks=["a.py#1"])
+    assert "+LINE 2\n" not in page.read_text()
+    assert "+LINE 29\n" in page.read_text()
+    editor.command("codeagent.apply", runId=run_id, hunks=["a.py#1"])
+    editor.told("Applied 1")
+    assert "LINE 29" not in page.read_text()
 
 
 def test_a_hunk_that_conflicts_leaves_the_others_waiting(start: StartEditor, workspace: Path) -> None:

@@ -41,6 +41,7 @@ class ChangeCommands:
     def _discard(self, given: Arguments) -> dict[str, Any]:
         run, view = self._backend.manager.runs.get(given["runId"]), self._backend.views.plain()
         dropped = run.proposal.discard(chosen_files(given, view), chosen_hunks(given, view))
+        self._backend.reviews.renew(run.record.run_id)
         return {"runId": given["runId"], "files": list(dropped.paths)}
 
     def _undo(self, given: Arguments) -> dict[str, str]:
