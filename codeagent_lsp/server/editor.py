@@ -21,7 +21,7 @@ from codeagent_lsp.errors import EditorError
 from codeagent_lsp.server.current_texts import CurrentTexts
 from codeagent_lsp.server.minimal_edits import minimal_edits
 from codeagent_lsp.server.missing_operations import delete_for_client, drop_places, make_places
-from codeagent_lsp.server.outcomes import Said, Try, report
+from codeagent_lsp.server.outcomes import Said, Try, report, without_stray_returns
 from codeagent_lsp.server.wire.client_requests import METHOD_NOT_FOUND
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange, HunkConflict
 from codeagent_lsp.workspace.changes.editor import Applied
@@ -144,6 +144,7 @@ class _Applying:
             answer = await self._send(group)
             for change in group:
                 await self._texts.arrives(change, REFUSED_SECONDS if answer[0] == "no" else SETTLE_SECONDS)
+                await self._correct(change)
             said, reason = answer
         except OSError as error:
             path = error.filename or group[0].path
@@ -156,6 +157,15 @@ class _Applying:
             self._tries.extend(tries)
         if said == "no" and not any(item.arrived for item in tries):
             drop_places(self._texts, made)
+
+    async def _correct(self, change: FileChange) -> None:
+        """Take the CRs out again that an editor has inserted into lines whose ends it shows without them."""
+        document = self._texts.document(change.path)
+        plain = without_stray_returns(change, document.text) if document is not None else None
+        if document is not None and plain is not None:
+            correction = FileChange(change.path, document.text, plain, document.version)
+            await self._send([correction])
+            await self._texts.arrives(correction, SETTLE_SECONDS)
 
     def _now(self, group: Sequence[FileChange]) -> list[str | None]:
         return [self._texts.current(change.path).text for change in group]

@@ -5,7 +5,9 @@ What is heavy is in the `Backend`, which is loaded after `initialize` has been a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -164,8 +166,17 @@ async def _register_content(server: CodeAgentServer) -> None:
         return  # the documents are then files in the state folder
 
 
-def _paths(named: Iterable[str]) -> list[str]:
-    return [path for uri in named if (path := uris.to_path(uri)) is not None]
+def _paths(named: Iterable[str]) -> Iterator[str]:
+    """Yield the paths of files as the index knows them: in real folders. Of a link, also what it leads to."""
+    real = cache(os.path.realpath)  # many files are in few folders
+    for uri in named:
+        path = uris.to_path(uri)
+        if path is not None:
+            folder, name = os.path.split(path)
+            own = os.path.join(real(folder), name)  # noqa: PTH118 (as the index writes paths)
+            yield own
+            if os.path.islink(own):  # noqa: PTH114 (no error for a name that is none)
+                yield real(own)
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,7 @@
-"""Code lenses and code actions for what waits for the user: pending changes and questions. From memory only."""
+"""Code lenses and code actions for what waits for the user: pending changes and questions.
+
+No file is read. To compare documents, links in their paths are followed on disk, which takes about 25 µs each.
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ Nothing is looked for before a second edit was made, and only in a pause of typi
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING, Any, Protocol
 
 from codeagent_lsp.errors import UsageError
@@ -83,8 +84,8 @@ class NextEdits:
         return min(lines, key=lambda each: abs(lines[each] - line), default=None)
 
     def _in(self, document: Document) -> list[Proposed]:
-        path = uris.to_path(document.uri)
-        mine = (each for each in self.due if each.path == path)
+        opened = self._parts.front.server.documents
+        mine = (each for each in self.due if opened.by_path(each.path) is document)
         return [each for each in mine if document.text[each.start : each.end] == each.old]
 
     async def rewritten(self) -> Rewritten:
@@ -120,6 +121,7 @@ class NextEdits:
         path = uris.to_path(uri)
         if path is None:
             return
+        path = os.path.realpath(path)  # as the workspace names it, whatever links the client opened it by
         if document is None or not self._parts.front.settings().inline.next_edit:
             self._texts.pop(path, None)
             self._history = self._history.closed(path) if self._history is not None else None

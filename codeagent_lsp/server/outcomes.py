@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from codeagent_lsp.server.minimal_edits import minimal_edits
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange, HunkConflict
 from codeagent_lsp.workspace.changes.editor import Applied, ApplyOutcome
 from codeagent_lsp.workspace.edits import merge
+from codeagent_lsp.workspace.text.document import Change, Document
 from codeagent_lsp.workspace.text.lines import with_newlines
 
 Said = Literal["yes", "no", "nothing"]
@@ -61,6 +63,23 @@ def holds(base: str | None, text: str, now: str) -> bool:
     return base is not None and not merged.conflicts and merged.text == theirs
 
 
+def without_stray_returns(change: FileChange, now: str) -> str | None:
+    """Return `now` without the CRs that came with inserted lines into a buffer whose editor (eglot) shows CRLF as LF
+    and takes them for text; None for any other text.
+
+    Saved, they would become CR CR LF. Only the text that such an editor makes of the change is corrected.
+    """
+    base, text = change.base or "", change.text or ""
+    if "\r\n" not in now or not (_is_crlf(base) and _is_crlf(text)):
+        return None
+    shown = Document("", with_newlines(base, "\n"))
+    for edit in reversed(minimal_edits(base, text, "utf-32")):
+        start, end = edit.range.start, edit.range.end
+        inserted = Change(edit.new_text, (start.line, start.character), (end.line, end.character))
+        shown = shown.apply(inserted, "utf-32")
+    return with_newlines(now, "\n") if now == shown.text != text else None
+
+
 def report(wanted: Changeset, tries: Sequence[Try], conflicts: Sequence[HunkConflict]) -> Applied:
     """Combine the attempts into one result. Changes with a conflict stay in `left` as requested: nothing is dropped."""
     done, left = Changeset(), Changeset()
@@ -88,13 +107,21 @@ def _parts(item: Try) -> tuple[FileChange | None, FileChange | None]:
     change = item.change
     if item.arrived:
         exact = item.now if same_text(item.now, change.text) else change.text
-        return replace(change, text=exact), None
+        return replace(change, base=_base_beside(change, exact), text=exact), None
     if change.kind != "edit" or item.now is None or same_text(item.before, item.now):
         return None, replace(change, version=None)
     came = frozenset(number for number in range(len(change.hunks())) if _hunk_came(change, number, item.now))
     whole = Changeset((change,))
     first, second = whole.split(None, {change.path: came}) if came else (Changeset(), whole)
     return first.get(change.path), replace(second.get(change.path) or change, version=None)
+
+
+def _base_beside(change: FileChange, exact: str | None) -> str | None:
+    """Return the base with LF where the editor shows the CRLF of all lines as LF: an undo would bring CRs there."""
+    shown = exact is not None and "\n" in exact and "\r" not in exact
+    if change.base is not None and shown and _is_crlf(change.base) and _is_crlf(change.text or ""):
+        return with_newlines(change.base, "\n")
+    return change.base
 
 
 def _hunk_came(change: FileChange, number: int, now: str) -> bool:
@@ -104,6 +131,11 @@ def _hunk_came(change: FileChange, number: int, now: str) -> bool:
 
 def _with(changeset: Changeset, change: FileChange | None) -> Changeset:
     return changeset if change is None else changeset.with_change(change)
+
+
+def _is_crlf(text: str) -> bool:
+    """Return whether there are line ends and all are CRLF."""
+    return text.count("\r\n") == text.count("\n") == text.count("\r") > 0
 
 
 def _plain(text: str) -> str:

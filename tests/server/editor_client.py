@@ -96,7 +96,7 @@ def connect(behaviour: Behaviour = obedient, policy: ClientPolicy = ALL) -> tupl
     client = FakeClient(behaviour)
 
     def disk(path: str) -> str | None:
-        return Path(path).read_text() if os.path.isfile(path) else None  # noqa: PTH113 (no error for a long name)
+        return Path(path).read_bytes().decode() if os.path.isfile(path) else None  # noqa: PTH113 (no error for a long name)
 
     return client, LspEditor(Client(cast(CodeAgentServer, client), policy=policy), disk)
 

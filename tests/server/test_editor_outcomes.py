@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.server.outcomes import Said, Try, holds, report, same_text
+from codeagent_lsp.server.outcomes import Said, Try, holds, report, same_text, without_stray_returns
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange, HunkConflict
 
 BASE = "".join(f"line {number}\n" for number in range(30))
@@ -108,3 +108,34 @@ def test_same_text_knows_absent_from_empty() -> None:
     assert not same_text(None, "")
     assert not same_text("", None)
     assert same_text("a\r\nb", "a\nb\n")
+
+
+@pytest.mark.parametrize(
+    ("base", "text", "now", "corrected"),
+    [
+        ("a\r\nb\r\n", "a\r\nnew\r\nb\r\n", "a\nnew\r\nb\n", "a\nnew\nb\n"),
+        ("a\r\nb\r\n", "a\r\nb\r\nnew\r\n", "a\nb\r\nnew\n", "a\nb\nnew\n"),
+        ("é🎉\r\nb\r\n", "1\r\né🎉!\r\n2\r\n", "1\r\né🎉!\r\n2\n", "1\né🎉!\n2\n"),
+        ("a\r\nb\r\n", "a\r\nnew\r\nb\r\n", "a\r\nnew\r\nb\r\n", None),  # an editor that keeps CRLF
+        ("a\r\nb\r\n", "a\r\nnew\r\nb\r\n", "a\nnew\nb\n", None),  # one that inserts them as its own
+        ("a\r\nb\r\n", "a\r\nnew\r\nb\r\n", "a\r\nnew\nb\r\n", None),  # one that takes LF into CRLF
+        ("a\r\nb\r\n", "a\r\nnew\r\nb\r\n", "typed\na\nnew\r\nb\n", None),
+        ("a\r\nb\n", "a\r\nnew\r\nb\n", "a\nnew\r\nb\n", None),  # mixed before
+        ("a\nb\n", "a\nnew\r\nb\n", "a\nnew\r\nb\n", None),  # wanted so
+        (None, "a\r\nb\r\n", "a\r\nb\r\n", None),
+        ("a\r\nb", "x\r\ny\r\n", "x\r\ny\r\n", None),
+    ],
+)
+def test_crs_are_strays_only_where_the_editor_shows_the_other_lines_with_lf(
+    base: str | None, text: str, now: str, corrected: str | None
+) -> None:
+    assert without_stray_returns(FileChange("/a", base, text), now) == corrected
+
+
+def test_the_base_of_what_was_done_has_the_line_ends_of_the_editor() -> None:
+    """Otherwise an undo would bring a CR into every line of a buffer that shows CRLF as LF."""
+    edited = FileChange("/a", "a\r\nb\r\n", "a\r\n")
+    shown = report(Changeset((edited,)), [one("a\n", change=edited, before=edited.base)], [])
+    assert list(shown.done) == [FileChange("/a", "a\nb\n", "a\n")]
+    kept = report(Changeset((edited,)), [one("a\r\n", change=edited, before=edited.base)], [])
+    assert list(kept.done) == [edited]
