@@ -44,6 +44,7 @@ SUMMARISE = (
     "down what you need to go on: what you found out (names, paths, lines), what you changed, what failed, what is "
     "left to do. Plain text, no tool call."
 )
+NO_PICTURES = "(The pictures of this message were removed to save room.)"
 GONE = "(Unchanged, but its text was removed to save room. If it is not in the summary, read it again.)"
 REFERENCE = re.compile(re.escape(UNCHANGED) + r"(?: \(call (.+)\))?")
 
@@ -87,7 +88,8 @@ def plan_compaction(
     the turns before it only the user's messages stay.
     """
     parts = take_apart(messages)
-    asked = [*parts.requests, *filter(is_request, flat(parts.exchanges))]
+    latest = next(filter(is_request, reversed(messages)), None)
+    asked = _seen([*parts.requests, *filter(is_request, flat(parts.exchanges))], latest)
     room = max(LEAST_ROOM, budget - fixed - size(parts.system, count) - size(asked, count))
     start, last = _start(parts.exchanges, parts.latest_turn, room, pressure, count)
     old, stays = parts.exchanges[:start], parts.exchanges[start:]
@@ -95,7 +97,7 @@ def plan_compaction(
     return CompactionPlan(
         parts,
         tuple(messages[: len(messages) - len(flat(stays))]),
-        (*parts.requests, *filter(is_request, flat(old))),
+        _seen([*parts.requests, *filter(is_request, flat(old))], latest),
         old,
         _without_loose_references(tail, messages),
         max(LEAST_SUMMARY, min(MOST_SUMMARY, int(room * SUMMARY_SHARE))),
@@ -137,7 +139,10 @@ def squeeze(
     """
     made = list(messages)
     for index in sorted(range(len(made)), key=lambda index: (_rank(made, index), -len(made[index].content))):
-        over, message = size(made, count) - budget, made[index]
+        if size(made, count) <= budget:
+            break
+        message = made[index] = _without_pictures(made[index])
+        over = size(made, count) - budget
         if over <= 0:
             break
         tokens = count(message.content)
@@ -181,6 +186,17 @@ def _short(exchange: Exchange) -> Exchange:
         else message
         for message in exchange
     )
+
+
+def _seen(requests: Sequence[Message], latest: Message | None) -> tuple[Message, ...]:
+    """Return the requests without their pictures, which take much room; the latest one keeps its own."""
+    return tuple(message if message is latest else _without_pictures(message) for message in requests)
+
+
+def _without_pictures(message: Message) -> Message:
+    if not message.images:
+        return message
+    return replace(message, content=f"{message.content}\n{NO_PICTURES}", images=())
 
 
 def _without_loose_references(messages: Sequence[Message], before: Sequence[Message]) -> tuple[Message, ...]:

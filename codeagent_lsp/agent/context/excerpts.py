@@ -43,11 +43,17 @@ def keywords_of(task: str) -> tuple[str, ...]:
 
 
 def excerpt(text: str, limit: int, keywords: Sequence[str] = ()) -> str:
-    """Return at most `limit` characters (never fewer than 200) of `text`: whole lines in order, with gaps marked."""
+    """Return at most `limit` characters (never fewer than 200) of `text`: whole lines in order, with gaps marked. Of
+    few, very long lines each keeps its beginning and its end.
+    """
     limit = max(limit, LEAST)
     if len(text) <= limit:
         return text
-    lines = [_shortened(line, keywords) for line in text.split("\n")]
+    whole = text.split("\n")
+    shares = share_out([len(line) for line in whole], limit - len(whole))
+    if all(share >= min(len(line), LONGEST_LINE) for line, share in zip(whole, shares, strict=True)):
+        return "\n".join(_without_middle(line, share, keywords) for line, share in zip(whole, shares, strict=True))
+    lines = [_shortened(line, keywords) for line in whole]
     room = limit - 40
     kept = _ends(lines, room // 2)
     used = sum(len(lines[index]) + 1 for index in kept) + 40
@@ -91,6 +97,23 @@ def _shortened(line: str, keywords: Sequence[str]) -> str:
     start = max(0, place - LONGEST_LINE // 3)
     end = start + LONGEST_LINE - 40
     return f"{'…' if start else ''}{line[start:end]}… ({len(line)} characters)"
+
+
+def _without_middle(line: str, longest: int, keywords: Sequence[str]) -> str:
+    """Return the beginning and the end of a line, and what is around the first keyword between them, in at most
+    `longest` characters.
+    """
+    if len(line) <= longest:
+        return line
+    gap = f"… ({len(line)} characters) …"
+    part = (longest - 2 * len(gap)) // 3
+    folded = line.casefold()
+    places = (folded.find(word, part, len(folded) - part) for word in keywords)
+    place = next((place for place in places if place >= 0), -1)
+    if place < 0:
+        return f"{line[: 2 * part]}{gap}{line[len(line) - part :]}"
+    start = min(max(part, place - part // 3), len(line) - 2 * part)
+    return f"{line[:part]}{gap}{line[start : start + part]}{gap}{line[len(line) - part :]}"
 
 
 def _ends(lines: Sequence[str], room: int) -> set[int]:
