@@ -43,9 +43,11 @@ _FAILING = re.compile(
     r"|(?:失败|不通过|报错)[^。！？\n]{0,20}?测试",
     re.IGNORECASE,
 )
-_WRITES_TESTS = re.compile(
+_WRITES_TESTS = re.compile(  # not "change the parser so that the tests pass"
     r"\b(?:write|add|create|generate|extend|implement|cover|update|change|adapt|adjust|rewrite|complete)\b"
-    r"(?: \w+){0,4} (?:unit )?tests?\b(?!\.py|_)|(?:写|编写|添加|增加|补充|生成|补上|更新|修改)[^。，,]{0,12}测试",
+    r"(?: (?!so\b|that\b|until\b|till\b|make|pass|because\b|when\b)\w+){0,4} (?:unit )?tests?\b"
+    r"(?!\.py|_| (?:all )?(?:pass|succeed|work|run|are green|(?:turn|go|get) green))"
+    r"|(?:写|编写|添加|增加|补充|生成|补上|更新|修改)(?:(?!让|使|直到|以便|通过)[^。，,]){0,12}测试(?!都|全部|能|可以|通过)",
     re.IGNORECASE,
 )
 _EVERYWHERE = re.compile(

@@ -90,8 +90,8 @@ class PlanRun:
                 failure = await self._step(conversation, step)
                 if failure is not None and not await self._goes_on(conversation, step, failure):
                     return "stopped", self._told(step, failure)
-        except asyncio.CancelledError:
-            self._state.cancel()
+        except (asyncio.CancelledError, BudgetSpent):
+            self._state.cancel()  # its step can be done again
             raise
         if self._notes:
             conversation.tell("\n".join(self._notes))

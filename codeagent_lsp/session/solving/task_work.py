@@ -60,7 +60,7 @@ class TaskWork:
         sure = wants_edit(words)
         solution = await self.path.solve(Work(self._request, words, is_task=sure))
         _, text = self.path.words.outcome(solution)
-        if solution.ending == "unchanged" and not sure:
+        if solution.ending == "unchanged" and not sure and not solution.problem:
             return LoopResult("answered", solution.text)
         return LoopResult("answered" if solution.ending in ("answered", "solved") else "unsolved", text)
 

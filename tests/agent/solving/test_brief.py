@@ -65,6 +65,15 @@ def test_a_command_that_decides(words: str, command: str) -> None:
         ("Add a function double; test_double.py tests it.", False),
         ("The tests fail. Fix them? No: never update the tests.", False),
         ("修复代码，不要修改测试。", False),
+        ("Change the parser so that tests pass", False),
+        ("Update the code until all tests pass", False),
+        ("Change it to make the tests pass", False),
+        ("Update all tests", True),
+        ("Add tests that pass an empty list", True),
+        ("修改 calc.py 让测试通过", False),
+        ("修改代码使所有测试通过", False),
+        ("修改代码直到测试都通过", False),
+        ("更新购物车的测试", True),
     ],
 )
 def test_whether_tests_may_change(words: str, *, writes: bool) -> None:

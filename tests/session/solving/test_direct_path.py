@@ -313,6 +313,14 @@ async def test_a_step_that_changes_nothing_has_failed(tmp_path: Path) -> None:
     assert "Nothing was changed" in done.summary
 
 
+async def test_a_step_without_a_verb_has_failed_too_where_no_answer_could_be_used(tmp_path: Path) -> None:
+    plan = create("Mean of nothing in stats.py")
+    made = shop(tmp_path, plan, *[code("def mean(values:\n")] * 8, says=("Stop",))
+    request = RunRequest("run", TASK, TASK, planning="always")
+    done = await made.finished(made.manager.start(request))
+    assert done.status == "stopped"
+
+
 # --- a small window, a long file
 
 
