@@ -133,10 +133,10 @@ class AgentLoop:
                 self._history.close_turn()
 
     async def _iterate(self) -> LoopResult:
-        text = ""
+        text, before = "", ""
         for _ in range(self._limits.iterations):
             reply, anomaly = await self._ask()
-            text = reply.text or text
+            text = before + reply.text if reply.text else text
             tools = self._tools()
             calls = self._with_ids(tuple(own_spelling(call, tools) for call in reply.tool_calls))
             self._spoilt = bool(reply.problem) or anomaly is not None
@@ -151,7 +151,8 @@ class AgentLoop:
             if reply.problem and not (reply.unclear and unclear):
                 anomaly = self._refuse(reply) or anomaly
             elif not calls and anomaly is None and self._is_answer(reply) and not self._heard():
-                return LoopResult("answered", reply.text)
+                return LoopResult("answered", before + reply.text)
+            before = before + reply.text if reply.finish_reason == "length" and not calls else ""  # it is continued
             if anomaly is not None and self._stop_after(anomaly):
                 return LoopResult("anomaly", text)
         return LoopResult("limit", text)

@@ -339,9 +339,9 @@ async def test_a_stream_without_an_end_is_no_answer(tmp_path: Path) -> None:
 
 
 async def test_an_answer_that_was_cut_is_continued(tmp_path: Path) -> None:
-    model = Replies([Reply("first half", finish_reason="length"), Reply("second half")])
+    model = Replies([Reply("first half, ", finish_reason="length"), Reply("second half")])
     made = bench(tmp_path, model)
-    assert (await made.loop.run()) == LoopResult("answered", "second half")
+    assert (await made.loop.run()) == LoopResult("answered", "first half, second half")
     assert model.requests[1].messages[-1].content == CUT
 
 
