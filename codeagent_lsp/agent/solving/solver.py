@@ -37,7 +37,7 @@ from codeagent_lsp.workspace.changes.changeset import Changeset
 Ending = Literal["solved", "answered", "declined", "unchanged", "failing"]
 
 TEMPERATURES = (0.0, 0.5, 0.8)
-LEAST_REPLY, LINE_TOKENS = 700, 120
+LEAST_REPLY, LINE_TOKENS, THINKING_TOKENS = 700, 120, 4096
 MOST_MATERIAL = 24_000
 DIFF_CHARS, REPORT_CHARS = 1500, 600
 MOST_TRIED = 2
@@ -188,6 +188,7 @@ class Solver:
         self._question = question
         self._limits = limits
         self._emit = emit
+        self._thinking_room = 0
         self._said: tuple[str, ...] = ()
 
     async def solve(self, *, is_task: bool) -> Solution:
@@ -325,6 +326,8 @@ class Solver:
             async for item in stream:
                 if isinstance(item, Reply):
                     self._emit(usage_event(item))
+                    if item.finish_reason == "length" and item.reasoning and not item.text.strip():
+                        self._thinking_room = THINKING_TOKENS  # it came to no answer
                     self._show(prose.close() if prose is not None else "", show=show)
                     return item
                 if isinstance(item, TextChunk):
@@ -339,7 +342,7 @@ class Solver:
         left = max(LEAST_REPLY, self._limits.window - size(messages))
         wanted = LINE_TOKENS if form == "line" else max(LEAST_REPLY, 3 * material.tokens // 2)
         temperature = max(self._limits.temperature, TEMPERATURES[min(asked, len(TEMPERATURES) - 1)])
-        tokens = min(left, self._limits.reply_tokens, wanted)
+        tokens = min(left, self._thinking_room + min(self._limits.reply_tokens, wanted))
         grammar = "" if asked else self._question.grammar()  # a model that thinks aloud cannot begin under one
         return ModelRequest(messages, temperature=temperature, max_tokens=tokens, grammar=grammar)
 
