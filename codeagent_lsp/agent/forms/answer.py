@@ -11,35 +11,27 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 
-from codeagent_lsp.agent.forms.definitions import lost_definitions, syntax_problem, with_definitions
-from codeagent_lsp.agent.forms.fences import Fence, ReplyParts, parts_of, path_in
+from codeagent_lsp.agent.forms.completeness import has_blocks, holds_all, stands_for_all
+from codeagent_lsp.agent.forms.definitions import syntax_problem, with_definitions
+from codeagent_lsp.agent.forms.elisions import left_out
+from codeagent_lsp.agent.forms.fences import Fence, ReplyParts, only_path, parts_of, path_in
 from codeagent_lsp.agent.forms.form import TextForm
 from codeagent_lsp.agent.forms.line import line_pair, with_line
+from codeagent_lsp.agent.forms.named_files import ends_alike, is_file_name, may_be_new, meant
 from codeagent_lsp.errors import EditRefused, PatchRefused
 from codeagent_lsp.index.grammars import grammar_of
+from codeagent_lsp.index.kinds import is_prose
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.edits.match import replace
 from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of
 from codeagent_lsp.workspace.text.lines import split_lines, with_newlines, without_line_numbers
 
-LEAST_SHARE = 0.5
-"""For a language without a grammar: a new text with less than this share of the file's lines was cut short."""
-
-_BLOCK = re.compile(
-    r"^<{5,9} ?SEARCH[^\n]*\n(?P<old>.*?)^={5,9}[ \t]*\n(?P<new>.*?)^>{5,9} ?REPLACE[^\n]*$", re.MULTILINE | re.DOTALL
-)
+_BLOCK = re.compile(r"^(?P<marks><{5,9}) ?SEARCH[^\n]*\n(?P<body>.*?)^>{5,9} ?REPLACE[^\n]*$", re.MULTILINE | re.DOTALL)
 _MARKER = re.compile(r"^(?:<{5,9} ?SEARCH|>{5,9} ?REPLACE)\b", re.MULTILINE)
 _DIFF = re.compile(r"^(?:--- |\*\*\* Begin Patch|diff --git )", re.MULTILINE)
-_ELISION = re.compile(
-    r"^\s*(?:#|//|--|/\*|<!--|;|%|\.\.\.|…)[^\n]*?(?:\brest of\b|\bremain(?:s|ing|der)?\b|\bexisting\b|\bunchanged\b"
-    r"|\bomitted\b|\bother (?:functions?|methods?|code|imports?|classes)\b|\bsame as (?:before|above)\b|保持不变|其余"
-    r"|其他代码|省略)"
-    r"[^\n]*$|^\s*(?:#|//)?\s*(?:\.\.\.|…)\s*$",
-    re.MULTILINE | re.IGNORECASE,
-)
+_DIFF_SIGN = re.compile(r"^(?:\+\+\+ |@@|\*\*\* Begin Patch)", re.MULTILINE)
 _FENCE_LINE = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 
 
@@ -74,7 +66,7 @@ def read_answer(reply: str, files: Files, form: TextForm) -> Answer:
     """Read a reply as new texts of files. Never raises: where it cannot be used, `problem` says why and there are no
     texts.
     """
-    parts = parts_of(reply)
+    parts = parts_of(reply, (*files.texts, *files.fixed))
     prose = parts.prose
     try:
         if _MARKER.search(reply):
@@ -90,6 +82,8 @@ def read_answer(reply: str, files: Files, form: TextForm) -> Answer:
             texts = _from_fences(parts, files, form)
         texts = {path: text for path, text in texts.items() if text != files.texts.get(path)}
         for path, text in texts.items():
+            if path in files.texts and (gap := left_out(files.texts[path], text, document=is_prose(path))):
+                raise EditRefused("not_found", f"Code is left out at {gap!r}. Give every function whole.")
             if wrong := syntax_problem(path, files.texts.get(path, ""), text):
                 raise EditRefused("not_found", f"{path} would be broken: {wrong}.")
     except _UnknownFile as error:
@@ -105,7 +99,10 @@ class _UnknownFile(Exception):
     def __init__(self, paths: Sequence[str], known: Sequence[str]) -> None:
         self.paths = tuple(paths)
         shown = ", ".join(known) or "none"
-        super().__init__(f"It is not clear which file the code belongs to. The files that may change: {shown}.")
+        super().__init__(
+            f"It is not clear which file the code belongs to. The files that may change: {shown}. "
+            "Give the path of each block, alone on the line before it."
+        )
 
 
 def _without_fences(text: str) -> list[str]:
@@ -116,7 +113,7 @@ def _from_fences(parts: ReplyParts, files: Files, form: TextForm) -> dict[str, s
     """Return the texts of fenced blocks; several blocks for one file are applied one after the other."""
     texts: dict[str, str] = {}
     for fence in _worth_reading(parts.fences, files):
-        if fence.path and _known_path(fence.path, files.fixed) and not _known_path(fence.path, list(files.texts)):
+        if _is_fixed(fence.path, files):
             continue
         path = _path_of(fence, files)
         if not fence.closed:
@@ -130,39 +127,37 @@ def _from_fences(parts: ReplyParts, files: Files, form: TextForm) -> dict[str, s
 def _worth_reading(fences: Sequence[Fence], files: Files) -> list[Fence]:
     """Return the fences without the shell commands and outputs that models add, if other blocks are code."""
     shell = ("sh", "bash", "shell", "console", "text", "output", "plaintext", "")
-    code = [each for each in fences if each.path or each.info.split(" ")[0].lower() not in shell]
+    code = [
+        each for each in fences if (each.path and not _is_command(each)) or each.info.split(" ")[0].lower() not in shell
+    ]
     return code or list(fences)
+
+
+def _is_command(fence: Fence) -> bool:
+    """Return whether a block is a command that a sentence such as `Run a test with this:` explains by a file."""
+    is_shell = fence.info.split(" ")[0].lower() in ("sh", "bash", "shell", "console")
+    return is_shell and fence.mentioned and not fence.path.endswith((".sh", ".bash"))
+
+
+def _is_fixed(path: str, files: Files) -> bool:
+    return bool(path) and any(ends_alike(path, each) for each in files.fixed) and not meant(path, files.texts)
 
 
 def _path_of(fence: Fence, files: Files) -> str:
     """Return the file that a block belongs to: the one it names, else the only one, else the one that defines its
-    names.
+    names. A block that names another file is none of theirs.
     """
-    known = list(files.texts)
-    if fence.path and (found := _known_path(fence.path, known)):
-        return found
+    found = meant(fence.path, files.texts) if fence.path else ()
+    if not found and is_file_name(fence.path):
+        if files.creates and may_be_new(fence.path) and not fence.mentioned:
+            return fence.path
+        raise _UnknownFile([fence.path], list(files.texts))
+    known = found or list(files.texts)
     shared = {path: _shared(path, files.texts[path], fence.code) for path in known}
-    if fence.path and _may_be_new(fence.path, files) and not any(shared.values()):
-        return fence.path
     most = [path for path in known if shared[path] and shared[path] == max(shared.values())]
     if len(known) == 1 or len(most) == 1:
         return (most or known)[0]
-    raise _UnknownFile([fence.path] if fence.path else [], known)
-
-
-def _may_be_new(path: str, files: Files) -> bool:
-    return files.creates and bool(PurePosixPath(path).suffix) and not path.startswith(("/", "../")) and ":" not in path
-
-
-def _known_path(path: str, known: Sequence[str]) -> str:
-    """Return the one known path that `path` means: the same, or one that ends with it or that it ends with; '' for
-    none.
-    """
-    if path in known:
-        return path
-    ending = [each for each in known if each.endswith(f"/{path}") or path.endswith(f"/{each}")]
-    same_name = [each for each in known if PurePosixPath(each).name == PurePosixPath(path).name]
-    return ending[0] if len(ending) == 1 else same_name[0] if len(same_name) == 1 and not ending else ""
+    raise _UnknownFile([fence.path] if fence.path else [], list(files.texts))
 
 
 def _shared(path: str, text: str, code: str) -> int:
@@ -185,47 +180,22 @@ def _without_path_line(fence: Fence, path: str) -> str:
 def _changed(path: str, now: str, code: str, files: Files, form: TextForm) -> str:
     """Return the file with the code of one block applied: as its whole new text, or as some of its definitions."""
     plain = without_line_numbers(code) if without_line_numbers(now) == now else code
-    elided = [found for found in _ELISION.findall(plain) if found.strip() and found.strip() not in now]
     known = grammar_of(path, now[:200].encode("utf-8", "replace")) is not None
-    whole = not elided and _stands_for_all(path, now, plain, known=known)
-    if whole and (form != "function" or not known or not _only_definitions(path, now, plain, files)):
+    whole = not left_out(now, plain, document=is_prose(path)) and stands_for_all(path, now, plain)
+    parts = has_blocks(path, now)
+    if whole and (form != "function" or not parts or not _only_definitions(path, now, plain, files)):
         return _ended_like(now, merge.with_line_ends_of(now, plain))
-    if not known:
+    if parts:
+        return with_definitions(path, now, plain, files.preferred)
+    try:
+        done = with_definitions(path, now, plain, files.preferred) if known else now
+    except EditRefused:
+        done = now
+    if done == now or not holds_all(done, plain):
         raise EditRefused(
             "not_found", f"Parts of {path} are missing. Give the file whole, from its first to its last line."
         )
-    done = with_definitions(path, now, plain, files.preferred)
-    new = [found for found in _ELISION.findall(done) if found.strip() and found.strip() not in now]
-    if new:
-        raise EditRefused("not_found", f"Code is left out at {new[0].strip()!r}. Give every function whole.")
     return done
-
-
-def _stands_for_all(path: str, now: str, code: str, *, known: bool) -> bool:
-    """Return whether `code` can be the whole new text of a file, i.e. does not lose what the file defines."""
-    if not now.strip():
-        return True
-    if known:
-        return not lost_definitions(path, now, code) and _keeps_head(path, now, code)
-    return len(split_lines(code)) >= LEAST_SHARE * len(split_lines(now))
-
-
-def _keeps_head(path: str, now: str, code: str) -> bool:
-    """Return whether at least half of the top-level lines beside definitions (imports, constants) remain: one function
-    alone may define all that the file defines, and yet not be the file.
-    """
-    source = source_of(path, now)
-    definitions = source.definitions if source is not None else ()
-    heads = {each.symbol.line_start for each in definitions if each.symbol.kind != "variable"}
-    top = [words[0] for line, words in _top_lines(now) if line not in heads]
-    kept = {words[0] for _, words in _top_lines(code)}
-    return sum(word in kept for word in top) >= LEAST_SHARE * len(top)
-
-
-def _top_lines(text: str) -> list[tuple[int, list[str]]]:
-    """Return the lines that are not indented, by 1-based number, split into words."""
-    lines = enumerate(with_newlines(text, "\n").split("\n"), 1)
-    return [(number, line.split()) for number, line in lines if line.strip() and not line[0].isspace()]
 
 
 def _only_definitions(path: str, now: str, code: str, files: Files) -> bool:
@@ -253,15 +223,36 @@ def _from_blocks(reply: str, files: Files) -> dict[str, str]:
     last = ""
     end = 0
     for block in blocks:
-        named = _named_before(unified[end : block.start()])
+        before = _lines_before(unified[end : block.start()])
         end = block.end()
-        path = last = _block_path(named, last, block["old"], {**files.texts, **texts}, files)
+        old, new = _sides(block)
+        path = last = _block_path(before, last, old, {**files.texts, **texts}, files)
         now = texts.get(path, files.texts.get(path))
         if now is None or not now:
-            texts[path] = block["new"]
+            texts[path] = new
             continue
-        texts[path] = replace(now, block["old"].removesuffix("\n"), block["new"].removesuffix("\n")).text
+        texts[path] = replace(now, old.removesuffix("\n"), new.removesuffix("\n")).text
     return texts
+
+
+def _sides(block: re.Match[str]) -> tuple[str, str]:
+    """Return the old and the new text of a block. A line of signs may also be the underline of a heading: the divider
+    is as long as the marker.
+    """
+    divider = "=" * len(block["marks"])
+    lines = split_lines(block["body"])
+    places = [number for number, line in enumerate(lines) if line.rstrip() == divider]
+    if not places:
+        raise EditRefused(
+            "not_found", f"A block has no line {divider}, as long as its first marker, between its parts."
+        )
+    if len(places) > 1:
+        raise EditRefused(
+            "not_found",
+            f"A block has {len(places)} lines {divider}. Write all its markers with another length, such as "
+            f"{'<' * 9} SEARCH, {'=' * 9} and {'>' * 9} REPLACE.",
+        )
+    return "".join(lines[: places[0]]), "".join(lines[places[0] + 1 :])
 
 
 def _from_line(wrong: str, right: str, files: Files) -> dict[str, str]:
@@ -275,19 +266,24 @@ def _from_line(wrong: str, right: str, files: Files) -> dict[str, str]:
     raise refusal or _UnknownFile([], [])
 
 
-def _named_before(text: str) -> str:
+def _lines_before(text: str) -> list[str]:
+    """Return the lines that may name the file of a block, best first: the last one, and the opening of its fence."""
     lines = [line for line in text.split("\n") if line.strip() and not _FENCE_LINE.match(line)]
-    opening = [path for line in text.split("\n") if _FENCE_LINE.match(line) and (path := path_in(line.strip("`~ ")))]
-    return (path_in(lines[-1]) if lines else "") or (opening[-1] if opening else "")
+    opening = [line.strip("`~ ") for line in text.split("\n") if _FENCE_LINE.match(line)]
+    return [*lines[-1:], *reversed(opening)]
 
 
-def _block_path(named: str, last: str, old: str, texts: Mapping[str, str], files: Files) -> str:
+def _block_path(before: Sequence[str], last: str, old: str, texts: Mapping[str, str], files: Files) -> str:
     known = list(texts)
-    if named and (found := _known_path(named, known)):
-        return found
-    if named and not old.strip() and files.creates:
-        return named
-    having = [path for path in known if old.strip() and old.strip() in texts[path]]
+    line, named = next(((each, path) for each in before if (path := path_in(each, known))), ("", ""))
+    found = meant(named, known) if named else ()
+    if len(found) == 1:
+        return found[0]
+    if not found and is_file_name(named):
+        if files.creates and not old.strip() and may_be_new(named) and only_path(line, named):
+            return named
+        raise _UnknownFile([named], list(files.texts))
+    having = [path for path in found or known if old.strip() and old.strip() in texts[path]]
     if last and last in having:
         return last
     if len(having) == 1:
@@ -299,18 +295,22 @@ def _block_path(named: str, last: str, old: str, texts: Mapping[str, str], files
 
 def _diff_in(reply: str, parts: ReplyParts) -> str | None:
     """Return the diff of a reply; None where it has none."""
-    fenced = [
-        fence.code for fence in parts.fences if fence.info.startswith(("diff", "patch")) or _DIFF.match(fence.code)
-    ]
+    fenced = [fence.code for fence in parts.fences if fence.info.startswith(("diff", "patch")) or _is_diff(fence.code)]
     if fenced:
         return "".join(fenced)
-    return reply if not parts.fences and _DIFF.search(reply) else None
+    return reply if not parts.fences and _DIFF.search(reply) and _DIFF_SIGN.search(reply) else None
+
+
+def _is_diff(code: str) -> bool:
+    """Return whether code starts as a diff and goes on as one: `--- words` is a comment in Lua."""
+    return _DIFF.match(code) is not None and _DIFF_SIGN.search(code) is not None
 
 
 def _from_diff(diff: str, files: Files) -> dict[str, str]:
     """Return the texts after a unified diff or a `*** Begin Patch` patch."""
     named = paths_of(diff)
-    renamed = {path: _known_path(path, list(files.texts)) or path for path in named}
+    found = {path: meant(path, files.texts) for path in named}
+    renamed = {path: known[0] if len(known) == 1 else path for path, known in found.items()}
     unknown = [path for path in named if renamed[path] not in files.texts and not files.creates]
     if unknown:
         raise _UnknownFile(unknown, list(files.texts))

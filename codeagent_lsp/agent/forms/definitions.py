@@ -2,38 +2,28 @@
 functions.
 
 Definitions that the file does not have are added beside their neighbours; imports that it lacks are added to its
-imports. Everything else of the file stays byte for byte. Not here: finding the code in a reply (`answer.py`).
+imports. Everything else of the file stays byte for byte. Not here: finding the code in a reply (`answer.py`),
+which definition is meant (`pairing.py`), the imports (`imports.py`).
 """
 
 from __future__ import annotations
 
-import re
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
+from codeagent_lsp.agent.forms.imports import with_imports
+from codeagent_lsp.agent.forms.pairing import Given, address, is_method, placed
 from codeagent_lsp.errors import EditRefused, ToolFailed
 from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
+from codeagent_lsp.tools.code.body import has_body
 from codeagent_lsp.tools.code.source import Definition, SourceFile, required, source_of
 from codeagent_lsp.tools.code.splices import problem
 from codeagent_lsp.workspace.edits import merge
 
-_METHOD = re.compile(r"(?:@[^\n]*\n)*(?:async )?def \w+\((?:self|cls)\b")
 _TYPES = frozenset(("class", "struct", "interface", "enum", "module"))
-_IMPORTS = frozenset(
-    ("import_statement", "import_from_statement", "future_import_statement", "import_declaration", "use_declaration",
-     "preproc_include", "using_directive", "namespace_use_declaration")
-)  # fmt: skip
-_LEADING = frozenset(("comment", "line_comment", "block_comment", "hash_bang_line", "package_clause", "php_tag"))
-
-
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """A definition in the reply: its dotted name, its code, and the type around it where the reply gives that."""
-
-    name: str
-    code: str
-    parent: str = ""
+_CALLED = frozenset(("function", "method"))
 
 
 def with_definitions(path: str, text: str, code: str, preferred: Sequence[str] = ()) -> str:
@@ -47,18 +37,20 @@ def with_definitions(path: str, text: str, code: str, preferred: Sequence[str] =
     if reply.faults and not source.faults:
         line = reply.line(reply.faults[0].start_byte)
         raise EditRefused("not_found", f"The code for {path} has a syntax error in its line {line}.")
-    given = _given(reply, source)
+    indent = code[: len(code) - len(code.lstrip())].rpartition("\n")[2]
+    given = _given(reply, source, indented=bool(indent))
     if not given:
         raise EditRefused("not_found", f"The code for {path} has no whole function, method or class in it.")
     done = _replaced(path, source, given, preferred)
-    return _with_imports(path, done, reply)
+    imported = with_imports(path, done, reply)
+    return done if syntax_problem(path, done, imported) else imported
 
 
 def lost_definitions(path: str, before: str, after: str) -> tuple[str, ...]:
     """Return dotted names of functions and types that `after` lacks and `before` defines, less as many as are new."""
     old, new = _names(path, before), _names(path, after)
-    lost = tuple(name for name in old if name not in new)
-    return lost[: max(0, len(lost) - len([name for name in new if name not in old]))] if lost else ()
+    lost = tuple((old - new).elements())
+    return lost[: max(0, len(lost) - sum(name not in old for name in new.elements()))]
 
 
 _WITH_MACROS = ("c", "cpp", "csharp", "objc")
@@ -82,36 +74,66 @@ def _parsed(path: str, text: str) -> SourceFile:
         raise EditRefused("not_found", f"{path} is no code that can be changed by function: {error}") from error
 
 
-def _names(path: str, text: str) -> tuple[str, ...]:
+def _names(path: str, text: str) -> Counter[str]:
     source = source_of(path, text)
-    if source is None:
-        return ()
-    kinds = (*_TYPES, "function", "method")
-    return tuple(dict.fromkeys(each.qualified for each in source.definitions if each.symbol.kind in kinds))
+    found = source.definitions if source is not None else ()
+    kept = [each for each in found if each.symbol.kind in _TYPES | _CALLED]
+    whole = [each for each in kept if has_body(each)]  # a prototype beside its function is none that can be lost
+    return _counted(whole) | Counter({each.qualified for each in kept})
 
 
-def _given(reply: SourceFile, source: SourceFile) -> list[_Given]:
+def _given(reply: SourceFile, source: SourceFile, *, indented: bool) -> list[Given]:
     """Return the definitions to put in place: the outermost ones, or only the members of a type given in part."""
     known = {each.qualified for each in source.definitions}
-    found: list[_Given] = []
+    found: list[Given] = []
     taken = 0
     for each in reply.definitions:
         if each.outer.start_byte < taken:
             continue
         taken = each.outer.end_byte
-        members = [other for other in reply.definitions if other.symbol.parent == each.qualified]
-        if each.symbol.kind in _TYPES and each.qualified in known and _is_part(each, members, source):
-            found += [_Given(other.qualified, _code(reply, other), each.qualified) for other in members]
+        members = _members(reply, each.qualified)
+        owner = _type_named(source, each.qualified) if each.symbol.kind in _TYPES else ""
+        if owner and _is_part(members, _members(source, owner)):
+            found += [_as_given(reply, other, owner) for other in members]
         elif each.symbol.kind != "variable" or each.qualified in known:  # a new variable is an example of use
-            found.append(_Given(each.qualified, _code(reply, each), each.symbol.parent))
-    return found
+            found.append(_as_given(reply, each, each.symbol.parent))
+    return [replace(each, indented=True) for each in found] if indented else found
 
 
-def _is_part(given: Definition, members: Sequence[Definition], source: SourceFile) -> bool:
+def _as_given(reply: SourceFile, definition: Definition, parent: str) -> Given:
+    name = f"{parent}.{definition.symbol.name}" if parent else definition.symbol.name
+    return Given(name, _code(reply, definition), parent, reply, definition)
+
+
+def _type_named(source: SourceFile, name: str) -> str:
+    """Return the dotted name of a type in the file: `name`, else the only one in a namespace; '' for none."""
+    types = {each.qualified: each.symbol for each in source.definitions if each.symbol.kind in _TYPES}
+    spaces = {other for other, symbol in types.items() if symbol.kind == "module" and source.language != "rust"}
+    inner = [other for other, symbol in types.items() if symbol.name == name and symbol.parent in spaces]
+    return name if name in types else inner[0] if len(inner) == 1 else ""
+
+
+def _is_part(members: Sequence[Definition], own: Sequence[Definition]) -> bool:
     """Return whether a type of the reply lacks members that the file's has, so that it cannot replace all of it."""
-    own = [each for each in source.definitions if each.symbol.parent == given.qualified]
-    names = {each.symbol.name for each in members}
-    return bool(members) and any(each.symbol.name not in names for each in own)
+    given, there = (Counter(name.rpartition(".")[2] for name in _counted(each).elements()) for each in (members, own))
+    return bool(given) and bool(there - given)
+
+
+def _members(source: SourceFile, name: str) -> list[Definition]:
+    """Return what the type `name` has inside it, without methods that its language puts beside it."""
+    types = [each.outer for each in source.definitions if each.qualified == name and each.symbol.kind in _TYPES]
+    return [
+        each
+        for each in source.definitions
+        if each.symbol.parent == name
+        and any(outer.start_byte <= each.outer.start_byte < outer.end_byte for outer in types)
+    ]
+
+
+def _counted(definitions: Sequence[Definition]) -> Counter[str]:
+    """Return how often each name is defined. Overloads count each, a variable that is set again does not."""
+    found = Counter(each.qualified for each in definitions if each.symbol.kind in _CALLED)
+    return found | Counter({each.qualified for each in definitions})
 
 
 def _code(reply: SourceFile, definition: Definition) -> str:
@@ -121,15 +143,14 @@ def _code(reply: SourceFile, definition: Definition) -> str:
     return textwrap.dedent(reply.slice(start, reply.trimmed(definition.outer.end_byte)))
 
 
-def _replaced(path: str, source: SourceFile, given: Sequence[_Given], preferred: Sequence[str]) -> str:
+def _replaced(path: str, source: SourceFile, given: Sequence[Given], preferred: Sequence[str]) -> str:
     edits: list[AstEdit] = []
     after: dict[str, list[str]] = {}
     anchor = ""
-    for each in given:
-        target = _target(source, each, preferred)
+    for target, each in placed(source, given, preferred):
         if target:
             edits.append(AstEdit(target, "replace", each.code))
-            anchor = target
+            anchor = target.partition("#")[0]
         else:
             after.setdefault(each.parent or _owner(source, each, preferred) or anchor, []).append(each.code)
     text = source.text
@@ -144,27 +165,11 @@ def _replaced(path: str, source: SourceFile, given: Sequence[_Given], preferred:
     return text
 
 
-def _target(source: SourceFile, given: _Given, preferred: Sequence[str]) -> str:
-    """Return the address of the definition that this one replaces; '' when the file has none."""
-    exact = [each for each in source.definitions if each.qualified == given.name]
-    bare = [each for each in source.definitions if each.symbol.name == given.name] if "." not in given.name else []
-    found = exact or bare
-    if len(found) > 1:
-        wanted = [each for each in found if each.qualified in preferred]
-        found = wanted if len(wanted) == 1 else found
-    if len(found) > 1 and len({each.qualified for each in found}) > 1:
-        names = ", ".join(each.qualified for each in found[:5])
-        raise EditRefused("ambiguous", f"{given.name} may be any of {names}: give it inside its class.")
-    if len(found) > 1:  # defined twice: the last one holds
-        return f"{found[-1].qualified}#{len(found)}"
-    return found[0].qualified if found else ""
-
-
-def _owner(source: SourceFile, given: _Given, preferred: Sequence[str]) -> str:
+def _owner(source: SourceFile, given: Given, preferred: Sequence[str]) -> str:
     """Return the class of a new Python method that was given without its class; '' for none, or where that is
     ambiguous.
     """
-    if source.language != "python" or not _METHOD.match(given.code):
+    if source.language != "python" or not is_method("python", given.code):
         return ""
     classes = [each.qualified for each in source.definitions if each.symbol.kind == "class"]
     shown = dict.fromkeys(name.rpartition(".")[0] for name in preferred)
@@ -178,60 +183,13 @@ def _added(path: str, text: str, beside: str, code: str) -> str:
     inside = [each for each in source.definitions if each.symbol.parent == beside and beside]
     is_type = any(each.qualified == beside and each.symbol.kind in _TYPES for each in source.definitions)
     if is_type and inside:
-        return edited(path, text, [AstEdit(_last(inside).qualified, "insert_after", code)]).text
+        return edited(path, text, [AstEdit(address(source, _last(inside)), "insert_after", code)]).text
     top = [each for each in source.definitions if not each.symbol.parent and each.symbol.kind not in ("variable",)]
-    if beside and any(each.qualified == beside for each in source.definitions):
-        return edited(path, text, [AstEdit(beside, "insert_after", code)]).text
-    if top:
-        return edited(path, text, [AstEdit(_last(top).qualified, "insert_after", code)]).text
+    near = [each for each in source.definitions if each.qualified == beside] or top
+    if near:
+        return edited(path, text, [AstEdit(address(source, _last(near)), "insert_after", code)]).text
     return merge.with_line_ends_of(text, f"{text.rstrip()}\n\n\n{code}\n" if text.strip() else f"{code}\n")
 
 
 def _last(definitions: Sequence[Definition]) -> Definition:
     return max(definitions, key=lambda each: each.outer.end_byte)
-
-
-def _with_imports(path: str, text: str, reply: SourceFile) -> str:
-    """Return `text` with the import statements of the reply that it does not have yet."""
-    source = _parsed(path, text)
-    known = {" ".join(statement.split()) for statement in _imports(source)}
-    new = [statement for statement in _imports(reply) if " ".join(statement.split()) not in known]
-    if not new:
-        return text
-    place = _import_place(source)
-    lines = "".join(f"{statement.rstrip()}\n" for statement in new)
-    before, after = source.slice(0, place), source.slice(place, len(source.data))
-    if before and not before.endswith(("\n", "\r")):
-        before += "\n"
-    gap = "" if _imports(source) or not after.strip() or after.startswith(("\n", "\r")) else "\n"
-    done = merge.with_line_ends_of(text, f"{before}{lines}{gap}{after}")
-    return text if syntax_problem(path, text, done) else done
-
-
-def _imports(source: SourceFile) -> list[str]:
-    """Return the import statements at the top level of a text, as they are written."""
-    nodes = (child for child in source.root.named_children if child.type in _IMPORTS)
-    return [source.slice(node.start_byte, source.trimmed(node.end_byte)) for node in nodes]
-
-
-def _import_place(source: SourceFile) -> int:
-    """Return the byte offset for the next import: after the last one, else after the leading comments and the
-    docstring.
-    """
-    place = 0
-    leading = True
-    for child in source.root.children:
-        if child.type in _IMPORTS:
-            place = source.line_after(source.trimmed(child.end_byte) - 1)
-            leading = False
-        elif leading and (
-            child.type in _LEADING or _is_docstring(child.type, source.slice(child.start_byte, child.end_byte))
-        ):
-            place = source.line_after(source.trimmed(child.end_byte) - 1)
-        elif leading:
-            leading = False
-    return place
-
-
-def _is_docstring(kind: str, text: str) -> bool:
-    return kind == "expression_statement" and text.lstrip("rRuU").startswith(('"', "'"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from codeagent_lsp.agent.forms.elisions import left_out
 from codeagent_lsp.agent.forms.fences import parts_of
 from codeagent_lsp.workspace.text.lines import with_newlines
 
@@ -31,12 +32,6 @@ _DECLINED = re.compile(
     r"\A[\s*_`#>-]*NO[ _]CHANGES?\b[*_`]*\s*[:.\uff1a-]?[*_`]*\s*(?P<reason>.*)", re.IGNORECASE | re.DOTALL
 )
 _DIFF_HEAD = re.compile(r"^(?:@@ -\d|--- \S|\+\+\+ \S|diff --git |\*\*\* (?:Begin|Update) )", re.MULTILINE)
-_ELISION = re.compile(
-    r"^\s*(?:#|//|--|/\*|<!--|;|%)\s*(?:\.\.\.|…)?\s*(?:the )?(?:rest of|remaining|existing|unchanged|other) "
-    r"(?:of )?(?:the )?(?:code|functions?|methods?|implementation|class|file|lines?)\b[^\n]*$"
-    r"|^\s*(?:#|//)\s*(?:\.\.\.|…)\s*$|^\s*…\s*$",
-    re.MULTILINE | re.IGNORECASE,
-)
 _WORD = re.compile(r"\w+|[^\w\s]")
 _PLAIN = re.compile(r"[^\W\d_]{2,}")
 _SIGNS = re.compile(r"[=(){}\[\]<>;:_$@#&|\\/+*%^~`\"]|\d")
@@ -102,7 +97,7 @@ def _wrong_content(code: str, selected: str) -> str:
         return DIFF
     if _is_words(code, selected):
         return WORDS
-    return ELISION if _ELISION.search(code) and not _ELISION.search(selected) else ""
+    return ELISION if left_out(selected, code) else ""
 
 
 def _is_words(code: str, selected: str) -> bool:

@@ -7,7 +7,7 @@ which file the code belongs to and how it is read (`answer.py`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from codeagent_lsp.workspace.text.lines import with_newlines
@@ -15,8 +15,17 @@ from codeagent_lsp.workspace.text.lines import with_newlines
 MAX_PATH = 200
 
 _OPENING = re.compile(r"^ {0,3}(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
-_PATH = re.compile(r"(?<![\w./\\-])[\w./\\-]*\w\.\w{1,10}(?![\w/\\-])")
-_DECORATION = re.compile(r"^[\s>#*`'\"\-]*(?:(?:file(?:name)?|path|in)\b\s*:?)?[\s*`'\"]*|[\s*`'\":]+$", re.IGNORECASE)
+_PATH = re.compile(r"[\w./\\-]*\w\.[A-Za-z0-9]{1,10}")
+_ASCII_PATH = re.compile(r"(?<![A-Za-z0-9_./\\-])[A-Za-z0-9_./\\-]*[A-Za-z0-9_]\.[A-Za-z0-9]{1,10}(?![A-Za-z0-9_/\\-])")
+_MIXED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff][A-Za-z0-9_.]*\.")  # words of a sentence run into a name
+_DECORATION = re.compile(
+    r"^[\s>#*`'\"\-]*(?:\d{1,2}[.)]\s+)?[*`]*"
+    r"(?:(?:(?:new |create )?(?:file(?:name)?|path)|create|in|(?:新建?)?文件名?|路径)"
+    r"(?=[\s:\uff1a*`'\"])\s*[:\uff1a]?)?[\s*`'\"]*"
+    r"|[\s*`'\"]*(?:[(\uff08](?:new|new file|新建|新文件)[)\uff09])?[\s*`'\":\uff1a,\uff0c]*$",
+    re.IGNORECASE,
+)
+_DOCUMENTS = ("md", "markdown", "mdx", "rst")
 _COMMENT = re.compile(
     r"^\s*(?:#|//|--|;|%|/\*|<!--)\s*(?:(?:file(?:name)?|path)\s*:\s*)?(?P<path>\S+?)\s*(?:\*/|-->)?\s*$", re.I
 )
@@ -25,13 +34,14 @@ _COMMENT = re.compile(
 @dataclass(frozen=True, slots=True)
 class Fence:
     """One fenced block: its text with LF line ends, the path that the reply gives for it ('' for none), and whether its
-    closing fence was written.
+    closing fence was written. A path is `mentioned` where it was taken from a sentence.
     """
 
     code: str
     path: str = ""
     info: str = ""
     closed: bool = True
+    mentioned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,52 +52,114 @@ class ReplyParts:
     prose: str
 
 
-def parts_of(reply: str) -> ReplyParts:
-    """Split a reply into its fenced blocks and its prose. A nested block (with a language) belongs to the outer one."""
+def parts_of(reply: str, known: Collection[str] = ()) -> ReplyParts:
+    """Split a reply into its fenced blocks and its prose. A nested block belongs to the outer one: with a language, or,
+    in a document, any. `known` are paths that may be named.
+    """
     prose: list[str] = []
     found: list[Fence] = []
-    code: list[str] | None = None
-    marks, info, depth = "", "", 0
-    for line in with_newlines(reply, "\n").split("\n"):
-        opening = _OPENING.match(line)
-        if code is None:
-            if opening is None:
-                prose.append(line)
-            else:
-                code, marks, info, depth = [], opening["marks"], opening["info"].strip(), 0
-            continue
-        if opening is not None and opening["info"].strip() and len(code) == 1 and not info and path_in(code[0]):
-            prose.append(code[0])  # a fence that held only the path and was not closed
-            code, marks, info = [], opening["marks"], opening["info"].strip()
-            continue
-        if opening is not None and opening["marks"].startswith(marks):
-            if opening["info"].strip():
-                depth += 1
-            elif depth:
-                depth -= 1
-            else:
-                found.append(_fence(code, info, prose, closed=True))
-                code = None
-                continue
-        code.append(line)
-    if code is not None:
-        found.append(_fence(code, info, prose, closed=False))
+    lines = with_newlines(reply, "\n").split("\n")
+    at = 0
+    while at < len(lines):
+        opening = _OPENING.match(lines[at])
+        if opening is None:
+            prose.append(lines[at])
+        elif not opening["info"].strip() and _holds_only_path(lines, at):
+            prose.append(lines[at := at + 1])  # a fence that held only the path and was not closed
+        else:
+            end = _end_of(lines, at, opening["marks"], opening["info"].strip())
+            closed = end < len(lines)
+            found.append(_fence(lines[at + 1 : end], opening["info"].strip(), prose, known, closed=closed))
+            at = end
+        at += 1
     return ReplyParts(tuple(found), "\n".join(prose).strip())
 
 
-def path_in(line: str) -> str:
-    """Return the path that a line of prose names; '' when it names none or more than one."""
+def path_in(line: str, known: Collection[str] = ()) -> str:
+    """Return the path that a line of prose names, a `known` one first; '' when it names none or more than one."""
+    shown = max((path for path in known if _has(line, path)), key=len, default="")
+    if shown:
+        others = {_tidy(found) for found in _ASCII_PATH.findall(line.replace(shown, " "))}
+        return shown if others <= {shown} else ""
     bare = _DECORATION.sub("", line)
-    if bare and len(bare) <= MAX_PATH and " " not in bare and ("." in bare or "/" in bare):
+    if _is_path(bare):
         return _tidy(bare)
-    named = {_tidy(found) for found in _PATH.findall(line)}
+    named = {_tidy(found) for found in _ASCII_PATH.findall(line)}
     return named.pop() if len(named) == 1 else ""
 
 
-def _fence(code: list[str], info: str, prose: list[str], *, closed: bool) -> Fence:
+def only_path(line: str, path: str) -> bool:
+    """Return whether a line has nothing but this path, with the usual decorations."""
+    return _tidy(_DECORATION.sub("", line)) == path
+
+
+def _has(line: str, path: str) -> bool:
+    """Return whether a line holds a path that is not a part of a longer name; one like a word has to be set off."""
+    if path.islower() and not re.search(r"[./]", path):
+        return f"`{path}`" in line or only_path(line, path)
+    return re.search(rf"(?<![A-Za-z0-9_./\\-]){re.escape(path)}(?![A-Za-z0-9_/\\-]|\.\w)", line) is not None
+
+
+def _is_path(bare: str) -> bool:
+    if not bare or len(bare) > MAX_PATH or re.search(r"\s", bare) or _MIXED.search(bare):
+        return False
+    return _PATH.fullmatch(bare) is not None or (bare.isascii() and ("." in bare or "/" in bare))
+
+
+def _holds_only_path(lines: Sequence[str], at: int) -> bool:
+    """Return whether the fence at line `at` holds a path, and then another fence begins."""
+    if at + 2 >= len(lines) or not path_in(lines[at + 1]):
+        return False
+    inner = _OPENING.match(lines[at + 2])
+    return inner is not None and bool(inner["info"].strip())
+
+
+def _end_of(lines: Sequence[str], at: int, marks: str, info: str) -> int:
+    """Return the line that closes the block which opens at line `at`; the number of lines where none does."""
+    fences = [
+        (number, bool(inner["info"].strip()))
+        for number, line in enumerate(lines[at + 1 :], at + 1)
+        if (inner := _OPENING.match(line)) and inner["marks"].startswith(marks)
+    ]
+    if re.split(r"[\s:=]", info.lower())[0].rpartition(".")[2] in _DOCUMENTS:
+        return _end_of_document(lines, fences)
+    depth = 0
+    for number, opens in fences:
+        if not opens and not depth:
+            return number
+        depth += 1 if opens else -1
+    return len(lines)
+
+
+def _end_of_document(lines: Sequence[str], fences: Sequence[tuple[int, bool]]) -> int:
+    """Return the line that closes a document: the last bare fence that is left when inner ones are paired, or the one
+    after which a path tells that another block begins.
+    """
+    bare: list[int] = []
+    inside = False
+    for number, opens in fences:
+        may_end = len(bare) % 2 == 1 and not inside
+        if may_end and any(only_path(line, path_in(line)) for line in _last_words(lines, bare[-1] + 1, number)):
+            break
+        if inside or opens:
+            inside = opens
+        else:
+            bare.append(number)
+    return bare[-1] if len(bare) % 2 == 1 else len(lines)
+
+
+def _last_words(lines: Sequence[str], start: int, end: int) -> list[str]:
+    return [line for line in lines[start:end] if line.strip()][-1:]
+
+
+def _fence(code: list[str], info: str, prose: list[str], known: Collection[str], *, closed: bool) -> Fence:
     text = "".join(f"{line}\n" for line in code)
-    path = _in_info(info) or _before(prose) or _in_comment(code)
-    return Fence(text, path, info, closed)
+    path, mentioned = _in_info(info), False
+    if not path:
+        path, mentioned = _before(prose, known)
+    if not path:
+        path = _in_comment(code)
+    return Fence(text, path, info, closed, mentioned)
 
 
 def _in_info(info: str) -> str:
@@ -96,21 +168,19 @@ def _in_info(info: str) -> str:
     return next((_tidy(word) for word in words if _PATH.fullmatch(word.strip("\"'{}"))), "")
 
 
-def _before(prose: list[str]) -> str:
-    """Return the path in the last non-empty line before the block; a line with nothing else leaves the prose."""
+def _before(prose: list[str], known: Collection[str]) -> tuple[str, bool]:
+    """Return the path in the last non-empty line before the block, and whether that is a sentence; a line with nothing
+    else leaves the prose.
+    """
     for index in range(len(prose) - 1, max(-1, len(prose) - 3), -1):
         if not prose[index].strip():
             continue
-        path = path_in(prose[index])
-        if path and not _said(prose[index], path):
+        path = path_in(prose[index], known)
+        mentioned = bool(path) and not only_path(prose[index], path)
+        if path and not mentioned:
             del prose[index]
-        return path
-    return ""
-
-
-def _said(line: str, path: str) -> bool:
-    """Return whether a line has more words than the path."""
-    return len(re.findall(r"\w+", line.replace("\\", "/").replace(path, ""))) > 1
+        return path, mentioned
+    return "", False
 
 
 def _in_comment(code: Iterable[str]) -> str:

@@ -1,0 +1,249 @@
+"""Which definition of a file each definition of a reply takes the place of.
+
+Overloads, and getters beside setters, share one dotted name: they are told apart by their headers. What stays unclear
+is refused, so that the model is asked again. Pure functions. Not here: the edits themselves (`definitions.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from codeagent_lsp.errors import EditRefused
+from codeagent_lsp.tools.code.body import has_body
+from codeagent_lsp.tools.code.extent import extent_of, statement_of
+from codeagent_lsp.tools.code.source import Definition, SourceFile
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_PYTHON_METHOD = re.compile(
+    r"^(?:async )?def \w+(?:\[[^\]]*\])?\(\s*(?:self|cls)\b|^@(?:static|class)method\b", re.MULTILINE
+)
+_RUST_METHOD = re.compile(r"fn \w+(?:<[^(]*>)?\(\s*(?:&\s*)?(?:'\w+ )?(?:mut )?self\b")
+_ONLY_METHODS = ("java", "csharp")  # a function at their top level was taken out of its class
+_ONE_BODY = ("typescript", "tsx")  # among overloads only the last one has a body
+_PYTHON_ROLE = re.compile(r"@[\w.]+\.(?:setter|getter|deleter|register\b[^\n]*)")
+_ACCESSOR = re.compile(r"(?:static\s+)?(get|set)\s+[\w#$\[]")
+_SPACE = re.compile(r"\s+|,(?=\s*[)\]>])")
+_DEPTH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A definition of the text `reply`: its dotted name, its code, and the type around it where the reply gives that;
+    `indented` says that the reply had it below something.
+    """
+
+    name: str
+    code: str
+    parent: str
+    reply: SourceFile
+    definition: Definition
+    indented: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """What tells definitions of one name apart, without blanks: what stands above them, all up to the body, the
+    parameters. `role` keeps those apart that never replace each other, such as a setter and a getter.
+    """
+
+    attributes: str
+    whole: str
+    parameters: str
+    role: str
+
+
+def placed(source: SourceFile, given: Sequence[Given], preferred: Sequence[str]) -> list[tuple[str, Given]]:
+    """Return what to write, each with the address of the definition that it replaces; '' for a new one.
+
+    EditRefused, in English for the model, where it is not clear which definition is meant.
+    """
+    names = [_resolved(source, each, preferred) for each in given]
+    paired: list[tuple[str, Given]] = []
+    for name in dict.fromkeys(names):
+        group = [each for each, own in zip(given, names, strict=True) if own == name]
+        paired += _paired(source, name, group) if name else [("", each) for each in group]
+    return sorted(paired, key=lambda pair: pair[1].definition.node.start_byte)
+
+
+def is_method(language: str, code: str) -> bool:
+    """Return whether the code of a function says by itself that it is a method."""
+    if language == "rust":
+        return bool(_RUST_METHOD.search(code.partition("{")[0]))
+    return language in _ONLY_METHODS or (language == "python" and bool(_PYTHON_METHOD.search(code)))
+
+
+def address(source: SourceFile, definition: Definition) -> str:
+    """Return the name that means this definition alone: its dotted name, with a number where that is shared."""
+    alike = [each for each in source.definitions if each.qualified == definition.qualified]
+    return f"{definition.qualified}#{alike.index(definition) + 1}" if len(alike) > 1 else definition.qualified
+
+
+def _resolved(source: SourceFile, given: Given, preferred: Sequence[str]) -> str:
+    """Return the dotted name that the file has for a definition of the reply; '' for a new one."""
+    found = [each for each in source.definitions if each.qualified == given.name]
+    method = given.indented or is_method(source.language, given.code)
+    if "." not in given.name and not (found and _fits(source, given, found)):
+        found = _of_bare_name(source, given, preferred, method=method) or found
+    names = list(dict.fromkeys(each.qualified for each in found))
+    wanted = [name for name in names if name in preferred]
+    names = wanted if len(wanted) == 1 else names
+    if len(names) > 1:
+        listed = ", ".join(names[:5])
+        raise EditRefused("ambiguous", f"{given.name} may be any of {listed}: give it inside its class.")
+    return names[0] if names else ""
+
+
+def _fits(source: SourceFile, given: Given, found: Sequence[Definition]) -> bool:
+    """Return whether definitions at the top level may be meant: a Python method is no function outside."""
+    if source.language != "python" or not is_method("python", given.code):
+        return True
+    return any(is_method("python", source.slice(each.outer.start_byte, each.outer.end_byte)) for each in found)
+
+
+def _of_bare_name(source: SourceFile, given: Given, preferred: Sequence[str], *, method: bool) -> list[Definition]:
+    """Return the definitions inside others that a name without its class may mean."""
+    kinds = {each.qualified: each.symbol.kind for each in source.definitions}
+    found = []
+    for each in source.definitions:
+        if each.symbol.name != given.name or not each.symbol.parent:
+            continue
+        around = kinds.get(each.symbol.parent, "")
+        if around in ("function", "method"):  # a local name: it says nothing about a function of the same name outside
+            if each.qualified in preferred:
+                whole = each.symbol.parent
+                raise EditRefused("ambiguous", f"{given.name} is inside {whole}: give {whole} whole, with it inside.")
+        elif method or each.qualified in preferred or (around == "module" and source.language != "rust"):
+            found.append(each)
+    return found
+
+
+def _paired(source: SourceFile, name: str, group: Sequence[Given]) -> list[tuple[str, Given]]:
+    """Return the definitions of the reply that mean `name`, each with the address of the one it replaces."""
+    own = [each for each in source.definitions if each.qualified == name]
+    if source.language == "rust" and any(_is_other_role(source, each, own) for each in group):
+        raise _unclear(source, own)
+    new = [each for each in group if _is_other_role(source, each, own)]
+    pairs: list[tuple[str, Given]] = [("", replace(each, parent=each.parent or own[0].symbol.parent)) for each in new]
+    roles = {_header(each.reply, each.definition).role for each in group if each not in new}
+    for role in roles:
+        old = [each for each in group if each not in new and _header(each.reply, each.definition).role == role]
+        alike = [each for each in own if _header(source, each).role == role] or own
+        pairs += _joined(_of_one_role(source, old, alike))
+    return pairs
+
+
+def _of_one_role(source: SourceFile, group: Sequence[Given], own: Sequence[Definition]) -> Iterator[tuple[str, Given]]:
+    """Yield the pairs among definitions of one name and role; '' for an overload that the file does not have."""
+    targets = [_alike(source, each, own) for each in group]
+    free = [each for each in own if each not in targets]
+    if len(group) == len(own):
+        rest = iter(free)
+        targets = [target or next(rest, None) for target in targets]
+    taken = [target for target in targets if target]
+    if len(set(map(id, taken))) < len(taken) or (len(taken) < len(group) and (free or not taken)):
+        raise _unclear(source, own)
+    for target, each in zip(targets, group, strict=True):
+        yield address(source, target) if target else "", each
+
+
+def _joined(pairs: Iterable[tuple[str, Given]]) -> list[tuple[str, Given]]:
+    """Return the pairs with an address, with the code of those without one beside it: overloads stay together."""
+    done: list[tuple[str, Given]] = []
+    waiting: list[str] = []
+    for target, each in pairs:
+        if target:
+            done.append((target, replace(each, code="\n\n".join([*waiting, each.code]))))
+            waiting = []
+        else:
+            waiting.append(each.code)
+    if waiting:
+        target, last = done[-1]
+        done[-1] = target, replace(last, code="\n\n".join([last.code, *waiting]))
+    return done
+
+
+def _unclear(source: SourceFile, own: Sequence[Definition]) -> EditRefused:
+    lines = "\n".join(f"  line {each.symbol.line_start}: {each.symbol.signature}" for each in own[:5])
+    times = "once" if len(own) == 1 else f"{len(own)} times"
+    return EditRefused(
+        "ambiguous",
+        f"{source.path} defines {own[0].qualified} {times}, and it is not clear which of them the code replaces. "
+        f"Give each one once, with the decorators and parameters that it has in the file:\n{lines}",
+    )
+
+
+def _is_other_role(source: SourceFile, given: Given, own: Sequence[Definition]) -> bool:
+    """Return whether the file has only the counterparts of an accessor, so that it is new."""
+    role = _header(given.reply, given.definition).role
+    roles = [_header(source, each).role for each in own]
+    return bool(role) and role not in roles and (source.language in ("python", "rust") or all(roles))
+
+
+def _alike(source: SourceFile, given: Given, own: Sequence[Definition]) -> Definition | None:
+    """Return the definition whose header is that of the given one; None where none or several have it."""
+    header = _header(given.reply, given.definition)
+    headers = [(each, _header(source, each)) for each in own]
+    same = [each for each, other in headers if other == header]
+    same = same or [
+        each
+        for each, other in headers
+        if (other.attributes, other.parameters) == (header.attributes, header.parameters)
+    ]
+    if len(same) > 1 and all(_block(each) == _block(same[0]) for each in same):
+        same = [each for each in same if has_body(each)] or same
+        return same[-1]  # defined again in the same block: the last one holds
+    same = same or [each for each, other in headers if other.parameters == header.parameters]
+    if len(same) != 1 and (same or source.language in _ONE_BODY) and has_body(given.definition):
+        same = [each for each in same or [other for other, _ in headers] if has_body(each)]
+    return same[0] if len(same) == 1 else None
+
+
+def _block(definition: Definition) -> Node | None:
+    return statement_of(definition.outer).parent
+
+
+def _header(source: SourceFile, definition: Definition) -> _Header:
+    extent = extent_of(source, definition)
+    starts = [*(part.start for part in extent.parts), extent.core]
+    above = [
+        source.slice(part.start, end)
+        for part, end in zip(extent.parts, starts[1:], strict=True)
+        if part.kind == "attribute"
+    ]
+    body = definition.body
+    whole = source.slice(extent.core, body.start_byte if body is not None else extent.end)
+    return _Header(
+        _SPACE.sub("", "".join(above)),
+        _SPACE.sub("", whole).rstrip(":{;"),
+        _SPACE.sub("", _parameters(source, definition.node)),
+        _role(source, definition, "".join(above), whole),
+    )
+
+
+def _parameters(source: SourceFile, node: Node | None) -> str:
+    for _ in range(_DEPTH):
+        if node is None:
+            break
+        found = node.child_by_field_name("parameters")
+        if found is not None:
+            return source.slice(found.start_byte, found.end_byte)
+        node = node.child_by_field_name("declarator") or node.child_by_field_name("value")
+    return ""
+
+
+def _role(source: SourceFile, definition: Definition, above: str, whole: str) -> str:
+    """Return what an accessor does, or the trait that a Rust method implements; '' for other definitions."""
+    if source.language == "python":
+        return " ".join(_PYTHON_ROLE.findall(above))
+    if source.language in ("javascript", *_ONE_BODY):
+        found = _ACCESSOR.match(whole)
+        return found[1] if found else ""
+    around = definition.outer.parent
+    around = around.parent if around is not None and around.type == "declaration_list" else None
+    trait = around.child_by_field_name("trait") if around is not None and around.type == "impl_item" else None
+    return source.slice(trait.start_byte, trait.end_byte) if trait is not None else ""
