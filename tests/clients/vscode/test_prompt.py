@@ -23,7 +23,7 @@ def test_written_completed_and_sent(tmp_path: Path, extensions: Path) -> None:
         opened.page.locator(".codelens-decoration a").filter(has_text="Send to the agent").wait_for()
         opened.page.keyboard.press("Control+End")
         opened.page.keyboard.type("What is in @sho", delay=50)
-        row = opened.page.locator(".suggest-widget .monaco-list-row").filter(has_text="@src/shop.py")
+        row = opened.page.locator(".suggest-widget .monaco-list-row.focused").filter(has_text="@src/shop.py")
         row.first.wait_for()
         opened.page.keyboard.press("Enter")
         opened.page.locator(".view-line").filter(has_text="What is in @src/shop.py").first.wait_for()
