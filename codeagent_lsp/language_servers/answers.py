@@ -13,7 +13,7 @@ from typing import Any
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.language_servers.values import ServerAnswer
 from codeagent_lsp.workspace.files import uris
-from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.file_view import FileText, FileView
 from codeagent_lsp.workspace.text.position import Encoding, LineIndex, line_span, offset_at, units
 
 MAX_PLACES = 5000
@@ -57,10 +57,13 @@ class OfferedAction:
 
 
 class Texts:
-    """The texts of one view, each read and its lines found once; None for a file that cannot be read."""
+    """The texts of one view, each read and its lines found once; None for a file that cannot be read. `files` are those
+    that were read.
+    """
 
     def __init__(self, view: FileView) -> None:
         self.view = view
+        self.files: dict[str, FileText] = {}
         self._known: dict[str, tuple[str, LineIndex] | None] = {}
 
     def get(self, path: str) -> tuple[str, LineIndex] | None:
@@ -71,10 +74,10 @@ class Texts:
 
     def _read(self, path: str) -> tuple[str, LineIndex] | None:
         try:
-            text = self.view.read(path).text
+            file = self.files[path] = self.view.read(path)
         except AgentError:
             return None
-        return text, LineIndex.of(text)
+        return file.text, LineIndex.of(file.text)
 
 
 def places(answer: ServerAnswer, texts: Texts) -> list[CodePlace]:

@@ -17,7 +17,7 @@ from typing import Any
 from codeagent_lsp.call_forms import translated
 from codeagent_lsp.config import Settings
 from codeagent_lsp.environments.serving import Screens
-from codeagent_lsp.errors import AgentError, ErrorCode, FileRefused, PermissionDenied, SettingError, ToolFailed
+from codeagent_lsp.errors import AgentError, ErrorCode, PermissionDenied, SettingError, ToolFailed
 from codeagent_lsp.index.host import IndexHost
 from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.mcp_server.progress import SILENCE, Listener
@@ -37,7 +37,7 @@ from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.workspace.changes.staging import Staging
-from codeagent_lsp.workspace.files.file_view import FileText, FileView, NoBuffers, StagedFile
+from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, StagedFile, own_file
 from codeagent_lsp.workspace.files.paths import Roots
 
 SESSION = "sandbox"
@@ -84,7 +84,7 @@ class Sandbox:
         state = workspace_state([folder])
         late = _Late()
         self._view = FileView(Roots([folder]), NoBuffers(), late)
-        self._staging = late.staging = Staging(self._base)
+        self._staging = late.staging = Staging(lambda path: own_file(self._view, path))
         self._registry = ToolRegistry(tools())
         self._shadows = SessionShadows(lambda: settings.shell, state_root(), state / "outputs")
         self._screens = SessionScreens(self._shadows)
@@ -181,12 +181,6 @@ class Sandbox:
         if isolation.complete:
             return shell, ""
         return None, _OPEN.format(level=isolation.level, reason=isolation.reason)
-
-    def _base(self, path: str) -> FileText | None:
-        try:
-            return self._view.base(path)
-        except FileRefused:
-            return None
 
 
 def sandbox_settings(settings: Settings) -> Settings:

@@ -11,10 +11,9 @@ import re
 from typing import NamedTuple
 
 from codeagent_lsp.records.mark import MARK, Mark
-from codeagent_lsp.records.names import NameKind, kind_of
+from codeagent_lsp.records.names import NameKind, kind_of, name_start
 from codeagent_lsp.records.values import bare_reveals, looks_generated, looks_random, quoted_reveals, repeats
 
-NAME_BEFORE = 64
 LONGEST_QUOTED = 4096
 LONGEST_BARE = 256
 DIGITS = 6  # of a token that is a number
@@ -43,7 +42,6 @@ _NAMED = re.compile(  # `- name: X` and `value: …` on the next line, `key="X" 
     rf"(?:[\s,]{{1,60}}+|[ \t,]{{0,20}}+\r?\n{_MARGIN}[ \t]{{0,40}}+)"
     rf"{_Q}(?:value|Value){_Q}[ \t]{{0,4}}[:=][ \t]{{0,4}}"
 )
-_WORDS = re.compile(r"[A-Za-z0-9_.$-]*+")
 _ANNOTATION = re.compile(r"&?(?:'\w{1,20} )?[A-Za-z_][\w.\[\], |]{0,60}?[ \t]{0,4}=[ \t]{0,4}(?=[rbfu]?[\"'`])")
 _OPENING = re.compile(r"[rbfuRBFU@$]{0,2}(?P<quote>\\{0,7}[\"'`]|\\u0022|&quot;)")
 _TRIPLE = re.compile(r"(?:\"\"|'')")
@@ -100,8 +98,7 @@ def _place(text: str, match: re.Match[str], *, sessions: bool) -> _Place | None:
     if MARK.match(text, match.start() - 1):  # a mark contains the word `secret`
         return None
     end = match.start("sign")
-    before = _WORDS.match(text[max(0, match.start() - NAME_BEFORE) : match.start()][::-1])
-    start = match.start() - (before.end() if before else 0)
+    start = name_start(text, match.start())
     name = text[start:end]
     if _HEADER.fullmatch(name):
         return None

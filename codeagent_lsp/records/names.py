@@ -30,6 +30,8 @@ class NameKind(Enum):
 
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\x00-\x7f]+")
+_NAME_PARTS = re.compile(r"[A-Za-z0-9_.$-]*+")
+_NAME_BEFORE = 64
 _PASSWORDS = ("password", "passwd", "passphrase", "passcode", "pwd", "userpass")
 _SECRETS = frozenset((
     *_PASSWORDS, "secret", "apikey", "apitoken", "accesskey", "secretkey", "accesstoken", "authtoken", "bearer",
@@ -100,6 +102,12 @@ def kind_of(name: str) -> NameKind:
     if joined in _IDENTITIES:
         return NameKind.IDENTITY
     return _by_words(_without_suffixes(words))
+
+
+def name_start(text: str, stem: int) -> int:
+    """Return where the name begins that has its stem, such as `token` in `access_token`, at this offset of a text."""
+    before = _NAME_PARTS.match(text[max(0, stem - _NAME_BEFORE) : stem][::-1])
+    return stem - (before.end() if before else 0)
 
 
 def _by_words(words: list[str]) -> NameKind:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 
 from codeagent_lsp.records.mark import MARK, Mark
-from codeagent_lsp.records.names import NameKind, kind_of
+from codeagent_lsp.records.names import NameKind, kind_of, name_start
 from codeagent_lsp.records.values import looks_random, quoted_reveals, repeats
 
-NAME_BEFORE = 64
 LONGEST = 4096
 
 _Q = r"\\{0,3}[\"']"
@@ -46,7 +45,6 @@ _ENDS = {
     "url": re.compile(r"%2[26]|[&\s\"'<>]"),
 }
 _QUOTES = re.compile(r"[\r\n]|\\{0,3}[\"'`]|%22")
-_BEFORE = re.compile(r"[A-Za-z0-9_.-]*+")
 _KUBERNETES = re.compile(r"^kind:[ \t]*Secret[ \t]*$", re.MULTILINE)
 _DATA = re.compile(
     r"^([ \t]{0,8})(?:data|stringData):[ \t]*\r?\n(?P<body>(?:\1[ \t]+\S[^\r\n]*(?:\r?\n|\Z)){1,200})", re.MULTILINE
@@ -67,23 +65,17 @@ def mask_set_apart(text: str, mark: Mark) -> str:
 
 
 def _secret(text: str, match: re.Match[str]) -> tuple[int, int] | None:
-    way = match.lastgroup if match.lastgroup in _CONNECTIONS else None
-    way = way or next(name for name in _CONNECTIONS if match[name] is not None)
-    name = _name(text, match.start(), match.start(way))
+    way = next(name for name in _CONNECTIONS if match[name] is not None)
+    begin = name_start(text, match.start())
+    name = text[begin : match.start(way)].strip("-.")
     if kind_of(name) is not NameKind.SECRET:
         return None
-    begin = match.start(way) - len(name)
     if way == "set" and not text[max(0, begin - 8) : begin].lower().rstrip().endswith("set("):
         return None
     start = match.end()
     found = _ENDS.get(way, _QUOTES).search(text, start, start + LONGEST)
     end = found.start() if found else min(len(text), start + LONGEST)
     return (start, end) if _reveals(name, way, text[start:end]) else None
-
-
-def _name(text: str, stem: int, end: int) -> str:
-    before = _BEFORE.match(text[max(0, stem - NAME_BEFORE) : stem][::-1])
-    return text[stem - (before.end() if before else 0) : end].strip("-.")
 
 
 def _reveals(name: str, way: str, value: str) -> bool:

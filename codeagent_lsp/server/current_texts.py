@@ -21,7 +21,9 @@ POLL_SECONDS = 0.02
 
 
 class CurrentTexts:
-    """Reads buffers first, then the disk. `read_disk` returns the text of a file on disk, None when there is none."""
+    """The texts of files as they are at this moment: of the open buffer, else of the disk. `read_disk` returns the text
+    of a file on disk, None when there is none.
+    """
 
     def __init__(self, documents: Documents, read_disk: Callable[[str], str | None]) -> None:
         self._documents = documents

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable, Iterable
 
 from codeagent_lsp.workspace.files import uris
@@ -36,9 +35,9 @@ class Documents:
         key = uris.spelling(document.uri)
         if key in self._open:
             _log.warning("A document was opened twice; the second text is used.")
-        path = uris.to_path(document.uri)
+        path = uris.real_path(document.uri)
         if path is not None:
-            self._place(key, os.path.realpath(path))
+            self._place(key, path)
         self._put(key, document)
 
     def change(self, uri: str, version: int | None, changes: Iterable[Change]) -> Document | None:

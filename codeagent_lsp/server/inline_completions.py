@@ -6,7 +6,6 @@ Not here: asking the model (`inline/completer.py`), switching on and off (`inlin
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -82,7 +81,7 @@ class InlineCompletions:
 
     async def _name(self, document: Document) -> str | None:
         """Return the name under which a text is sent; None if it must not be."""
-        path = _real_path(document.uri)
+        path = uris.real_path(document.uri)
         if path is None:
             return SCRATCH if document.uri.startswith("untitled:") else None
         known = self._allowed.get(path)
@@ -102,7 +101,7 @@ class InlineCompletions:
         return self._texts.clean(line) != line
 
     def _changed(self, uri: str, document: Document | None) -> None:
-        path = _real_path(uri)
+        path = uris.real_path(uri)
         if path is not None:
             self.recent[path] = None
             self.recent.move_to_end(path, last=False)
@@ -113,12 +112,6 @@ class InlineCompletions:
             self.completer.forget(name)
         else:
             self.completer.moved(name, document.text)
-
-
-def _real_path(uri: str) -> str | None:
-    """Return the path of a file as the workspace names it, whatever links the client opened it by; None for none."""
-    path = uris.to_path(uri)
-    return None if path is None else os.path.realpath(path)
 
 
 def _with_chosen(

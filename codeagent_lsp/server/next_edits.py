@@ -7,7 +7,6 @@ Nothing is looked for before a second edit was made, and only in a pause of typi
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import TYPE_CHECKING, Any, Protocol
 
 from codeagent_lsp.errors import UsageError
@@ -118,10 +117,9 @@ class NextEdits:
             self._looking.cancel()
 
     def _changed(self, uri: str, document: Document | None) -> None:
-        path = uris.to_path(uri)
+        path = uris.real_path(uri)
         if path is None:
             return
-        path = os.path.realpath(path)  # as the workspace names it, whatever links the client opened it by
         if document is None or not self._parts.front.settings().inline.next_edit:
             self._texts.pop(path, None)
             self._history = self._history.closed(path) if self._history is not None else None

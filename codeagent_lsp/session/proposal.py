@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from typing import Any, TypeVar
 
 from codeagent_lsp import events
-from codeagent_lsp.errors import FileRefused, SessionError
+from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.change_questions import ChangeQuestions
 from codeagent_lsp.session.proving.proofs import Proofs
 from codeagent_lsp.session.rewind.rewinds import AppliedPart
@@ -26,7 +26,7 @@ from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.changes.editor import Applied
 from codeagent_lsp.workspace.changes.remaining import after_applying, after_discarding
 from codeagent_lsp.workspace.changes.staging import Staging
-from codeagent_lsp.workspace.files.file_view import FileText, FileView
+from codeagent_lsp.workspace.files.file_view import own_file
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ class Proposal:
         self.deciding = False
         self._services = services
         self._output = output
-        self.staging = Staging(lambda path: _own(self.view, path), self._changed, record.staged)
+        self.staging = Staging(lambda path: own_file(self.view, path), self._changed, record.staged)
         self.view = services.workspace.view(self.staging)
         self.proofs = Proofs(record, self.view)
         self.refused = ""
@@ -252,14 +252,6 @@ class Proposal:
     def _changed(self, path: str, change: FileChange | None) -> None:
         self.record.staged = self.staging.changeset
         self._output.emit(events.FileChanged(path=path, change=None if change is None else change.to_dict()))
-
-
-def _own(view: FileView, path: str) -> FileText | None:
-    """Return the user's version of a file; None if there is none that can be read."""
-    try:
-        return view.base(path)
-    except FileRefused:
-        return None
 
 
 def _part(changeset: Changeset, files: frozenset[str] | None, hunks: Mapping[str, frozenset[int]] | None) -> Changeset:

@@ -182,7 +182,8 @@ def _changed(path: str, now: str, code: str, files: Files, form: TextForm) -> st
     plain = without_line_numbers(code) if without_line_numbers(now) == now else code
     known = grammar_of(path, now[:200].encode("utf-8", "replace")) is not None
     whole = not left_out(now, plain, document=is_prose(path)) and stands_for_all(path, now, plain)
-    parts = has_blocks(path, now)
+    source = source_of(path, now)
+    parts = source is not None and has_blocks(source)
     if whole and (form != "function" or not parts or not _only_definitions(path, now, plain, files)):
         return _ended_like(now, merge.with_line_ends_of(now, plain))
     if parts:

@@ -36,7 +36,7 @@ def stands_for_all(path: str, now: str, code: str) -> bool:
     old, new = source_of(path, now), source_of(path, code)
     if old is None or new is None:
         return _nearly_same(now, code) or _keeps_text(path, now, code)
-    if has_blocks(path, now):
+    if has_blocks(old):
         return (
             not lost_definitions(path, now, code) and _only_renames(old, new) and _head_share(old, new) >= LEAST_SHARE
         )
@@ -48,10 +48,9 @@ def holds_all(text: str, code: str) -> bool:
     return set(_saying(code)) <= set(_saying(text))
 
 
-def has_blocks(path: str, text: str) -> bool:
+def has_blocks(source: SourceFile) -> bool:
     """Return whether a text defines functions or types."""
-    source = source_of(path, text)
-    return source is not None and any(True for _ in _blocks(source))
+    return any(map(_is_block, source.definitions))
 
 
 def _blocks(source: SourceFile) -> Iterator[Definition]:

@@ -57,7 +57,7 @@ class _Statement:
 
     @property
     def keys(self) -> frozenset[str]:
-        """Return what it names, to compare."""
+        """Return the keys by which the names it imports are compared with those of other statements."""
         return frozenset(part.key for part in self.parts)
 
 

@@ -21,7 +21,7 @@ _DATA = frozenset(_ENDINGS.split())
 _NAMES = """
     node.js next.js vue.js nuxt.js react.js express.js three.js d3.js chart.js discord.js alpine.js angular.js
     ember.js backbone.js moment.js socket.io asp.net require.js nest.js solid.js deno.js bun.js p5.js
-res.json resp.json response.json req.json request.json r.json
+    res.json resp.json response.json req.json request.json r.json
 """
 _PRODUCTS = frozenset(_NAMES.split())
 """Names of products and calls that look like files, unless such a file is shown."""

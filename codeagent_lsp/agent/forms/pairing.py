@@ -124,16 +124,17 @@ def _of_bare_name(source: SourceFile, given: Given, preferred: Sequence[str], *,
 
 def _paired(source: SourceFile, name: str, group: Sequence[Given]) -> list[tuple[str, Given]]:
     """Return the definitions of the reply that mean `name`, each with the address of the one it replaces."""
-    own = [each for each in source.definitions if each.qualified == name]
-    if source.language == "rust" and any(_is_other_role(source, each, own) for each in group):
-        raise _unclear(source, own)
-    new = [each for each in group if _is_other_role(source, each, own)]
-    pairs: list[tuple[str, Given]] = [("", replace(each, parent=each.parent or own[0].symbol.parent)) for each in new]
-    roles = {_header(each.reply, each.definition).role for each in group if each not in new}
-    for role in roles:
-        old = [each for each in group if each not in new and _header(each.reply, each.definition).role == role]
-        alike = [each for each in own if _header(source, each).role == role] or own
-        pairs += _joined(_of_one_role(source, old, alike))
+    own = [(each, _header(source, each).role) for each in source.definitions if each.qualified == name]
+    known, roles = [each for each, _ in own], [role for _, role in own]
+    asked = [(each, _header(each.reply, each.definition).role) for each in group]
+    new = [each for each, role in asked if _is_other_role(source, role, roles)]
+    if source.language == "rust" and new:
+        raise _unclear(source, known)
+    pairs: list[tuple[str, Given]] = [("", replace(each, parent=each.parent or known[0].symbol.parent)) for each in new]
+    old = [(each, role) for each, role in asked if each not in new]
+    for role in dict.fromkeys(role for _, role in old):
+        alike = [each for each, other in own if other == role] or known
+        pairs += _joined(_of_one_role(source, [each for each, other in old if other == role], alike))
     return pairs
 
 
@@ -177,10 +178,8 @@ def _unclear(source: SourceFile, own: Sequence[Definition]) -> EditRefused:
     )
 
 
-def _is_other_role(source: SourceFile, given: Given, own: Sequence[Definition]) -> bool:
+def _is_other_role(source: SourceFile, role: str, roles: Sequence[str]) -> bool:
     """Return whether the file has only the counterparts of an accessor, so that it is new."""
-    role = _header(given.reply, given.definition).role
-    roles = [_header(source, each).role for each in own]
     return bool(role) and role not in roles and (source.language in ("python", "rust") or all(roles))
 
 

@@ -45,7 +45,7 @@ def attempting(start: StartAttempt, runs: Runs) -> OwnWork:
 
 
 class Attempts:
-    """The attempts at the task of one run."""
+    """Has the task of one run tried several times and takes over the changes of the attempt that is judged best."""
 
     def __init__(self, parts: RunParts, request: RunRequest, start: StartAttempt, runs: Runs) -> None:
         view = frozen(parts.services.workspace.view(NothingStaged()))

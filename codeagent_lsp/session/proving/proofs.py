@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.session.proving.proof import (
     MAX_NAMES,
     DiagnosticsProof,
@@ -22,7 +21,7 @@ from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.tools.context import Tally
 from codeagent_lsp.tools.diagnostics.difference import Difference, new_lines
 from codeagent_lsp.workspace.changes.changeset import Changeset
-from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.file_view import FileView, own_file
 
 
 class Proofs:
@@ -104,8 +103,5 @@ class Proofs:
         self._record.proof = proof
 
     def _own_text(self, path: str) -> str | None:
-        try:
-            file = self._view.base(path)
-        except FileRefused:
-            return None
+        file = own_file(self._view, path)
         return None if file is None else file.text

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.session.rewind.earlier_texts import EarlierTexts, earlier_texts
 from codeagent_lsp.workspace.changes.changeset import Changeset, HunkConflict
 from codeagent_lsp.workspace.changes.editor import Applied
 from codeagent_lsp.workspace.changes.staging import Staging
-from codeagent_lsp.workspace.files.file_view import FileText, FileView
+from codeagent_lsp.workspace.files.file_view import FileText, FileView, own_file
 
 
 class FirstRead:
@@ -29,10 +28,7 @@ class FirstRead:
     def file(self, path: str) -> FileText | None:
         """Return a file; None if there is none that can be read."""
         if path not in self._files:
-            try:
-                self._files[path] = self._view.base(path)
-            except FileRefused:
-                self._files[path] = None
+            self._files[path] = own_file(self._view, path)
         return self._files[path]
 
     def text(self, path: str) -> str | None:
@@ -54,7 +50,9 @@ class TakingBack:
         return frozenset(change.path for change in self.changeset if change.kind == "delete")
 
     def result(self, applied: Applied) -> Applied:
-        """Return the result of applying these changes, in which the conflicts count."""
+        """Return what the editor says of applying these changes, with the places that stay added as conflicts: where
+        there are any, the outcome is never `full`.
+        """
         if not self.conflicts:
             return applied
         outcome = applied.outcome

@@ -134,7 +134,7 @@ class SelectionWorkshop(_RunWorkshop):
         return await self._checked(self._plan)
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
-        """Return the file; the question chooses the part to show."""
+        """Return the whole file that the user points at; `SelectionQuestion` chooses what the model sees of it."""
         return Material((ShownFile(self._name, self._file),))
 
     async def stage(self, texts: Mapping[str, str], material: Material) -> str:

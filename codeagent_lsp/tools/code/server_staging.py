@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from codeagent_lsp.errors import AgentError, EditRefused, PermissionDenied
+from codeagent_lsp.errors import EditRefused, PermissionDenied
 from codeagent_lsp.language_servers.answers import Texts
 from codeagent_lsp.language_servers.server_edits import ServerEdit, Splice, server_edit
 from codeagent_lsp.language_servers.values import ServerAnswer
@@ -23,8 +23,7 @@ from codeagent_lsp.tools.files.edit_tools import EditFile
 from codeagent_lsp.tools.permissions.policy import decide
 from codeagent_lsp.workspace.changes.staging import Step
 from codeagent_lsp.workspace.edits import merge
-from codeagent_lsp.workspace.files.file_view import FileText, FileView, StagedFile
-from codeagent_lsp.workspace.text.position import LineIndex
+from codeagent_lsp.workspace.files.file_view import FileText, StagedFile
 
 Fits = Callable[[str, Splice], bool]
 """Returns whether a splice of a text is what was asked for."""
@@ -32,38 +31,11 @@ Fits = Callable[[str, Splice], bool]
 _MOST_DIFF = 2000
 
 
-class _ReadTexts(Texts):
-    """Texts that keep the `files` which they were read from."""
-
-    def __init__(self, view: FileView) -> None:
-        super().__init__(view)
-        self.files: dict[str, FileText] = {}
-        self._lines: dict[str, tuple[str, LineIndex] | None] = {}
-
-    def get(self, path: str) -> tuple[str, LineIndex] | None:
-        """Return a file's text and its lines."""
-        if path not in self._lines:
-            self._lines[path] = self._first_read(path)
-        return self._lines[path]
-
-    def before(self, path: str) -> str:
-        """Return the text of a file as it was read; '' for a new one, though there may be one by now."""
-        file = self.files.get(path)
-        return "" if file is None else file.text
-
-    def _first_read(self, path: str) -> tuple[str, LineIndex] | None:
-        try:
-            file = self.files[path] = self.view.read(path)
-        except AgentError:
-            return None
-        return file.text, LineIndex.of(file.text)
-
-
 async def staged(context: ToolContext, answer: ServerAnswer, edit: Any, fits: Fits = lambda text, splice: True) -> str:
     """Stage a WorkspaceEdit as one step that can be undone; return the report for the model. EditRefused or
     PermissionDenied, and then nothing is staged.
     """
-    texts = _ReadTexts(context.view)
+    texts = Texts(context.view)
     wanted = await asyncio.to_thread(_verified, context, answer, edit, texts, fits)
     diff = await asyncio.to_thread(_diff, context, wanted, texts)
     step = _commit(context, wanted, texts.files)
@@ -72,13 +44,13 @@ async def staged(context: ToolContext, answer: ServerAnswer, edit: Any, fits: Fi
     return f"{head} Change {step.change_id}.\n{diff}"
 
 
-def _verified(context: ToolContext, answer: ServerAnswer, edit: Any, texts: _ReadTexts, fits: Fits) -> ServerEdit:
+def _verified(context: ToolContext, answer: ServerAnswer, edit: Any, texts: Texts, fits: Fits) -> ServerEdit:
     wanted = server_edit(answer, edit, texts)
     if not wanted.texts and not wanted.moves:
         raise EditRefused("empty", f"{answer.server} changes nothing.")
     _require_allowed(context, {*wanted.texts, *wanted.moves, *wanted.moves.values()})
     for path, splices in wanted.splices.items():
-        before, after, name = texts.before(path), wanted.texts[path] or "", context.view.roots.relative(path)
+        before, after, name = _before(texts, path), wanted.texts[path] or "", context.view.roots.relative(path)
         if not all(fits(before, splice) for splice in splices):
             raise EditRefused(
                 "not_found", f"{answer.server} would change other text in {name} than what was asked for."
@@ -86,6 +58,12 @@ def _verified(context: ToolContext, answer: ServerAnswer, edit: Any, texts: _Rea
         if len(syntax_errors(path, after) or ()) > len(syntax_errors(path, before) or ()):
             raise EditRefused("not_found", f"The edit of {answer.server} would break the syntax of {name}.")
     return wanted
+
+
+def _before(texts: Texts, path: str) -> str:
+    """Return the text of a file as it was read; '' for a new one, though there may be one by now."""
+    file = texts.files.get(path)
+    return "" if file is None else file.text
 
 
 def _require_allowed(context: ToolContext, paths: Iterable[str]) -> None:
@@ -121,11 +99,11 @@ def _is_as_read(context: ToolContext, path: str, file: FileText | None) -> bool:
     return now == (StagedFile(file.text) if file.source == "staged" else None)
 
 
-def _diff(context: ToolContext, wanted: ServerEdit, texts: _ReadTexts) -> str:
+def _diff(context: ToolContext, wanted: ServerEdit, texts: Texts) -> str:
     parts = []
     for path, text in wanted.texts.items():
         name = context.view.roots.relative(path)
-        parts.append(merge.unified_diff(texts.before(path), text or "", f"a/{name}", f"b/{name}"))
+        parts.append(merge.unified_diff(_before(texts, path), text or "", f"a/{name}", f"b/{name}"))
     parts += [f"moved {old} to {new}\n" for old, new in wanted.moves.items()]
     whole = "".join(parts)
     if len(whole) <= _MOST_DIFF:

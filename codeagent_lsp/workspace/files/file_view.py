@@ -237,6 +237,14 @@ class FileView:
         return FolderTree(self.roots, self._rules, {*staged, *self._buffers.open_paths()} - deleted, deleted)
 
 
+def own_file(view: FileView, path: str) -> FileText | None:
+    """Return the user's version of a file, as `FileView.base`; None also for one that cannot be read as text."""
+    try:
+        return view.base(path)
+    except FileRefused:
+        return None
+
+
 def _check_size(shown: str, text: str, limit: int) -> None:
     # A character has at most four bytes, so most texts need not be encoded to be checked.
     size = len(text) * 4 if len(text) * 4 <= limit else len(text.encode("utf-8", "surrogatepass"))

@@ -27,6 +27,14 @@ def to_path(uri: str) -> str | None:
     return path[1:] if os.name == "nt" and _DRIVE.match(path) else path
 
 
+def real_path(uri: str) -> str | None:
+    """Return the path of a file as the workspace names it, whatever symbolic links `uri` leads through; None as for
+    `to_path`.
+    """
+    path = to_path(uri)
+    return None if path is None else os.path.realpath(path)
+
+
 def from_path(path: str | os.PathLike[str]) -> str:
     """Return the `file:` URI of an absolute path. Bytes that are not UTF-8 become percent escapes."""
     name = os.fspath(path).replace("\\", "/") if os.name == "nt" else os.fspath(path)
@@ -43,8 +51,8 @@ def spelling(uri: str) -> str:
 
 def key(uri: str) -> str:
     """Return a key that is equal for all URIs of the same file, also those that lead to it by symbolic links."""
-    path = to_path(uri)
-    return uri if path is None else f"file:{os.path.realpath(path)}"
+    path = real_path(uri)
+    return uri if path is None else f"file:{path}"
 
 
 def _decode(part: str) -> str:

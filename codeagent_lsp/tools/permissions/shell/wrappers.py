@@ -44,6 +44,15 @@ def _prefix(values: str = "", *, skip: int = 0, assigns: bool = False) -> _Prefi
 _RUNNERS = tuple("uv poetry pipenv pdm hatch rye mise asdf bundle pnpm yarn npm conda mamba".split())  # noqa: SIM905
 """Commands whose first operand (`run`, `exec`) runs what comes behind it."""
 
+_TARS = ("tar", "gtar", "bsdtar")
+_SCRIPT_OPTIONS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(_TARS, ("-I", "--use-compress-program", "--to-command", "--rsh-command")),
+    **dict.fromkeys(("npx", "npm", "pnpm"), ("-c", "--call", "--shell-mode")),
+    **dict.fromkeys(("mapfile", "readarray"), ("-C",)),
+    "nix-shell": ("--run", "--command"),
+}
+"""Options whose values programs run as scripts."""
+
 _PREFIXES: dict[str, _Prefix] = {
     "sudo": _prefix("-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --chdir --chroot", assigns=True),
     "doas": _prefix("-u -C"),
@@ -140,7 +149,7 @@ def inner(command: Invocation) -> tuple[Inner, ...]:
         found.extend(_shell(command))
     if name in ("find", "gfind", "fd", "fdfind"):
         found.extend(_find(words))
-    found.extend(Inner(script=script) for script in _as_options(name, words))
+    found.extend(Inner(script=script) for script in _in_options(name, words))
     if INTERPRETERS.fullmatch(name):
         found.extend(_code(" ".join(words[1:]) + "\n" + (command.stdin or "")))
     return tuple(found)
@@ -218,20 +227,14 @@ def _valued(words: Sequence[str], *options: str) -> list[str]:
     return found
 
 
-def _as_options(name: str, words: Sequence[str]) -> list[str]:
-    """Return the scripts that programs other than wrappers take as an option's value, and that `sed` has in it."""
-    if name in ("tar", "gtar", "bsdtar"):
-        action = [word.partition("=exec=")[2] for word in words if word.startswith("--checkpoint-action=exec=")]
-        return [*_valued(words, "-I", "--use-compress-program", "--to-command", "--rsh-command"), *action]
-    if name in ("npx", "npm", "pnpm"):
-        return _valued(words, "-c", "--call", "--shell-mode")
-    if name in ("mapfile", "readarray"):
-        return _valued(words, "-C")
-    if name == "nix-shell":
-        return _valued(words, "--run", "--command")
+def _in_options(name: str, words: Sequence[str]) -> list[str]:
+    """Return the scripts that programs other than wrappers take in an option's value or an operand."""
+    found = _valued(words, *_SCRIPT_OPTIONS.get(name, ()))
+    if name in _TARS:
+        found += [word.partition("=exec=")[2] for word in words if word.startswith("--checkpoint-action=exec=")]
     if name in ("sed", "gsed"):
-        return [match[1] for word in words[1:] for match in _SED_RUNS.finditer(word)]
-    return []
+        found += [match[1] for word in words[1:] for match in _SED_RUNS.finditer(word)]
+    return found
 
 
 def _joined(words: Sequence[str]) -> list[Inner]:
