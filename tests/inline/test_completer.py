@@ -127,7 +127,7 @@ async def test_while_the_user_types_nothing_is_asked() -> None:
     typed = "value = compute"
     tasks = []
     for size in range(1, len(typed) + 1):
-        tasks.append(asyncio.create_task(completer.complete(end(typed[:size]), Options(pause=0.05))))
+        tasks.append(asyncio.create_task(completer.complete(end(typed[:size]), Options(pause=0.5))))
         await asyncio.sleep(0.005)
     answers = await asyncio.gather(*tasks)
     assert len(filler.requests) == 1
