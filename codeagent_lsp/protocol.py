@@ -177,13 +177,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("codeagent.review", "Shows the changes of a run as a diff.", (_needs("runId"),)),
     Command(
         "codeagent.apply",
-        "Applies all changes of a run, some files or some hunks.",
-        (_needs("runId"), _may("files", "array"), _may("hunks", "array")),
+        "Applies all changes of a run, some files or some hunks; with the `digest` of a review only as it showed them.",
+        (_needs("runId"), _may("files", "array"), _may("hunks", "array"), _may("digest")),
     ),
     Command(
         "codeagent.discard",
-        "Drops all changes of a run, some files or some hunks.",
-        (_needs("runId"), _may("files", "array"), _may("hunks", "array")),
+        "Drops all changes of a run, some files or some hunks; with the `digest` of a review only as it showed them.",
+        (_needs("runId"), _may("files", "array"), _may("hunks", "array"), _may("digest")),
     ),
     Command(
         "codeagent.undo",

@@ -412,6 +412,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "question.choices": ("The answer must be one of: {choices}.", "答案必须是以下之一：{choices}。"),
     "question.one": ("Exactly one answer is needed.", "需要且仅需要一个答案。"),
     "changes.none": ("There are no such staged changes.", "没有这样的暂存更改。"),
+    "changes.others": (
+        "The staged changes are not those that you have seen. Look at them again.",
+        "暂存的更改与您看到的不同。请再看一遍。",
+    ),
     "changes.one": ("Apply changes to {name}, +{added} −{removed}?", "应用对 {name} 的更改，+{added} −{removed}？"),
     "changes.many": ("Apply {count} files, +{added} −{removed}?", "应用 {count} 个文件，+{added} −{removed}？"),
     "tests.passed": (

@@ -5,16 +5,22 @@ Not here: how changes reach the buffers (`editor.py`), what is asked at the end 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import OrderedDict
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from codeagent_lsp.errors import SessionError
 from codeagent_lsp.server.announcer import Announcer
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.plan.orders import roll_back
+from codeagent_lsp.workspace.changes.changeset import Changeset, HunkNumbers
+from codeagent_lsp.workspace.changes.reviewed import review_digest
 
 if TYPE_CHECKING:
     from codeagent_lsp.session.run import Run
+
+MOST_SEEN = 32
 
 
 class Reviews:
@@ -26,6 +32,15 @@ class Reviews:
         self._documents = documents
         self._announcer = announcer
         self._manager = manager
+        self._seen: OrderedDict[str, Changeset] = OrderedDict()
+
+    def seen(self, digest: str | None) -> Changeset | None:
+        """Return what a review with this digest showed, None without one. SessionError for an unknown one."""
+        if digest is None:
+            return None
+        if digest not in self._seen:
+            raise SessionError("changes.others")
+        return self._seen[digest]
 
     def diff(self, run_id: str) -> str:
         """Return a run's changeset as a unified diff."""
@@ -33,12 +48,18 @@ class Reviews:
         return proposal.changeset.diff(proposal.view.roots.relative)
 
     def data(self, run_id: str) -> dict[str, Any]:
-        """Return the answer of `codeagent.review`: the diff, sentences on what was tried on the changes, and the hunks
-        that the tests do not need.
+        """Return the answer of `codeagent.review`: the diff, its digest, by which decisions about it can name it,
+        sentences on what was tried on the changes, and the hunks that the tests do not need.
         """
         proposal = self._manager().runs.get(run_id).proposal
         unneeded = list(proposal.proofs.unneeded(proposal.changeset))
-        return {"runId": run_id, "diff": self.diff(run_id), "proof": list(proposal.proved()), "unneeded": unneeded}
+        return {
+            "runId": run_id,
+            "diff": self.diff(run_id),
+            "digest": self._see(proposal.changeset),
+            "proof": list(proposal.proved()),
+            "unneeded": unneeded,
+        }
 
     async def show(self, run_id: str) -> None:
         """Open the diff of a run, with what was tried on it before it."""
@@ -50,6 +71,14 @@ class Reviews:
         if self._documents.content(review_name(run_id)):
             self._write(run_id)
 
+    def _see(self, changeset: Changeset) -> str:
+        digest = review_digest(changeset)
+        self._seen[digest] = changeset
+        self._seen.move_to_end(digest)
+        if len(self._seen) > MOST_SEEN:
+            self._seen.popitem(last=False)
+        return digest
+
     def _write(self, run_id: str) -> None:
         self._documents.put(review_name(run_id), "\n".join((*self._head(run_id), self.diff(run_id))))
 
@@ -60,9 +89,11 @@ class Reviews:
         lines = (*proposal.proved(), *filter(None, (unneeded,)))
         return (*(f"# {line}" for line in lines), "") if lines else ()
 
-    async def apply(self, run: Run, files: frozenset[str] | None, hunks: Mapping[str, frozenset[int]] | None) -> None:
+    async def apply(
+        self, run: Run, files: frozenset[str] | None, hunks: HunkNumbers | None, seen: Changeset | None
+    ) -> None:
         """Apply the chosen files and hunks of a run, and show the outcome."""
-        applied = await run.proposal.apply(files, hunks)
+        applied = await run.proposal.apply(files, hunks, seen=seen)
         self.renew(run.record.run_id)
         self._announcer.tell_outcome(applied)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from typing import Any, TypeVar
 
 from codeagent_lsp import events
@@ -22,9 +22,10 @@ from codeagent_lsp.session.services import Services, UserPorts
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.tools.context import Tally
 from codeagent_lsp.tools.diagnostics.difference import Difference
-from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange, HunkNumbers
 from codeagent_lsp.workspace.changes.editor import Applied
 from codeagent_lsp.workspace.changes.remaining import after_applying, after_discarding
+from codeagent_lsp.workspace.changes.reviewed import numbers_now
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import own_file
 
@@ -140,16 +141,18 @@ class Proposal:
     async def apply(
         self,
         files: frozenset[str] | None = None,
-        hunks: Mapping[str, frozenset[int]] | None = None,
+        hunks: HunkNumbers | None = None,
         may_lose: frozenset[str] | None = None,
+        seen: Changeset | None = None,
     ) -> Applied:
         """Apply the staged changes, or a part of them, to the buffers; the user has agreed. SessionError if there are
         none.
 
-        `files` are paths, `hunks` 0-based hunk numbers by path, here and in `discard`; `may_lose` are deleted files
-        whose unsaved text is our own (None: the user is asked about unsaved text).
+        `files` are paths, `hunks` 0-based hunk numbers by path, of what was `seen` (None: of what is staged now), here
+        and in `discard`; `may_lose` are deleted files whose unsaved text is our own (None: the user is asked about
+        unsaved text).
         """
-        applied = await self._apply(files, hunks, may_lose)
+        applied = await self._apply(files, hunks, may_lose, seen)
         if applied is None:
             raise SessionError("changes.none")
         return applied
@@ -157,11 +160,13 @@ class Proposal:
     async def _apply(
         self,
         files: frozenset[str] | None = None,
-        hunks: Mapping[str, frozenset[int]] | None = None,
+        hunks: HunkNumbers | None = None,
         may_lose: frozenset[str] | None = None,
+        seen: Changeset | None = None,
     ) -> Applied | None:
         """Do what `apply` says; None if there is nothing, as after another decision that this has waited for."""
         async with self._applying:
+            hunks = self._numbers(files, hunks, seen)
             chosen = _part(self.changeset, files, hunks)
             if may_lose is None:
                 self._discarded.clear()
@@ -177,9 +182,13 @@ class Proposal:
         return applied
 
     def discard(
-        self, files: frozenset[str] | None = None, hunks: Mapping[str, frozenset[int]] | None = None
+        self,
+        files: frozenset[str] | None = None,
+        hunks: HunkNumbers | None = None,
+        seen: Changeset | None = None,
     ) -> Changeset:
         """Discard the staged changes, or a part of them, and return these. SessionError if there are none."""
+        hunks = self._numbers(files, hunks, seen)
         chosen = _part(self.changeset, files, hunks)
         if not chosen:
             raise SessionError("changes.none")
@@ -230,6 +239,15 @@ class Proposal:
         changeset, digest = self.changeset, self.proofs.state(self.changeset)
         return lambda tally: self.proofs.tested(tally, changeset, digest)
 
+    def _numbers(
+        self, files: frozenset[str] | None, hunks: HunkNumbers | None, seen: Changeset | None
+    ) -> HunkNumbers | None:
+        """Return the present numbers of hunks. SessionError if what was chosen is not staged any more as seen."""
+        try:
+            return hunks if seen is None else numbers_now(seen, self.changeset, files, hunks)
+        except LookupError as error:
+            raise SessionError("changes.others") from error
+
     def _note_applied(self, applied: Applied, *, undo: bool, steps: tuple[str, ...] = ()) -> None:
         if applied.done and not undo:
             self.record.applied.append(AppliedPart(applied.done, self.record.step_id, time.time()))
@@ -254,7 +272,7 @@ class Proposal:
         self._output.emit(events.FileChanged(path=path, change=None if change is None else change.to_dict()))
 
 
-def _part(changeset: Changeset, files: frozenset[str] | None, hunks: Mapping[str, frozenset[int]] | None) -> Changeset:
+def _part(changeset: Changeset, files: frozenset[str] | None, hunks: HunkNumbers | None) -> Changeset:
     """Return the chosen part of the changes. SessionError if a hunk is not there: those that are may be others than the
     user has seen.
     """

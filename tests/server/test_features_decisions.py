@@ -92,6 +92,21 @@ def test_the_review_that_is_open_shows_what_is_left(start: StartEditor, workspac
     assert "LINE 29" not in page.read_text()
 
 
+def test_hunks_are_those_of_the_review_that_was_seen(start: StartEditor, workspace: Path) -> None:
+    """The second decision comes before the first has changed the numbers on the user's screen."""
+    third = edit("a.py", "line 16\n", "LINE 16\n")
+    editor, run_id = held(start, workspace, *TWO_HUNKS[:2], third, say("Changed."))
+    digest = editor.command("codeagent.review", runId=run_id)["digest"]
+    editor.command("codeagent.apply", runId=run_id, hunks=["a.py#1"], digest=digest)
+    editor.command("codeagent.apply", runId=run_id, hunks=["a.py#2"], digest=digest)
+    editor.wait_until(lambda: "LINE 16" in editor.text(workspace / "a.py"))
+    assert editor.text(workspace / "a.py") == LINES.replace("line 2\n", "LINE 2\n").replace("line 16", "LINE 16")
+    refused = editor.refusal("codeagent.discard", {"runId": run_id, "hunks": ["a.py#1"], "digest": digest})
+    assert "not those that you have seen" in refused
+    assert editor.command("codeagent.discard", runId=run_id, hunks=["a.py#3"], digest=digest)["files"]
+    assert "not those" in editor.refusal("codeagent.apply", {"runId": run_id, "digest": "f" * 64})
+
+
 def test_a_hunk_that_conflicts_leaves_the_others_waiting(start: StartEditor, workspace: Path) -> None:
     editor, run_id = held(start, workspace)
     editor.type(next(iter(editor.buffers)), (1, 0), (1, 6), "mine")

@@ -35,13 +35,17 @@ class ChangeCommands:
 
     def _apply(self, given: Arguments) -> dict[str, str]:
         run, view = self._backend.manager.runs.get(given["runId"]), self._backend.views.plain()
-        self._later(self._backend.reviews.apply(run, chosen_files(given, view), chosen_hunks(given, view)))
+        reviews = self._backend.reviews
+        seen = reviews.seen(given.get("digest"))
+        self._later(reviews.apply(run, chosen_files(given, view), chosen_hunks(given, view), seen))
         return {"runId": given["runId"]}
 
     def _discard(self, given: Arguments) -> dict[str, Any]:
         run, view = self._backend.manager.runs.get(given["runId"]), self._backend.views.plain()
-        dropped = run.proposal.discard(chosen_files(given, view), chosen_hunks(given, view))
-        self._backend.reviews.renew(run.record.run_id)
+        reviews = self._backend.reviews
+        seen = reviews.seen(given.get("digest"))
+        dropped = run.proposal.discard(chosen_files(given, view), chosen_hunks(given, view), seen)
+        reviews.renew(run.record.run_id)
         return {"runId": given["runId"], "files": list(dropped.paths)}
 
     def _undo(self, given: Arguments) -> dict[str, str]:

@@ -18,6 +18,7 @@ from codeagent_lsp.workspace.text.position import LineIndex, offset_at
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.documents import Documents
+    from codeagent_lsp.workspace.changes.changeset import HunkNumbers
     from codeagent_lsp.workspace.files.file_view import FileView
 
 PLANNING: Mapping[str, Planning] = {"direct": "never", "plan": "always"}
@@ -61,7 +62,7 @@ def title(kind: RunKind, words: str, target: Target | None, language: str) -> st
     return f"{label}: {subject}" if subject else label
 
 
-def chosen_hunks(arguments: Mapping[str, Any], view: FileView) -> Mapping[str, frozenset[int]] | None:
+def chosen_hunks(arguments: Mapping[str, Any], view: FileView) -> HunkNumbers | None:
     """Convert hunk ids `path#number` (1-based, as the review shows them) to 0-based numbers by absolute path. None when
     there is no such argument; UsageError for a malformed id.
     """

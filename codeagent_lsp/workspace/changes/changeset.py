@@ -18,6 +18,9 @@ from codeagent_lsp.workspace.edits import merge
 
 ChangeKind = Literal["edit", "create", "delete", "move"]
 
+HunkNumbers = Mapping[str, frozenset[int]]
+"""0-based numbers of hunks by absolute path."""
+
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
@@ -154,9 +157,7 @@ class Changeset:
         """Return one unified diff of all changes; `name` shortens paths for display."""
         return "".join(change.diff(name) for change in self.files)
 
-    def split(
-        self, files: Iterable[str] | None, hunks: Mapping[str, frozenset[int]] | None = None
-    ) -> tuple[Changeset, Changeset]:
+    def split(self, files: Iterable[str] | None, hunks: HunkNumbers | None = None) -> tuple[Changeset, Changeset]:
         """Return the chosen part, and the rest rebased on it.
 
         `files` are accepted whole, `hunks` are 0-based hunk numbers per path; both None: everything is chosen. A chosen

@@ -6,9 +6,7 @@ from what is staged when the decision has been carried out. Not here: the decisi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange, HunkNumbers
 from codeagent_lsp.workspace.changes.editor import Applied
 
 
@@ -24,9 +22,7 @@ def after_applying(present: Changeset, chosen: Changeset, applied: Applied) -> C
     return left
 
 
-def after_discarding(
-    present: Changeset, files: frozenset[str] | None, hunks: Mapping[str, frozenset[int]] | None
-) -> Changeset:
+def after_discarding(present: Changeset, files: frozenset[str] | None, hunks: HunkNumbers | None) -> Changeset:
     """Return the present changes without the discarded part, chosen as for `Changeset.split`, on the same base."""
     if files is None and not hunks:
         return Changeset()

@@ -223,22 +223,24 @@ return {
     },
     {
       name = "codeagent.apply",
-      summary = "Applies all changes of a run, some files or some hunks.",
+      summary = "Applies all changes of a run, some files or some hunks; with the `digest` of a review only as it showed them.",
       starts_run = false,
       arguments = {
         { name = "runId", kind = "string", required = true },
         { name = "files", kind = "array", required = false },
         { name = "hunks", kind = "array", required = false },
+        { name = "digest", kind = "string", required = false },
       },
     },
     {
       name = "codeagent.discard",
-      summary = "Drops all changes of a run, some files or some hunks.",
+      summary = "Drops all changes of a run, some files or some hunks; with the `digest` of a review only as it showed them.",
       starts_run = false,
       arguments = {
         { name = "runId", kind = "string", required = true },
         { name = "files", kind = "array", required = false },
         { name = "hunks", kind = "array", required = false },
+        { name = "digest", kind = "string", required = false },
       },
     },
     {

@@ -22,6 +22,7 @@ local PATIENCE = 5000 -- milliseconds until a decision that had no effect is giv
 ---@field lines string[]
 ---@field files codeagent.File[]
 ---@field revision integer of the run when the diff was asked for
+---@field digest string? names what is shown here when it is decided about
 ---@field proof string[] sentences on what was tried on the changes
 ---@field unneeded string[] ids of the hunks that the tests do not need
 ---@field busy boolean a decision is on its way: hunk numbers may be about to change
@@ -115,7 +116,7 @@ end
 
 local function draw(text, result)
   local target = buffer()
-  current.proof, current.unneeded = result.proof or {}, result.unneeded or {}
+  current.digest, current.proof, current.unneeded = result.digest, result.proof or {}, result.unneeded or {}
   local lines = vim.split((text:gsub("\n$", "")), "\n", { plain = true })
   table.insert(lines, 1, "") -- Neovim shows nothing above the first line
   current.lines, current.files = lines, diff.parse(lines)
@@ -192,7 +193,7 @@ local function decide(command, part)
   local run_id, before = current.run_id, current.revision
   current.busy = true
   head()
-  client.call(command, vim.tbl_extend("force", { runId = run_id }, part), nil, refresh)
+  client.call(command, vim.tbl_extend("force", { runId = run_id, digest = current.digest }, part), nil, refresh)
   vim.defer_fn(function()
     if current and current.run_id == run_id and current.busy and current.revision == before then
       notify.warn(texts.get("told.stale"))

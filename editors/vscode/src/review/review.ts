@@ -24,12 +24,14 @@ export interface Place {
 /** What `codeagent.review` answers; `proof` are sentences on what was tried on the changes. */
 interface Answer {
   readonly diff: string;
+  readonly digest?: string;
   readonly proof?: readonly string[];
   readonly unneeded?: readonly string[];
 }
 
 export class Review implements vscode.Disposable {
   private readonly hunks = new Map<string, ReadonlyMap<string, readonly Hunk[]>>();
+  private readonly digests = new Map<string, string | undefined>();
   private readonly proofs = new Map<string, readonly string[]>();
   private readonly settledTexts = new Map<string, string>();
   private readonly titles = new Map<string, string>();
@@ -104,7 +106,8 @@ export class Review implements vscode.Disposable {
     }
     const whole = what === "file" || place.hunk === undefined || this.of(place).length < 2;
     const chosen = whole ? { files: [place.path] } : { hunks: [`${place.path}#${place.hunk}`] };
-    await this.agent.call(`codeagent.${verdict}`, { runId: place.runId, ...chosen });
+    const digest = this.digests.get(place.runId);
+    await this.agent.call(`codeagent.${verdict}`, { runId: place.runId, ...chosen, ...(digest && { digest }) });
   }
 
   /** Moves the cursor to the next or previous proposed change. */
@@ -132,6 +135,7 @@ export class Review implements vscode.Disposable {
       this.hunks.delete(runId);
     } else {
       const review = await this.agent.call<Answer>("codeagent.review", { runId });
+      this.digests.set(runId, review?.digest);
       this.proofs.set(runId, review?.proof ?? []);
       const named = [...hunksByFile(review?.diff ?? "", review?.unneeded)];
       const known = named.map(([name, hunks], index) => [pathOf(name, staged) ?? staged[index] ?? name, hunks] as const);
