@@ -166,7 +166,7 @@ class Proposal:
     ) -> Applied | None:
         """Do what `apply` says; None if there is nothing, as after another decision that this has waited for."""
         async with self._applying:
-            hunks = self._numbers(files, hunks, seen)
+            hunks = _numbers(self.changeset, files, hunks, seen)
             chosen = _part(self.changeset, files, hunks)
             if may_lose is None:
                 self._discarded.clear()
@@ -188,7 +188,7 @@ class Proposal:
         seen: Changeset | None = None,
     ) -> Changeset:
         """Discard the staged changes, or a part of them, and return these. SessionError if there are none."""
-        hunks = self._numbers(files, hunks, seen)
+        hunks = _numbers(self.changeset, files, hunks, seen)
         chosen = _part(self.changeset, files, hunks)
         if not chosen:
             raise SessionError("changes.none")
@@ -239,15 +239,6 @@ class Proposal:
         changeset, digest = self.changeset, self.proofs.state(self.changeset)
         return lambda tally: self.proofs.tested(tally, changeset, digest)
 
-    def _numbers(
-        self, files: frozenset[str] | None, hunks: HunkNumbers | None, seen: Changeset | None
-    ) -> HunkNumbers | None:
-        """Return the present numbers of hunks. SessionError if what was chosen is not staged any more as seen."""
-        try:
-            return hunks if seen is None else numbers_now(seen, self.changeset, files, hunks)
-        except LookupError as error:
-            raise SessionError("changes.others") from error
-
     def _note_applied(self, applied: Applied, *, undo: bool, steps: tuple[str, ...] = ()) -> None:
         if applied.done and not undo:
             self.record.applied.append(AppliedPart(applied.done, self.record.step_id, time.time()))
@@ -270,6 +261,16 @@ class Proposal:
     def _changed(self, path: str, change: FileChange | None) -> None:
         self.record.staged = self.staging.changeset
         self._output.emit(events.FileChanged(path=path, change=None if change is None else change.to_dict()))
+
+
+def _numbers(
+    changeset: Changeset, files: frozenset[str] | None, hunks: HunkNumbers | None, seen: Changeset | None
+) -> HunkNumbers | None:
+    """Return the present numbers of hunks. SessionError if what was chosen is not staged any more as it was seen."""
+    try:
+        return hunks if seen is None else numbers_now(seen, changeset, files, hunks)
+    except LookupError as error:
+        raise SessionError("changes.others") from error
 
 
 def _part(changeset: Changeset, files: frozenset[str] | None, hunks: HunkNumbers | None) -> Changeset:
