@@ -76,10 +76,7 @@ class CurrentTexts:
 
     def uri(self, path: str) -> str:
         """Return the URI under which the client knows a path, or the path itself if it is a URI."""
-        if not path.startswith("/") and ":" in path:
-            return path
-        known = self._documents.by_path(path)
-        return known.uri if known is not None else uris.from_path(path)
+        return self._documents.uri(path)
 
     def file_uri(self, path: str) -> str:
         """Return the URI of the file itself, to delete or rename it: under a link, the link would be deleted."""

@@ -21,10 +21,13 @@ _log = logging.getLogger(__name__)
 
 
 class Documents:
-    """The open documents, by URI. `encoding` is the position encoding agreed on with the client."""
+    """The open documents, by URI. `encoding` is the position encoding agreed on with the client; `folders` returns the
+    workspace folders as the client names them.
+    """
 
-    def __init__(self, encoding: Encoding = "utf-16") -> None:
+    def __init__(self, encoding: Encoding = "utf-16", folders: Callable[[], Iterable[str]] = tuple) -> None:
         self.encoding: Encoding = encoding
+        self._folders = folders
         self._open: dict[str, Document] = {}
         self._real: dict[str, str] = {}
         self._by_real: dict[str, str] = {}
@@ -83,6 +86,13 @@ class Documents:
         """
         named = self._open.get(uris.spelling(uris.from_path(path)))
         return named if named is not None else self._open.get(self._by_real.get(path, ""))
+
+    def uri(self, path: str) -> str:
+        """Return the URI under which the client knows an absolute path, or the path itself if it is a URI."""
+        if not path.startswith("/") and ":" in path:
+            return path
+        known = self.by_path(path)
+        return known.uri if known is not None else uris.from_path(uris.named_by(path, self._folders()))
 
     def paths(self) -> tuple[str, ...]:
         """Return the real paths of all files that are open."""

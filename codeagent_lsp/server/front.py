@@ -13,10 +13,9 @@ from lsprotocol import types
 from codeagent_lsp.errors import SettingError
 from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import policy_of
-from codeagent_lsp.server.server import CodeAgentServer
+from codeagent_lsp.server.server import CodeAgentServer, folders_of
 from codeagent_lsp.server.settings import SettingsLink
 from codeagent_lsp.texts import choose_language
-from codeagent_lsp.workspace.files import uris
 
 if TYPE_CHECKING:
     from codeagent_lsp.config import Settings
@@ -41,10 +40,7 @@ class Front:
 
     def folders(self) -> list[str]:
         """Return the paths of the workspace folders."""
-        workspace = self.server.workspace
-        named = [uris.to_path(folder.uri) for folder in workspace.folders.values()]
-        root = [uris.to_path(workspace.root_uri)] if workspace.root_uri else []
-        return [path for path in (named or root) if path is not None]
+        return folders_of(self.server.workspace)
 
     def completes(self) -> bool:
         """Return whether inline completions are wanted, and the client shows such."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from codeagent_lsp.errors import EditorError
 from codeagent_lsp.language_servers.values import ServerAnswer
 from codeagent_lsp.protocol import LENT_METHODS, LSP_METHOD
+from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.position import Encoding
 
 if TYPE_CHECKING:
@@ -50,8 +51,9 @@ class LentServers:
         if not self._client.policy.lsp or method not in LENT_METHODS:
             return ()
         documents = self._client.server.documents
+        uri = documents.uri(uris.to_path(uri) or uri)
         document = documents.get(uri)
-        question = {"uri": uri, "method": method, "params": dict(params)}
+        question = {"uri": uri, "method": method, "params": {**params, "textDocument": {"uri": uri}}}
         try:
             answer = await self._client.server.request(LSP_METHOD, question, seconds)
         except EditorError:

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
+from pygls.workspace import Workspace
 
 from codeagent_lsp import __version__
 from codeagent_lsp.background_tasks import BackgroundTasks
@@ -25,6 +26,7 @@ from codeagent_lsp.server.wire.channel import Channel, Reader, socket_channel
 from codeagent_lsp.server.wire.outgoing import Outgoing
 from codeagent_lsp.server.wire.params import make_converter
 from codeagent_lsp.server.wire.served import ExecuteCommand, Served
+from codeagent_lsp.workspace.files import uris
 
 _THREADS = 16  # for handlers marked with `server.thread()`; the reader and the writer have their own
 _FLUSH_SECONDS = 0.2
@@ -34,13 +36,20 @@ _START_SECONDS = 60.0
 _log = logging.getLogger(__name__)
 
 
+def folders_of(workspace: Workspace) -> list[str]:
+    """Return the paths of the workspace folders, as the client names them."""
+    named = [uris.to_path(folder.uri) for folder in workspace.folders.values()]
+    root = [uris.to_path(workspace.root_uri)] if workspace.root_uri else []
+    return [path for path in (named or root) if path is not None]
+
+
 class CodeAgentServer(Served):
     """One server for one client. `documents` holds the open documents, `language` the language of messages."""
 
     protocol: CodeAgentProtocol
 
     def __init__(self) -> None:
-        self.documents = Documents()
+        self.documents = Documents(folders=lambda: folders_of(self.workspace))
         self.language = "en"
         self.execute_command = _no_command
         self.departure = lifecycle.Departure()

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.workspace.files.uris import from_path
+from codeagent_lsp.workspace.files.uris import from_path, to_path
 from tests.inline.fill_server import fill_server
 from tests.server import test_features_index as index
 from tests.server import test_features_inline as inline
 from tests.server import test_features_next_edit as next_edit
 from tests.server.conftest import StartEditor
+from tests.server.replies import edit, say, write
 
 
 @pytest.fixture
@@ -77,3 +78,11 @@ def test_the_index_hears_of_watched_files(start: StartEditor, workspace: Path) -
     named = [from_path(workspace / name) for name in ("new.py", "pointer.py")]
     editor.client.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": uri, "type": 1} for uri in named]})
     editor.wait_until(lambda: index.status(editor)["done"] == 2)  # the new file, and what the link leads to
+
+
+def test_files_that_are_not_open_are_edited_under_the_clients_name(start: StartEditor, workspace: Path) -> None:
+    """Under another name an editor would open a second buffer of a file, beside the one in its own folder."""
+    (workspace / "a.py").write_text("x = 1\n")
+    editor = start(edit("a.py", "x = 1", "x = 2"), write("new.py", "y = 1\n"), say("Done."))
+    editor.run("codeagent.run", task="go")
+    assert {Path(to_path(uri) or "") for uri in editor.buffers} == {workspace / "a.py", workspace / "new.py"}

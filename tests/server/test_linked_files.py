@@ -57,6 +57,20 @@ def test_of_two_buffers_of_a_file_that_of_the_very_name_counts(linked: tuple[Pat
     assert documents.by_path(str(real)) == documents.get(from_path(link))
 
 
+def test_a_file_that_is_not_open_has_the_clients_name(tmp_path: Path) -> None:
+    real, link = tmp_path.resolve() / "real", tmp_path / "link"
+    (real / "inner").mkdir(parents=True)
+    link.symlink_to(real)
+    (tmp_path / "other").mkdir()
+    documents = Documents(folders=lambda: [str(tmp_path / "other"), str(link), str(link / "inner")])
+    named = {"a.py": link / "a.py", "inner/b.py": link / "inner" / "b.py", "../c.py": tmp_path.resolve() / "c.py"}
+    for path, name in named.items():
+        assert documents.uri(str((real / path).resolve())) == from_path(name)
+    assert documents.uri(str(tmp_path / "other" / "x.py")) == from_path(tmp_path / "other" / "x.py")
+    assert documents.uri("untitled:Untitled-1") == "untitled:Untitled-1"
+    assert Documents().uri(str(real / "a.py")) == from_path(real / "a.py")
+
+
 def test_what_a_run_reads_is_the_buffer(linked: tuple[Path, Path]) -> None:
     link, real = linked
     view = Views(lambda: [str(link.parent)], opened(link)).plain()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
+from pathlib import Path
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 _FILE = re.compile(r"file:(?://([^/?#]*))?([^?#]*)", re.IGNORECASE | re.DOTALL)
@@ -41,6 +43,15 @@ def from_path(path: str | os.PathLike[str]) -> str:
     if name.startswith("//"):
         return "file:" + _encode(name)
     return "file://" + _encode(name if name.startswith("/") else f"/{name}")
+
+
+def named_by(path: str, folders: Iterable[str]) -> str:
+    """Return the absolute real `path` as somebody names it who has these folders open, which may lead there by
+    symbolic links.
+    """
+    holders = ((os.path.realpath(folder), folder) for folder in folders)
+    real, folder = max((pair for pair in holders if Path(path).is_relative_to(pair[0])), default=("", ""))
+    return str(Path(folder, Path(path).relative_to(real))) if real not in ("", folder) else path
 
 
 def spelling(uri: str) -> str:
