@@ -235,4 +235,5 @@ def test_runs_over_fifty_files_by_the_basedpyright_of_the_editor(
 @pytest.fixture(autouse=True)
 def _nothing_is_written(tmp_path: Path) -> Any:
     yield
-    assert (tmp_path / "ws" / "b.py").read_text() == "total\n"
+    if (tmp_path / "ws").exists():  # else the test was left out
+        assert (tmp_path / "ws" / "b.py").read_text() == "total\n"
