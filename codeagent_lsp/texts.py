@@ -1209,6 +1209,14 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Not shown to the model, as reading it needs your approval: {name}",
         "未给模型显示，因为读取它需要您的批准：{name}",
     ),
+    "mentions.shortened": (
+        "Too long for the model's context window; only its beginning is shown to the model: {name}",
+        "对模型的上下文窗口来说太长，只给模型显示开头：{name}",
+    ),
+    "mentions.no_room": (
+        "Not shown to the model, as its context window has no room left: {name}",
+        "未给模型显示，因为它的上下文窗口已没有空间：{name}",
+    ),
     "mentions.no_vision": (
         "The model {name} does not see pictures. Leave the picture out, or choose a model that sees.",
         "模型 {name} 不能看图片。请去掉图片，或选择能看图片的模型。",

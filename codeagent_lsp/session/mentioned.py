@@ -92,10 +92,16 @@ class _Resolver:
             else:
                 text = await self._text(path, mention)
                 text = "" if path in known and _is_whole(mention) else text  # it comes with the task
-            if text and room > 0:
-                texts.append(shorten(text, room))
-                room -= len(text)
+            if text:
+                texts += self._fitted(mention, text, room)
+                room = max(0, room - len(text))
         return texts, images
+
+    def _fitted(self, mention: Mention, text: str, room: int) -> list[str]:
+        """Return what of a text fits into `room` characters; less than all is told."""
+        if len(text) > room:
+            self._tell("mentions.shortened" if room else "mentions.no_room", mention)
+        return [shorten(text, room)] if room else []
 
     def _found(self, mention: Mention, files: list[str], suffixes: frozenset[str]) -> str | None:
         """Return the absolute path of the file that is meant, which may be read; None, told where it matters: a word

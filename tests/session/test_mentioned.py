@@ -182,9 +182,12 @@ async def test_a_file_that_is_ignored_comes_when_it_is_named(tmp_path: Path) -> 
 async def test_small_windows_get_what_fits(tmp_path: Path) -> None:
     made = world(tmp_path / "w")
     put(made, "long.py", "".join(f"x{number} = {number}\n" for number in range(20_000)))
-    told = await ask(made, "What about @long.py:1-19000")
+    put(made, "other.py", "y = 1\ny = 2\n")
+    told = await ask(made, "What about @long.py:1-19000 and @other.py:1-2")
     assert len(told.text) < 60_000
     assert "more characters)" in told.text
+    assert any("only its beginning is shown to the model: @long.py:1-19000" in note for note in told.notes)
+    assert any("has no room left: @other.py:1-2" in note for note in told.notes)
 
 
 def seeing(made: World, vision: bool | None) -> ScriptedModel:
