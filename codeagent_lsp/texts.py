@@ -1245,6 +1245,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Not proposed, because a hook does not let the changes pass: {reason}. They stay staged.",
         "未提出更改，因为钩子不允许：{reason}。更改仍保留为暂存。",
     ),
+    "commands.as_words": ("There is no command /{name}; it is taken as words.", "没有命令 /{name}，按普通文字处理。"),
     "commands.unknown": (
         "There is no command /{name}. There are: {known}.",
         "没有命令 /{name}。可用的有：{known}。",

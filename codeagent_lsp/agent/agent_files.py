@@ -26,6 +26,7 @@ MAX_BYTES = 64 * 1024
 
 Place = Literal["builtin", "user", "project"]
 
+_KEYS = ("name", "description", "max_iterations", "tools", "model")
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
 
 
@@ -134,7 +135,7 @@ def _profile(path: str, place: Place, data: bytes, trust: Trust) -> Profile | Ag
     if len(data) > MAX_BYTES:
         return AgentProblem(path, f"it has more than {MAX_BYTES >> 10} KiB.")
     try:
-        document = parse(data.decode("utf-8"))
+        document = parse(data.decode("utf-8"), _KEYS)
     except UnicodeDecodeError:
         return AgentProblem(path, "it is not UTF-8.")
     except FrontMatterError as error:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -29,9 +30,10 @@ PROJECT_FOLDERS = (".codeagent/commands", ".claude/commands")
 MAX_BYTES = 64 * 1024
 MOST_ARGUMENTS = 20_000
 
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
-_CALL = re.compile(r"/([A-Za-z0-9][A-Za-z0-9._:-]{0,126})(?:[ \t]+|\n|$)")
-_PLACEHOLDER = re.compile(r"\\(\$)|\$(?:(ARGUMENTS)\b|([1-9]))")
+_KEYS = ("description", "argument-hint")
+_NAME = re.compile(r"[^\W_](?:[\w.-]{0,62}[^\W_])?")
+_CALL = re.compile(r"\s*/([^\W_][\w.:-]{0,126})(?:\s+|$)")
+_PLACEHOLDER = re.compile(r"\\(\$)|\$(?:(ARGUMENTS)(?![A-Za-z0-9_])|([1-9])(?![0-9]))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +84,10 @@ class CommandShelf:
     def called(self, view: FileView, words: str) -> Called | None:
         """Return the command that these words call; None if they call none that exists."""
         match = _CALL.match(words)
-        if match is None:
+        command = None if match is None else named(self.commands(view), match[1])
+        if match is None or command is None:
             return None
-        command = next((item for item in self.commands(view) if item.name == match[1]), None)
-        return None if command is None else Called(command, words[match.end() :].strip()[:MOST_ARGUMENTS])
+        return Called(command, words[match.end() :].strip()[:MOST_ARGUMENTS])
 
     def _of_user(self) -> Iterator[tuple[str, str, bytes, bool]]:
         for folder in self._own:
@@ -99,6 +101,18 @@ class CommandShelf:
                         yield _named(path.relative_to(folder)), str(path), file.read(MAX_BYTES + 1), True
                 except OSError:
                     continue
+
+
+def called_name(words: str) -> str:
+    """Return the name of the command that these words would call; '' if they call none."""
+    match = _CALL.match(words)
+    return "" if match is None else match[1]
+
+
+def named(commands: Sequence[CustomCommand], name: str) -> CustomCommand | None:
+    """Return the command of this name, or the only one that is called so in a folder; None if there is none."""
+    short = [item for item in commands if item.name.rpartition(":")[2] == name]
+    return next((item for item in commands if item.name == name), short[0] if len(short) == 1 else None)
 
 
 def expanded(body: str, arguments: str) -> str:
@@ -148,15 +162,15 @@ def _files(view: FileView, entry: str) -> Iterator[tuple[str, str]]:
 
 
 def _named(inside: PurePath) -> str:
-    """Return the name of a command: folders before it, with a colon."""
-    return ":".join((*inside.parts[:-1], inside.stem))
+    """Return the name of a command: folders before it, with a colon; letters with marks as they are typed."""
+    return unicodedata.normalize("NFC", ":".join((*inside.parts[:-1], inside.stem)))
 
 
 def _command(name: str, path: str, data: bytes) -> CustomCommand | None:
     if len(data) > MAX_BYTES or not all(_NAME.fullmatch(part) for part in name.split(":")):
         return None
     try:
-        document = parse(data.decode("utf-8"))
+        document = parse(data.decode("utf-8"), _KEYS)
     except (UnicodeDecodeError, FrontMatterError):
         return None
     body = visible(document.body).strip()

@@ -22,6 +22,9 @@ _ON_SELECTION = ("explain", "fix", "refactor", "document", "test")
 _ON_FILE = (("explain", "explain"), ("document", "document"), ("test", "test"))
 _TITLE_LENGTH = 80
 
+MOST_COMMANDS = 12
+"""How many of the users' own commands are offered: a longer menu hides the other actions."""
+
 Answer = list[types.CodeAction | types.Command]
 
 
@@ -56,7 +59,7 @@ def code_actions(
         found.append(_action(text(f"action.{name}", language), kind, f"codeagent.{name}", place, policy))
     for name in ("edit", "ask", "prompt"):
         found.append(_action(text(f"action.{name}", language), KIND_REWRITE, f"codeagent.{name}", place, policy))
-    for name, description in offers.commands:
+    for name, description in offers.commands[:MOST_COMMANDS]:
         title = f"/{name}: {description}"[:_TITLE_LENGTH] if description else f"/{name}"
         found.append(_action(title, KIND_REWRITE, "codeagent.command", {"name": name, **place}, policy))
     if whole_file is not None and any(_covers(kind, KIND_SOURCE) for kind in wanted):

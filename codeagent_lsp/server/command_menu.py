@@ -1,4 +1,4 @@
-"""The users' own commands for the list of code actions, which is answered from memory: read again in the background.
+"""The users' own commands for code actions and completion, answered from memory: read again in the background.
 
 Not here: reading the files (`agent/custom_commands.py`), running one (`commands/custom_commands.py`).
 """
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from codeagent_lsp.workspace.files.file_view import FileView
 
 FRESH_SECONDS = 5.0
-MOST_OFFERED = 12
 
 
 class CommandMenu:
@@ -31,7 +30,7 @@ class CommandMenu:
         self._tasks = BackgroundTasks()
 
     def offered(self) -> tuple[tuple[str, str], ...]:
-        """Return names and descriptions of at most 12 commands; they are read again if that was some seconds ago."""
+        """Return names and descriptions of all commands; they are read again if that was some seconds ago."""
         if time.monotonic() - self._read > FRESH_SECONDS and not len(self._tasks):
             self._tasks.start(self._refresh())
         return self._known
@@ -43,4 +42,4 @@ class CommandMenu:
     async def _refresh(self) -> None:
         self._read = time.monotonic()
         found: tuple[CustomCommand, ...] = await asyncio.to_thread(self._shelf.commands, self._view())
-        self._known = tuple((item.name, item.description) for item in found[:MOST_OFFERED])
+        self._known = tuple((item.name, item.description) for item in found)

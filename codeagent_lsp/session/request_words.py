@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+from codeagent_lsp import events
+from codeagent_lsp.agent.custom_commands import called_name
 from codeagent_lsp.errors import PermissionDenied, UsageError
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.request import RunKind, RunRequest
@@ -38,11 +40,13 @@ async def in_words(parts: RunParts, request: RunRequest) -> RunRequest:
 
 async def _with_command(parts: RunParts, request: RunRequest) -> RunRequest:
     """Return the request with the task of the command that its words call; as it is if they call none."""
-    if request.kind not in CALLING or not request.task.startswith("/"):
+    if request.kind not in CALLING or not request.task.lstrip().startswith("/"):
         return request
     shelf, output = parts.services.knowledge.commands, parts.output
     called = await asyncio.to_thread(shelf.called, parts.proposal.view, request.task)
     if called is None:
+        if name := called_name(request.task):
+            output.emit(events.StatusChanged(message=output.text("commands.as_words", name=name)))
         return request
     command = called.command
     if not command.approved:

@@ -50,7 +50,7 @@ def test_files_of_all_places_are_found(tmp_path: Path, shelf: CommandShelf) -> N
     assert not {item.name: item for item in shelf.commands(view(tmp_path))}["review"].approved
 
 
-@pytest.mark.parametrize("name", ["a b.md", "-x.md", "x\u202e.md", "é.md", "x.txt", "a/b/c.md"])
+@pytest.mark.parametrize("name", ["a b.md", "-x.md", "x\u202e.md", "×.md", "x.txt", "a/b/c.md"])
 def test_odd_names_are_left_out(tmp_path: Path, shelf: CommandShelf, name: str) -> None:
     put(tmp_path / "ws" / ".claude" / "commands" / name, "Text.")
     assert shelf.commands(view(tmp_path)) == ()
@@ -82,10 +82,21 @@ def test_a_link_out_of_the_workspace_is_not_followed(tmp_path: Path, shelf: Comm
         ("review a.py", None),
         ("/usr/bin/python is slow", None),
         ("//review", None),
+        (" /review  a.py", "Review a.py well."),
+        ("/评审 购物车", "评审购物车的代码。"),
+        ("/été", "In summer."),
+        ("/page", "A page."),
+        ("/web:page", "A page."),
+        ("/twice", None),
     ],
 )
 def test_a_call(tmp_path: Path, shelf: CommandShelf, words: str, task: str | None) -> None:
     put(tmp_path / "own" / "review.md", HEAD)
+    put(tmp_path / "own" / "评审.md", "---\nargument-hint: [文件] [重点]\n---\n评审$ARGUMENTS的代码。")
+    put(tmp_path / "own" / "e\u0301te\u0301.md", "In summer.")
+    put(tmp_path / "own" / "web" / "page.md", "A page.")
+    put(tmp_path / "own" / "web" / "twice.md", "One of two.")
+    put(tmp_path / "own" / "app" / "twice.md", "The other.")
     called = shelf.called(view(tmp_path), words)
     assert (called.task if called else None) == task
 
@@ -101,6 +112,8 @@ def test_a_call(tmp_path: Path, shelf: CommandShelf, words: str, task: str | Non
         ("$ARGUMENTSX $HOME", "a", "$ARGUMENTSX $HOME\n\na"),
         ("Say $1", 'an "open quote', "Say an"),
         ("$1 $1", "$ARGUMENTS", "$ARGUMENTS $ARGUMENTS"),
+        ("把$ARGUMENTS和$1改好", "甲 乙", "把甲 乙和甲改好"),
+        ("It costs $10.", "", "It costs $10."),
     ],
 )
 def test_arguments_are_put_in_place_once(body: str, arguments: str, text: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.server.replies import say
 from tests.server.stock_editor import StockEditor
 
 
@@ -36,7 +37,7 @@ def actions(editor: StockEditor, uri: str) -> list[dict[str, Any]]:
 
 def test_listed_offered_and_called(place: Path, tmp_path: Path) -> None:
     own(tmp_path)
-    script = [{"text": "One.", "expect": "Count to 3."}, {"text": "Two.", "expect": "Count to 4."}]
+    script = [{"text": "One.", "expect": "Count to 3."}, {"text": "Two.", "expect": "Count to 4."}, say("Five.")]
     with StockEditor(place, tmp_path / "state", script=script) as editor:
         uri = editor.open(place / "a.py")
         rows = {row["name"]: row for row in editor.command("codeagent.commands.list")}
@@ -49,6 +50,9 @@ def test_listed_offered_and_called(place: Path, tmp_path: Path) -> None:
         assert {"/greet", "/count: Count to $ARGUMENTS."} <= set(titles)
         editor.run("codeagent.command", name="count", arguments="3")
         editor.run("codeagent.run", task="/count 4")
+        editor.run("codeagent.run", task="/cuont 5")
+        told = [str(params) for params in editor.notifications("$/progress")]
+        assert any("There is no command /cuont" in words for words in told)
         assert "There are: count, greet" in editor.refusal("codeagent.command", {"name": "nothing"})
         markdown = editor.command("codeagent.session.export")["markdown"]
         assert "One." in markdown and "Two." in markdown and "/count 3" in markdown

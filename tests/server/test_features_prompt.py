@@ -92,6 +92,29 @@ def test_commands_are_offered_at_the_beginning(place: Path, tmp_path: Path) -> N
         assert "no prompt document" in editor.refusal("codeagent.prompt.send", {"uri": "file:///etc/passwd"})
 
 
+def test_every_command_is_offered(place: Path, tmp_path: Path) -> None:
+    for number in range(30):
+        (place / ".claude" / "commands" / f"c{number:02}.md").write_text("Do it.")
+    (place / ".claude" / "commands" / "评审.md").write_text("评审$ARGUMENTS。")
+    with StockEditor(place, tmp_path / "state", script=[say("Hi.")]) as editor:
+        uri = opened(editor)
+        assert len(until("/评审", lambda: labels(editor, uri, "/"))) == 32
+        assert labels(editor, uri, "/29") == ["/c29"]
+
+
+def test_the_editor_names_the_document_by_another_path(place: Path, tmp_path: Path) -> None:
+    """The state folder may lie behind a link, which the editor follows."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with StockEditor(place, tmp_path / "link", script=[say("Hi.")]) as editor:
+        editor.command("codeagent.prompt")
+        editor.wait_until(lambda: bool(editor.shown))
+        uri = editor.open(Path(to_path(editor.shown[-1]) or "").resolve())
+        until("@src/cart.py", lambda: labels(editor, uri, "@cart"))
+        editor.type(uri, (0, 0), place_of(editor, uri), "say hi")
+        editor.run("codeagent.prompt.send", uri=uri)
+
+
 def test_an_editor_that_keeps_us_out_of_other_folders_saves_and_sends(place: Path, tmp_path: Path) -> None:
     with StockEditor(place, tmp_path / "state", script=[{"text": "Hi.", "expect": "say hi"}]) as editor:
         uri = editor.open(place / "src" / "cart.py")

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+from codeagent_lsp.agent.custom_commands import named
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.server.commands.arguments import Arguments, Table
 
@@ -24,10 +25,10 @@ def custom_commands(backend: Backend, start: Callable[[Arguments], Awaitable[dic
         return await asyncio.to_thread(backend.knowledge.commands.commands, backend.views.plain())
 
     async def call(given: Arguments) -> dict[str, Any]:
-        name = given["name"].removeprefix("/")
-        known = [item.name for item in await commands()]
-        if name not in known:
-            raise UsageError("commands.unknown", name=name[:100], known=", ".join(known[:30]) or "-")
+        name, known = given["name"].removeprefix("/"), await commands()
+        if named(known, name) is None:
+            names = ", ".join(item.name for item in known[:30])
+            raise UsageError("commands.unknown", name=name[:100], known=names or "-")
         words = f"/{name} {given.get('arguments', '')}".strip()
         place = {key: given[key] for key in ("uri", "range", "sessionId") if key in given}
         return await start({"task": words, **place})

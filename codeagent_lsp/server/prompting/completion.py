@@ -103,9 +103,9 @@ class PromptCompletion:
     def _offered(self, asked: Asked, names: Names) -> Iterator[Offered]:
         match asked.kind:
             case "command":
-                for name, description in self._commands():
-                    if name.startswith(asked.typed):
-                        yield Offered(f"/{name}", f"/{name} ", types.CompletionItemKind.Keyword, description)
+                fitting = [known for known in self._commands() if asked.typed in known[0]]
+                for name, description in sorted(fitting, key=lambda known: not known[0].startswith(asked.typed)):
+                    yield Offered(f"/{name}", f"/{name} ", types.CompletionItemKind.Keyword, description)
             case "file":
                 for special in SPECIAL:
                     if special.startswith(asked.typed):
@@ -114,7 +114,7 @@ class PromptCompletion:
                 for path in best(names.files, asked.typed):
                     yield Offered(f"@{path}", written(path), types.CompletionItemKind.File)
             case "inside":
-                symbols = [symbol for symbol in names.symbols if symbol.path == asked.path]
+                symbols = [symbol for symbol in names.symbols if _ends_with(symbol.path, asked.path)]
                 yield from _definitions(symbols, asked.typed)
             case "symbol":
                 yield from _definitions(names.symbols, asked.typed)
@@ -161,6 +161,10 @@ def _rank(path: str, wanted: str) -> int | None:
         return 3
     letters = iter(path)
     return 4 if all(letter in letters for letter in wanted) else None
+
+
+def _ends_with(path: str, typed: str) -> bool:
+    return path == typed or path.endswith(f"/{typed}")
 
 
 def _definitions(symbols: Iterable[Symbol], typed: str) -> Iterator[Offered]:

@@ -43,8 +43,8 @@ class PromptFiles:
 
     def has(self, uri: str) -> bool:
         """Return whether a URI is of such a file."""
-        path = uris.to_path(uri)
-        return path is not None and path.endswith(".md") and Path(path).parent == self._folder
+        path = uris.real_path(uri)
+        return path is not None and path.endswith(".md") and Path(path).parent == self._folder.resolve()
 
     def saved(self, uri: str) -> str:
         """Return the text of such a file on disk; '' if it cannot be read."""

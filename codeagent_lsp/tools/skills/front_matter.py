@@ -1,15 +1,15 @@
 """Parser of front matter: the head of a Markdown file between two lines of `---`, as names with texts or lists.
 
-The head is YAML, read by PyYAML (a late import) without types: every value is a text. A plain value with a colon in it,
-which YAML does not allow but people often write, is accepted. Nested values are an error that names the line. Not here:
-which keys there are.
+The head is YAML, read by PyYAML (a late import) without types: every value is a text. What YAML does not allow but
+people often write is accepted: a plain value with a colon in it, `[one] [two]`, a value that begins with `@` or `**`. A
+nested value is left out, or an error that names the line where its key is asked for. Not here: which keys there are.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,10 @@ Value = str | tuple[str, ...]
 
 MAX_LINES = 400
 
-_PLAIN_PAIR = re.compile(r"([A-Za-z_][\w-]*):[ \t]+([^\s\"'\[\]{}|>&*!%@`#-].*)$")
+_PAIR = re.compile(r"([A-Za-z_][\w-]*):[ \t]+(\S.*)$")
+_PLAIN = re.compile(r"[^\s\"'\[\]{}|>&*!%@`#-].*(?::(?:\s|$)|\t)")
+_ODD = re.compile(r"\[[^\[\]]*\][ \t]*[^\s#,]|\"[^\"]*\"[ \t]+[^\s#]|'[^']*'[ \t]+[^\s#]|[@`]|\*\W")
+"""The beginnings of values that are no YAML, and that nobody means as such."""
 
 
 class FrontMatterError(ValueError):
@@ -46,8 +49,10 @@ class Document:
         return value if isinstance(value, tuple) else tuple(filter(None, map(str.strip, value.split(","))))
 
 
-def parse(source: str) -> Document:
-    """Parse `source` into head and body; the head may be missing. FrontMatterError if it is malformed."""
+def parse(source: str, names: Collection[str]) -> Document:
+    """Parse `source` into head and body; the head may be missing. FrontMatterError if it is malformed, or if the value
+    of one of the `names`, which are asked for, is nested.
+    """
     lines = source.removeprefix("\ufeff").splitlines()
     if not lines or lines[0].rstrip() != "---":
         return Document({}, source)
@@ -56,10 +61,10 @@ def parse(source: str) -> Document:
         raise FrontMatterError(1, "the head begins with --- and never ends.")
     if end > MAX_LINES:
         raise FrontMatterError(1, f"the head has more than {MAX_LINES} lines.")
-    return Document(_head(lines[1:end]), "\n".join(lines[end + 1 :]).strip("\n") + "\n")
+    return Document(_head(lines[1:end], names), "\n".join(lines[end + 1 :]).strip("\n") + "\n")
 
 
-def _head(lines: Sequence[str]) -> dict[str, Value]:
+def _head(lines: Sequence[str], names: Collection[str]) -> dict[str, Value]:
     found: dict[str, Value] = {}
     node = _mapping(lines)
     for key, value in node.value if node is not None else ():
@@ -68,7 +73,11 @@ def _head(lines: Sequence[str]) -> dict[str, Value]:
             raise FrontMatterError(line, "expected `name: value`.")
         if key.value in found:
             raise FrontMatterError(line, f"`{key.value}` stands here twice.")
-        found[key.value] = _value(value)
+        try:
+            found[key.value] = _value(value)
+        except FrontMatterError:
+            if key.value in names:
+                raise
     return found
 
 
@@ -98,9 +107,9 @@ def _composed(lines: Sequence[str]) -> Any:
 
 
 def _quoted(line: str) -> str:
-    """Return a line with its value in quotes if the plain value has a colon or a tab in it."""
-    match = _PLAIN_PAIR.fullmatch(line.rstrip())
-    if match is None or not re.search(r":(?:\s|$)|\t", match[2]):
+    """Return a line with its value in quotes if the value is no YAML as it is."""
+    match = _PAIR.fullmatch(line.rstrip())
+    if match is None or not (_PLAIN.match(match[2]) or _ODD.match(match[2])):
         return line
     value = re.split(r"\s#", match[2], maxsplit=1)[0].rstrip()
     return f"{match[1]}: {json.dumps(value, ensure_ascii=False)}"

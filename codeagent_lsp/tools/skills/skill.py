@@ -25,6 +25,7 @@ SkillPlace = Literal["project", "user"]
 MODES: Mapping[str, tuple[str, ...]] = MappingProxyType({"default": ("direct", "ask"), "plan": ("direct", "plan")})
 """Other names of modes in `agent_modes`; a direct run makes plans, too."""
 
+_KEYS = ("name", "description", "triggers", "tools", "agent_modes")
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 
 
@@ -97,7 +98,7 @@ def digest_of(files: Mapping[str, bytes]) -> str:
 
 def _document(source: str) -> Document:
     try:
-        document = parse(source)
+        document = parse(source, _KEYS)
     except FrontMatterError as error:
         raise SkillInvalid(f"its head cannot be read, {error}") from error
     if not document.head:

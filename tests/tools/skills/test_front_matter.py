@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from codeagent_lsp.tools.skills.front_matter import FrontMatterError, parse
+from codeagent_lsp.tools.skills.front_matter import Document, FrontMatterError
+from codeagent_lsp.tools.skills.front_matter import parse as parse_for
+
+
+def parse(source: str) -> Document:
+    return parse_for(source, ("k", "?"))
 
 
 def head(*lines: str) -> str:
@@ -34,6 +39,11 @@ def head(*lines: str) -> str:
         (["# first", "", "k: v"], "v"),
         (["k: Use it when: always # c"], "Use it when: always"),
         (["k: a\tb"], "a\tb"),
+        (["k: [pr-number] [priority]"], "[pr-number] [priority]"),
+        (["k: @file"], "@file"),
+        (["k: **/*.ts"], "**/*.ts"),
+        (["k: \"done\" or 'open'"], "\"done\" or 'open'"),
+        (["other: {a: b}", "k: v", "more:", "  nested: [c]"], "v"),
         (["k: yes"], "yes"),
         (["k: &anchor 1.0"], "1.0"),
     ],
