@@ -294,6 +294,19 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "The changes of {count} run(s) are taken back in {files} file(s) ({title}).",
         "已在 {files} 个文件中撤回 {count} 个运行的更改（{title}）。",
     ),
+    "plan.taken_back": (
+        "“{title}” was taken back. Undo the rewind before its plan goes on.",
+        "“{title}”已被撤回。请先撤销回退，再继续其计划。",
+    ),
+    "rewind.stay": (
+        "What you rewrote since stays: {places}.",
+        "您之后改写的内容保留：{places}。",
+    ),
+    "rewind.refused": (
+        "Nothing was taken back, as the editor did not make the changes: {reason}",
+        "编辑器没有执行更改，因此没有撤回任何内容：{reason}",
+    ),
+    "rewind.undone": ("The rewind “{title}” is undone.", "已撤销回退“{title}”。"),
     "rewind.talk": (
         "The talk of {count} run(s) is taken back ({title}); {files} file(s) changed.",
         "已撤回 {count} 个运行的对话（{title}）；更改了 {files} 个文件。",
@@ -304,6 +317,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "lens.stop": ("Stop", "停止"),
     "steer.nothing": ("Nothing is at work. Start a task instead.", "没有正在进行的运行。请开始一个任务。"),
     "rewind.nothing": ("This session has no run to go back to before.", "此会话没有可回退到其之前的运行。"),
+    "task.empty": ("Say what is to be done: the task is empty.", "请说明要做什么：任务为空。"),
     "steer.empty": ("Say something: the text is empty.", "请说点什么：内容为空。"),
     "choice.later": ("Later", "稍后"),
     "choice.start": ("Begin", "开始"),

@@ -134,7 +134,7 @@ class AgentLoop:
 
     async def _iterate(self) -> LoopResult:
         text, before = "", ""
-        for _ in range(self._limits.iterations):
+        for left in reversed(range(self._limits.iterations)):
             reply, anomaly = await self._ask()
             text = before + reply.text if reply.text else text
             tools = self._tools()
@@ -150,7 +150,7 @@ class AgentLoop:
             unclear, self._unclear = self._unclear, reply.unclear
             if reply.problem and not (reply.unclear and unclear):
                 anomaly = self._refuse(reply) or anomaly
-            elif not calls and anomaly is None and self._is_answer(reply) and not self._heard():
+            elif not calls and anomaly is None and self._is_answer(reply) and not (left and self._heard()):
                 return LoopResult("answered", before + reply.text)
             before = before + reply.text if reply.finish_reason == "length" and not calls else ""  # it is continued
             if anomaly is not None and self._stop_after(anomaly):

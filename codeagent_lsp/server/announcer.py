@@ -91,6 +91,10 @@ class Announcer:
             key = "outcome.undone" if undo else "outcome.full"
             self.tell(text(key, self._client.language, count=len(applied.done.paths)))
 
+    def tell_restored(self, title: str) -> None:
+        """Say that a rewind is undone."""
+        self.tell(text("rewind.undone", self._client.language, title=title))
+
     def store_failed(self, error: OSError) -> None:
         """Warn the user that a session cannot be recorded."""
         reason = error.strerror or str(error)

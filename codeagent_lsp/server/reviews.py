@@ -103,6 +103,7 @@ class Reviews:
             from codeagent_lsp.session.rewind.rewinding import undo_rewind  # late: with the parts of a run
 
             await undo_rewind(run, self._manager().runs)
+            self._announcer.tell_restored(run.record.title)
             return
         self._announcer.tell_outcome(await run.proposal.undo(steps), undo=True)
 

@@ -67,7 +67,7 @@ class SessionManager:
         """Create a session that begins with the conversation of another, as it was before a run (None: as it is now),
         and make it the current one. SessionError for an unknown run or session.
         """
-        source = self.session(session_id)
+        source = self.current() if session_id is None else self.viewed(session_id)
         if run_id is not None and run_id not in source.context.runs:
             raise SessionError("run.unknown", run=run_id)
         said = await asyncio.to_thread(conversation_before, source, run_id)
@@ -109,6 +109,7 @@ class SessionManager:
         session = self._sessions.pop(session_id, None)
         if session is not None:
             session.context.waiting.clear()
+            self.queue.settle(session)
         working = self.runs.remove(tuple(session.context.runs) if session else ())
         if session is not None and session is self._current:
             self._current = None

@@ -36,10 +36,12 @@ def replay(session: Session, records: Sequence[Mapping[str, Any]], silenced: fro
             _absorb(session, event)
         except (KeyError, TypeError, ValueError, AttributeError):
             continue
+    taken_back, session.context.rewinds.silenced = session.context.rewinds.silenced, quiet
     for run in session.context.runs.values():
         if run.status == "running":
             run.torn = True
             _interrupt(session, run)
+    session.context.rewinds.silenced = taken_back
 
 
 def message_to_dict(message: Message) -> dict[str, Any]:
@@ -80,7 +82,8 @@ def _absorb(session: Session, event: events.Event) -> None:
         session.context.begin(RunRecord(event.run_id, event.kind, event.title))
         return
     if isinstance(event, events.StateChanged):
-        session.context.restore(event)
+        if event.run_id not in session.context.rewinds.silenced:
+            session.context.restore(event)
         return
     if isinstance(event, events.SessionForked):
         session.context.conversation.extend(map(message_from_dict, event.messages))
@@ -88,6 +91,8 @@ def _absorb(session: Session, event: events.Event) -> None:
         return
     if isinstance(event, events.SessionRewound):
         session.context.rewinds.take(event, session.context.runs)
+        for run_id in event.staged:  # dropped right after it, if the process lived so long
+            session.context.runs[run_id].staged = Changeset()
     if isinstance(event, events.SessionRestored):
         session.context.rewinds.give_back(event.run_id, session.context.runs)
     run = session.context.runs.get(event.run_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -44,11 +45,14 @@ INSTRUCTIONS: dict[RunKind, str] = {
 }
 
 TITLE_LENGTH = 60
+MOST_LOOKED_AT = 4000
 
 
-def short_title(words: str) -> str:
-    """Return the words in one line of at most 60 characters, for progress and lists."""
-    line = " ".join(words.split())
+def short_title(words: str, hide: Callable[[str], str]) -> str:
+    """Return the words in one line of at most 60 characters, for progress and lists. `hide` masks secrets: of one that
+    is cut, nobody knows later that it is one.
+    """
+    line = " ".join(hide(words[:MOST_LOOKED_AT]).split())
     return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
 
 

@@ -54,6 +54,7 @@ def hear(parts: RunParts, wanted: Callable[[str], bool] = lambda words: True) ->
     for said in (each for each in said_since if wanted(each.text)):
         message = Message("user", said.text)
         parts.record.messages.append(message)
+        parts.record.heard.append(said.text)
         parts.output.emit(events.MessageAdded(message=message_to_dict(message), item_id=said.item_id))
         parts.output.emit(events.SteerDelivered(item_id=said.item_id, text=said.text))
         heard.append(message)

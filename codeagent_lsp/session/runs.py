@@ -58,9 +58,9 @@ class Runs:
         return tuple(self._runs.values())
 
     def last_applied(self) -> Run:
-        """Return the latest run that has changes to undo. SessionError if there is none."""
+        """Return the latest run that can be undone: one with changes, or a rewind. SessionError if there is none."""
         for run in reversed(self._runs.values()):
-            if run.record.applied:
+            if run.record.applied or run.record.run_id in run.session.context.rewinds.standing:
                 return run
         raise SessionError("undo.nothing")
 

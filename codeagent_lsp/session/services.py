@@ -125,3 +125,7 @@ class Services:
     standing: StandingApprovals
     knowledge: Knowledge
     redactor: Redactor | None = None
+
+    def hide(self, text: str) -> str:
+        """Return a text with secrets masked."""
+        return text if self.redactor is None else self.redactor.hide(text)

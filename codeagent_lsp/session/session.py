@@ -38,6 +38,7 @@ class Session:
         todos = TodoList(on_change=self._todos_changed)
         self.context = CodeAgentContext(todos=todos, approvals=approvals or Approvals())
         self.next_seq = 1
+        self._latest = ""
         self.store = store
         self._listeners = tuple(listeners)
         self._clock = clock
@@ -46,6 +47,7 @@ class Session:
         """Stamp an event with session, run, sequence number and time, store it unless it is transient, and send it to
         the listeners. An error in a listener is logged.
         """
+        self._latest = run_id or self._latest  # who changes the to-do list has just been told of as calling a tool
         stamped = replace(
             event, session_id=self.session_id, run_id=run_id, seq=self.next_seq, ts=round(self._clock(), 3)
         )
@@ -77,7 +79,7 @@ class Session:
             self.emit(run_id, events.StateChanged(focused=tuple(now)))
 
     def _todos_changed(self) -> None:
-        self.emit("", events.StateChanged(todos=tuple(self.context.todos.to_data())))
+        self.emit(self._latest, events.StateChanged(todos=tuple(self.context.todos.to_data())))
 
     def _close(self, record: RunRecord) -> None:
         """Emit the end of an interrupted run: its open questions are closed without an answer."""

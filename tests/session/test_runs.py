@@ -10,6 +10,7 @@ from typing import cast
 import pytest
 
 from codeagent_lsp.errors import SessionError
+from codeagent_lsp.session.rewind.rewinds import Rewinds
 from codeagent_lsp.session.run import Run
 from codeagent_lsp.session.runs import Runs
 
@@ -20,9 +21,11 @@ class FakeRun:
     applied: bool = False
     abandoned: int = 0
     record: SimpleNamespace = field(init=False)
+    session: SimpleNamespace = field(init=False)
 
     def __post_init__(self) -> None:
         self.record = SimpleNamespace(run_id=self.run_id, applied=["x"] if self.applied else [])
+        self.session = SimpleNamespace(context=SimpleNamespace(rewinds=Rewinds()))
 
     def abandon(self) -> None:
         self.abandoned += 1

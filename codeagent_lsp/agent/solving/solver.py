@@ -74,7 +74,7 @@ class Workshop(Protocol):
         """Return the changes since an earlier state, at most `limit` characters."""
 
     def heard(self) -> tuple[str, ...]:
-        """Return what the user has said since this was asked last."""
+        """Return all that the user has said to the run since it began."""
 
     def say(self, key: str, **values: object) -> None:
         """Report progress to the user, with a sentence of the catalogue (`texts.py`)."""
@@ -282,7 +282,7 @@ class Solver:
         begun = False
         while not begun:
             material = await self._workshop.gather(state.verdict, state.wanted, room, wide=number > 1)
-            self._said = (*self._said, *self._workshop.heard())
+            self._said = self._workshop.heard()
             situation = replace(state.situation(), said=self._said)
             form = question.form(material, situation)
             try:

@@ -98,7 +98,8 @@ class Commands:
         if kind not in (*REWRITES, *TRIALS, "runFile", "skills.install", "nextEdit.apply"):
             backend.index.wanted()  # a run with tools will use it
         await backend.ready()  # the redactor must be loaded before anything of a run is stored
-        request = run_request(kind, given, backend.documents, backend.views.plain(), backend.front.language())
+        view, language = backend.views.plain(), backend.front.language()
+        request = run_request(kind, given, backend.documents, view, language, backend.redactor.hide)
         request = replace(request, rewritten=rewritten)
         if kind in TRIALS:
             tried = backend.manager.runs.get(given["runId"])

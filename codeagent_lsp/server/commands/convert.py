@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +25,22 @@ PLANNING: Mapping[str, Planning] = {"direct": "never", "plan": "always"}
 
 
 def run_request(
-    kind: RunKind, arguments: Mapping[str, Any], documents: Documents, view: FileView, language: str
+    kind: RunKind,
+    arguments: Mapping[str, Any],
+    documents: Documents,
+    view: FileView,
+    language: str,
+    hide: Callable[[str], str] = str,
 ) -> RunRequest:
-    """Return the request for a command that starts a run. UsageError when its file cannot be read."""
+    """Return the request for a command that starts a run; `hide` masks secrets in its title. UsageError when its file
+    cannot be read, and for a task without words.
+    """
     given = (arguments.get(key) for key in ("task", "question", "instruction", "source"))
     words = "\n\n".join(filter(None, (str(next(filter(None, given), "")).strip(), attached(arguments, view))))
     target = _target(arguments, documents, view)
-    name = title(kind, words, target, language)
+    if kind == "run" and not words:
+        raise UsageError("task.empty")
+    name = title(kind, short_title(words, hide), target, language)
     chosen = [arguments.get(key, "") for key in ("name", "location", "branch")] if kind == "skills.install" else ()
     args = tuple(map(str, arguments.get("args", chosen)))
     planning = PLANNING.get(str(arguments.get("mode", "")))
@@ -51,9 +60,8 @@ def run_request(
     )
 
 
-def title(kind: RunKind, words: str, target: Target | None, language: str) -> str:
-    """Return a short title for progress and lists."""
-    short = short_title(words)
+def title(kind: RunKind, short: str, target: Target | None, language: str) -> str:
+    """Return the title of a run whose words are `short` in one line."""
     if kind == "run":
         return short
     name = kind.replace(".", "_").lower()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.server.commands.arguments import Arguments, Later, Table
+from codeagent_lsp.server.commands.recorded_runs import load_session_of, recorded_run
 from codeagent_lsp.session.history.listing import listed
 from codeagent_lsp.session.request import RunRequest, short_title
 from codeagent_lsp.texts import text
@@ -47,8 +48,9 @@ class QueueCommands:
         answer = await self._start(given)
         return {"queued": False, **answer}
 
-    def _steer(self, given: Arguments) -> dict[str, Any]:
-        run = self._manager.runs.get(given["runId"]) if "runId" in given else self._manager.runs.newest_at_work()
+    async def _steer(self, given: Arguments) -> dict[str, Any]:
+        run_id = given.get("runId")
+        run = self._manager.runs.newest_at_work() if run_id is None else await recorded_run(self._backend, run_id)
         if "text" in given:
             return self._say(run, given["text"])
         self._manager.queue.check(run)
@@ -60,7 +62,7 @@ class QueueCommands:
         try:
             return {"runId": run.record.run_id, "itemId": self._manager.queue.say(run, words)}
         except SessionError:
-            request = RunRequest("run", words, short_title(words))
+            request = RunRequest("run", words, short_title(words, self._backend.redactor.hide))
             return started(self._manager, self._manager.start(request, run.session.session_id))
 
     async def _ask_what(self, run: Run) -> None:
@@ -71,7 +73,9 @@ class QueueCommands:
         if answer and answer[0].strip():
             self._say(run, answer[0])
 
-    def _withdraw(self, given: Arguments) -> dict[str, bool]:
+    async def _withdraw(self, given: Arguments) -> dict[str, bool]:
+        if not any(session.context.waiting.has(given["itemId"]) for session in self._manager.sessions()):
+            await load_session_of(self._backend, given["itemId"])
         self._manager.queue.withdraw(given["itemId"], self._manager.sessions())
         return {"ok": True}
 
@@ -106,6 +110,7 @@ def waiting_words(sessions: Iterable[Session]) -> list[dict[str, Any]]:
     return [
         item
         for session in sessions
+        if not any(run.attempt_of for run in session.context.runs.values())  # the whole run has the same words
         for item in (
             *(
                 {"kind": "steer", "itemId": said.item_id, "runId": said.run_id, "title": said.text}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.server.commands.arguments import Arguments, Table
+from codeagent_lsp.server.commands.recorded_runs import recorded_run
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
@@ -34,7 +35,8 @@ class RewindCommands:
         from codeagent_lsp.session.own_runs import going_back  # late: with the parts of a run
         from codeagent_lsp.session.rewind.rewinding import check  # late, as above
 
-        session, run_id, what = *self._before(given.get("runId")), given.get("what", "both")
+        session, run_id = await self._before(given.get("runId"))
+        what = given.get("what", "both")
         gone = check(session, run_id, self._manager.runs)
         if given.get("preview"):
             return await self._preview(session, gone, what)
@@ -44,10 +46,10 @@ class RewindCommands:
         started = self._manager.start(RunRequest("session.rewind", subject, title), session.session_id, work)
         return {"runId": started, "sessionId": session.session_id, "runs": list(gone)}
 
-    def _before(self, run_id: str | None) -> tuple[Session, str]:
+    async def _before(self, run_id: str | None) -> tuple[Session, str]:
         """Return a run and its session; for None the last run of the current session that is not taken back."""
         if run_id is not None:
-            return self._manager.runs.get(run_id).session, run_id
+            return (await recorded_run(self._backend, run_id)).session, run_id
         session = self._manager.current()
         for name in reversed(session.context.runs):
             if session.context.rewinds.leaves(name):
@@ -72,8 +74,11 @@ class RewindCommands:
         return {**answer, "files": files, "diff": diff, "conflicts": conflicts}
 
     async def _fork(self, given: Arguments) -> dict[str, str]:
-        run_id = given.get("runId")
-        source = given.get("sessionId") or (self._manager.runs.get(run_id).session.session_id if run_id else None)
+        run_id, source = given.get("runId"), given.get("sessionId")
+        if run_id is not None and source is None:
+            source = await asyncio.to_thread(self._backend.kept.history.session_of, run_id)
+            if source is None:
+                raise SessionError("run.unknown", run=run_id)
         made = await self._manager.fork(source, run_id)
         return {"sessionId": made.session_id, "title": made.context.title}
 

@@ -7,18 +7,22 @@ between them. Not here: the database (`run_history.py`).
 from __future__ import annotations
 
 import re
+import unicodedata
 
 PREFIX = 3
 """A last word of so many characters may be the beginning of one."""
 EXCERPT_CHARS = 160
 SEPARATOR = "\u200b"
-_UNSPACED = re.compile(r"([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff])")
+_UNSPACED = re.compile(
+    "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\uff66-\uff9f\U00020000-\U0003ffff])"
+)
 _WORD = re.compile(r"\w+")
 
 
 def separated(words: str) -> str:
-    """Return text with separators between characters that stand for words or syllables."""
-    return _UNSPACED.sub(rf"\1{SEPARATOR}", words)
+    """Return text with separators between characters that stand for words or syllables, and with composed letters."""
+    return _UNSPACED.sub(rf"\1{SEPARATOR}", unicodedata.normalize("NFC", words))
 
 
 def shown(words: str) -> str:

@@ -40,6 +40,9 @@ class RecordedRun:
         match record.get("type"):
             case "task_queued":
                 self.status, self.title = "queued", str(record.get("title", ""))
+                self._add(str(record.get("task", "")), MESSAGE_CHARS)
+            case "steered":
+                self._add(str(record.get("text", "")), MESSAGE_CHARS)
             case "item_withdrawn" if record.get("item_id") == self.run_id:
                 self.status = "withdrawn"
             case "run_started":

@@ -19,7 +19,7 @@ from codeagent_lsp.session.history.query import excerpt, expressions, separated,
 from codeagent_lsp.session.history.recorded_run import COLUMNS, RecordedRun
 from codeagent_lsp.session.store import SUFFIX
 
-STAMP = "runs-1"
+STAMP = "runs-2"
 RANKED = 2000
 """So many of the newest runs with the words are compared with each other."""
 
@@ -54,6 +54,12 @@ class RunHistory:
         rows = self._database.rows(_LIST, (limit,))
         return [RecordedRun(*row) for row in rows]
 
+    def session_of(self, run_id: str) -> str | None:
+        """Return the session of a run, or of a task that waits to be one; None if it is not recorded."""
+        self.refresh()
+        rows = self._database.rows("SELECT session_id FROM runs WHERE run_id = ?", (_storable(run_id),))
+        return rows[0][0] if rows else None
+
     def search(self, query: str, limit: int) -> list[Found]:
         """Return the runs that fit best, the best first: those with all words, else those with any."""
         self.refresh()
@@ -65,7 +71,7 @@ class RunHistory:
     def refresh(self) -> None:
         """Read what the session files have got since the last time, and forget those that are gone."""
         known = {name: (size, offset) for name, size, offset in self._database.rows("SELECT * FROM files")}
-        present = {path.stem: path for path in self._sessions.glob(f"*{SUFFIX}")}
+        present = {path.stem: path for path in self._sessions.glob(f"*{SUFFIX}") if path.stem.isascii()}
         grown = {name: size for name, path in present.items() if (size := _size(path)) != known.get(name, (-1, 0))[0]}
         gone = known.keys() - present.keys()
         if not grown and not gone:
@@ -119,7 +125,8 @@ def _read(db: sqlite3.Connection, session_id: str, path: Path, size: int) -> Non
             if run := _run_of(db, changed, session_id, record):
                 run.absorb(record)
     for run in changed.values():
-        _keep(db, run)
+        with suppress(OverflowError):  # a number that is no number of tokens
+            _keep(db, run)
     values = (session_id, size if end == len(data) else -1, offset + end)
     db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", values)
 
@@ -152,15 +159,21 @@ def _run_of(
 
 def _keep(db: sqlite3.Connection, run: RecordedRun) -> None:
     run.text = separated(run.text)
+    values = tuple(map(_storable, astuple(run)))
     where = (run.session_id, run.run_id)
     row = db.execute("SELECT number, text FROM runs WHERE session_id = ? AND run_id = ?", where).fetchone()
     if row:
         db.execute("INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)", row)
-        db.execute(_CHANGE, (*astuple(run), row[0]))
+        db.execute(_CHANGE, (*values, row[0]))
         number = row[0]
     else:
-        number = db.execute(_ADD, astuple(run)).lastrowid
-    db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (number, run.text))
+        number = db.execute(_ADD, values).lastrowid
+    db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (number, _storable(run.text)))
+
+
+def _storable(value: Any) -> Any:
+    """Return a value as SQLite takes it: a file's name may have any bytes, and a word half an emoji."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _forget(db: sqlite3.Connection, session_ids: Iterable[str]) -> None:

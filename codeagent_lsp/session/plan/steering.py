@@ -37,12 +37,13 @@ class Steering:
     @property
     def open_step(self) -> PlanStep | None:
         """Return the step that waits for the user, the next one of a plan at rest; None if there is none."""
-        if self.plan is None or self._at_work:
+        if self.plan is None or self._at_work or self._taken_back:
             return None
         return self.plan.steps.next
 
     def retry(self, step_id: str) -> bool:
         """Retry a step that did not succeed, or go on with the next one. SessionError if that is impossible."""
+        self._check_standing()
         if self._answered(step_id, "retry"):
             return False
         self._state.retry(step_id)
@@ -50,6 +51,7 @@ class Steering:
 
     def skip(self, step_id: str) -> bool:
         """Skip a step, a pending one also while others are being worked on. SessionError if that is impossible."""
+        self._check_standing()
         step = self._state.plan.steps.by_id(step_id)
         if self._at_work and step.state == "pending":
             self._state.skip(step_id, self._parts.output.text("plan.by_user"))
@@ -62,6 +64,7 @@ class Steering:
 
     def check(self, step_id: str) -> None:
         """Raise SessionError if the plan cannot be rolled back to before this step."""
+        self._check_standing()
         self._state.mark(step_id)
 
     async def rollback(self, step_id: str) -> Applied | None:
@@ -84,6 +87,15 @@ class Steering:
         remember(self._parts, note(ROLLED_BACK.format(number=number, title=step.title)))
         self._parts.session.context.join(self._parts.record)
         return applied
+
+    @property
+    def _taken_back(self) -> bool:
+        return not self._parts.session.context.rewinds.leaves(self._parts.record.run_id)
+
+    def _check_standing(self) -> None:
+        """Raise SessionError if a rewind took the run back: nothing goes on that counts as never done."""
+        if self._taken_back:
+            raise SessionError("plan.taken_back", title=self._parts.record.title)
 
     @property
     def _at_work(self) -> bool:

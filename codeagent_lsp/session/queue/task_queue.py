@@ -8,13 +8,14 @@ Not here: what waits, as a value (`waiting_words.py`), how a run hears it (`../r
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from codeagent_lsp import events
 from codeagent_lsp.background_tasks import BackgroundTasks
-from codeagent_lsp.errors import AgentError, SessionError, UsageError
-from codeagent_lsp.session.request import RunRequest, Target, short_title
+from codeagent_lsp.errors import SessionError, UsageError
+from codeagent_lsp.session.queue.queued_requests import place_of, request_of
+from codeagent_lsp.session.request import RunRequest, short_title
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.workspace.files.file_view import NothingStaged
@@ -29,7 +30,7 @@ QUEUED = ("run",)
 """Kinds of runs that wait for their session; the others answer or rewrite a selection beside what is going on."""
 LONG = ("run", "test", "prove", "minimize", "session.rewind")
 """Kinds of runs that they wait for."""
-GOES_ON = ("completed", "stopped", "rejected")
+GOES_ON = ("completed", "rejected")
 
 Begin = Callable[["Session", RunRequest, str], str]
 
@@ -42,7 +43,7 @@ class TaskQueue:
         self._services = services
         self._begin = begin
         self._held: set[str] = set()
-        self._asked: set[str] = set()
+        self._asked: dict[str, tuple[str, Question]] = {}
         self._questions = BackgroundTasks()
         self._closed = False
 
@@ -59,7 +60,7 @@ class TaskQueue:
             planning=request.planning,
             attempts=request.attempts,
             until_proven=request.until_proven,
-            place=_place(request.target),
+            place=place_of(request.target),
         )
         session.emit(run_id, queued)
         self._next(session)
@@ -86,12 +87,19 @@ class TaskQueue:
     def withdraw(self, item_id: str, sessions: Iterable[Session]) -> None:
         """Take back an item. SessionError if it does not wait: it has begun, was heard, or is unknown."""
         found = [each for each in sessions if each.context.waiting.has(item_id)]
-        if not found:
+        if not found or any(each.context.waiting.was_heard(item_id) for each in sessions):
             raise SessionError("queue.unknown", item=item_id)
         for session in found:  # several for what was said to a run with attempts
             waiting = session.context.waiting
             run_id = waiting.said[item_id].run_id if item_id in waiting.said else item_id
             session.emit(run_id, events.ItemWithdrawn(item_id=item_id))
+            self.settle(session)
+
+    def settle(self, session: Session) -> None:
+        """Close the question about the tasks of a session if none of those that it is about waits any more."""
+        first, question = self._asked.get(session.session_id, ("", None))
+        if question is not None and not session.context.waiting.tasks:
+            self._services.user.inbox.settle(first, question)
 
     def ended(self, run: Run) -> None:
         """Go on after the end of a run. What an attempt has not heard is a matter of the run that it is for."""
@@ -101,10 +109,12 @@ class TaskQueue:
             for said in run.session.context.waiting.said_to(run.record.run_id):
                 run.session.emit(run.record.run_id, events.ItemWithdrawn(item_id=said.item_id))
             return
-        self._leave_over(run.session)
-        if run.record.status not in GOES_ON and run.record.kind in LONG and run.session.context.waiting.tasks:
-            self._held.add(run.session.session_id)
-        self._next(run.session)
+        session = run.session
+        left_over = self._leave_over(session)
+        matters = left_over or (run.record.kind in LONG and session.context.waiting.tasks)
+        if run.record.status not in GOES_ON and matters:
+            self._held.add(session.session_id)
+        self._next(session)
 
     def resumed(self, session: Session) -> None:
         """Ask whether the tasks of a session go on whose process had ended."""
@@ -122,11 +132,13 @@ class TaskQueue:
         at_work = map(self._runs.get, self._runs.active())
         return any(run.session is session and run.record.kind in LONG for run in at_work)
 
-    def _leave_over(self, session: Session) -> None:
-        """Make tasks of what was said to runs that have ended without hearing it."""
-        for said in tuple(session.context.waiting.said.values()):
-            if self._runs.task(said.run_id) is None:
-                session.emit(said.item_id, events.TaskQueued(task=said.text, title=short_title(said.text)))
+    def _leave_over(self, session: Session) -> bool:
+        """Make tasks of what was said to runs that have ended without hearing it; return whether there was some."""
+        over = [said for said in session.context.waiting.said.values() if self._runs.task(said.run_id) is None]
+        for said in over:
+            title = short_title(said.text, self._services.hide)
+            session.emit(said.item_id, events.TaskQueued(task=said.text, title=title))
+        return bool(over)
 
     def _next(self, session: Session) -> None:
         """Begin the oldest task if the session is free; ask first if it is held."""
@@ -135,28 +147,30 @@ class TaskQueue:
             return
         if session.session_id in self._held:
             if session.session_id not in self._asked:
-                self._questions.start(self._ask(session))
+                self._ask(session)
             return
         run_id, queued = next(iter(tasks.items()))
-        self._begin(session, self._request(queued), run_id)
+        self._begin(session, request_of(queued, self._services.workspace.view(NothingStaged()).read), run_id)
 
-    async def _ask(self, session: Session) -> None:
+    def _ask(self, session: Session) -> None:
         """Ask whether the waiting tasks go on; without an answer they stay."""
-        self._asked.add(session.session_id)
         language, tasks = self._services.user.language(), session.context.waiting.tasks
-        if not tasks:  # taken back meanwhile
-            self._asked.discard(session.session_id)
-            return
         shown = tuple(tasks)
         later, start, drop = (text(f"choice.{name}", language) for name in ("later", "start", "leave_out"))
         title = text("queue.held", language, count=len(tasks), title=tasks[shown[0]].title)
         detail = "\n".join(f"- {queued.title}" for queued in tasks.values())
         question = Question("question", title, (later, start, drop), detail)
-        inbox, first = self._services.user.inbox, shown[0]
+        self._asked[session.session_id] = shown[0], question
+        self._questions.start(self._asked_about(session, shown, question))
+
+    async def _asked_about(self, session: Session, shown: tuple[str, ...], question: Question) -> None:
+        """Wait for the answer about the tasks that the user was shown, and do as it says."""
+        inbox, tasks = self._services.user.inbox, session.context.waiting.tasks
+        _, start, drop = question.choices
         try:
-            answer = await inbox.ask(first, question, lambda event: session.emit(first, event))
+            answer = await inbox.ask(shown[0], question, lambda event: session.emit(shown[0], event))
         finally:
-            self._asked.discard(session.session_id)
+            self._asked.pop(session.session_id, None)
         if answer == (start,):
             self._held.discard(session.session_id)
             self._next(session)
@@ -166,39 +180,6 @@ class TaskQueue:
                 session.emit(run_id, events.ItemWithdrawn(item_id=run_id))
             self._next(session)
 
-    def _request(self, queued: events.TaskQueued) -> RunRequest:
-        target = self._target(queued.place) if queued.place else None
-        planning = queued.planning if queued.planning in ("auto", "always", "never") else None
-        return RunRequest(
-            "run",
-            queued.task,
-            queued.title,
-            target,
-            planning=planning,  # type: ignore[arg-type]
-            attempts=queued.attempts,
-            until_proven=queued.until_proven,
-        )
-
-    def _target(self, place: Mapping[str, Any]) -> Target | None:
-        """Return what was selected, where it is now; None if it is not there any more, or not in one place."""
-        try:
-            file = self._services.workspace.view(NothingStaged()).read(str(place["path"]))
-        except AgentError:
-            return None
-        start, selected = int(place["start"]), str(place["selected"])
-        if not file.text.startswith(selected, start):
-            if file.text.count(selected) != 1:
-                return None
-            start = file.text.index(selected)
-        return Target(file, start, start + len(selected))
-
 
 def _is_attempt_of(run: Run, whole: Run) -> bool:
     return run.record.attempt_of == whole.record.run_id
-
-
-def _place(target: Target | None) -> dict[str, Any] | None:
-    if target is None:
-        return None
-    selected = target.file.text[target.start : target.end]
-    return {"path": target.file.path, "start": target.start, "end": target.end, "selected": selected}

@@ -5,6 +5,8 @@ Not here: what counts (`rewinds.py`), reading events (`../replay.py`).
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.session.replay import replay
@@ -14,12 +16,20 @@ if TYPE_CHECKING:
     from codeagent_lsp.messages import Message
 
 
-def retell(session: Session) -> None:
-    """Make the conversation of a session that is at rest as if the runs whose talk was taken back had never been."""
-    told = _told(session)
+async def retell(session: Session, at_work: Callable[[], frozenset[str]]) -> None:
+    """Make the conversation of a session as if the runs whose talk was taken back had never been. Those that are
+    `at_work`, such as a question that began meanwhile, add theirs when they end.
+    """
     context = session.context
-    context.conversation, context.generation = told.context.conversation, told.context.generation
-    context.background, context.overviews = told.context.background, told.context.overviews
+    while True:
+        working, known = at_work(), len(context.runs)
+        told = (await asyncio.to_thread(_told, session, context.rewinds.silenced | working)).context
+        if (working, known) == (at_work(), len(context.runs)):  # else one has begun or ended while it was read
+            break
+    context.conversation, context.generation = told.conversation, told.generation
+    context.background, context.overviews = told.background, told.overviews
+    context.todos.restore(told.todos.to_data())
+    context.focused = told.focused
 
 
 def conversation_before(session: Session, run_id: str | None) -> tuple[Message, ...]:

@@ -59,7 +59,7 @@ def runs_since(session: Session, run_id: str) -> tuple[str, ...]:
 
 def check(session: Session, run_id: str, runs: Runs) -> tuple[str, ...]:
     """Return the runs to take back. SessionError while the session is at work, and for a run inside of a rewind."""
-    if any(runs.get(name).session is session for name in runs.active()):
+    if at_work(session, runs):
         raise SessionError("rewind.busy")
     if run_id not in session.context.runs:
         raise SessionError("run.unknown", run=run_id)
@@ -86,23 +86,24 @@ async def rewind(parts: RunParts, gone: tuple[str, ...], what: What, runs: Runs)
     """Take back these runs; the work of a run of the kind `session.rewind`."""
     session, output, titles = parts.session, parts.output, _titles(parts.session, gone)
     conflicts: tuple[str, ...] = ()
-    staged: dict[str, Any] = {}
+    undecided: dict[str, Proposal] = {}
     if what != "talk":
         conflicts = await _take_back_changes(parts, gone)
-        for run_id in gone:
-            proposal = runs.get(run_id).proposal
-            if proposal.changeset:
-                staged[run_id] = staged_data(proposal.changeset)
-                proposal.staging.reset(Changeset())
+        undecided = {run_id: each for run_id in gone if (each := runs.get(run_id).proposal).changeset}
+    staged: dict[str, Any] = {run_id: staged_data(each.changeset) for run_id, each in undecided.items()}
     event = events.SessionRewound(run_id=parts.record.run_id, what=what, gone=gone, conflicts=conflicts, staged=staged)
-    output.emit(event)
+    output.emit(event)  # what was staged is kept in it before it goes
     session.context.rewinds.take(event, session.context.runs)
+    for each in undecided.values():
+        each.staging.reset(Changeset())
     if what == "changes":
         remember(parts, note(TAKEN_BACK.format(titles=titles)))
     else:
-        await asyncio.to_thread(retell, session)
+        await retell(session, lambda: at_work(session, runs))
     files = len({path for part in parts.record.applied for path in part.changeset.paths})
-    return "completed", output.text(f"rewind.{what}", count=len(gone), files=files, title=titles)
+    told = output.text(f"rewind.{what}", count=len(gone), files=files, title=titles)
+    stay = output.text("rewind.stay", places=", ".join(conflicts)) if conflicts else ""
+    return "completed", " ".join(filter(None, (told, stay)))
 
 
 async def undo_rewind(run: OneRun, runs: Runs) -> None:
@@ -114,29 +115,41 @@ async def undo_rewind(run: OneRun, runs: Runs) -> None:
     for other, later in session.context.rewinds.standing.items():
         if rewind_id in later.event.gone:
             raise SessionError("rewind.inside", title=session.context.runs[other].title)
-    if any(runs.get(name).session is session for name in runs.active()):
+    if at_work(session, runs):
         raise SessionError("rewind.busy")
     if run.record.applied:
         applied = await run.proposal.undo()
         if applied.left and applied.outcome not in ("full", "partial"):  # by the editor; conflicts alone stop nothing
             return
+    for run_id, data in known.event.staged.items():  # before the end of the rewind, which keeps them, is stored
+        runs.get(run_id).proposal.staging.reset(staged_from(data))
     session.emit(rewind_id, events.SessionRestored())
     session.context.rewinds.give_back(rewind_id, session.context.runs)
-    for run_id, data in known.event.staged.items():
-        runs.get(run_id).proposal.staging.reset(staged_from(data))
     if known.event.what != "changes":
-        await asyncio.to_thread(retell, session)
+        await retell(session, lambda: at_work(session, runs))
+
+
+def at_work(session: Session, runs: Runs) -> frozenset[str]:
+    """Return the runs of a session that are at work."""
+    return frozenset(name for name in runs.active() if runs.get(name).session is session)
 
 
 async def _take_back_changes(parts: RunParts, gone: tuple[str, ...]) -> tuple[str, ...]:
-    """Bring the earlier texts into the buffers; return the places that conflict with what was typed since."""
+    """Bring the earlier texts into the buffers; return the places that conflict with what was typed since.
+    SessionError, and nothing of it waits, if the editor makes none of the changes.
+    """
     proposal, relative = parts.proposal, parts.proposal.view.roots.relative
     read = FirstRead(proposal.view)
     back = on_present(await asyncio.to_thread(planned, parts.session, gone, read), read)
+    conflicts = back.conflicts
     if back.changeset:
         proposal.staging.reset(back.changeset)
-        await uninterrupted(proposal.apply(may_lose=back.deleted))
-    return tuple(f"{relative(each.path)}:{each.line}" for each in back.conflicts)
+        applied = await uninterrupted(proposal.apply(may_lose=back.deleted))
+        if not applied.done and (applied.left or applied.outcome == "unknown"):
+            proposal.staging.reset(Changeset())
+            raise SessionError("rewind.refused", reason=applied.reason or "-")
+        conflicts = (*conflicts, *applied.conflicts)
+    return tuple(f"{relative(each.path)}:{each.line}" for each in conflicts)
 
 
 def _is_within(inner: tuple[str, ...], session: Session, run_id: str) -> bool:

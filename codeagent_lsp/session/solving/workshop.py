@@ -70,8 +70,9 @@ class _RunWorkshop:
         return excerpt(changed.diff(self._parts.proposal.view.roots.relative), limit)
 
     def heard(self) -> tuple[str, ...]:
-        """Return what the user has said to the run since this was asked last."""
-        return tuple(message.content for message in hear(self._parts))
+        """Return all that the user has said to the run, also in the tool loop or an earlier step."""
+        hear(self._parts)
+        return tuple(self._parts.record.heard)
 
     def say(self, key: str, **values: object) -> None:
         """Show the user a sentence of the catalogue as progress."""

@@ -22,6 +22,9 @@ interface Choice extends vscode.QuickPickItem {
   readonly run: () => unknown;
 }
 
+/** States of runs that have not done anything yet, or not all of it: nobody goes back to before them. */
+const UNDONE = ["running", "waiting", "queued", "withdrawn"];
+
 const ICONS: Readonly<Record<string, string>> = {
   running: "sync",
   waiting: "bell-dot",
@@ -124,6 +127,8 @@ export class Together {
       can.push({ label: vscode.l10n.t("Leave It Out"), run: () => this.agent.call("codeagent.withdraw", { itemId: row.runId }) });
     } else {
       can.push({ label: vscode.l10n.t("Go On with Its Session"), run: () => this.resume(row.sessionId) });
+    }
+    if (!UNDONE.includes(row.state)) {
       can.push({ label: vscode.l10n.t("Go Back to Before It…"), run: () => this.inSession(row, () => this.rewind(row.runId)) });
       can.push({ label: vscode.l10n.t("New Session from Before It"), run: () => this.inSession(row, () => this.fork(row.runId)) });
     }
@@ -143,7 +148,7 @@ export class Together {
   /** A run of this session that has ended, chosen by the user; the newest first. */
   private async ended(): Promise<string | undefined> {
     const rows = (await this.agent.call<Row[]>("codeagent.runs")) ?? [];
-    const here = rows.filter((row) => row.sessionId === this.store.state.sessionId && !["running", "waiting", "queued", "withdrawn"].includes(row.state));
+    const here = rows.filter((row) => row.sessionId === this.store.state.sessionId && !UNDONE.includes(row.state));
     if (here.length === 0) void vscode.window.showInformationMessage(vscode.l10n.t("This session has no run that has ended."));
     return here.length ? this.which(here.map(({ runId: id, title }) => ({ id, title }))) : undefined;
   }

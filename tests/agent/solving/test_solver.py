@@ -35,6 +35,7 @@ class Bench:
         self.drafts = ""
         self.said: list[str] = []
         self.user: tuple[str, ...] = ()
+        self.known: tuple[str, ...] = ()
         self.rooms: list[int] = []
         self.wanted: list[tuple[str, ...]] = []
         self.checks = 0
@@ -73,8 +74,8 @@ class Bench:
         return "a diff"
 
     def heard(self) -> tuple[str, ...]:
-        now, self.user = self.user[:1], self.user[1:]
-        return now
+        self.known = self.user[: len(self.known) + 1]
+        return self.known
 
     def say(self, key: str, **values: object) -> None:
         self.said.append(f"{key} {values['number']}/{values['of']} {values['failed']}")

@@ -134,8 +134,10 @@ async def test_words_that_were_written_while_the_run_ended_are_the_next_task(tmp
             return ("and be brief",)
 
     front = SimpleNamespace(language=lambda: "en")
-    backend: Any = SimpleNamespace(manager=made.manager, inbox=Slow(), front=front)
-    QueueCommands(backend, None, work.append).table()["codeagent.steer"]({"runId": one})  # type: ignore[arg-type]
+    hiding = SimpleNamespace(hide=str)
+    backend: Any = SimpleNamespace(manager=made.manager, inbox=Slow(), front=front, redactor=hiding)
+    commands = QueueCommands(backend, None, work.append).table()  # type: ignore[arg-type]
+    await commands["codeagent.steer"]({"runId": one})
     await work[0]
     await until(lambda: not made.manager.runs.active())
     assert spoken(made) == ["one", "and be brief"]
@@ -155,8 +157,8 @@ async def test_what_was_selected_is_found_again(tmp_path: Path) -> None:
     assert "3-3" in model.requests[-1].messages[-1].content or "line 3" in model.requests[-1].messages[-1].content
 
 
-@pytest.mark.parametrize("now", ["", "y = 2\ny = 2\n", "nothing of it\n"])
-async def test_what_is_not_there_any_more_is_left_out(tmp_path: Path, now: str) -> None:
+@pytest.mark.parametrize("now", ["", "# y = 2\ny = 2\n", "nothing of it\n"])
+async def test_what_is_not_there_any_more_is_told_as_it_was(tmp_path: Path, now: str) -> None:
     made = world(tmp_path / "w", SLOW, say("two"))
     path = made.open("a.py", "x = 1\ny = 2\n")
     start(made, "one")
@@ -164,6 +166,10 @@ async def test_what_is_not_there_any_more_is_left_out(tmp_path: Path, now: str) 
     made.open("a.py", now)
     await until(lambda: run_id in made.manager.runs.active())
     assert (await made.finished(run_id)).status == "completed"
+    model = made.models["model"]
+    assert isinstance(model, ScriptedModel)
+    told = "\n".join(message.content for message in model.requests[-1].messages)
+    assert "It has changed since: read the file.\ny = 2" in told
 
 
 # --- words to a run at work

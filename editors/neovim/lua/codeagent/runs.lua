@@ -43,8 +43,10 @@ local function choices(row)
   if row.state == "queued" then
     return { item("pick.leave_out", function() client.call("withdraw", { itemId = row.runId }) end) }
   end
+  local go_on = item("pick.go_on", function() require("codeagent.pickers").resume(row.sessionId) end)
+  if UNDONE[row.state] then return { go_on } end
   return {
-    item("pick.go_on", function() require("codeagent.pickers").resume(row.sessionId) end),
+    go_on,
     item("pick.back", function() resume_then(row, function() M.back(row.runId) end) end),
     item("pick.fork", function() resume_then(row, function() M.fork(row.runId) end) end),
   }

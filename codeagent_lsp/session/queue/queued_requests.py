@@ -1,0 +1,62 @@
+"""A request as a queued task stores it, and made of that again when the task begins. Pure but for reading the file.
+
+Not here: what waits (`waiting_words.py`), when it begins (`task_queue.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from codeagent_lsp import events
+from codeagent_lsp.errors import AgentError
+from codeagent_lsp.session.request import RunRequest, Target
+from codeagent_lsp.workspace.files.file_view import FileText
+
+SELECTED_BEFORE = (
+    "When the user wrote this, the following was selected in {path}. It has changed since: read the file.\n{selected}"
+)
+MOST_SELECTED = 4000
+
+
+def place_of(target: Target | None) -> dict[str, Any] | None:
+    """Return a selection as an event stores it; None for none."""
+    if target is None:
+        return None
+    selected = target.file.text[target.start : target.end]
+    return {"path": target.file.path, "start": target.start, "end": target.end, "selected": selected}
+
+
+def request_of(queued: events.TaskQueued, read: Callable[[str], FileText]) -> RunRequest:
+    """Return the request of a queued task. A selection that is not there any more is told to the model as it was."""
+    target = _target(queued.place, read) if queued.place else None
+    given = (_selected_before(queued.place),) if queued.place and target is None else ()
+    planning = queued.planning if queued.planning in ("auto", "always", "never") else None
+    return RunRequest(
+        "run",
+        queued.task,
+        queued.title,
+        target,
+        planning=planning,  # type: ignore[arg-type]
+        attempts=queued.attempts,
+        until_proven=queued.until_proven,
+        given=given,
+    )
+
+
+def _target(place: Mapping[str, Any], read: Callable[[str], FileText]) -> Target | None:
+    """Return what was selected, where it is now; None if it is not there any more, or not in one place."""
+    try:
+        file = read(str(place["path"]))
+    except AgentError:
+        return None
+    start, selected = int(place["start"]), str(place["selected"])
+    if not file.text.startswith(selected, start):
+        if file.text.count(selected) != 1:
+            return None
+        start = file.text.index(selected)
+    return Target(file, start, start + len(selected))
+
+
+def _selected_before(place: Mapping[str, Any]) -> str:
+    return SELECTED_BEFORE.format(path=place["path"], selected=str(place["selected"])[:MOST_SELECTED])
