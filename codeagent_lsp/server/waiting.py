@@ -34,8 +34,9 @@ def waiting_items(inbox: Inbox, manager: SessionManager, language: str) -> tuple
             items.append(other_attempt(run.record.run_id, run.record.title, language))
         elif run.proposal.changeset:
             items.extend(pending_changes(run.record.run_id, run.proposal.changeset.paths, language))
-    for run_id in manager.runs.active():
-        items.append(at_work(run_id, manager.runs.get(run_id).record.title, language))
+    for record in (manager.runs.get(run_id).record for run_id in manager.runs.active()):
+        if not record.attempt_of:
+            items.append(at_work(record.run_id, record.title, language))
     return (*items, *_waiting_plan(manager, language))
 
 

@@ -122,7 +122,7 @@ class SessionManager:
         """
         if request.kind in CHANGES and self._services.user.mode() == "readOnly":
             raise UsageError("mode.no_changes")
-        session = self.session(session_id)
+        session = self._whole(self.session(session_id))
         if self.queue.takes(session, request):
             return self.queue.add(session, request)
         return self._begin(session, request, uuid.uuid4().hex[:16], work)
@@ -164,6 +164,11 @@ class SessionManager:
         run.begin(request)
         self.runs.start(run, run.execute(request, work))
         return record.run_id
+
+    def _whole(self, session: Session) -> Session:
+        """Return the session that an attempt's session works for; any other as it is."""
+        of = next((record.attempt_of for record in session.context.runs.values() if record.attempt_of), "")
+        return self.runs.get(of).session if of else session
 
     def _attempt(
         self, source: Session, said: Sequence[Message], request: RunRequest, services: Services, run_id: str

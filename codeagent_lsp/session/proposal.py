@@ -25,7 +25,7 @@ from codeagent_lsp.tools.diagnostics.difference import Difference
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange, HunkNumbers
 from codeagent_lsp.workspace.changes.editor import Applied
 from codeagent_lsp.workspace.changes.remaining import after_applying, after_discarding
-from codeagent_lsp.workspace.changes.reviewed import numbers_now
+from codeagent_lsp.workspace.changes.reviewed import numbers_now, shows_all
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import own_file
 
@@ -98,12 +98,16 @@ class Proposal:
         plain = self.questions.title(self.changeset)
         title = self._output.text("plan.step", step=step, question=plain) if step else plain
         choices: tuple[str, ...] = (review, apply, discard)
-        while self.changeset:
+        while shown := self.changeset:
             detail = self.changeset.diff(self.view.roots.relative)
             answer = await self.questions.ask(title, choices, detail)
             if answer == (review,):
                 await self._services.user.show_review(self.record.run_id)
                 choices = (apply, discard)
+            elif answer == (apply,) and not shows_all(shown, self.changeset):
+                await self.propose()  # a command in the background has staged more meanwhile
+                plain = self.questions.title(self.changeset)
+                title = self._output.text("plan.step", step=step, question=plain) if step else plain
             elif answer == (apply,):
                 if await uninterrupted(self._apply()) is not None:
                     return status  # else all was decided about elsewhere, while this waited

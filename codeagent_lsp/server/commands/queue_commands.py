@@ -51,6 +51,8 @@ class QueueCommands:
     async def _steer(self, given: Arguments) -> dict[str, Any]:
         run_id = given.get("runId")
         run = self._manager.runs.newest_at_work() if run_id is None else await recorded_run(self._backend, run_id)
+        if run.record.attempt_of:  # what is said is for all attempts
+            run = self._manager.runs.get(run.record.attempt_of)
         if "text" in given:
             return self._say(run, given["text"])
         self._manager.queue.check(run)

@@ -98,6 +98,10 @@ class Attempts:
     async def _best(self, attempts: Sequence[Run], found: Sequence[Judged]) -> Ended:
         for run in attempts:
             await self._parts.services.shells.shadows.close(run.session.session_id)
+            run.proposal.view = self._parts.services.workspace.view(
+                run.proposal.staging
+            )  # the user's text as it is now
+            run.proposal.proofs.look_at(run.proposal.view)
         best = max(found, key=lambda each: each.merit)
         run = attempts[best.number - 1]
         self._take(run, best)

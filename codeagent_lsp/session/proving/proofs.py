@@ -90,6 +90,10 @@ class Proofs:
         now = self.state(changeset)
         return self._of(now).words(now, text)
 
+    def look_at(self, view: FileView) -> None:
+        """Compare with the user's texts in another view from now on."""
+        self._view = view
+
     def state(self, changeset: Changeset) -> str:
         """Return the digest of the state that these changes make with the user's present texts."""
         return state_digest(changeset, self._own_text, self._view.roots.relative)

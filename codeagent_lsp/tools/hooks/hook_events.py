@@ -32,6 +32,8 @@ _FOREIGN_NAMES = {
     "delegate": "Task",
 }
 
+_COMMANDS = ("run_beside",)
+_CONTENT = ("content", "new_string")
 _EDITS = ("batch_edit", "apply_patch", "edit_by_ast", "rename_symbol", "code_actions")
 
 
@@ -44,17 +46,24 @@ def foreign_name(tool: str) -> str:
 
 
 def names_of(tool: str) -> tuple[str, ...]:
-    """Return the names by which a hook may mean a tool: its own, that of other programs, and for all edits those of
-    the plain one.
+    """Return the names by which a hook may mean a tool: its own, that of other programs, and for all edits and all
+    commands those of the plain one.
     """
-    plain = ("edit_file", _FOREIGN_NAMES["edit_file"]) if tool in _EDITS else ()
-    return tuple(dict.fromkeys((tool, foreign_name(tool), *plain)))
+    plain = "edit_file" if tool in _EDITS else "run_cmd" if tool in _COMMANDS else ""
+    also = (plain, _FOREIGN_NAMES[plain]) if plain else ()
+    return tuple(dict.fromkeys((tool, foreign_name(tool), *also)))
 
 
 def told_path(arguments: Mapping[str, Any], roots: Roots) -> str:
     """Return the file that a hook is told for a call with these arguments, an absolute path; '' for none."""
     path = arguments.get("path")
     return roots.resolve(path) if isinstance(path, str) else ""
+
+
+def tells_content(arguments: Mapping[str, Any], forms: CallForms) -> bool:
+    """Return whether a call with these arguments tells a hook all that it writes."""
+    own = {*_CONTENT, *(forms.arguments[name] for name in _CONTENT if name in forms.arguments)}
+    return any(isinstance(arguments.get(name), str) for name in own)
 
 
 def tool_input(arguments: Mapping[str, Any], forms: CallForms, roots: Roots) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from codeagent_lsp.shadow.shell import Command, Isolation, Shell, Stream
 from codeagent_lsp.shadow.wanted import LeftOut
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.hooks.hook_answers import MOST_WORDS, HookAnswer, answer_of
-from codeagent_lsp.tools.hooks.hook_events import as_json, foreign_name, names_of, told_path, tool_input
+from codeagent_lsp.tools.hooks.hook_events import as_json, foreign_name, names_of, tells_content, told_path, tool_input
 from codeagent_lsp.tools.hooks.hook_files import Hook, HookEvent, HookFile, HookShelf
 from codeagent_lsp.tools.permissions.approval_words import MAX_SUBJECT, exactly
 from codeagent_lsp.tools.permissions.decision import Decision
@@ -79,7 +79,7 @@ class Hooks:
         answer = await self._of_tool(context, "PreToolUse", call, tool)
         if answer.denied is not None:
             raise PermissionDenied(f"A hook does not allow this: {answer.denied}")
-        if answer.asks and decision.verdict != "ask":
+        if answer.asks:  # also where the user once said always: the rules of this moment are the hook's
             decision = Decision("ask", "A hook wants you to be asked.", remember=False, firm=True)
         self._before[call.id] = answer.context
         return decision
@@ -95,6 +95,8 @@ class Hooks:
         answer = await self._of_tool(context, "PostToolUse", call, tool, response)
         if tool.traits.effect == "write":
             told = context.staging.changeset.get(told_path(call.arguments, context.view.roots))
+            if told is not None and told.text is not None and not tells_content(call.arguments, tool.forms):
+                told = None  # the hook has not seen what is written
             own = _changed(staged, context.staging.changeset)
             self._seen |= _texts(own if told is None or told == before.get(told.path) else [*own, told])
         objection = "" if answer.denied is None else f"A hook objects: {answer.denied}"

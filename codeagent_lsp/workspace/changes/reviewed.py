@@ -35,6 +35,18 @@ def numbers_now(
     return {path: _same_hunks(seen.get(path), present.get(path), chosen) for path, chosen in hunks.items()}
 
 
+def shows_all(seen: Changeset, present: Changeset) -> bool:
+    """Return whether nothing is staged that was not `seen`; a part of it may have been decided about since."""
+    return all(_is_part(seen.get(change.path), change) for change in present)
+
+
+def _is_part(seen: FileChange | None, present: FileChange) -> bool:
+    if seen is None or seen.text != present.text or (present.moved_from and not seen.moved_from):
+        return _alike(seen, present)
+    known = _contents(seen)
+    return all(content in known for content in _contents(present))
+
+
 def _alike(seen: FileChange | None, present: FileChange | None) -> bool:
     """Return whether a review shows the same of both; the text around the hunks may be another since."""
     if seen is None or present is None:

@@ -1,0 +1,59 @@
+"""Guards of a project: no tool leads around one, and a question that a hook wants is asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from codeagent_lsp.texts import text
+from tests.session.fakes import call, calls, say
+from tests.session.hooks.test_hooks import DENY, NO_PRINT, ONCE, TRUST, Make, hook, make, put, told
+from tests.shadow.rig import needs_overlay
+
+__all__ = ["make"]
+
+pytestmark = [pytest.mark.slow, needs_overlay]
+
+ALWAYS = text("choice.always")
+
+
+async def test_an_edit_by_the_syntax_tree_is_shown_to_the_guard(make: Make, tmp_path: Path) -> None:
+    put(tmp_path / "w", ".claude/hooks/no_print.py", NO_PRINT)
+    before = "def f():\n    return 2\n"
+    body = {"target": "f", "operation": "replace_body", "code": "print(3)\nreturn 3"}
+    command = 'python3 "$CLAUDE_PROJECT_DIR"/.claude/hooks/no_print.py'
+    replies = [calls(call("edit_by_ast", path="c.py", edits=[body])), *[say("Done.")] * 5]
+    made = make(*replies, hooks={"PreToolUse": hook(command, "Edit|Write")})
+    made.open("c.py", before)
+    done = await made.run("change c.py")
+    assert made.text("c.py") == before
+    assert "use logging, not print" in (done.summary or "") + told(made)
+
+
+async def test_a_command_beside_another_is_shown_to_the_guard(make: Make) -> None:
+    guard = """jq -e '.tool_input.command | test("forbidden") | not' >/dev/null || { echo not that >&2; exit 2; }"""
+    made = make(
+        calls(call("run_cmd", command="sleep 30", background=True)),
+        calls(call("run_beside", command="echo forbidden-$((1+1))", id="bg1")),
+        say("Done."),
+        hooks={"PreToolUse": hook(guard, "Bash")},
+        says=(TRUST, ONCE, ONCE, ONCE),
+    )
+    await made.run("run it")
+    assert "A hook does not allow this: not that" in told(made)
+    assert "forbidden-2" not in told(made)
+
+
+async def test_a_hook_that_wants_a_question_gets_it_each_time(make: Make) -> None:
+    asks = json.dumps({"hookSpecificOutput": {"permissionDecision": "ask"}})
+    deploy = calls(call("run_cmd", command="echo deploy", allow_network=True))
+    made = make(deploy, say("Done."), hooks={"PreToolUse": hook(f"echo '{asks}'", "Bash")}, says=(TRUST, ONCE))
+    await made.run("deploy")
+    assert ALWAYS not in made.user.shown[-1].question.choices
+    count = len(made.user.shown)
+    made.user.says[:] = [DENY]
+    made.script(deploy, say("Done."))
+    await made.run("deploy")
+    assert len(made.user.shown) > count
