@@ -122,7 +122,7 @@ class SessionManager:
         """
         if request.kind in CHANGES and self._services.user.mode() == "readOnly":
             raise UsageError("mode.no_changes")
-        session = self._whole(self.session(session_id))
+        session = _whole(self.session(session_id), self.runs)
         if self.queue.takes(session, request):
             return self.queue.add(session, request)
         return self._begin(session, request, uuid.uuid4().hex[:16], work)
@@ -165,11 +165,6 @@ class SessionManager:
         self.runs.start(run, run.execute(request, work))
         return record.run_id
 
-    def _whole(self, session: Session) -> Session:
-        """Return the session that an attempt's session works for; any other as it is."""
-        of = next((record.attempt_of for record in session.context.runs.values() if record.attempt_of), "")
-        return self.runs.get(of).session if of else session
-
     def _attempt(
         self, source: Session, said: Sequence[Message], request: RunRequest, services: Services, run_id: str
     ) -> str:
@@ -182,6 +177,12 @@ class SessionManager:
     def _opened(self, session_id: str) -> Session:
         approvals = Approvals(self._services.standing)
         return Session(session_id, self._store, self._listeners, approvals=approvals)
+
+
+def _whole(session: Session, runs: Runs) -> Session:
+    """Return the session that an attempt's session works for; any other as it is."""
+    of = next((record.attempt_of for record in session.context.runs.values() if record.attempt_of), "")
+    return runs.get(of).session if of else session
 
 
 def _forked(made: Session, source: Session, messages: Sequence[Message], title: str) -> Session:

@@ -11,6 +11,7 @@ from functools import partial
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.completion import complete
+from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.index.port import CodeIndex
@@ -46,8 +47,9 @@ class Toolbox:
         self.no_shell = ""
         self.index = code_index(services, proposal)
         self.diagnostics = edit_diagnostics(session.session_id, services, proposal.view)
-        self.hooks = hooks_of(session.session_id, services, proposal.record)
+        self.hooks = hooks_of(session.session_id, services, proposal.record, partial(self._private_shell, "hooks"))
         self._background = BackgroundCommands(self._private_shell, self._close_private)
+        self._ending = BackgroundTasks()
         self._behind: OpenRecords | None = None
         self._run_id = proposal.record.run_id
         self._session = session
@@ -117,6 +119,10 @@ class Toolbox:
         """End the commands in the background, and pass on the last output of all."""
         self._background.close()
         self._output.flush()
+
+    def leave(self) -> None:
+        """Remove the view of the hooks: the run is over."""
+        self._ending.start(self._close_private("hooks"))
 
     async def _private_shell(self, name: str) -> Shell:
         """Return a shell with a private view of its own."""

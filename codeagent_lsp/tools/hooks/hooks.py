@@ -1,4 +1,5 @@
-"""Runs the hooks of one run: the trusted ones, in the shadow, one after the other.
+"""Runs the hooks of one run: the trusted ones, one after the other, in a private view of the workspace of their own.
+What commands of the model leave in theirs, outside the files that are staged, changes no hook.
 
 What they write is staged like the writing of any command. A denial is final; nothing that a hook says allows more than
 the rules do. A hook that fails or takes too long denies nothing, and the user is told. Not here: the files
@@ -10,10 +11,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from codeagent_lsp.errors import PermissionDenied, ToolFailed
+from codeagent_lsp.errors import PermissionDenied, SettingError, ToolFailed
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.shadow.shell import Command, Isolation, Shell, Stream
 from codeagent_lsp.shadow.wanted import LeftOut
@@ -38,6 +40,8 @@ MOST_QUESTIONS = 5
 MOST_NAMES = 20
 MOST_LEFT_OUT = 3
 
+OpenShell = Callable[[], Awaitable[Shell]]
+
 _AROUND_TOOLS: tuple[HookEvent, ...] = ("PreToolUse", "PostToolUse")
 
 
@@ -54,11 +58,14 @@ class RunFacts:
 
 
 class Hooks:
-    """Port: the hooks of one run."""
+    """Port: the hooks of one run. `open_shell` opens a private view for them (None: they run in that of commands)."""
 
-    def __init__(self, shelf: HookShelf, facts: RunFacts) -> None:
+    def __init__(self, shelf: HookShelf, facts: RunFacts, open_shell: OpenShell | None = None) -> None:
         self._shelf = shelf
         self._facts = facts
+        self._open_shell = open_shell
+        self._opening = asyncio.Lock()
+        self._own: Shell | None = None
         self._consent = _Consent(shelf.trust)
         self._told: set[str] = set()
         self._seen: dict[str, str | None] = {}  # what hooks have written or were told of: once is enough
@@ -184,7 +191,7 @@ class Hooks:
             for file in files:
                 self._tell_left_out(context, file)
             wanted = [file for file in files if file.of(event, names)]
-            shell = self._shell(context) if wanted else None
+            shell = await self._shell(context) if wanted else None
             if shell is None:
                 return []
             if all(self._consent.decided(file, shell) for file in wanted):
@@ -208,10 +215,16 @@ class Hooks:
             }
         )
 
-    def _shell(self, context: ToolContext) -> Shell | None:
+    async def _shell(self, context: ToolContext) -> Shell | None:
         """Return the shell for hooks. None, told once, where a command could write to the user's files."""
-        if context.shell is not None and context.shell.isolation.confined:
-            return context.shell
+        shell = context.shell
+        if shell is not None and shell.isolation.confined and self._open_shell is not None:
+            async with self._opening:
+                with suppress(ToolFailed, SettingError):
+                    self._own = self._own or await self._open_shell()
+            shell = self._own
+        if shell is not None and shell.isolation.confined:
+            return shell
         self._tell(context, "hooks.nowhere")
         return None
 

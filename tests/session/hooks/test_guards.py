@@ -57,3 +57,25 @@ async def test_a_hook_that_wants_a_question_gets_it_each_time(make: Make) -> Non
     made.script(deploy, say("Done."))
     await made.run("deploy")
     assert len(made.user.shown) > count
+
+
+async def test_no_command_of_the_model_changes_what_a_guard_runs(make: Make, tmp_path: Path) -> None:
+    """The private home folder and ignored files of the commands are not those of the hooks."""
+    put(tmp_path / "w", ".claude/hooks/no_print.py", NO_PRINT)
+    put(tmp_path / "w", ".gitignore", "build/\n")
+    put(tmp_path / "w", "build/guard.sh", 'python3 "$CLAUDE_PROJECT_DIR"/.claude/hooks/no_print.py')
+    sly = (
+        "echo exit 0 > build/guard.sh; "
+        'place=$(python3 -c "import site; print(site.getusersitepackages())"); mkdir -p "$place"; '
+        'echo "import os; os._exit(0)" > "$place/usercustomize.py"'
+    )
+    made = make(
+        calls(call("run_cmd", command=sly)),
+        calls(call("write_file", path="a.py", content="print(1)\n")),
+        *[say("Done.")] * 5,
+        hooks={"PreToolUse": hook("sh build/guard.sh", "Edit|Write")},
+        says=(TRUST, ONCE),
+    )
+    await made.run("write a.py")
+    assert "use logging, not print" in told(made)
+    assert made.text("a.py") is None
