@@ -120,7 +120,8 @@ class Run:
             status, error = "failed", self._output.fail(self._output.text("run.internal"), ErrorCode.EXECUTION_ERROR)
         finally:
             self._finish(status, summary, error)
-            self._toolbox.leave()
+            if self._toolbox.hooks.own_view is not None:
+                self._toolbox.hooks.own_view.leave()
 
     async def _within_budget(self, work: Callable[[], Awaitable[_Ended]]) -> _Ended:
         """Do the work; where the budget ends, the run is stopped, and what it has changed is decided about as ever."""

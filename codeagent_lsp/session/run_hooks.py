@@ -9,14 +9,14 @@ from __future__ import annotations
 from codeagent_lsp.session.request import ANSWERS
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.state import RunRecord
-from codeagent_lsp.tools.hooks.hooks import Hooks, OpenShell, RunFacts
+from codeagent_lsp.tools.hooks.hooks import Hooks, OwnView, RunFacts
 
 
-def hooks_of(session_id: str, services: Services, record: RunRecord, open_shell: OpenShell) -> Hooks:
-    """Return the hooks of a run; `open_shell` opens the private view in which they run."""
+def hooks_of(session_id: str, services: Services, record: RunRecord, own_view: OwnView) -> Hooks:
+    """Return the hooks of a run; `own_view` is the private view in which they run."""
     mode = services.user.mode
 
     def writes() -> bool:
         return record.kind not in ANSWERS and mode() != "readOnly"
 
-    return Hooks(services.knowledge.hooks, RunFacts(session_id, record.run_id, mode, writes), open_shell)
+    return Hooks(services.knowledge.hooks, RunFacts(session_id, record.run_id, mode, writes), own_view)

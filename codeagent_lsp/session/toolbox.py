@@ -11,7 +11,6 @@ from functools import partial
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.completion import complete
-from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.index.port import CodeIndex
@@ -29,7 +28,7 @@ from codeagent_lsp.shadow.shell import Isolation, Shell
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.commands.background import BackgroundCommands
 from codeagent_lsp.tools.context import Complete, OnTested, Redaction, SmallComplete, ToolContext, tool_context
-from codeagent_lsp.tools.hooks.hooks import Hooks
+from codeagent_lsp.tools.hooks.hooks import Hooks, OwnView
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.todos.todo_list import TodoList
@@ -47,9 +46,9 @@ class Toolbox:
         self.no_shell = ""
         self.index = code_index(services, proposal)
         self.diagnostics = edit_diagnostics(session.session_id, services, proposal.view)
-        self.hooks = hooks_of(session.session_id, services, proposal.record, partial(self._private_shell, "hooks"))
+        views = OwnView(partial(self._private_shell, "hooks"), partial(self._close_private, "hooks"))
+        self.hooks = hooks_of(session.session_id, services, proposal.record, views)
         self._background = BackgroundCommands(self._private_shell, self._close_private)
-        self._ending = BackgroundTasks()
         self._behind: OpenRecords | None = None
         self._run_id = proposal.record.run_id
         self._session = session
@@ -119,10 +118,6 @@ class Toolbox:
         """End the commands in the background, and pass on the last output of all."""
         self._background.close()
         self._output.flush()
-
-    def leave(self) -> None:
-        """Remove the view of the hooks: the run is over."""
-        self._ending.start(self._close_private("hooks"))
 
     async def _private_shell(self, name: str) -> Shell:
         """Return a shell with a private view of its own."""

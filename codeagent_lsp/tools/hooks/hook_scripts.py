@@ -10,8 +10,10 @@ files that define hooks (`hook_files.py`), asking for trust (`hooks.py`).
 
 from __future__ import annotations
 
+import glob
 import os
 import re
+import shlex
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,6 +26,8 @@ MOST_SCRIPTS = 100
 MOST_BYTES = 1 << 20
 """A longer script is known by its size and times instead of its content."""
 MOST_WORDS = 2000
+MOST_QUOTED = 1 << 16
+"""Characters of a shell text in which quoted words are put together."""
 MOST_LOOKED_AT = 1 << 20
 """Characters of scripts, over all scripts of a command, in which others are looked for."""
 
@@ -34,7 +38,7 @@ _RUNNERS = re.compile(
     r"(?:(?:ba|da|z|k|fi)?sh|source|eval|exec|env|timeout|nice|nohup|stdbuf|setsid|sudo|-exec(?:dir)?"
     r"|python|pypy|node|deno|bun|bunx|ruby|perl|php|lua|uv|uvx|run|npx|npm|pnpm|yarn|tsx|ts-node|poetry|pipenv|pdm|hatch"
     r"|rye|rscript|osascript|pwsh|dotnet|java|go|bundle)[0-9.]*(?=[\s\"']|$)"
-    r"|^\s*\.(?=\s)",
+    r"|^\s*\.(?=\s)|(?<!\S)(?:entry|include|-f|--(?:make|just)?file|run-parts)[:=]?(?=\s)",
     re.IGNORECASE | re.MULTILINE,
 )
 _BARE_RUNNER = re.compile(
@@ -44,11 +48,14 @@ _BARE_RUNNER = re.compile(
 _VARIABLE = re.compile(r"\$\{[^{}]*\}|\$\w+")
 _SEGMENT = re.compile(r"[;&|\n()`]+")
 _PATH = re.compile(r"[^\s\"'`;&|()<>{}$=,:*?!\\\[\]]+")
-_ENTERED = re.compile(r"(?:\b(?:cd|pushd)|-C)\s+[\"']?([^\s\"';&|()]+)")
+_ENTERED = re.compile(r"(?:\b(?:cd|pushd)|-C|--(?:prefix|dir|cwd|directory))[\s=]+[\"']?([^\s\"';&|()]+)")
 _MODULE = re.compile(r"(?<!\S)-m\s+([\w.]+)")
 _PYTHON_IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t(]+([\w, \t*]+)|import[ \t]+([\w., \t]+))", re.MULTILINE
+    r"(?:^|[;:'\"])[ \t]*"
+    r"(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(?:\(([\w,\s*]*)|([\w, \t*]+))|import[ \t]+([\w., \t]+))",
+    re.MULTILINE,
 )
+_GLOB = re.compile(r"[*?\[]")
 _SCRIPT_IMPORT = re.compile(r"(?:\bfrom|\bimport|\brequire\s*\(|\bimport\s*\()\s*[\"'](\.{1,2}/[^\"'\n]+)[\"']")
 _SCRIPT_SUFFIXES = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx")
 _TASK_FILES: Mapping[str, tuple[str, ...]] = {
@@ -59,13 +66,21 @@ _TASK_FILES: Mapping[str, tuple[str, ...]] = {
     "pnpm": ("package.json",),
     "yarn": ("package.json",),
     "bun": ("package.json",),
+    "deno": ("deno.json", "deno.jsonc"),
+    "composer": ("composer.json",),
+    "tox": ("tox.ini", "pyproject.toml"),
+    "hatch": ("pyproject.toml", "hatch.toml"),
+    "pytest": ("conftest.py", "tests/conftest.py"),
+    "gradlew": ("build.gradle", "build.gradle.kts"),
+    "eslint": tuple(f"eslint.config.{end}" for end in ("js", "mjs", "cjs", "ts")),
+    "prettier": tuple(f"prettier.config.{end}" for end in ("js", "mjs", "cjs", "ts")),
     "rake": ("Rakefile",),
     "nox": ("noxfile.py",),
     "invoke": ("tasks.py",),
     "pre-commit": (".pre-commit-config.yaml",),
     "lefthook": ("lefthook.yml", ".lefthook.yml", "lefthook.yaml"),
 }
-_TASK_RUNNER = re.compile(rf"(?<![\w./-])({'|'.join(_TASK_FILES)})(?![\w./-])")
+_TASK_RUNNER = re.compile(rf"(?<![\w.-])({'|'.join(_TASK_FILES)})(?![\w./-])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +156,12 @@ class _ScriptSearch:
         """Yield the files that a word may name. What stands before the slash behind a variable is not known."""
         name = word.rpartition("\0")[2]
         names = (word, word.lstrip("/")) if "\0" not in word else (name.lstrip("/"),)
-        for path in dict.fromkeys(
-            os.path.join(base, each) for each in names if each for base in bases if self._may_have(base, each)
-        ):
+        found = [os.path.join(base, each) for each in names if each for base in bases if self._may_have(base, each)]
+        if _GLOB.search(name):
+            found += [path for each in tuple(found) for path in islice(glob.iglob(each), MOST_SCRIPTS)]  # noqa: PTH207
+        elif "." not in os.path.basename(name):
+            found += [f"{path}{suffix}" for path in tuple(found) for suffix in _SCRIPT_SUFFIXES]  # node needs none
+        for path in dict.fromkeys(found):
             if self._is_there(path) and self.view.roots.root_of(os.path.normpath(path)) is not None:
                 yield path
 
@@ -168,7 +186,9 @@ class _ScriptSearch:
             return
         self._seen.add(key)
         if os.path.isdir(path):  # noqa: PTH112 - may be any bytes
-            self._take_file(os.path.join(path, "__main__.py"), bases)
+            inside = os.listdir(path) if any(f"/{folder}/" in f"{path}/" for folder in _HOOK_FOLDERS) else ()  # noqa: PTH208
+            for name in ("__main__.py", *sorted(inside)[:MOST_SCRIPTS]):
+                self._take_file(os.path.join(path, name), bases)
             return
         content = _content(key)
         if content is not None:
@@ -238,10 +258,12 @@ class _ScriptSearch:
 def _names_in(text: str, *, shell: bool) -> _Named:
     plain = _VARIABLE.sub("\0", text).replace('\0"', "\0").replace("\0'", "\0")
     entered = (match[1].replace("\0", "").strip("/") or "." for match in _ENTERED.finditer(plain))
+    imported = _SCRIPT_IMPORT.findall(text) if shell else ()
+    quoted = _quoted_words(_VARIABLE.sub("\0", text)) if shell and len(text) <= MOST_QUOTED else ()
     return _Named(
-        tuple(_words(plain, shell=shell)),
+        tuple(dict([*((word, True) for word in (*imported, *quoted)), *_words(plain, shell=shell)]).items()),
         tuple(dict.fromkeys(entered)),
-        tuple(dict.fromkeys(_MODULE.findall(plain))),
+        tuple(dict.fromkeys((*_MODULE.findall(plain), *(_imported(text) if shell else ())))),
         tuple(dict.fromkeys(_TASK_RUNNER.findall(plain))),
     )
 
@@ -262,14 +284,28 @@ def _words(text: str, *, shell: bool) -> Iterator[tuple[str, bool]]:
     yield from islice(words.items(), MOST_WORDS)
 
 
+def _quoted_words(text: str) -> Iterator[str]:
+    """Yield the words of a shell text that are no plain paths, as the shell puts them together: with blanks, other
+    letters, patterns.
+    """
+    for line in text.splitlines()[:MOST_WORDS]:
+        lexer = shlex.shlex(line, posix=True, punctuation_chars="();<>|&")
+        lexer.whitespace_split = True
+        try:
+            yield from (word for word in lexer if not _PATH.fullmatch(word) and "/" in word)
+        except ValueError:  # a quote that goes on in the next line
+            continue
+
+
 def _imported(text: str) -> Iterator[str]:
     """Yield the modules that a Python text imports; relative ones as if they were beside it."""
     for match in _PYTHON_IMPORT.finditer(text):
-        if match[3]:
-            yield from (name.split()[0] for name in match[3].split(",") if name.split())
+        if match[4]:
+            yield from (name.split()[0] for name in match[4].split(",") if name.split())
             continue
         yield match[1]
-        yield from (f"{match[1]}.{name.split()[0]}" for name in match[2].split(",") if name.split())
+        names = (match[2] or match[3] or "").split(",")
+        yield from (f"{match[1]}.{name.split()[0]}" for name in names if name.split())
 
 
 def _content(path: str) -> bytes | None:

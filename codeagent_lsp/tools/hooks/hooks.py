@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import PermissionDenied, SettingError, ToolFailed
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.shadow.shell import Command, Isolation, Shell, Stream
@@ -40,8 +41,6 @@ MOST_QUESTIONS = 5
 MOST_NAMES = 20
 MOST_LEFT_OUT = 3
 
-OpenShell = Callable[[], Awaitable[Shell]]
-
 _AROUND_TOOLS: tuple[HookEvent, ...] = ("PreToolUse", "PostToolUse")
 
 
@@ -57,15 +56,38 @@ class RunFacts:
     writes: Callable[[], bool]
 
 
-class Hooks:
-    """Port: the hooks of one run. `open_shell` opens a private view for them (None: they run in that of commands)."""
+class OwnView:
+    """A private view of the workspace for the hooks of one run: opened with the first hook, to be left with the run."""
 
-    def __init__(self, shelf: HookShelf, facts: RunFacts, open_shell: OpenShell | None = None) -> None:
+    def __init__(self, opened: Callable[[], Awaitable[Shell]], close: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._opened = opened
+        self._close = close
+        self._opening = asyncio.Lock()
+        self._shell: Shell | None = None
+        self._ending = BackgroundTasks()
+
+    async def shell(self) -> Shell | None:
+        """Return its shell; None if it cannot be opened."""
+        async with self._opening:
+            if self._shell is None:
+                with suppress(ToolFailed, SettingError):
+                    self._shell = await self._opened()
+        return self._shell
+
+    def leave(self) -> None:
+        """Close it in the background, if it is open."""
+        if self._shell is not None:
+            self._shell = None
+            self._ending.start(self._close())
+
+
+class Hooks:
+    """Port: the hooks of one run. `own_view` is where they run (None: in the view of the run's commands)."""
+
+    def __init__(self, shelf: HookShelf, facts: RunFacts, own_view: OwnView | None = None) -> None:
         self._shelf = shelf
         self._facts = facts
-        self._open_shell = open_shell
-        self._opening = asyncio.Lock()
-        self._own: Shell | None = None
+        self.own_view = own_view
         self._consent = _Consent(shelf.trust)
         self._told: set[str] = set()
         self._seen: dict[str, str | None] = {}  # what hooks have written or were told of: once is enough
@@ -218,11 +240,8 @@ class Hooks:
     async def _shell(self, context: ToolContext) -> Shell | None:
         """Return the shell for hooks. None, told once, where a command could write to the user's files."""
         shell = context.shell
-        if shell is not None and shell.isolation.confined and self._open_shell is not None:
-            async with self._opening:
-                with suppress(ToolFailed, SettingError):
-                    self._own = self._own or await self._open_shell()
-            shell = self._own
+        if shell is not None and shell.isolation.confined and self.own_view is not None:
+            shell = await self.own_view.shell()
         if shell is not None and shell.isolation.confined:
             return shell
         self._tell(context, "hooks.nowhere")

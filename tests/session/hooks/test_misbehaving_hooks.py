@@ -43,7 +43,7 @@ async def test_it_is_ended_and_denies_nothing(make: Make, command: str, problem:
     assert (done.status, made.text("a.py")) == ("completed", "x=1\n")
     assert time.monotonic() - started < 30, "it does not wait for the hook's own end"
     assert [line for line in notes(made) if " failed: " in line and problem in line], notes(made)
-    await until(lambda: children() == before)  # the view of the hooks goes a moment after the run
+    await until(lambda: children() <= before)  # the view of the hooks goes a moment after the run
     assert not [line for line in command_lines().values() if "sleep 987" in line]
 
 
@@ -157,7 +157,7 @@ async def test_a_cancel_while_it_runs(make: Make, event: str) -> None:
     done = await made.finished(run_id)
     assert time.monotonic() - started < 10
     assert done.status == ("completed" if event == "RunEnd" else "cancelled")
-    await until(lambda: children() == before)  # the view of the hooks goes a moment after the run
+    await until(lambda: children() <= before)  # the view of the hooks goes a moment after the run
     assert not [line for line in command_lines().values() if "sleep 100" in line]
     assert made.text("a.py") == ("x=1\n" if event == "RunEnd" else None)
 
