@@ -24,6 +24,7 @@ def test_the_best_is_proposed_and_the_other_is_to_be_seen(start: StartEditor, wo
     editor.run("codeagent.run", task="set x to one", attempts=2)
     assert editor.buffers[uri].text == "x = 1\n"
     assert len(editor.prompts) == 1
+    assert editor.command("codeagent.pending") == [], "the other attempt waits for nobody"
     span = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
     about = {"textDocument": {"uri": uri}, "range": span, "context": {"diagnostics": []}}
     found: dict[str, Any] = {each["title"]: each for each in editor.client.result("textDocument/codeAction", about)}

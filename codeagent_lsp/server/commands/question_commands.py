@@ -40,7 +40,7 @@ def _questions(backend: Backend) -> list[dict[str, Any]]:
 
 
 def _changes(backend: Backend) -> list[dict[str, Any]]:
-    """Return the runs with staged changes that are not active."""
+    """Return the runs with staged changes that are not active; of several attempts the best, which is the run's."""
     return [
         {
             "kind": "changes",
@@ -49,7 +49,9 @@ def _changes(backend: Backend) -> list[dict[str, Any]]:
             "files": list(run.proposal.changeset.paths),
         }
         for run in backend.manager.runs.all()
-        if run.proposal.changeset and run.record.run_id not in backend.manager.runs.active()
+        if run.proposal.changeset
+        and not run.record.attempt_of
+        and run.record.run_id not in backend.manager.runs.active()
     ]
 
 

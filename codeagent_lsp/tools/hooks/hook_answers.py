@@ -7,6 +7,7 @@ since only the user's rules allow. Not here: running it (`hooks.py`).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,9 @@ from codeagent_lsp.workspace.text.visible import visible
 MOST_WORDS = 10_000
 DENIED = 2
 """The exit code by which a hook denies."""
+
+_NO_SCRIPT = re.compile(r"\S*python[\w.]*: can't open file .*: \[Errno \d+\]")
+"""What Python says, with the same exit code, when the script of a hook is not there, as in the hidden home folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ def answer_of(finished: Finished, stdout: str, stderr: str, *, words_are_context
     """
     if finished.ending != "exited":
         return HookAnswer(problem=finished.ending)
-    if finished.exit_code == DENIED:
+    if finished.exit_code == DENIED and not _NO_SCRIPT.match(stderr):
         return HookAnswer(denied=_words(stderr) or _words(stdout) or "no reason given")
     if finished.exit_code:
         said = _words(stderr) or _words(stdout)

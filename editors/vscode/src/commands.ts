@@ -12,6 +12,7 @@ import type { ApiKey } from "./server/key";
 import { toggleInline } from "./server/configuration";
 import { offer } from "./server/locate";
 import { undoable, withChanges } from "./state";
+import { unlinked } from "./words";
 import type { Store } from "./store";
 import { Together } from "./together";
 import type { Reports } from "./views/reports";
@@ -52,7 +53,7 @@ async function told(parts: Parts, work: () => unknown): Promise<unknown> {
   } catch (error) {
     const words = error instanceof Error ? error.message : String(error);
     parts.channel.error(words);
-    void vscode.window.showErrorMessage(words);
+    void vscode.window.showErrorMessage(unlinked(words));
     return undefined;
   }
 }

@@ -6,6 +6,7 @@
 import * as vscode from "vscode";
 import type { AnyEvent, Question } from "./state";
 import type { Store } from "./store";
+import { unlinked } from "./words";
 
 const TYPING_MS = 2000;
 
@@ -119,7 +120,7 @@ export class Prompts implements vscode.Disposable {
 
   private async offer(question: Question): Promise<void> {
     const answer = vscode.l10n.t("Answer…");
-    const chosen = await vscode.window.showInformationMessage(oneLine(question.title), answer);
+    const chosen = await vscode.window.showInformationMessage(unlinked(oneLine(question.title)), answer);
     if (chosen === answer && this.isOpen(question)) await this.present(question);
   }
 
@@ -145,7 +146,7 @@ export class Prompts implements vscode.Disposable {
   private type(question: Question): Promise<readonly string[] | undefined> {
     const box = vscode.window.createInputBox();
     box.title = oneLine(question.title);
-    box.prompt = summary(question) || vscode.l10n.t("Escape answers later; the status bar keeps the question.");
+    box.prompt = unlinked(summary(question)) || vscode.l10n.t("Escape answers later; the status bar keeps the question.");
     box.password = this.secret.has(question.requestId);
     box.ignoreFocusOut = true;
     return this.ask(box, question, () => (box.value.trim() ? [box.value] : []));

@@ -5,6 +5,7 @@
 import * as vscode from "vscode";
 import type { Agent } from "./agent";
 import type { Store } from "./store";
+import { unlinked } from "./words";
 
 /** A run as `codeagent.runs` and `codeagent.session.search` list it. */
 interface Row {
@@ -81,7 +82,7 @@ export class Together {
     const query = given ?? (await vscode.window.showInputBox({ title, ignoreFocusOut: true }));
     if (!query?.trim()) return;
     const rows = (await this.agent.call<Row[]>("codeagent.session.search", { query })) ?? [];
-    if (rows.length === 0) return void vscode.window.showInformationMessage(vscode.l10n.t("Nothing found for “{0}”.", query));
+    if (rows.length === 0) return void vscode.window.showInformationMessage(vscode.l10n.t("Nothing found for “{0}”.", unlinked(query)));
     await pick(title, rows.map((row) => this.item(row, () => this.offer(row))));
   }
 

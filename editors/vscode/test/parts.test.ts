@@ -9,8 +9,14 @@ import { discover, downloader, type Surroundings } from "../src/server/discover"
 import { type Inspected, section } from "../src/server/settings";
 import { makeRenderer } from "../src/webview/markdown";
 import { settled } from "../src/webview/stable";
+import { unlinked } from "../src/words";
 
 const ROOT = path.join(__dirname, "..");
+
+test("a model's words make no link of a command", () => {
+  assert.doesNotMatch(unlinked("Which? [Details](command:workbench.action.quit)"), /\]\(/);
+  assert.equal(unlinked("plain words (and more)"), "plain words (and more)");
+});
 
 // --- hunks
 

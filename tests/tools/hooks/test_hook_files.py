@@ -371,6 +371,9 @@ def specific(**values: Any) -> str:
     return json.dumps({"hookSpecificOutput": values})
 
 
+GONE = "python3: can't open file '/home/me/.claude/hooks/x.py': [Errno 2] No such file or directory"
+
+
 @pytest.mark.parametrize(
     ("answer", "wanted"),
     [
@@ -380,6 +383,7 @@ def specific(**values: Any) -> str:
         (answered(2, err="no tabs\n"), HookAnswer(denied="no tabs")),
         (answered(2, out="no tabs"), HookAnswer(denied="no tabs")),
         (answered(2), HookAnswer(denied="no reason given")),
+        (answered(2, err=GONE), HookAnswer(problem=f"exit code 2: {GONE}")),
         (answered(1, err="boom\nmore"), HookAnswer(problem="exit code 1: boom")),
         (answered(127), HookAnswer(problem="exit code 127")),
         (answered(137, ending="timeout"), HookAnswer(problem="timeout")),

@@ -54,7 +54,7 @@ end
 
 --- Several attempts at a task: how many, then the words.
 local function attempts(words)
-  local count, rest = words:match("^(%d+)%s*(.*)$")
+  local count, rest = (words .. " "):match("^([1-8])%s+(.-)%s*$")
   with_words(count and rest or words, "ask.task", function(said)
     client.run("run", { task = said, attempts = tonumber(count or 3) }, said:match("[^\n]*"), started("run"))
   end)

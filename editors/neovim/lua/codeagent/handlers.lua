@@ -38,9 +38,9 @@ local function as_lsp(item, encoding)
 end
 
 local function diagnostics(_, params, context)
-  local buffer = vim.fn.bufnr(vim.uri_to_fname(params.uri))
+  local buffer = require("codeagent.buffers").loaded(vim.uri_to_fname(params.uri))
   local client = vim.lsp.get_client_by_id(context.client_id)
-  if buffer < 0 or not client or not vim.api.nvim_buf_is_loaded(buffer) then return {} end
+  if not buffer or not client then return {} end
   local found = vim.tbl_map(function(item)
     return as_lsp(item, client.offset_encoding)
   end, vim.diagnostic.get(buffer))

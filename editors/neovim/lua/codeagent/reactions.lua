@@ -45,8 +45,8 @@ local function save(event, client)
     or vim.tbl_get(client.config.init_options or {}, "edits", "saveAfterApply")
   if not wanted then return end
   for _, path in ipairs(event.files_changed or {}) do
-    local buffer = vim.fn.bufnr(path)
-    if buffer >= 0 and vim.api.nvim_buf_is_loaded(buffer) and vim.bo[buffer].modified then
+    local buffer = require("codeagent.buffers").loaded(path)
+    if buffer and vim.bo[buffer].modified then
       vim.api.nvim_buf_call(buffer, function() vim.cmd("silent! update") end)
     end
   end

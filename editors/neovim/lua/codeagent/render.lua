@@ -43,7 +43,10 @@ end
 
 local function one_line(text, most)
   local line = tostring(text or ""):gsub("%s+", " ")
-  if most and #line > most then line = line:sub(1, most):gsub("[\128-\255]*$", "") .. "…" end
+  if most and #line > most then
+    local first = vim.str_utf_start(line, most + 1) + most + 1 -- the letter that does not fit any more
+    line = line:sub(1, first - 1) .. "…"
+  end
   return line
 end
 

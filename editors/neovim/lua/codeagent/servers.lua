@@ -1,6 +1,7 @@
 --- Puts the agent's questions to the other language servers of a buffer. Nothing is applied, loaded, shown or run: an
 --- edit is an answer like any other. Not here: diagnostics (`handlers.lua`).
 
+local buffers = require("codeagent.buffers")
 local protocol = require("codeagent.protocol")
 
 local M = {}
@@ -27,14 +28,6 @@ end
 local function known(item)
   local id = type(item) == "table" and type(item.data) == "table" and item.data.codeagent
   return type(id) == "number" and kept[id] or nil
-end
-
---- The loaded buffer of a file, nil where there is none.
-local function loaded(uri)
-  local name = vim.uri_to_fname(uri)
-  return vim.iter(vim.api.nvim_list_bufs()):find(function(buffer)
-    return vim.api.nvim_buf_is_loaded(buffer) and vim.api.nvim_buf_get_name(buffer) == name
-  end)
 end
 
 --- Asks all of them at once; the results of those that answer before the deadline, by their place in the list.
@@ -189,7 +182,7 @@ end
 ---@param context lsp.HandlerContext
 function M.answer(_, request, context)
   local ours = vim.lsp.get_client_by_id(context.client_id)
-  local buffer = vim.list_contains(protocol.lent_methods, request.method) and loaded(request.uri)
+  local buffer = vim.list_contains(protocol.lent_methods, request.method) and buffers.loaded(vim.uri_to_fname(request.uri))
   if not buffer or not ours or type(request.params) ~= "table" then return vim.NIL end
   local before = vim.api.nvim_buf_get_changedtick(buffer)
   local fine, answers = pcall(ask, request, buffer, ours.offset_encoding) -- servers answer in every shape

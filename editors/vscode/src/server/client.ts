@@ -17,6 +17,7 @@ import {
   State as ClientState,
   type StaticFeature,
 } from "vscode-languageclient/node";
+import { unlinked } from "../words";
 import {
   DIAGNOSTICS_METHOD,
   EVENT_METHOD,
@@ -97,8 +98,8 @@ export function makeClient(
     return null; // answered by `codeagent.respond`
   });
   client.onNotification(ShowMessageNotification.type, ({ type, message }) => {
-    if (type === MessageType.Error) void vscode.window.showErrorMessage(message);
-    else if (type === MessageType.Warning) void vscode.window.showWarningMessage(message);
+    if (type === MessageType.Error) void vscode.window.showErrorMessage(unlinked(message));
+    else if (type === MessageType.Warning) void vscode.window.showWarningMessage(unlinked(message));
     else vscode.window.setStatusBarMessage(`$(sparkle) ${plain(message)}`, NOTE_MS);
   });
   client.onDidChangeState(({ newState }) => {
@@ -175,5 +176,5 @@ async function native(params: { type: number; message: string; actions?: { title
     vscode.window.showErrorMessage,
     vscode.window.showWarningMessage,
   ][params.type - 1] ?? vscode.window.showInformationMessage;
-  return (await show(params.message, ...(params.actions ?? []))) ?? null;
+  return (await show(unlinked(params.message), ...(params.actions ?? []))) ?? null;
 }
