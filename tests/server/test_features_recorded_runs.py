@@ -9,16 +9,11 @@ import pytest
 
 from tests.server.replies import call, edit, say
 from tests.server.stock_editor import StockEditor
+from tests.server.test_features_queue import place
+
+__all__ = ["place"]
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    folder = tmp_path / "ws"
-    folder.mkdir()
-    (folder / "a.py").write_text("x = 1\n")
-    return folder
 
 
 def test_a_name_of_odd_bytes_and_half_an_emoji_harm_no_list(place: Path, tmp_path: Path) -> None:
