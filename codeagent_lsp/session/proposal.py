@@ -95,10 +95,10 @@ class Proposal:
             await uninterrupted(self._apply())
             return status
         review, apply, discard = (self._output.text(f"choice.{name}") for name in ("review", "apply", "discard"))
-        plain = self.questions.title(self.changeset)
-        title = self._output.text("plan.step", step=step, question=plain) if step else plain
         choices: tuple[str, ...] = (review, apply, discard)
         while shown := self.changeset:
+            plain = self.questions.title(shown)
+            title = self._output.text("plan.step", step=step, question=plain) if step else plain
             detail = self.changeset.diff(self.view.roots.relative)
             answer = await self.questions.ask(title, choices, detail)
             if answer == (review,):
@@ -106,8 +106,6 @@ class Proposal:
                 choices = (apply, discard)
             elif answer == (apply,) and not shows_all(shown, self.changeset):
                 await self.propose()  # a command in the background has staged more meanwhile
-                plain = self.questions.title(self.changeset)
-                title = self._output.text("plan.step", step=step, question=plain) if step else plain
             elif answer == (apply,):
                 if await uninterrupted(self._apply()) is not None:
                     return status  # else all was decided about elsewhere, while this waited

@@ -8,7 +8,7 @@ Not here: what waits, as a value (`waiting_words.py`), how a run hears it (`../r
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from codeagent_lsp import events
@@ -84,7 +84,7 @@ class TaskQueue:
         if self._runs.task(run.record.run_id) is None:
             raise SessionError("steer.ended", title=run.record.title)
 
-    def withdraw(self, item_id: str, sessions: Iterable[Session]) -> None:
+    def withdraw(self, item_id: str, sessions: Sequence[Session]) -> None:
         """Take back an item. SessionError if it does not wait: it has begun, was heard, or is unknown."""
         found = [each for each in sessions if each.context.waiting.has(item_id)]
         if not found or any(each.context.waiting.was_heard(item_id) for each in sessions):
@@ -167,6 +167,9 @@ class TaskQueue:
         """Wait for the answer about the tasks that the user was shown, and do as it says."""
         inbox, tasks = self._services.user.inbox, session.context.waiting.tasks
         _, start, drop = question.choices
+        if not tasks:  # taken back before it was asked
+            self._asked.pop(session.session_id, None)
+            return
         try:
             answer = await inbox.ask(shown[0], question, lambda event: session.emit(shown[0], event))
         finally:
