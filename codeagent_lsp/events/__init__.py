@@ -74,9 +74,10 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseStart(Event, name="response_start"):
-    """The first event a client gets of a run."""
+    """The first event a client gets of a run. `attempt_of` is the run for which it makes one of several attempts."""
 
     mode: Mode = "direct"
+    attempt_of: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

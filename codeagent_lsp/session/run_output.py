@@ -50,7 +50,7 @@ class RunOutput:
         """Emit the run's mode, then the events held back, also when the run is resumed."""
         self._begun = True
         held, self._held = self._held, []
-        for event in (events.ResponseStart(mode=mode), *held):
+        for event in (events.ResponseStart(mode=mode, attempt_of=self._record.attempt_of or None), *held):
             self._session.emit(self._record.run_id, event)
 
     def emit(self, event: events.Event) -> None:

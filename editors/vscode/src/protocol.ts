@@ -357,10 +357,11 @@ export interface SessionRestored extends EventBase {
   readonly type: "session_restored";
 }
 
-/** The first event a client gets of a run. */
+/** The first event a client gets of a run. `attempt_of` is the run for which it makes one of several attempts. */
 export interface ResponseStart extends EventBase {
   readonly type: "response_start";
   readonly mode: "direct" | "plan";
+  readonly attempt_of?: string;
 }
 
 /** The model's last word of a run has been sent. */
