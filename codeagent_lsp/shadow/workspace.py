@@ -17,6 +17,7 @@ from typing import TypeVar
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import ToolFailed, UserError
 from codeagent_lsp.shadow.collect import Collected, CollectLimits, collect
+from codeagent_lsp.shadow.meanwhile import kept
 from codeagent_lsp.shadow.process import ProcessLimits, run_process
 from codeagent_lsp.shadow.shell import (
     Approve,
@@ -164,6 +165,7 @@ class ShadowWorkspace:
                 collected = collected.without_protected()
             if binding.owner is owner:  # nothing is staged for a run that has let go of it
                 break
+        collected = kept(collected, seen, owner.staging.lookup)
         staged = _stage(collected, owner.staging)
         left_out = (*seen.left_out, *_unseen(self.isolation, seen), *collected.left_out)
         return CommandResult(finished, self.isolation, staged, left_out)

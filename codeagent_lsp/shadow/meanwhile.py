@@ -1,0 +1,53 @@
+"""What a run staged itself while a command ran, kept beside what the command wrote. Pure.
+
+A command sees the files as they were when it began. One that runs beside the model's other work must not take back what
+the model did in the same files since. Not here: what the user changed meanwhile, which the base of every change tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from codeagent_lsp.shadow.collect import Collected
+from codeagent_lsp.shadow.wanted import UnsavedState
+from codeagent_lsp.workspace.edits.merge import merge
+from codeagent_lsp.workspace.files.file_view import StagedFile
+
+Lookup = Callable[[str], StagedFile | None]
+
+_EDITED = "You changed this file differently while the command ran, so what the command wrote was dropped."
+
+
+def kept(collected: Collected, seen: UnsavedState, lookup: Lookup) -> Collected:
+    """Return the changes with the run's own edits since `seen` merged in; where both changed the same lines, or one
+    deleted or moved the file, what the command wrote is left out.
+    """
+    changed = {path for path in collected.paths if _changed(collected, seen, path, lookup(path))}
+    merged = {path: _merged(collected, path, lookup(path)) for path in changed.intersection(collected.texts)}
+    lost = {path for path in changed if merged.get(path) is None}
+    return replace(collected, texts={**collected.texts, **merged}).without(lost, _EDITED)
+
+
+def _changed(collected: Collected, seen: UnsavedState, path: str, now: StagedFile | None) -> bool:
+    """Return whether the run staged something of its own for the path, which is not what the command wrote as well."""
+    if now is None or now == _staged_then(seen, path):
+        return False
+    return path not in collected.texts or now.text != collected.texts[path]
+
+
+def _staged_then(seen: UnsavedState, path: str) -> StagedFile | None:
+    """Return what was staged for the path when the command began."""
+    file = seen.read.get(path)
+    if file is not None:
+        return StagedFile(file.text) if file.source == "staged" else None
+    return StagedFile(None) if path in seen.files else None
+
+
+def _merged(collected: Collected, path: str, now: StagedFile | None) -> str | None:
+    """Return both changes in one text; None if they cannot be had together."""
+    before, written = collected.read.get(path), collected.texts[path]
+    if now is None or now.text is None or written is None or before is None:
+        return None
+    both = merge(before.text, written, now.text)
+    return None if both.conflicts else both.text
