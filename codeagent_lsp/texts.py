@@ -1231,6 +1231,18 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Not shown to the model, as its context window has no room left: {name}",
         "未给模型显示，因为它的上下文窗口已没有空间：{name}",
     ),
+    "mentions.too_many": (
+        "Only the first {most} mentions are read, so this one stays a word: {name}",
+        "只读取前 {most} 个引用，其余按普通文字处理：{name}",
+    ),
+    "mentions.many_pictures": (
+        "Not shown to the model, as a request takes at most {most} pictures: {name}",
+        "未给模型显示，因为一个请求最多使用 {most} 张图片：{name}",
+    ),
+    "mentions.no_picture": (
+        "Not shown to the model, as an edit of a selection takes no pictures: {name}",
+        "未给模型显示，因为编辑所选内容时不使用图片：{name}",
+    ),
     "mentions.no_vision": (
         "The model {name} does not see pictures. Leave the picture out, or choose a model that sees.",
         "模型 {name} 不能看图片。请去掉图片，或选择能看图片的模型。",

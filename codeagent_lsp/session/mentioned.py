@@ -1,8 +1,8 @@
 """Adds what the user's words point at to a request: lines, symbols, files, the diff, diagnostics, output, pictures.
 
 It is the text as it is when the run begins: unsaved text over the disk. What cannot be found or shown is told, and the
-words stay as they are. Not here: the spelling (`agent/context/mentions.py`), whole files that are named, which come
-with every task (`agent/context/gather.py`).
+words stay as they are. Not here: the spelling (`agent/context/mentions.py`), files that are named without a sign
+(`agent/context/gather.py`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from itertools import islice
 from pathlib import PurePath
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.gather import MOST_FILES, named_files
-from codeagent_lsp.agent.context.mentions import Mention, MentionKind, mentions_in, shortened
+from codeagent_lsp.agent.context.gather import BEGINNING, MOST_FILES, headed, named_files
+from codeagent_lsp.agent.context.history import WHOLE
+from codeagent_lsp.agent.context.mentions import MOST_MENTIONS, Mention, MentionKind, mentions_in, shortened
 from codeagent_lsp.agent.prompt import shorten
 from codeagent_lsp.errors import AgentError, UsageError
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.messages import Image
-from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.session.request import REWRITES, RunRequest
 from codeagent_lsp.session.run_parts import RunParts, window_of
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.tools.context import ToolContext
@@ -48,60 +49,77 @@ class _Pointed:
 
 async def mentioned(parts: RunParts, request: RunRequest, model: Model) -> RunRequest:
     """Return the request with what its words point at. UsageError for a picture if the model does not see."""
-    mentions = mentions_in(request.task)
+    mentions = mentions_in(request.task, MOST_MENTIONS + 1)
     if not mentions:
         return request
     await parts.toolbox.open()
-    resolver = _Resolver(parts, request, parts.toolbox.context())
-    texts, images = await resolver.resolved(mentions, window_of(model))
-    if images and model.info.facts.vision is not True:
+    rewrites = request.kind in REWRITES and request.target is not None
+    resolver = _Resolver(parts, request, parts.toolbox.context(), pictures=not rewrites)
+    request = await resolver.resolved(mentions, window_of(model) // (2 if rewrites else 1))
+    if request.images and model.info.facts.vision is not True:
         raise UsageError("mentions.no_vision", name=model.info.name)
-    return replace(request, given=(*request.given, *texts), images=(*request.images, *images))
+    return request
 
 
 class _Resolver:
     """Finds what mentions stand for in one run."""
 
-    def __init__(self, parts: RunParts, request: RunRequest, context: ToolContext) -> None:
+    def __init__(self, parts: RunParts, request: RunRequest, context: ToolContext, *, pictures: bool) -> None:
         self._parts = parts
         self._request = request
         self._context = context
         self._view = context.view
+        self._most_images = MOST_IMAGES if pictures else 0
         self._special: dict[MentionKind, Callable[[], Awaitable[str]]] = {
             "diff": self._diff,
             "diagnostics": self._diagnostics,
             "terminal-output": self._output,
         }
 
-    async def resolved(self, mentions: tuple[Mention, ...], room: int) -> tuple[list[str], list[Image]]:
-        """Return the texts, together at most about `room` characters, and the pictures."""
-        texts: list[str] = []
-        images: list[Image] = []
+    async def resolved(self, mentions: tuple[Mention, ...], room: int) -> RunRequest:
+        """Return the request with the texts, together at most about `room` characters, and the pictures."""
+        request = self._request
         files = await asyncio.to_thread(_files, self._view)
-        known = frozenset(named_files(self._request.task, files))
+        known = frozenset(named_files(request.task, files))
         suffixes = frozenset(PurePath(path).suffix for path in files)
-        for given in mentions:
+        for given in mentions[:MOST_MENTIONS]:
             mention = await asyncio.to_thread(_meant, self._view, given, files)
-            if mention.kind != "file":
-                text = await self._of_kind(mention)
-            elif (path := self._found(mention, files, suffixes)) is None:
-                text = ""
-            elif PurePath(path).suffix.lower() in PICTURES and len(images) < MOST_IMAGES:
-                images.append(await asyncio.to_thread(_picture, self._view, path))
-                text = ""
-            else:
-                text = await self._text(path, mention)
-                text = "" if path in known and _is_whole(mention) else text  # it comes with the task
-            if text:
-                texts += self._fitted(mention, text, room)
-                room = max(0, room - len(text))
-        return texts, images
+            path = self._found(mention, files, suffixes) if mention.kind == "file" else None
+            if path is not None and PurePath(path).suffix.lower() in PICTURES:
+                request = await self._with_picture(request, path, mention)
+                continue
+            text = await self._of(path, mention)
+            if text and (fitted := self._fitted(mention, text, room)):
+                room -= len(fitted)
+                if path in known and _is_whole(mention):
+                    request = replace(request, files=(*request.files, (path, fitted)))
+                else:
+                    request = replace(request, given=(*request.given, fitted))
+        for mention in mentions[MOST_MENTIONS:]:
+            self._tell("mentions.too_many", mention, most=MOST_MENTIONS)
+        return request
 
-    def _fitted(self, mention: Mention, text: str, room: int) -> list[str]:
+    async def _of(self, path: str | None, mention: Mention) -> str:
+        """Return the text of a mention, '' if there is none."""
+        if mention.kind != "file":
+            return await self._of_kind(mention)
+        return "" if path is None else await self._text(path, mention)
+
+    async def _with_picture(self, request: RunRequest, path: str, mention: Mention) -> RunRequest:
+        """Return the request with a picture, or as it is where it has as many as are used; this is told."""
+        if len(request.images) >= self._most_images:
+            self._tell(
+                "mentions.many_pictures" if self._most_images else "mentions.no_picture", mention, most=MOST_IMAGES
+            )
+            return request
+        return replace(request, images=(*request.images, await asyncio.to_thread(_picture, self._view, path)))
+
+    def _fitted(self, mention: Mention, text: str, room: int) -> str:
         """Return what of a text fits into `room` characters; less than all is told."""
-        if len(text) > room:
-            self._tell("mentions.shortened" if room else "mentions.no_room", mention)
-        return [shorten(text, room)] if room else []
+        if len(text) <= room:
+            return text
+        self._tell("mentions.shortened" if room > 0 else "mentions.no_room", mention)
+        return shorten(text.replace(WHOLE, BEGINNING, 1), room) if room > 0 else ""
 
     def _found(self, mention: Mention, files: list[str], suffixes: frozenset[str]) -> str | None:
         """Return the absolute path of the file that is meant, which may be read; None, told where it matters: a word
@@ -208,7 +226,7 @@ def _shown(view: FileView, place: _Pointed) -> str:
         spans = _spans(name, file.text, mention.symbol)
         return "\n\n".join(f"{mention.symbol} in {name}:\n{render(file, first, last)}" for first, last in spans)
     if mention.lines is None:
-        return f"The file {name}, as it is now:\n{render(file)}"
+        return headed(name, file)
     first, last = mention.lines
     if first > len(split_lines(file.text)):
         return ""

@@ -32,6 +32,9 @@ REWRITES: tuple[RunKind, ...] = ("edit", "fix", "refactor", "document")
 CHANGES: tuple[RunKind, ...] = (*REWRITES, "nextEdit.apply")
 """Kinds that stage a change without calling a tool, so that no permission of a tool is asked for."""
 
+WITH_WORDS: tuple[RunKind, ...] = ("run", "ask", "explain", "test", *REWRITES)
+"""Kinds of which the user's words are for the model."""
+
 ANSWERS: tuple[RunKind, ...] = ("ask", "explain")
 TRIALS: tuple[RunKind, ...] = ("prove", "minimize")
 """Kinds that try the changes of another run."""
@@ -70,8 +73,9 @@ class RunRequest:
     """One request of the user. `title` is a short line for progress; `diagnostics` are messages with line numbers;
     `args` are for the program of a file run, or for the skill to install; `planning` None follows the settings;
     `rewritten` are new texts that were made without a model, with the files as they were read; `given` and `images` are
-    for the model, beside the task; of so many `attempts` the best is proposed, and
-    with `until_proven` they end as soon as all tests pass on the change of one.
+    for the model, beside the task, and so are `files`, the whole files that it names (absolute path and text), for
+    whatever does not read these itself; of so many `attempts` the best is proposed, and with `until_proven` they end as
+    soon as all tests pass on the change of one.
     """
 
     kind: RunKind
@@ -83,6 +87,7 @@ class RunRequest:
     planning: Planning | None = None
     rewritten: tuple[tuple[FileText, str], ...] = ()
     given: tuple[str, ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
     images: tuple[Image, ...] = ()
     attempts: int = 1
     until_proven: bool = False

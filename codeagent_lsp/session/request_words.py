@@ -12,14 +12,13 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.custom_commands import called_name
 from codeagent_lsp.errors import PermissionDenied, UsageError
 from codeagent_lsp.llm.model import Model
-from codeagent_lsp.session.request import RunKind, RunRequest
+from codeagent_lsp.session.request import WITH_WORDS, RunKind, RunRequest
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.skills.desk import vouched
 
 ASKED_FOR = {"edit": "ask.instruction", "ask": "ask.question", "skills.install": "ask.skill"}
 CALLING: tuple[RunKind, ...] = ("run", "ask")
-WITH_WORDS: tuple[RunKind, ...] = (*CALLING, "edit")
 
 
 async def in_words(parts: RunParts, request: RunRequest) -> RunRequest:
@@ -63,7 +62,7 @@ async def _with_hooks(parts: RunParts, request: RunRequest) -> RunRequest:
         return request
     await parts.toolbox.open()
     try:
-        added = await parts.toolbox.hooks.on_prompt(parts.toolbox.context(), request.task)
+        added = await parts.toolbox.hooks.on_prompt(parts.toolbox.context(), request.instruction)
     except PermissionDenied as denied:
         raise UsageError("hooks.prompt", reason=str(denied)) from denied
     return replace(request, given=(*request.given, added)) if added else request

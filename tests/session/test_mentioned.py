@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp import events
+from codeagent_lsp.agent.context.mentions import MOST_MENTIONS
 from codeagent_lsp.llm.facts import Facts, combine
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel
-from codeagent_lsp.session.request import RunKind, RunRequest
+from codeagent_lsp.session.request import RunKind, RunRequest, Target
 from codeagent_lsp.shadow.shell import Finished
 from codeagent_lsp.tools.diagnostics.port import Diagnostic
 from tests.session.fakes import World, call, calls, say, world
@@ -188,6 +189,53 @@ async def test_small_windows_get_what_fits(tmp_path: Path) -> None:
     assert "more characters)" in told.text
     assert any("only its beginning is shown to the model: @long.py:1-19000" in note for note in told.notes)
     assert any("has no room left: @other.py:1-2" in note for note in told.notes)
+
+
+async def test_a_medium_file_in_a_small_window(tmp_path: Path) -> None:
+    """Larger than what the starting context takes, it was dropped without a word."""
+    made = world(tmp_path / "w")
+    put(made, "long.py", "".join(f"x{number} = {number}\n" for number in range(700)))
+    facts = combine([("server", Facts(context_window=8192))])
+    info = ModelInfo("m", "scripted", facts=facts, tool_calling="native")
+    model = made.models["model"] = ScriptedModel([say("Well.")], info=info)
+    await made.run("What about @long.py?")
+    given = "\n".join(each.content for each in model.requests[0].messages)
+    assert "The beginning of the file long.py, as it is now:\n" in given and "x1 = 1" in given
+    notes = [str(vars(event)) for event in made.of(events.StatusChanged)]
+    assert any("only its beginning is shown to the model: @long.py" in note for note in notes)
+
+
+async def test_a_file_that_stands_above_is_not_repeated(tmp_path: Path) -> None:
+    made = world(tmp_path / "w")
+    put(made, "cart.py", CART + "# more\n" * 100)
+    assert "def total" in (await ask(made, "What about @cart.py?")).text
+    again = (await ask(made, "And again @cart.py?")).text
+    assert again.count("def total") == 1 and "The whole file cart.py stands above, unchanged." in again
+
+
+@pytest.mark.parametrize("kind", ["edit", "fix", "refactor", "document", "explain", "test"])
+async def test_quick_actions_see_what_is_mentioned(tmp_path: Path, kind: RunKind) -> None:
+    made = world(tmp_path / "w")
+    put(made, "cart.py", CART)
+    put(made, "a.png", PNG)
+    put(made, "style.md", "Short names only.\n")
+    made.open("cart.py", CART)
+    file = made.read(str(made.root / "cart.py"))
+    model = made.script(say("Well."))
+    words = "as @style.md and @style.md:1 say" + (", like @a.png" if kind == "edit" else "")
+    await made.finished(made.manager.start(RunRequest(kind, words, words, Target(file, 0, len(CART)))))
+    given = "\n".join(each.content for each in model.requests[0].messages)
+    assert "The whole file style.md, as it is now:\n1|Short names only." in given
+    assert "style.md, lines 1-1" in given
+    notes = [str(vars(event)) for event in made.of(events.StatusChanged)]
+    assert (kind == "edit") == any("takes no pictures" in note and "@a.png" in note for note in notes)
+
+
+async def test_one_mention_too_many_is_told(tmp_path: Path) -> None:
+    made = world(tmp_path / "w")
+    put(made, "cart.py", CART)
+    told = await ask(made, " ".join(f"@cart.py:{number}" for number in range(1, MOST_MENTIONS + 3)))
+    assert any(f"Only the first {MOST_MENTIONS}" in note for note in told.notes)
 
 
 def seeing(made: World, vision: bool | None) -> ScriptedModel:

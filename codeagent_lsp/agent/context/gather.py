@@ -14,7 +14,7 @@ from pathlib import PurePath
 from codeagent_lsp.agent.context.history import whole_file
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.tools.files.read_tools import LARGE_FILE_LINES, render
-from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.file_view import FileText, FileView
 from codeagent_lsp.workspace.text.lines import split_lines
 
 MOST_FILES = 2000
@@ -22,6 +22,8 @@ LISTED_FILES = 60
 NAMED_FILES = 4
 
 MENTIONS = 200
+
+BEGINNING = "The beginning of the file"
 
 _NAME = re.compile(r"(?<![\w./\\+-])[\w./\\+-]*\w\.\w{1,10}\b")
 _ASCII_NAME = re.compile(_NAME.pattern, re.ASCII)  # for languages without blanks around a name
@@ -55,17 +57,27 @@ def starting_context(
             file = view.read(path)
         except AgentError:
             continue
-        name, text = view.roots.relative(path), render(file)
-        whole = len(split_lines(file.text)) <= LARGE_FILE_LINES
-        part = "whole" if whole else "beginning of the"
-        if stands(name, text):
-            parts.append(f"The {part} file {name} stands above, unchanged.")
+        name, shown = view.roots.relative(path), headed(view.roots.relative(path), file)
+        if (reference := if_it_stands(name, shown, stands)) is not None:
+            parts.append(reference)
             continue
-        shown = whole_file(name, text) if whole else f"The beginning of the file {name}, as it is now:\n{text}"
         if len(shown) <= left and not view.roots.is_secret(path):
             parts.append(shown)
             left -= len(shown)
     return "\n\n".join(parts)
+
+
+def headed(name: str, file: FileText) -> str:
+    """Return the text of a file for the model, under a line that says what it is; of a large one its beginning."""
+    if len(split_lines(file.text)) <= LARGE_FILE_LINES:
+        return whole_file(name, render(file))
+    return f"{BEGINNING} {name}, as it is now:\n{render(file)}"
+
+
+def if_it_stands(name: str, shown: str, stands: Callable[[str, str], bool]) -> str | None:
+    """Return the words to say in place of a file with its heading, if the conversation has that text already."""
+    heading, _, text = shown.partition("\n")
+    return f"{heading.partition(',')[0]} stands above, unchanged." if stands(name, text) else None
 
 
 def named_files(task: str, files: Iterable[str], skip: Iterable[str] = ()) -> list[str]:

@@ -18,6 +18,7 @@ INTERRUPTED = "(no result: the run was interrupted before this call finished; wh
 
 UNFINISHED = "(I was stopped before I could answer.)"
 UNCHANGED = "Unchanged since you read it above"
+WHOLE = "The whole file"
 READING = "read_file"
 WORTH_REFERRING = 400
 
@@ -107,7 +108,7 @@ def reference(messages: Sequence[Message], call: ToolCall, text: str) -> str | N
 
 def whole_file(path: str, text: str) -> str:
     """Format a whole file that is put into the conversation before it is asked for."""
-    return f"The whole file {path}, as it is now:\n{text}"
+    return f"{WHOLE} {path}, as it is now:\n{text}"
 
 
 def open_calls(messages: Sequence[Message]) -> list[tuple[str, str]]:

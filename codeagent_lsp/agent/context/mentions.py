@@ -21,9 +21,14 @@ MentionKind = Literal["file", "diff", "diagnostics", "selection", "terminal-outp
 SPECIAL: tuple[MentionKind, ...] = ("diff", "diagnostics", "selection", "terminal-output")
 
 _NO_NAME = r"\s\"'`@()<>\[\]{},;!?*|，。；：！？（）、「」『』《》“”"
-_MENTION = re.compile(rf'(?<![A-Za-z0-9_@/.`\\])@(?:"([^"\n]{{1,1000}})"|([^{_NO_NAME}]{{1,1000}}))(?:#([\w.:~$-]+))?')
-_LINES = re.compile(r"(?::|#?L)(\d{1,7})(?:-L?(\d{1,7})|:\d{1,7})?$")
-_WORDS_BEGIN = re.compile(r"(?<=[\x21-\x7e])(?=[^\x00-\x7f])")
+_SYMBOL = r"[\w.:~$-]+"
+_QUOTED = r'"([^"\n]{1,1000})"|“([^”\n]{1,1000})”'
+_PLAIN = rf"(?:[^{_NO_NAME}]|\[[^{_NO_NAME}]+\]|\([^{_NO_NAME}]+\)){{1,1000}}"  # app/(shop)/[id]/page.tsx
+_MENTION = re.compile(rf"(?<![A-Za-z0-9_@/.`\\])@(?:{_QUOTED}|({_PLAIN}))(?:#({_SYMBOL}))?")
+_LINES = re.compile(r"(?::|#L)(\d{1,7})(?:-L?(\d{1,7})|:\d{1,7})?$")
+_PART = re.compile(rf"(.+)#({_SYMBOL})")
+_WORDS_BEGIN = re.compile(r"(?<=[\x21-\x7e])(?=[^\x00-\x7f])|(?=[(\[])")
+_CODE = re.compile(r"(```|~~~).*?(?:\1|\Z)|`[^`\n]*`", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +44,20 @@ class Mention:
     lines: tuple[int, int] | None = None
 
 
-def mentions_in(words: str) -> tuple[Mention, ...]:
-    """Return the mentions in the words, each once, in order; at most `MOST_MENTIONS`."""
-    found = (_mention(match) for match in _MENTION.finditer(words))
-    return tuple(islice(dict.fromkeys(mention for mention in found if mention is not None), MOST_MENTIONS))
+def mentions_in(words: str, most: int = MOST_MENTIONS) -> tuple[Mention, ...]:
+    """Return the mentions in the words, each once, in order; at most `most`. Code in the words has none."""
+    prose = _CODE.sub(lambda match: " " * len(match[0]), words)
+    found = (_mention(match) for match in _MENTION.finditer(prose))
+    return tuple(islice(dict.fromkeys(mention for mention in found if mention is not None), most))
 
 
 def shortened(mention: Mention) -> Iterator[Mention]:
-    """Yield what a mention may be without the words that follow it, the longest first: many languages have no blanks,
-    and a name may have any letters, as in `@src/a.py里的名字`.
+    """Yield what else a mention may be: a name that looks like lines or a symbol, and, the longest first, what is left
+    without the words that follow it, as many languages have no blanks, and a name may have any letters, as in
+    `@src/a.py里的名字`.
     """
+    if mention.kind == "file" and mention.path != mention.text[1:]:
+        yield Mention("file", mention.text, mention.text[1:])
     for match in reversed(list(islice(_WORDS_BEGIN.finditer(mention.text), MOST_SHORTER))):
         found = _MENTION.fullmatch(mention.text[: match.start()])
         shorter = None if found is None else _mention(found)
@@ -58,8 +67,9 @@ def shortened(mention: Mention) -> Iterator[Mention]:
 
 def written(path: str, lines: tuple[int, int] | None = None) -> str:
     """Return the mention of a file, or of some of its lines."""
-    plain = _MENTION.fullmatch(f"@{path}")
-    name = path if plain is not None and plain[2] == path and not _LINES.search(path) else f'"{path}"'
+    match = _MENTION.fullmatch(f"@{path}")
+    plain = match is not None and _mention(match) == Mention("file", f"@{path}", path)
+    name = path if plain else f'"{path}"'
     if lines is None:
         return f"@{name}"
     first, last = lines
@@ -67,17 +77,19 @@ def written(path: str, lines: tuple[int, int] | None = None) -> str:
 
 
 def _mention(match: re.Match[str]) -> Mention | None:
-    name, symbol = match[1] or match[2], match[3] or ""
-    special = next((kind for kind in SPECIAL if name.rstrip(".:") == kind), None)
-    if special is not None and match[1] is None:
+    quoted, plain, symbol = match[1] or match[2], match[3] or "", match[4] or ""
+    special = next((kind for kind in SPECIAL if plain.rstrip(".:") == kind), None)
+    if special is not None:
         return Mention(special, f"@{special}")
-    path, _, inside = name.partition("#") if match[1] is None else (name, "", "")
-    symbol = symbol or inside
-    if match[1] is None and not symbol:
+    path, lines = quoted or plain, None
+    if not quoted and not symbol and (parts := _PART.fullmatch(plain)):
+        path, symbol = parts[1], parts[2]
+    if symbol:
+        lines = _lines(f"#{symbol}")
+    elif not quoted:
         path = path.rstrip(".:")
-    lines = _lines(f"#{symbol}") if symbol else _lines(path) if match[1] is None else None
-    if lines is not None and not symbol:
-        path = _LINES.sub("", path)
+        lines = _lines(path)
+        path = path if lines is None else _LINES.sub("", path)
     symbol = "" if lines is not None else symbol.rstrip(".:")
     return Mention("file", match[0].rstrip(".:"), path, symbol, lines) if path else None
 

@@ -11,7 +11,7 @@ from functools import partial
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts
-from codeagent_lsp.agent.context.gather import starting_context
+from codeagent_lsp.agent.context.gather import if_it_stands, starting_context
 from codeagent_lsp.agent.context.history import History, note
 from codeagent_lsp.agent.loop import AgentLoop, LoopLimits, LoopResult
 from codeagent_lsp.agent.prompt import system_prompt, task_message
@@ -175,8 +175,13 @@ class Conversation:
     def _files(self, request: RunRequest, *, listed: bool) -> str:
         """Return the files that the task needs at the beginning, as text; with `listed`, the names of files, too."""
         skip = [request.target.file.path] if request.target is not None else []
+        skip += [path for path, _ in request.files]
         view, stands = self._parts.proposal.view, partial(self._focusing.stands, self._history.messages)
-        return starting_context(view, request.task, self.window, skip, listed=listed, stands=stands)
+        room = max(0, self.window - sum(len(text) for _, text in request.files))
+        found = starting_context(view, request.task, room, skip, listed=listed, stands=stands)
+        relative = view.roots.relative
+        given = (if_it_stands(relative(path), text, stands) or text for path, text in request.files)
+        return "\n\n".join(filter(None, (found, *given)))
 
     @property
     def _reply_tokens(self) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from codeagent_lsp.agent.context.focus import FocusedFiles
-from codeagent_lsp.agent.context.history import READING, UNCHANGED, WORTH_REFERRING
+from codeagent_lsp.agent.context.history import READING, UNCHANGED, WHOLE, WORTH_REFERRING
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.messages import Message
 from codeagent_lsp.session.session import Session
@@ -20,7 +20,7 @@ from codeagent_lsp.tools.files.read_tools import LARGE_FILE_LINES, render
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.lines import split_lines
 
-_GIVEN = re.compile(r"^The whole file (.+), as it is now:$", re.MULTILINE)
+_GIVEN = re.compile(rf"^{WHOLE} (.+), as it is now:$", re.MULTILINE)
 
 
 class Focusing:

@@ -90,7 +90,7 @@ class DirectPath:
         await parts.toolbox.open()
         limits = self._limits()
         name = parts.proposal.view.roots.relative(target.file.path)
-        instruction = "\n\n".join((request.instruction, *request.given))
+        instruction = "\n\n".join((request.instruction, *request.given, *(text for _, text in request.files)))
         asked = RewriteRequest(name, target.file.text, target.start, target.end, instruction, request.diagnostics)
         system = system_prompt("rewrite", parts.services.workspace.environment())
         room = RewriteLimits(limits.window, limits.reply_tokens, limits.temperature)

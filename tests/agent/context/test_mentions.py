@@ -35,6 +35,13 @@ def file(path: str, text: str = "", symbol: str = "", lines: tuple[int, int] | N
         ("a@b.org", []),
         ("`@a.py` \\@a.py @@a @ a", []),
         ('@"" @"\n"', []),
+        ("@app/(shop)/[id]/page.tsx.", [file("app/(shop)/[id]/page.tsx")]),
+        ("(see @a.py) [@b.py](x)", [file("a.py"), file("b.py")]),
+        ("@C#/a.cs @C#/a.cs#Cart", [file("C#/a.cs"), file("C#/a.cs", "@C#/a.cs#Cart", "Cart")]),
+        ("@lib/SDL2 and @a.md#SDL2", [file("lib/SDL2"), file("a.md", "@a.md#SDL2", "SDL2")]),
+        ("@“my file.py”", [file("my file.py", "@“my file.py”")]),
+        ("@a.py `npm i @types/node` @b.py", [file("a.py"), file("b.py")]),
+        ("@a.py\n```\n@b.py\n```\n@c.py\n~~~\n@d.py", [file("a.py"), file("c.py")]),
     ],
 )
 def test_what_is_a_mention(words: str, found: list[Mention]) -> None:
@@ -55,6 +62,9 @@ def test_what_is_a_mention(words: str, found: list[Mention]) -> None:
         ("@a.py#L2行", "a.py", "", (2, 2)),
         ("@a.py#Cart.total里", "a.py", "Cart.total", None),
         ('@"my a.py"#total的', "my a.py", "total", None),
+        ("@src/a.py(旧的)", "src/a.py", "", None),
+        ("@issue#12.md", "issue#12.md", "", None),
+        ("@notes:10", "notes:10", "", None),
     ],
 )
 def test_words_behind_a_name_without_a_blank(words: str, path: str, symbol: str, lines: tuple[int, int] | None) -> None:
