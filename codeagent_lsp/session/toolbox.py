@@ -46,9 +46,11 @@ class Toolbox:
         self.no_shell = ""
         self.index = code_index(services, proposal)
         self.diagnostics = edit_diagnostics(session.session_id, services, proposal.view)
-        views = OwnView(partial(self._private_shell, "hooks"), partial(self._close_private, "hooks"))
+        views = OwnView(self._hook_shell, partial(self._close_private, "hooks"))
         self.hooks = hooks_of(session.session_id, services, proposal.record, views)
-        self._background = BackgroundCommands(self._private_shell, self._close_private)
+        self._background = BackgroundCommands(
+            self._private_shell, self._close_private, self._record, services.kept.variables(session.session_id)
+        )
         self._behind: OpenRecords | None = None
         self._run_id = proposal.record.run_id
         self._session = session
@@ -123,7 +125,15 @@ class Toolbox:
         """Return a shell with a private view of its own."""
         proposal, place = self._proposal, f"{self._run_id}-{name}"
         shadows = self._services.shells.shadows
-        return self.audited(await shadows.shell(place, proposal.view, proposal.staging, self._approve))
+        return await shadows.shell(place, proposal.view, proposal.staging, self._approve)
+
+    async def _hook_shell(self) -> Shell:
+        return self.audited(await self._private_shell("hooks"))
+
+    def _record(self, words: str, folder: str, level: str, code: int | None) -> None:
+        """Record a command in the audit log."""
+        if self._behind is not None:
+            self._behind.recording.command(self._run_id, words, folder, level, code)
 
     async def _close_private(self, name: str) -> None:
         await self._services.shells.shadows.close(f"{self._run_id}-{name}")
@@ -143,7 +153,7 @@ class Toolbox:
         """Return the shell, whose commands are recorded in the audit log."""
         if self._behind is None:
             return shell
-        return AuditedShell(shell, partial(self._behind.recording.command, self._run_id))
+        return AuditedShell(shell, self._record)
 
     def _note(self, line: str) -> None:
         self._output.emit(events.StatusChanged(message=line))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.shadow.shell import Command, CommandResult, Shell, Stream
+from codeagent_lsp.tools.variables.variables import Variables
 
 MOST_AT_ONCE = 4
 MOST_UNREAD = 64_000
@@ -35,15 +37,27 @@ exec 3<&0 </dev/null
 while IFS= read -r -d '' -u 3 number && IFS= read -r -d '' -u 3 script; do
   (
     ( eval "$script" ) 2>&1 | { head -c "$most"; cat >/dev/null; } |
-      while IFS= read -r line || [ -n "$line" ]; do printf '%s%s|%s\\n' "$mark" "$number" "$line"; done
+      while IFS= LC_ALL=C.UTF-8 read -r -n "$piece" line || [ -n "$line" ]; do
+        bar='|'; [ "${#line}" -lt "$piece" ] || bar='+'
+        printf '%s%s%s%s\\n' "$mark" "$number" "$bar" "$line"
+      done
     printf '%s%s ended %s\\n' "$mark" "$number" "${PIPESTATUS[0]}"
   ) 3<&- &
 done
 """
-"""Runs `main`, and what comes on its standard input beside it, by number; ends with its input, and then all ends."""
+"""Runs `main`, and what comes on its standard input beside it, by number; ends with its input, and then all ends. Lines
+are passed on in pieces that no other process writes into: `+` if the line goes on, `|` at its end.
+"""
+_PIECE = 900
+"""Characters; with four bytes each, a piece is written to a pipe at once (`PIPE_BUF` is 4096 bytes)."""
+_KILLED = 128 + 9
+
+_OF_BESIDE = re.compile(r"(\d+)([|+])")
 
 OpenShell = Callable[[str], Awaitable[Shell]]
 CloseShell = Callable[[str], Awaitable[None]]
+Record = Callable[[str, str, str, int | None], None]
+"""Receives a command, its folder, how it is isolated, and its exit code (None before it has ended)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +79,27 @@ class Heard:
 class _Beside:
     """A command that runs beside: its output, and its end."""
 
-    lines: list[str] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     code: int | None = None
 
 
 class BackgroundCommands:
-    """Port: the background commands of one run. `open_shell` opens a private view by name, `close_shell` removes it."""
+    """Port: the background commands of one run. `open_shell` opens a private view by name, `close_shell` removes it;
+    `record` receives every command; the values of `variables` are masked in what is heard.
+    """
 
-    def __init__(self, open_shell: OpenShell, close_shell: CloseShell) -> None:
+    def __init__(
+        self,
+        open_shell: OpenShell,
+        close_shell: CloseShell,
+        record: Record = lambda words, folder, level, code: None,
+        variables: Variables | None = None,
+    ) -> None:
         self._open_shell = open_shell
         self._close_shell = close_shell
+        self._record = record
+        self._variables = variables or Variables()
         self._known: dict[str, _Running] = {}
         self._tasks = BackgroundTasks()
 
@@ -86,7 +110,7 @@ class BackgroundCommands:
         if sum(running.at_work for running in self._known.values()) >= MOST_AT_ONCE:
             raise ToolFailed(f"{MOST_AT_ONCE} commands run in the background already. Stop one first.")
         name = f"bg{len(self._known) + 1}"
-        running = self._known[name] = _Running(name, network=command.network)
+        running = self._known[name] = _Running(name, command, self._variables)
         self._tasks.start(self._run(running, command))
         await running.until(lambda: bool(ready) and running.has_printed(ready), seconds)
         is_ready = running.has_printed(ready)
@@ -95,16 +119,20 @@ class BackgroundCommands:
     async def output(self, name: str, seconds: float) -> Heard:
         """Return what a command has printed since it was asked last; wait for more, or its end, if that is nothing."""
         running = self._named(name)
-        await running.until(lambda: bool(running.unread.strip()), seconds)
+        await running.until(running.has_news, seconds)
         return running.heard()
 
     async def beside(self, name: str, script: str, seconds: float) -> tuple[str, int]:
         """Run a command in the view of another one; return its output and exit code. ToolFailed if it takes longer."""
-        return await self._named(name).beside(script, seconds)
+        running = self._named(name)
+        self._record(script, running.command.cwd, running.level, None)
+        text, code = await running.beside(script, seconds)
+        self._record(script, running.command.cwd, running.level, code)
+        return text, code
 
     def network(self, name: str) -> bool:
         """Return whether a command may use the network."""
-        return self._named(name).network
+        return self._named(name).command.network
 
     async def stop(self, name: str) -> Heard:
         """End a command and everything that it has started."""
@@ -118,15 +146,21 @@ class BackgroundCommands:
         self._tasks.cancel()
 
     async def _run(self, running: _Running, command: Command) -> None:
-        script = f"main={shlex.quote(str(command.script))}; mark={running.mark}; most={MOST_BESIDE}{_SUPERVISOR}"
+        words = command.script if isinstance(command.script, str) else shlex.join(command.script)
+        limits = f"most={MOST_BESIDE}; piece={_PIECE}"
+        script = f"main={shlex.quote(words)}; mark={running.mark}; {limits}{_SUPERVISOR}"
         try:
             shell = await self._open_shell(running.name)
+            running.level = shell.isolation.level
+            self._record(words, command.cwd, running.level, None)
             guarded = replace(command, script=script, stdin=running.said(), apart=False, output_bytes=MOST_PRINTED)
             running.result = await shell.run(guarded, running.hear)
         except AgentError as problem:
             running.failed(str(problem))
         finally:
             running.over()
+            if running.level:
+                self._record(words, command.cwd, running.level, running.code if running.code is not None else _KILLED)
             with suppress(AgentError):
                 await self._close_shell(running.name)
 
@@ -139,13 +173,16 @@ class BackgroundCommands:
 class _Running:
     """One background command."""
 
-    def __init__(self, name: str, *, network: bool) -> None:
+    def __init__(self, name: str, command: Command, variables: Variables) -> None:
         self.name = name
-        self.network = network
+        self.command = command
+        self.level = ""
+        self.code: int | None = None
+        self._variables = variables
+        self._held = ""
         self.mark = f"[{os.urandom(9).hex()}]"
         self.unread = ""
         self.result: CommandResult | None = None
-        self._code: int | None = None
         self.partial = ""
         self._ended = False
         self._lost = False
@@ -188,17 +225,29 @@ class _Running:
         """Return whether this is in what was printed since it was asked last, also at the beginning of a line."""
         return words in self.unread + self.partial
 
+    def has_news(self) -> bool:
+        """Return whether it has printed something since it was asked last."""
+        return bool(self.unread.strip()) and self.unread != self._held
+
     def heard(self) -> Heard:
-        """Return what was printed since the last call."""
+        """Return what was printed since the last call, without what may be a part of a value that is to be masked."""
         self._begin_line()
-        text, self.unread = self.unread.strip("\n"), ""
+        text, self.unread = self._divided(self._variables.masked(self.unread))
+        text, self._held = text.strip("\n"), self.unread
         if self._lost:
             text, self._lost = f"(the beginning is left out)\n{text}", False
-        return Heard(self.name, text, not self._ended, self._code if self._ended else None, self.result)
+        return Heard(self.name, text, not self._ended, self.code if self._ended else None, self.result)
+
+    def _divided(self, text: str) -> tuple[str, str]:
+        """Return what can be shown, and the end of a line that may go on. A question stands there for longer, and is
+        shown when it is met a second time.
+        """
+        until = max(len(text) - max(0, self._variables.longest - 1), text.rfind("\n") + 1)
+        return (text, "") if self._ended or text[until:] == self._held else (text[:until], text[until:])
 
     async def beside(self, script: str, seconds: float) -> tuple[str, int]:
         """Run a command beside it."""
-        if self._ended or self._code is not None:
+        if self._ended or self.code is not None:
             raise ToolFailed(f"The background command {self.name} has ended.")
         self._count += 1
         number, one = str(self._count), _Beside()
@@ -212,7 +261,7 @@ class _Running:
             raise ToolFailed(message, ErrorCode.TIMEOUT) from None
         finally:
             del self._beside[number]  # of one that runs on, nothing is heard any more
-        text = "\n".join(one.lines)
+        text = "".join(one.pieces).removesuffix("\n")
         if one.code is None:
             raise ToolFailed(f"{text}\nThe background command {self.name} has ended meanwhile, and this one with it.")
         return text, one.code
@@ -228,7 +277,7 @@ class _Running:
 
     def failed(self, problem: str) -> None:
         """Note that it could not run."""
-        self._code = self._code if self._code is not None else 1
+        self.code = self.code if self.code is not None else 1
         self._add(f"{problem}\n")
 
     def over(self) -> None:
@@ -241,10 +290,9 @@ class _Running:
 
     def _told(self, ours: str) -> None:
         """Take a line of the supervisor: output or end of a command beside, or the end of the command itself."""
-        number, bar, line = ours.partition("|")
-        if bar and number.isdigit():
-            if number in self._beside:
-                self._beside[number].lines.append(line)
+        if piece := _OF_BESIDE.match(ours):
+            if one := self._beside.get(piece[1]):
+                one.pieces.append(ours[piece.end() :] + ("\n" if piece[2] == "|" else ""))
             return
         number, _, rest = ours.strip().rpartition(" ")
         name, _, kind = number.partition(" ")
@@ -252,7 +300,7 @@ class _Running:
             self._beside[name].code = int(rest)
             self._beside[name].ended.set()
         elif name == "done":
-            self._code = int(rest)
+            self.code = int(rest)
             self.finish()
 
     def _begin_line(self) -> None:
@@ -266,5 +314,6 @@ class _Running:
     def _add(self, text: str) -> None:
         self.unread += text
         if len(self.unread) > 2 * MOST_UNREAD:  # not at every line
-            self.unread, self._lost = self.unread[-MOST_UNREAD:], True
+            at = self.unread.find("\n", len(self.unread) - MOST_UNREAD) + 1  # no half of a value stays
+            self.unread, self._lost = self.unread[at or -MOST_UNREAD :], True
         self._changed.set()

@@ -123,7 +123,7 @@ async def in_background(command: Command, ready: str, context: ToolContext) -> T
 def _output(heard: Heard, context: ToolContext, missing: str = "") -> ToolOutput:
     """Return what was heard; `missing` is what was waited for and has not been printed."""
     roots = context.view.roots
-    parts = [_masked(heard.text, context) or "(no output)", f"[{heard.name} {_state(heard, missing)}]"]
+    parts = [heard.text or "(no output)", f"[{heard.name} {_state(heard, missing)}]"]
     if heard.result is not None:
         names = ", ".join(map(roots.relative, heard.result.staged[:MOST_NAMES]))
         parts.extend([f"Staged from what it wrote: {names}"] if names else [])
