@@ -1271,6 +1271,21 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Not proposed, because a hook does not let the changes pass: {reason}. They stay staged.",
         "未提出更改，因为钩子不允许：{reason}。更改仍保留为暂存。",
     ),
+    "commands.no_name": ("The name of {path} cannot be that of a command.", "{path} 的名称不能作为命令名。"),
+    "commands.too_large": (
+        "{path} is no command: it is larger than {most} KiB.",
+        "{path} 不是命令：它超过了 {most} KiB。",
+    ),
+    "commands.no_text": ("{path} is no command: it is not UTF-8 text.", "{path} 不是命令：它不是 UTF-8 文本。"),
+    "commands.no_head": (
+        "{path} is no command: the lines between --- at its beginning cannot be read.",
+        "{path} 不是命令：无法读取开头两个 --- 之间的内容。",
+    ),
+    "commands.empty": ("{path} is no command yet: it says nothing.", "{path} 还不是命令：它没有内容。"),
+    "commands.cut": (
+        "The arguments of /{name} are too long: only the first {most} characters are used.",
+        "/{name} 的参数太长，只使用前 {most} 个字符。",
+    ),
     "commands.as_words": ("There is no command /{name}; it is taken as words.", "没有命令 /{name}，按普通文字处理。"),
     "commands.unknown": (
         "There is no command /{name}. There are: {known}.",

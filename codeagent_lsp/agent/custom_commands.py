@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path, PurePath
 
+from codeagent_lsp.errors import UsageError
 from codeagent_lsp.tools.skills import skill_folders
 from codeagent_lsp.tools.skills.front_matter import FrontMatterError, parse
 from codeagent_lsp.tools.skills.skill import digest_of
@@ -33,6 +34,7 @@ MOST_ARGUMENTS = 20_000
 _KEYS = ("description", "argument-hint")
 _NAME = re.compile(r"[^\W_](?:[\w.-]{0,62}[^\W_])?")
 _CALL = re.compile(r"\s*/([^\W_][\w.:-]{0,126})(?:\s+|$)")
+_ARGUMENT = re.compile(r""""([^"]*)"(?!\S)|'([^']*)'(?!\S)|(\S+)""")
 _PLACEHOLDER = re.compile(r"\\(\$)|\$(?:(ARGUMENTS)(?![A-Za-z0-9_])|([1-9])(?![0-9]))")
 
 
@@ -53,10 +55,11 @@ class CustomCommand:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A command as it was called."""
+    """A command as it was called; `cut` tells that its arguments were too long and are not complete."""
 
     command: CustomCommand
     arguments: str
+    cut: bool = False
 
     @property
     def task(self) -> str:
@@ -74,20 +77,36 @@ class CommandShelf:
     def commands(self, view: FileView) -> tuple[CustomCommand, ...]:
         """Return all commands, sorted by name; the first of a name wins. Files that define none are left out."""
         found: dict[str, CustomCommand] = {}
-        for name, path, data, own in (*self._of_user(), *_of_project(view)):
+        for name, path, data, own in self._files(view):
             made = _command(name, path, data)
-            if made is not None and name not in found:
+            if isinstance(made, CustomCommand) and name not in found:
                 approved = own or self.trust.covers(made.digest)
                 found[name] = made if approved else _unapproved(made)
         return tuple(found[name] for name in sorted(found))
 
     def called(self, view: FileView, words: str) -> Called | None:
-        """Return the command that these words call; None if they call none that exists."""
+        """Return the command that these words call; None if they call none that exists. UsageError if its file does not
+        define one.
+        """
         match = _CALL.match(words)
-        command = None if match is None else named(self.commands(view), match[1])
-        if match is None or command is None:
+        if match is None:
             return None
-        return Called(command, words[match.end() :].strip()[:MOST_ARGUMENTS])
+        command = named(self.commands(view), match[1])
+        if command is None:
+            self._refuse(view, match[1])
+            return None
+        arguments = words[match.end() :].strip()
+        return Called(command, arguments[:MOST_ARGUMENTS], cut=len(arguments) > MOST_ARGUMENTS)
+
+    def _refuse(self, view: FileView, called: str) -> None:
+        for name, path, data, _ in self._files(view):
+            if name == called and isinstance(why := _command(name, path, data), str):
+                raise UsageError(why, path=view.roots.relative(path), most=MAX_BYTES // 1024)
+
+    def _files(self, view: FileView) -> Iterator[tuple[str, str, bytes, bool]]:
+        """Yield the name of the command, the path, the content, and whether the file is the user's own."""
+        yield from self._of_user()
+        yield from _of_project(view)
 
     def _of_user(self) -> Iterator[tuple[str, str, bytes, bool]]:
         for folder in self._own:
@@ -117,29 +136,26 @@ def named(commands: Sequence[CustomCommand], name: str) -> CustomCommand | None:
 
 def expanded(body: str, arguments: str) -> str:
     """Return a command's text with `$ARGUMENTS` and `$1` to `$9` in place, `\\$` as `$`; arguments that it has no place
-    for come after it.
+    for come after it. Quotes around a whole argument hold it together; nothing else is read as in a shell.
     """
-    parts, used = _split(arguments), False
+    parts = list(_ARGUMENT.finditer(arguments))
+    rest = 0  # where the arguments begin that no place was for
 
     def put(match: re.Match[str]) -> str:
-        nonlocal used
+        nonlocal rest
         if match[1]:
             return "$"
-        used = True
         if match[2]:
+            rest = len(arguments)
             return arguments
         number = int(match[3])
-        return parts[number - 1] if number <= len(parts) else ""
+        if number > len(parts):
+            return ""
+        rest = max(rest, parts[number - 1].end())
+        return next(filter(None, parts[number - 1].groups()), "")
 
     text = _PLACEHOLDER.sub(put, body).strip()
-    return text if used or not arguments else f"{text}\n\n{arguments}"
-
-
-def _split(arguments: str) -> list[str]:
-    try:
-        return shlex.split(arguments)
-    except ValueError:  # a quote that is open
-        return arguments.split()
+    return f"{text}\n\n{arguments[rest:].strip()}".strip()
 
 
 def _of_project(view: FileView) -> Iterator[tuple[str, str, bytes, bool]]:
@@ -157,7 +173,8 @@ def _files(view: FileView, entry: str) -> Iterator[tuple[str, str]]:
     if entry.endswith(".md"):
         yield name, entry
     elif view.roots.kind(entry) == "folder":
-        inner = [child.name for child in view.roots.scan(entry) if child.name.endswith(".md")]
+        inside = islice(view.roots.scan(entry), skill_folders.MAX_ENTRIES)
+        inner = [child.name for child in inside if child.name.endswith(".md")]
         yield from ((f"{name}/{child}", os.path.join(entry, child)) for child in sorted(inner))
 
 
@@ -166,16 +183,21 @@ def _named(inside: PurePath) -> str:
     return unicodedata.normalize("NFC", ":".join((*inside.parts[:-1], inside.stem)))
 
 
-def _command(name: str, path: str, data: bytes) -> CustomCommand | None:
-    if len(data) > MAX_BYTES or not all(_NAME.fullmatch(part) for part in name.split(":")):
-        return None
+def _command(name: str, path: str, data: bytes) -> CustomCommand | str:
+    """Return the command that a file defines, or why it defines none, as a key of the texts."""
+    if not all(_NAME.fullmatch(part) for part in name.split(":")):
+        return "commands.no_name"
+    if len(data) > MAX_BYTES:
+        return "commands.too_large"
     try:
         document = parse(data.decode("utf-8"), _KEYS)
-    except (UnicodeDecodeError, FrontMatterError):
-        return None
+    except UnicodeDecodeError:
+        return "commands.no_text"
+    except FrontMatterError:
+        return "commands.no_head"
     body = visible(document.body).strip()
     if not body:
-        return None
+        return "commands.empty"
     description = one_line(document.one("description"), 200) or one_line(body, 80)
     hint = one_line(document.one("argument-hint"), 100)
     return CustomCommand(name, description, hint, body, path, digest_of({"command": data}))

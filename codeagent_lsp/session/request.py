@@ -74,8 +74,8 @@ class RunRequest:
     `args` are for the program of a file run, or for the skill to install; `planning` None follows the settings;
     `rewritten` are new texts that were made without a model, with the files as they were read; `given` and `images` are
     for the model, beside the task, and so are `files`, the whole files that it names (absolute path and text), for
-    whatever does not read these itself; of so many `attempts` the best is proposed, and with `until_proven` they end as
-    soon as all tests pass on the change of one.
+    whatever does not read these itself; a `wordless` task is nothing but attachments; of so many `attempts` the best is
+    proposed, and with `until_proven` they end as soon as all tests pass on the change of one.
     """
 
     kind: RunKind
@@ -88,6 +88,7 @@ class RunRequest:
     rewritten: tuple[tuple[FileText, str], ...] = ()
     given: tuple[str, ...] = ()
     files: tuple[tuple[str, str], ...] = ()
+    wordless: bool = False
     images: tuple[Image, ...] = ()
     attempts: int = 1
     until_proven: bool = False

@@ -9,7 +9,7 @@ import asyncio
 from dataclasses import replace
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.custom_commands import called_name
+from codeagent_lsp.agent.custom_commands import MOST_ARGUMENTS, called_name
 from codeagent_lsp.errors import PermissionDenied, UsageError
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.request import WITH_WORDS, RunKind, RunRequest
@@ -28,11 +28,11 @@ async def in_words(parts: RunParts, request: RunRequest) -> RunRequest:
     """
     if parts.record.attempt_of:  # its words are complete
         return request
-    if not request.instruction and request.kind in ASKED_FOR:
+    if request.kind in ASKED_FOR and (request.wordless or not request.instruction):
         answer = await parts.output.ask(Question("question", parts.output.text(ASKED_FOR[request.kind])))
         if not answer:
             raise UsageError("ask.nothing")
-        request = request.with_words(answer[0])
+        request = request.with_words("\n\n".join(filter(None, (answer[0], request.task))))
     request = await _with_command(parts, request)
     return await _with_hooks(parts, request) if request.kind in WITH_WORDS else request
 
@@ -48,6 +48,8 @@ async def _with_command(parts: RunParts, request: RunRequest) -> RunRequest:
             output.emit(events.StatusChanged(message=output.text("commands.as_words", name=name)))
         return request
     command = called.command
+    if called.cut:
+        output.emit(events.StatusChanged(message=output.text("commands.cut", name=command.name, most=MOST_ARGUMENTS)))
     if not command.approved:
         name = parts.proposal.view.roots.relative(command.path)
         title = output.text("commands.trust", name=command.name, path=name)

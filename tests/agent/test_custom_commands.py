@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.agent.custom_commands import CommandShelf, expanded
+from codeagent_lsp.agent.custom_commands import MOST_ARGUMENTS, CommandShelf, expanded
+from codeagent_lsp.errors import UsageError
 from codeagent_lsp.tools.skills.trust import Trust
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
@@ -62,6 +63,28 @@ def test_files_that_are_none_are_left_out(tmp_path: Path, shelf: CommandShelf, t
     assert shelf.commands(view(tmp_path)) == ()
 
 
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "says nothing"),
+        (b"---\nnever ends", "cannot be read"),
+        (b"\xff\xfe", "not UTF-8"),
+        (b"x" * 70_000, "larger than 64 KiB"),
+    ],
+)
+def test_a_call_of_a_file_that_is_none_says_why(tmp_path: Path, shelf: CommandShelf, content: bytes, why: str) -> None:
+    put(tmp_path / "own" / "x.md", content)
+    with pytest.raises(UsageError, match=why) as caught:
+        shelf.called(view(tmp_path), "/x now")
+    assert f"{tmp_path}/own/x.md" in str(caught.value)
+
+
+def test_arguments_that_are_cut_are_told(tmp_path: Path, shelf: CommandShelf) -> None:
+    put(tmp_path / "own" / "x.md", "Do it.")
+    cut = [shelf.called(view(tmp_path), f"/x {'a' * length}") for length in (MOST_ARGUMENTS, MOST_ARGUMENTS + 1)]
+    assert [called is not None and called.cut for called in cut] == [False, True]
+
+
 def test_a_link_out_of_the_workspace_is_not_followed(tmp_path: Path, shelf: CommandShelf) -> None:
     put(tmp_path / "outside.md", "Outside.")
     folder = tmp_path / "ws" / ".claude" / "commands"
@@ -74,7 +97,7 @@ def test_a_link_out_of_the_workspace_is_not_followed(tmp_path: Path, shelf: Comm
     ("words", "task"),
     [
         ("/review a.py", "Review a.py well."),
-        ('/review "a b.py" more', "Review a b.py well."),
+        ('/review "a b.py" more', "Review a b.py well.\n\nmore"),
         ("/review", "Review  well."),
         ("/review\na.py", "Review a.py well."),
         ("/nothing a.py", None),
@@ -110,7 +133,13 @@ def test_a_call(tmp_path: Path, shelf: CommandShelf, words: str, task: str | Non
         ("Do it.", "", "Do it."),
         (r"It costs \$1.", "", "It costs $1."),
         ("$ARGUMENTSX $HOME", "a", "$ARGUMENTSX $HOME\n\na"),
-        ("Say $1", 'an "open quote', "Say an"),
+        ("Say $1", 'an "open quote', 'Say an\n\n"open quote'),
+        ("Do $1.", "one two  'three four'", "Do one.\n\ntwo  'three four'"),
+        ("Open $1.", r"C:\new\file.txt", r"Open C:\new\file.txt."),
+        ("Do $1 and $2.", "don't it's", "Do don't and it's."),
+        ("Do $2.", "one two three", "Do two.\n\nthree"),
+        ("$ARGUMENTS: $1", "one two", "one two: one"),
+        ("Do $1.", "''", "Do ."),
         ("$1 $1", "$ARGUMENTS", "$ARGUMENTS $ARGUMENTS"),
         ("把$ARGUMENTS和$1改好", "甲 乙", "把甲 乙和甲改好"),
         ("It costs $10.", "", "It costs $10."),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from codeagent_lsp.server.prompting.completion import Asked, asked_at, best
+from codeagent_lsp.server.prompting.prompt_documents import without_head
+from codeagent_lsp.texts import LANGUAGES, text
 
 
 @pytest.mark.parametrize(
@@ -52,3 +54,12 @@ def test_which_files_fit_best() -> None:
     assert best(files, "CART.PY")[0] == "src/shop/cart.py"
     assert best(files, "zzz") == []
     assert len(best([f"f{number}" for number in range(999)], "f")) == 50
+
+
+def test_only_the_head_of_a_prompt_document_is_no_task() -> None:
+    for language in LANGUAGES:
+        head = f"<!-- {text('prompt.head', language)} -->"
+        assert without_head(f"{head}\n\nDo it.").strip() == "Do it."
+        assert without_head(head) == without_head(head.removesuffix(" -->")) == ""
+        assert without_head(f"{head}\n<!-- mine -->").strip() == "<!-- mine -->"
+    assert without_head("<!-- TODO: total --> what is this?") == "<!-- TODO: total --> what is this?"

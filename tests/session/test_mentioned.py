@@ -12,11 +12,12 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.context.mentions import MOST_MENTIONS
 from codeagent_lsp.llm.facts import Facts, combine
 from codeagent_lsp.llm.model import ModelInfo
-from codeagent_lsp.llm.providers.scripted import ScriptedModel
+from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.request import RunKind, RunRequest, Target
 from codeagent_lsp.shadow.shell import Finished
+from codeagent_lsp.texts import text
 from codeagent_lsp.tools.diagnostics.port import Diagnostic
-from tests.session.fakes import World, call, calls, say, world
+from tests.session.fakes import World, call, calls, say, until, world
 from tests.tools.git import repos
 from tests.tools.shells import FakeShadows
 
@@ -229,6 +230,17 @@ async def test_quick_actions_see_what_is_mentioned(tmp_path: Path, kind: RunKind
     assert "style.md, lines 1-1" in given
     notes = [str(vars(event)) for event in made.of(events.StatusChanged)]
     assert (kind == "edit") == any("takes no pictures" in note and "@a.png" in note for note in notes)
+
+
+async def test_attachments_without_words_are_asked_about(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", ScriptedReply("```\nx = 2\n```", expect="style.md, lines 1-1"), says=["double it"])
+    put(made, "style.md", "Short names only.\n")
+    file = made.read(made.open("a.py", "x = 1\n"))
+    request = RunRequest("edit", "@style.md:1", "edit", Target(file, 0, 6), wordless=True)
+    run_id = made.manager.start(request)
+    await until(lambda: made.user.shown)
+    assert made.user.shown[0].question.title == text("ask.instruction")
+    await made.finished(run_id)
 
 
 async def test_one_mention_too_many_is_told(tmp_path: Path) -> None:

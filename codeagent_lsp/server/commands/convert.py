@@ -36,7 +36,8 @@ def run_request(
     cannot be read, and for a task without words.
     """
     given = (arguments.get(key) for key in ("task", "question", "instruction", "source"))
-    words = "\n\n".join(filter(None, (str(next(filter(None, given), "")).strip(), attached(arguments, view))))
+    own = str(next(filter(None, given), "")).strip()
+    words = "\n\n".join(filter(None, (own, attached(arguments, view))))
     target = _target(arguments, documents, view)
     if kind == "run" and not words:
         raise UsageError("task.empty")
@@ -56,6 +57,7 @@ def run_request(
         args,
         planning,
         attempts=attempts,
+        wordless=not own,
         until_proven=arguments.get("untilProven", False),
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from heapq import nsmallest
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
@@ -141,15 +142,12 @@ def best(paths: Iterable[str], typed: str) -> list[str]:
     contains it, the path does, its letters occur in this order.
     """
     wanted = typed.lower()
-    ranked: list[tuple[int, int, str]] = []
-    for path in paths:
-        rank = _rank(path.lower(), wanted)
-        if rank is not None:
-            ranked.append((rank, len(path), path))
-    return [path for _, _, path in sorted(ranked)[:MOST_OFFERED]]
+    in_order = re.compile("".join(f"[^{re.escape(letter)}]*+{re.escape(letter)}" for letter in wanted)).match
+    fitting = ((_rank(low, wanted), len(path), path) for path in paths if in_order(low := path.lower()))
+    return [path for _, _, path in nsmallest(MOST_OFFERED, fitting)]
 
 
-def _rank(path: str, wanted: str) -> int | None:
+def _rank(path: str, wanted: str) -> int:
     name = path[path.rfind("/") + 1 :]
     if name.startswith(wanted):
         return 0
@@ -157,10 +155,7 @@ def _rank(path: str, wanted: str) -> int | None:
         return 1
     if wanted in name:
         return 2
-    if wanted in path:
-        return 3
-    letters = iter(path)
-    return 4 if all(letter in letters for letter in wanted) else None
+    return 3 if wanted in path else 4
 
 
 def _ends_with(path: str, typed: str) -> bool:

@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.server.lenses import Waiting
-from codeagent_lsp.texts import text
+from codeagent_lsp.texts import LANGUAGES, text
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.documents import Documents
     from codeagent_lsp.server.prompting.prompt_files import PromptFiles
 
-_HEAD = re.compile(r"\s*<!--.*?(?:-->|\Z)", re.DOTALL)
+_HEADS = "|".join(re.escape(text("prompt.head", language)) for language in LANGUAGES)
+_HEAD = re.compile(rf"\s*<!-- (?:{_HEADS})(?: -->|\Z)")
 
 
 def without_head(words: str) -> str:
-    """Return the text of a prompt document without the comment that it begins with; others are the user's words."""
-    return _HEAD.sub("", words, count=1) if _HEAD.match(words) else words
+    """Return the text of a prompt document without the head that it was made with; other comments are the user's."""
+    return _HEAD.sub("", words, count=1)
 
 
 class PromptDocuments:
