@@ -1252,6 +1252,15 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Run the hooks of {path}, in the sandbox? {hooks}",
         "在沙箱中运行 {path} 的钩子吗？{hooks}",
     ),
+    "hooks.refused_before": (
+        "The hooks of {path} do not run: you did not trust them. You are asked again when they change, or in a new "
+        "session.",
+        "{path} 的钩子不会运行：您没有信任它们。钩子改变后或在新会话中会再次询问。",
+    ),
+    "hooks.hidden_home": (
+        "The home folder is hidden from hooks: keep their scripts in the workspace",
+        "钩子看不到主文件夹：请将其脚本放在工作区中",
+    ),
     "hooks.running": ("Hook: {command}", "钩子：{command}"),
     "hooks.failed": ("The hook {command} failed: {problem}", "钩子 {command} 失败：{problem}"),
     "hooks.not_staged": (

@@ -233,7 +233,11 @@ async def test_quick_actions_see_what_is_mentioned(tmp_path: Path, kind: RunKind
 
 
 async def test_attachments_without_words_are_asked_about(tmp_path: Path) -> None:
-    made = world(tmp_path / "w", ScriptedReply("```\nx = 2\n```", expect="style.md, lines 1-1"), says=["double it", text("choice.apply")])
+    made = world(
+        tmp_path / "w",
+        ScriptedReply("```\nx = 2\n```", expect="style.md, lines 1-1"),
+        says=["double it", text("choice.apply")],
+    )
     put(made, "style.md", "Short names only.\n")
     file = made.read(made.open("a.py", "x = 1\n"))
     request = RunRequest("edit", "@style.md:1", "edit", Target(file, 0, 6), wordless=True)

@@ -7,6 +7,7 @@ it answers (`hook_answers.py`).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,6 +33,7 @@ _FOREIGN_NAMES = {
     "delegate": "Task",
 }
 
+_COMMAND_END = re.compile(r"[;&|\n(){}]+")
 _COMMANDS = ("run_beside",)
 _CONTENT = ("content", "new_string")
 _EDITS = ("batch_edit", "apply_patch", "edit_by_ast", "rename_symbol", "code_actions")
@@ -73,6 +75,17 @@ def tool_input(arguments: Mapping[str, Any], forms: CallForms, roots: Roots) -> 
         if isinstance(arguments.get(own), str):
             other[name] = roots.resolve(arguments[own])
     return {**arguments, **other}
+
+
+def subjects(told: Mapping[str, Any], roots: Roots) -> tuple[str, ...]:
+    """Return what a call is about, from the arguments that hooks are told: its path, or the commands in its line."""
+    given = told.get("tool_input")
+    if not isinstance(given, Mapping):
+        return ()
+    path, command = given.get("file_path", given.get("path")), given.get("command", given.get("cmd"))
+    if isinstance(command, str):
+        return (command.strip(), *(part.strip() for part in _COMMAND_END.split(command)))
+    return (path, roots.relative(roots.resolve(path))) if isinstance(path, str) else ()
 
 
 def as_json(event: Mapping[str, Any]) -> bytes:

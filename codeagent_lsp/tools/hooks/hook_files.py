@@ -33,30 +33,46 @@ DEFAULT_SECONDS = 60.0
 MOST_SECONDS = 600.0
 
 _OTHER_NAMES: Mapping[str, HookEvent] = {"Stop": "PreProposal"}
-_MATCHER = re.compile(r"[\w.:*|-]*")
+_MATCHER = re.compile(r"[\w.:*-]*")
+_CONDITION = re.compile(r"\s*([\w.:*-]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _FOREIGN_FOLDER = ".claude"
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
     """One command for one event. `tools` are the names of the tools it is for, with `*`; () for all. `seconds` is its
-    time limit.
+    time limit; `only` is the condition under which it runs, of the form `Bash(git *)`.
     """
 
     event: HookEvent
     command: str
     tools: tuple[str, ...] = ()
     seconds: float = DEFAULT_SECONDS
+    only: str = ""
 
     def is_for(self, names: Sequence[str]) -> bool:
         """Return whether it is for a tool that has these names."""
         return not self.tools or any(fnmatchcase(name, tool) for tool in self.tools for name in names)
 
+    def is_met(self, names: Sequence[str], subjects: Sequence[str]) -> bool:
+        """Return whether its condition holds for a tool with these names, called for one of `subjects`: a path as the
+        user and as the system knows it, or the commands in a command line.
+        """
+        match = _CONDITION.fullmatch(self.only)
+        if match is None or not names:
+            return True
+        pattern = (match[2] or "*").replace(":*", "*")
+        patterns = (pattern, pattern.removesuffix(" *"), f"*/{pattern.removeprefix('./').removeprefix('/')}")
+        return any(fnmatchcase(name, match[1]) for name in names) and any(
+            fnmatchcase(subject, each) for subject in (*subjects, "") for each in patterns
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class HookFile:
     """The hooks of one file, an absolute path. `digest` covers them and the files of the workspace that they run;
-    `left_out` says what was not understood; `foreign` tells that its commands expect the names of another program.
+    `left_out` says what was not understood; `foreign` tells that its commands expect the names of another program;
+    `stops` that no hooks of such files are to run.
     """
 
     path: str
@@ -64,6 +80,7 @@ class HookFile:
     digest: str = ""
     left_out: tuple[str, ...] = ()
     foreign: bool = False
+    stops: bool = False
 
     def of(self, event: HookEvent, names: Sequence[str] = ()) -> tuple[Hook, ...]:
         """Return the hooks for an event, and for a tool with these names."""
@@ -75,13 +92,22 @@ class HookShelf:
 
     def __init__(self, own: Sequence[Path], trust: Trust) -> None:
         self.trust = trust
+        self.refused: set[tuple[str, str]] = set()
+        """What the user did not trust, by session and digest: who was asked once is not asked in every run."""
         self._own = tuple(own)
         self._finder = ScriptFinder()
 
     def files(self, view: FileView) -> tuple[HookFile, ...]:
-        """Return the files that define hooks, the user's own first."""
-        found = (_file(path, data, view, self._finder) for path, data in (*self._of_user(), *_of_project(view)))
-        return tuple(file for file in found if file.hooks or file.left_out)
+        """Return the files that define hooks, the user's own first. One in which all are switched off switches off
+        those of the same kind: the user's all of them, the workspace's those of the workspace.
+        """
+        own = [_file(path, data, view, self._finder) for path, data in self._of_user()]
+        project = [_file(path, data, view, self._finder) for path, data in _of_project(view)]
+        if any(file.stops for file in own):
+            own, project = _not_foreign(own), _not_foreign(project)
+        if any(file.stops for file in project):
+            project = _not_foreign(project)
+        return tuple(file for file in (*own, *project) if file.hooks or file.left_out)
 
     def _of_user(self) -> Iterator[tuple[str, bytes]]:
         for path in self._own:
@@ -97,8 +123,12 @@ def _of_project(view: FileView) -> Iterator[tuple[str, bytes]]:
         for name in PROJECT_FILES:
             path = os.path.join(root, name)
             data = skill_folders.project_file(view, path)
-            if data is not None:
-                yield path, data
+            if data is not None or os.path.islink(path):  # noqa: PTH114 - may be any bytes
+                yield path, data or b""
+
+
+def _not_foreign(files: Sequence[HookFile]) -> list[HookFile]:
+    return [file for file in files if not file.foreign]
 
 
 def _file(path: str, data: bytes, view: FileView, finder: ScriptFinder) -> HookFile:
@@ -108,13 +138,13 @@ def _file(path: str, data: bytes, view: FileView, finder: ScriptFinder) -> HookF
     except (ValueError, RecursionError):
         given = None
     if not isinstance(given, Mapping):
-        return HookFile(path, (), left_out=() if foreign else ("the file: not a JSON object",))
+        return HookFile(path, (), left_out=("the file: not a JSON object",), foreign=foreign)
     hooks, left_out = _read(given.get("hooks", {}))
     folder = view.roots.root_of(path) or next(iter(view.roots.folders), "/")
     commands = dict.fromkeys(hook.command for hook in hooks)
     named = {f"file:{name}": data for each in commands for name, data in finder.scripts_of(each, folder, view).items()}
     digest = digest_of({"hooks": repr(hooks).encode("utf-8", "surrogatepass"), **named}) if hooks else ""
-    return HookFile(path, hooks, digest, left_out, foreign)
+    return HookFile(path, hooks, digest, left_out, foreign, stops=given.get("disableAllHooks") is True)
 
 
 def _read(given: Any) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
@@ -143,11 +173,14 @@ def _hook(event: str, group: Mapping[str, Any], item: Any) -> Hook | None:
     if known is None or not isinstance(item, Mapping) or item.get("type", "command") != "command":
         return None
     command, seconds, tools = item.get("command"), item.get("timeout", DEFAULT_SECONDS), _tools(group.get("matcher"))
+    only = item.get("if", "")
     if not isinstance(command, str) or not command.strip() or tools is None:
+        return None
+    if not isinstance(only, str) or (only and not _CONDITION.fullmatch(only)):
         return None
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
         seconds = DEFAULT_SECONDS
-    return Hook(known, command, tools, float(min(seconds, MOST_SECONDS)))
+    return Hook(known, command, tools, float(min(seconds, MOST_SECONDS)), only)
 
 
 def _tools(matcher: Any) -> tuple[str, ...] | None:
@@ -158,8 +191,9 @@ def _tools(matcher: Any) -> tuple[str, ...] | None:
         return ()
     if not isinstance(matcher, str):
         return None
-    plain = matcher.removeprefix("^").removesuffix("$")
+    plain = matcher.strip().removeprefix("^").removesuffix("$")
     plain = plain[1:-1] if plain.startswith("(") and plain.endswith(")") else plain
-    if not _MATCHER.fullmatch(plain):
+    names = [name.strip().removeprefix("^").removesuffix("$") for name in plain.split("|")]
+    if not all(map(_MATCHER.fullmatch, names)):
         return None
-    return tuple(name.replace(".*", "*") for name in plain.split("|") if name)
+    return tuple(name.replace(".*", "*") for name in names if name)

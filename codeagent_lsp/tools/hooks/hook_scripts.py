@@ -41,6 +41,11 @@ _RUNNERS = re.compile(
     r"|^\s*\.(?=\s)|(?<!\S)(?:entry|include|-f|--(?:make|just)?file|run-parts)[:=]?(?=\s)",
     re.IGNORECASE | re.MULTILINE,
 )
+_READERS = re.compile(
+    r"(?<![\w./-])(?:py_compile|compileall|json\.tool|tokenize|tabnanny|black|ruff|isort|flake8|mypy|pyright|pylint"
+    r"|autopep8|yapf|prettier|eslint|biome|stylelint|tsc|standard|rubocop|gofmt|rustfmt|shellcheck)(?=[\s\"']|$)"
+)
+"""Programs that check or format the files behind them, and run none of them."""
 _BARE_RUNNER = re.compile(
     r"(?:^|[\s/\"'])(?:(?:ba|da|z|k)?sh|eval|python[0-9.]*|node)"
     r"(?:\s{1,4}-\w{1,32}){0,8}\s{0,4}[\"']?\s{0,4}(?:<|\$?$|\$\()"
@@ -48,7 +53,9 @@ _BARE_RUNNER = re.compile(
 _VARIABLE = re.compile(r"\$\{[^{}]*\}|\$\w+")
 _SEGMENT = re.compile(r"[;&|\n()`]+")
 _PATH = re.compile(r"[^\s\"'`;&|()<>{}$=,:*?!\\\[\]]+")
-_ENTERED = re.compile(r"(?:\b(?:cd|pushd)|-C|--(?:prefix|dir|cwd|directory))[\s=]+[\"']?([^\s\"';&|()]+)")
+_ENTERED = re.compile(
+    r"(?:\b(?:cd|pushd)|-C|--(?:prefix|dir|cwd|directory)|\b(?:PYTHON|NODE_)PATH)[\s=]+[\"']?([^\s\"';&|():]+)"
+)
 _MODULE = re.compile(r"(?<!\S)-m\s+([\w.]+)")
 _PYTHON_IMPORT = re.compile(
     r"(?:^|[;:'\"])[ \t]*"
@@ -276,10 +283,12 @@ def _words(text: str, *, shell: bool) -> Iterator[tuple[str, bool]]:
     for segment in segments:
         runner = _RUNNERS.search(segment)
         start = len(segment) if runner is None else runner.end()
+        reader = _READERS.search(segment, start)
+        end = len(segment) if reader is None else reader.start()
         for number, match in enumerate(_PATH.finditer(segment)):
             if not shell and "/" not in match[0] and "." not in match[0]:
                 continue
-            is_run = fed or match.start() >= start or (shell and number == 0)
+            is_run = fed or start <= match.start() < end or (shell and number == 0)
             words[match[0]] = words.get(match[0], False) or is_run
     yield from islice(words.items(), MOST_WORDS)
 
@@ -299,7 +308,7 @@ def _quoted_words(text: str) -> Iterator[str]:
 
 def _imported(text: str) -> Iterator[str]:
     """Yield the modules that a Python text imports; relative ones as if they were beside it."""
-    for match in _PYTHON_IMPORT.finditer(text):
+    for match in _PYTHON_IMPORT.finditer(text.replace("\\\n", "")):
         if match[4]:
             yield from (name.split()[0] for name in match[4].split(",") if name.split())
             continue

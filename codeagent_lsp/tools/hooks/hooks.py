@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,18 +23,22 @@ from codeagent_lsp.shadow.shell import Command, Isolation, Shell, Stream
 from codeagent_lsp.shadow.wanted import LeftOut
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.hooks.hook_answers import MOST_WORDS, HookAnswer, answer_of
-from codeagent_lsp.tools.hooks.hook_events import as_json, foreign_name, names_of, tells_content, told_path, tool_input
+from codeagent_lsp.tools.hooks.hook_events import (
+    as_json,
+    foreign_name,
+    names_of,
+    subjects,
+    tells_content,
+    told_path,
+    tool_input,
+)
 from codeagent_lsp.tools.hooks.hook_files import Hook, HookEvent, HookFile, HookShelf
 from codeagent_lsp.tools.permissions.approval_words import MAX_SUBJECT, exactly
 from codeagent_lsp.tools.permissions.decision import Decision
-from codeagent_lsp.tools.skills.desk import vouched
-from codeagent_lsp.tools.skills.trust import Trust
+from codeagent_lsp.tools.skills.desk import trusted
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.text.visible import ends_of, one_line
-
-MOST_WRITTEN = 50
-"""Most changed files that are given to the hooks for tools before a proposal, where no tool call has written them."""
 
 MOST_QUESTIONS = 5
 """How often one event asks for trust; hooks that change whenever they are asked about do not run."""
@@ -41,6 +46,7 @@ MOST_QUESTIONS = 5
 MOST_NAMES = 20
 MOST_LEFT_OUT = 3
 
+_HOME = re.compile(r"(?:^|[\s\"'=])(?:~|\$HOME\b|\$\{HOME\})")
 _AROUND_TOOLS: tuple[HookEvent, ...] = ("PreToolUse", "PostToolUse")
 
 
@@ -88,7 +94,7 @@ class Hooks:
         self._shelf = shelf
         self._facts = facts
         self.own_view = own_view
-        self._consent = _Consent(shelf.trust)
+        self._consent = _Consent(shelf, facts.session_id)
         self._told: set[str] = set()
         self._seen: dict[str, str | None] = {}  # what hooks have written or were told of: once is enough
         self._judged = (Changeset(), "")
@@ -150,7 +156,7 @@ class Hooks:
 
     async def _before_proposal(self, context: ToolContext, *, again: bool) -> str:
         unseen = [each for each in context.staging.changeset if self._seen.get(each.path, "") != each.text]
-        for change in unseen[:MOST_WRITTEN]:
+        for change in unseen:
             if reason := await self._as_written(context, change):
                 return reason
         files = [context.view.roots.relative(path) for path in context.staging.changeset.paths]
@@ -191,18 +197,41 @@ class Hooks:
         asks = False
         contexts: list[str] = []
         names = names_of(tool) if tool else ()
+        about = subjects(told, context.view.roots) if tool else ()
         for file, shell in await self._trusted(context, event, names):
             data = self._event(context, event, told, foreign_name(tool) if file.foreign else tool)
-            for hook in file.of(event, names):
+            for hook in (each for each in file.of(event, names) if each.is_met(names, about)):
                 folder = context.view.roots.root_of(file.path) or next(iter(context.view.roots.folders), "/")
                 command = _command(hook, folder, data, proposes=proposes and self._facts.writes())
-                answer, left_out = await _ran(context, shell, hook, command, words_are_context=words_are_context)
+                answer, left_out = await self._ran(context, shell, hook, command, words_are_context=words_are_context)
                 for path, why in left_out[:MOST_LEFT_OUT]:
                     self._tell(context, "hooks.not_staged", path=context.view.roots.relative(path), why=why)
                 if answer.denied is not None:
                     return answer
                 asks, contexts = asks or answer.asks, [*contexts, answer.context]
         return HookAnswer(asks=asks, context="\n".join(filter(None, contexts))[:MOST_WORDS])
+
+    async def _ran(
+        self, context: ToolContext, shell: Shell, hook: Hook, command: Command, *, words_are_context: bool
+    ) -> tuple[HookAnswer, LeftOut]:
+        """Run one hook; return its answer, and what it wrote that is not staged. How it failed is told once."""
+        said: dict[Stream, list[str]] = {"stdout": [], "stderr": []}
+        name = one_line(hook.command, 80)
+        context.note(context.words("hooks.running", command=name))
+        try:
+            result = await shell.run(command, lambda stream, text: said[stream].append(text))
+        except ToolFailed as failed:
+            self._tell(context, "hooks.failed", command=name, problem=str(failed))
+            return HookAnswer(problem=str(failed)), ()
+        out, err = "".join(said["stdout"]), "".join(said["stderr"])
+        answer = answer_of(result.finished, out, err, words_are_context=words_are_context)
+        if answer.problem:
+            hidden = shell.isolation.hidden and _HOME.search(hook.command)
+            problem = context.words("hooks.hidden_home") if hidden else answer.problem
+            self._tell(context, "hooks.failed", command=name, problem=problem)
+        if answer.notice:
+            context.note(answer.notice)
+        return answer, result.left_out
 
     async def _trusted(
         self, context: ToolContext, event: HookEvent, names: tuple[str, ...]
@@ -267,8 +296,9 @@ def _command(hook: Hook, folder: str, data: bytes, *, proposes: bool) -> Command
 class _Consent:
     """The user's consent to the hooks of files."""
 
-    def __init__(self, trust: Trust) -> None:
-        self._trust = trust
+    def __init__(self, shelf: HookShelf, session_id: str) -> None:
+        self._shelf = shelf
+        self._session_id = session_id
         self._asking = asyncio.Lock()
         self._answers: dict[str, bool] = {}
 
@@ -281,36 +311,22 @@ class _Consent:
         return self._answers.get(_digest(file, shell.isolation), False)
 
     async def ask(self, context: ToolContext, file: HookFile, shell: Shell) -> None:
-        """Have it decided: asked once in a run, and again if they have changed or would be isolated less."""
-        digest = _digest(file, shell.isolation)
+        """Have it decided: asked once in a run, and again if they have changed or would be isolated less. Who does not
+        trust them is not asked again, but told.
+        """
+        digest, name = _digest(file, shell.isolation), context.view.roots.relative(file.path)
         async with self._asking:
-            if digest not in self._answers:
-                name = context.view.roots.relative(file.path)
-                title = context.words("hooks.trust", path=name, hooks=ends_of(exactly(_shown(file)), MAX_SUBJECT))
-                self._answers[digest] = await vouched(
-                    self._trust, context.asker, context.words, title, digest, name, _shown(file)
-                )
-
-
-async def _ran(
-    context: ToolContext, shell: Shell, hook: Hook, command: Command, *, words_are_context: bool
-) -> tuple[HookAnswer, LeftOut]:
-    """Run one hook; return its answer, and what it wrote that is not staged. How it failed is told to the user."""
-    said: dict[Stream, list[str]] = {"stdout": [], "stderr": []}
-    name = one_line(hook.command, 80)
-    context.note(context.words("hooks.running", command=name))
-    try:
-        result = await shell.run(command, lambda stream, text: said[stream].append(text))
-    except ToolFailed as failed:
-        context.note(context.words("hooks.failed", command=name, problem=str(failed)))
-        return HookAnswer(problem=str(failed)), ()
-    out, err = "".join(said["stdout"]), "".join(said["stderr"])
-    answer = answer_of(result.finished, out, err, words_are_context=words_are_context)
-    if answer.problem:
-        context.note(context.words("hooks.failed", command=name, problem=answer.problem))
-    if answer.notice:
-        context.note(answer.notice)
-    return answer, result.left_out
+            if digest in self._answers:
+                return
+            if (self._session_id, digest) in self._shelf.refused:
+                context.note(context.words("hooks.refused_before", path=name))
+                self._answers[digest] = False
+                return
+            title = context.words("hooks.trust", path=name, hooks=ends_of(exactly(_shown(file)), MAX_SUBJECT))
+            answer = await trusted(self._shelf.trust, context.asker, context.words, title, digest, name, _shown(file))
+            self._answers[digest] = bool(answer)
+            if answer is False:
+                self._shelf.refused.add((self._session_id, digest))
 
 
 def _digest(file: HookFile, isolation: Isolation) -> str:

@@ -32,10 +32,17 @@ async def vouched(
     trust: Trust, asker: Asker, words: Translator, title: str, digest: str, name: str, detail: str
 ) -> bool:
     """Return whether the user trusts this exact content, by an earlier answer or by asking now. No answer means no."""
+    return bool(await trusted(trust, asker, words, title, digest, name, detail))
+
+
+async def trusted(
+    trust: Trust, asker: Asker, words: Translator, title: str, digest: str, name: str, detail: str
+) -> bool | None:
+    """Return whether the user trusts this exact content; None without an answer."""
     if trust.covers(digest):
         return True
     deny, once, always = (words(f"choice.{key}") for key in ("deny", "once", "trust"))
     answer = await asker.ask(Question("approval", title, (deny, once, always), detail=detail, danger=True))
     if answer == (always,):
         trust.add(digest, name)
-    return answer in ((once,), (always,))
+    return None if answer is None else answer in ((once,), (always,))

@@ -293,7 +293,7 @@ async def test_the_walk_of_a_hostile_repository(make: Make, tmp_path: Path, chan
     (folder / ".claude/check.sh").chmod(0o755)
     put(folder, inner, "echo one >> ran.txt\n")
     (folder / ".claude/link.sh").symlink_to("../tools/lib.sh")
-    tries = 4
+    tries = 5
     replies = [reply for number in range(tries) for reply in (write("a.py", f"x={number}\n"), say())]
     made = make(*replies, hooks={"PostToolUse": hook(command)}, apply="auto")
 
@@ -304,10 +304,38 @@ async def test_the_walk_of_a_hostile_repository(make: Make, tmp_path: Path, chan
         return len(made.user.shown) - before, made.text("ran.txt")
 
     assert await ran(DENY) == (1, None)
+    assert await ran() == (0, None), "who does not trust it is not asked in every run"
+    assert [line for line in notes(made) if "you did not trust them" in line]
+    made.manager.new()
     assert await ran(TRUST) == (1, "one\n")
     put(folder, inner, "echo two >> ran.txt\n")
     assert await ran(DENY) == (1, "one\n")
+    made.manager.new()
     assert await ran(TRUST) == (1, "one\ntwo\n")
+
+
+async def test_a_hook_that_fails_again_and_again_is_told_once(make: Make) -> None:
+    made = make(
+        write("a.py", "x=1\n"),
+        write("b.py", "x=1\n"),
+        say(),
+        hooks={"PostToolUse": hook("echo bad >&2; exit 1", "Write")},
+    )
+    await made.run()
+    assert len([line for line in notes(made) if "failed: exit code 1" in line]) == 1
+
+
+async def test_more_files_than_fifty_are_all_shown_to_the_guard(make: Make) -> None:
+    guard = hook("jq -e '.tool_input.path != \"f77\"' > /dev/null || { echo no 77 >&2; exit 2; }", "Write")
+    made = make(
+        calls(call("run_cmd", command="for i in $(seq 80); do echo > f$i; done")),
+        say(),
+        say(),
+        hooks={"PreToolUse": guard},
+    )
+    done = await made.run()
+    assert "no 77" in told(made) + str(done.summary)
+    assert made.text("f1") is None
 
 
 async def test_they_do_not_run_where_commands_reach_the_users_files(make: Make) -> None:

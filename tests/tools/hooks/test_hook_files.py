@@ -83,6 +83,8 @@ def test_files_of_the_workspace_and_of_the_user(shelf: Shelf) -> None:
         ("Edit|Write", "edit_file write_file apply_patch batch_edit edit_by_ast rename_symbol", "grep run_cmd"),
         ("MultiEdit", "batch_edit", "edit_file edit_by_ast"),
         ("^(Edit|Write)$", "edit_file write_file", "grep"),
+        ("^Edit$|^Write$", "edit_file write_file", "grep"),
+        (" Edit | Write ", "edit_file write_file", "grep"),
         ("edit_file", "edit_file edit_by_ast", "write_file"),
         ("mcp__files__.*", "files.read", "grep other.read"),
         ("Web.*", "web_search web_scrape", "grep"),
@@ -119,13 +121,66 @@ def test_what_is_not_understood(shelf: Shelf, text: str, left_out: tuple[str, ..
         assert (shelf.only.hooks, shelf.only.left_out) == ((), left_out)
 
 
+@pytest.mark.parametrize("name", [".claude/settings.json", ".codeagent/hooks.json"])
 @pytest.mark.parametrize("text", ["{", "[]", "\ud800", "[" * 100_000, '{"a": "' + "x" * 300_000 + '"}'])
-def test_a_broken_file_is_told_where_it_is_ours(shelf: Shelf, text: str) -> None:
-    data = text.encode("utf-8", "surrogatepass")
-    shelf.bench.write(".claude/settings.json", data)
-    assert shelf.files() == ()
-    shelf.bench.write(".codeagent/hooks.json", data)
+def test_a_broken_file_is_told(shelf: Shelf, text: str, name: str) -> None:
+    """A guard may have been in it."""
+    shelf.bench.write(name, text.encode("utf-8", "surrogatepass"))
     assert shelf.only.left_out == ("the file: not a JSON object",)
+
+
+def test_a_link_out_of_the_workspace_is_told(shelf: Shelf, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.json").write_text(hooks(PreToolUse=[group("x")]))
+    path = Path(shelf.bench.path(".claude/settings.json"))
+    path.parent.mkdir(exist_ok=True)
+    path.symlink_to(tmp_path / "elsewhere.json")
+    assert (shelf.only.hooks, shelf.only.left_out) == ((), ("the file: not a JSON object",))
+
+
+@pytest.mark.parametrize(
+    ("condition", "tool", "about", "met"),
+    [
+        ("", "run_cmd", ("ls",), True),
+        ("Bash(git *)", "run_cmd", ("git push", "git push"), True),
+        ("Bash(git *)", "run_cmd", ("cd a && git push", "cd a", "git push"), True),
+        ("Bash(git:*)", "run_cmd", ("git",), True),
+        ("Bash(git *)", "run_cmd", ("legit push",), False),
+        ("Bash(git *)", "write_file", ("git push",), False),
+        ("Bash", "run_beside", ("ls",), True),
+        ("Edit(*.ts)", "apply_patch", ("/w/src/a.ts", "src/a.ts"), True),
+        ("Edit(src/**)", "edit_file", ("/w/src/a/b.ts", "src/a/b.ts"), True),
+        ("Edit(*.ts)", "edit_file", ("/w/a.py", "a.py"), False),
+        ("Write(.env)", "write_file", ("/w/.env", ".env"), True),
+        ("Write(*)", "write_file", (), True),
+    ],
+)
+def test_conditions(shelf: Shelf, condition: str, tool: str, about: tuple[str, ...], met: bool) -> None:
+    entry = {"type": "command", "command": "x", **({"if": condition} if condition else {})}
+    shelf.put(hooks(PreToolUse=[{"hooks": [entry]}]))
+    (hook,) = shelf.only.hooks
+    assert hook.is_met(names_of(tool), about) is met
+
+
+def test_a_condition_that_is_not_understood(shelf: Shelf) -> None:
+    for condition in (7, "Bash(x", "a b(c)"):
+        shelf.put(hooks(PreToolUse=[{"hooks": [{"type": "command", "command": "x", "if": condition}]}]))
+        assert (shelf.only.hooks, shelf.only.left_out) == ((), ("PreToolUse",)), condition
+
+
+@pytest.mark.parametrize("by", ["workspace", "user"])
+def test_all_hooks_are_switched_off(shelf: Shelf, by: str) -> None:
+    """The workspace does so for its own only: the user's guards are the user's."""
+    off = json.dumps({"disableAllHooks": True})
+    shelf.own.write_text(hooks(PreToolUse=[group("own")]))
+    theirs = shelf.own.parent.parent / ".claude" / "settings.json"
+    theirs.parent.mkdir(exist_ok=True)
+    theirs.write_text(off if by == "user" else hooks(PreToolUse=[group("theirs")]))
+    shelf.bench.write(".claude/settings.json", hooks(PreToolUse=[group("project")]))
+    shelf.bench.write(".codeagent/hooks.json", hooks(PreToolUse=[group("ours")]))
+    if by == "workspace":
+        shelf.bench.write(".claude/settings.local.json", off)
+    left = [hook.command for file in shelf.files() for hook in file.hooks]
+    assert left == (["own", "theirs", "ours"] if by == "workspace" else ["own", "ours"])
 
 
 @pytest.mark.parametrize(
@@ -221,6 +276,8 @@ def test_the_digest_covers_scripts(shelf: Shelf, command: str) -> None:
         ('for f in tools/*.sh; do sh "$f"; done', "tools/a.sh"),
         ("run-parts .claude/hooks.d", ".claude/hooks.d/a"),
         ("python3 -c 'from tools.check import x'", "tools/check.py"),
+        ("PYTHONPATH=tools:lib python3 -c 'import check'", "tools/check.py"),
+        ("ruff check a.py; python3 tools/check.py", "tools/check.py"),
         ("node scripts/check", "scripts/check.js"),
         ("node -e \"require('./scripts/check')\"", "scripts/check.js"),
         ("npm --prefix frontend run lint", "frontend/package.json"),
@@ -325,7 +382,18 @@ def test_odd_files_and_circles_are_survived(shelf: Shelf) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["grep -q TODO a.py", "ruff check a.py", "cat < a.py | wc", "xargs sed -i x a.py", ".claude/check.py"]
+    "command",
+    [
+        "grep -q TODO a.py",
+        "ruff check a.py",
+        "cat < a.py | wc",
+        "xargs sed -i x a.py",
+        ".claude/check.py",
+        "python3 -m py_compile a.py",
+        "npx prettier --write a.py",
+        "uv run ruff format a.py && uvx black a.py",
+        "python -m json.tool a.py",
+    ],
 )
 def test_the_digest_leaves_out_what_is_only_read(shelf: Shelf, command: str) -> None:
     shelf.put(hooks(PreToolUse=[group(command)]))
