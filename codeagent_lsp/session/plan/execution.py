@@ -27,7 +27,7 @@ from codeagent_lsp.workspace.changes.changeset import Changeset
 logger = logging.getLogger(__name__)
 
 Way = Literal["retry", "skip", "stop"]
-DirectStep = Callable[[str], Awaitable[LoopResult]]
+DirectStep = Callable[[str, str], Awaitable[LoopResult]]
 """Executes one step, given in words, on the direct path."""
 
 STEP = (
@@ -125,7 +125,8 @@ class PlanRun:
         self._planner.enter_phase("step")
         notes, self._notes = self._notes, []
         if self._direct is not None:
-            result = await self._direct("\n".join(filter(None, (step.title, step.description))))
+            words = "\n".join(filter(None, (step.title, step.description)))
+            result = await self._direct(words, "\n".join(filter(None, (*notes, _again(step)))))
         else:
             conversation.tell("\n".join([*notes, self._instruction(step)]))
             result = await conversation.loop()
@@ -141,8 +142,7 @@ class PlanRun:
     def _instruction(self, step: PlanStep) -> str:
         plan = self._state.plan
         tools = f"Expected tools: {', '.join(step.expected_tools)}" if step.expected_tools else ""
-        again = AGAIN.format(error=step.error) if step.error else ""
-        described = "".join(f"{line}\n" for line in (step.description, tools, again) if line)
+        described = "".join(f"{line}\n" for line in (step.description, tools, _again(step)) if line)
         number, count = plan.steps.number(step.step_id), len(plan.steps)
         return STEP.format(number=number, count=count, title=step.title, description=described)
 
@@ -222,3 +222,7 @@ class PlanRun:
         output.emit(events.PlanCompleted(summary=summary, success=done == len(plan.steps), files_changed=files))
         output.emit(events.ExecutionCompleted(summary=summary, files_changed=files))
         return "rejected" if self._discarded and not done else "completed", summary
+
+
+def _again(step: PlanStep) -> str:
+    return AGAIN.format(error=step.error) if step.error else ""

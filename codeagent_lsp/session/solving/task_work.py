@@ -55,10 +55,13 @@ class TaskWork:
         """Do the task on the direct path; return the run's status and summary."""
         return await self._solved(is_task=self.wish == "change", told=True)
 
-    async def step(self, words: str) -> LoopResult:
-        """Do one step of a plan on the direct path; the result is `unsolved` if a change is missing or tests fail."""
+    async def step(self, words: str, notes: str) -> LoopResult:
+        """Do one step of a plan on the direct path, with what has happened before it as `notes`; the result is
+        `unsolved` if a change is missing or tests fail.
+        """
         sure = wants_edit(words)
-        solution = await self.path.solve(Work(self._request, words, is_task=sure))
+        told = "\n\n".join(filter(None, (words, notes)))
+        solution = await self.path.solve(Work(self._request, told, is_task=sure))
         _, text = self.path.words.outcome(solution)
         if solution.ending == "unchanged" and not sure and not solution.problem:
             return LoopResult("answered", solution.text)

@@ -304,6 +304,16 @@ async def test_the_steps_of_a_plan_take_the_direct_path(tmp_path: Path) -> None:
     assert made.text("stats.py") == RIGHT.replace("values[0]", "values[0] if values else None")
 
 
+async def test_a_step_knows_what_became_of_the_one_before(tmp_path: Path) -> None:
+    plan = create("Fix the function mean in stats.py", "Change first in stats.py so that it returns None for nothing")
+    second = code("def first(values):\n    return values[0] if values else None\n")
+    made = shop(tmp_path, plan, MEAN, second, says=("Discard", "Apply"))
+    await made.finished(made.manager.start(RunRequest("run", TASK, TASK, planning="always")))
+    prompt = "".join(message.content for message in made.models["model"].requests[-1].messages)  # type: ignore[attr-defined]
+    assert "The user discarded the changes of step 1" in prompt
+    assert "values[0] if values else None" in str(made.text("stats.py"))
+
+
 async def test_a_step_that_changes_nothing_has_failed(tmp_path: Path) -> None:
     plan = create("Fix the function mean in stats.py")
     made = shop(tmp_path, plan, *[say("It is fine.")] * 6, says=("Stop",))
