@@ -46,7 +46,7 @@ class Toolbox:
         self.no_shell = ""
         self.index = code_index(services, proposal)
         self.diagnostics = edit_diagnostics(session.session_id, services, proposal.view)
-        views = OwnView(self._hook_shell, partial(self._close_private, "hooks"))
+        views = OwnView(partial(self._private_shell, "hooks", audited=True), partial(self._close_private, "hooks"))
         self.hooks = hooks_of(session.session_id, services, proposal.record, views)
         self._background = BackgroundCommands(
             self._private_shell, self._close_private, self._record, services.kept.variables(session.session_id)
@@ -121,14 +121,12 @@ class Toolbox:
         self._background.close()
         self._output.flush()
 
-    async def _private_shell(self, name: str) -> Shell:
+    async def _private_shell(self, name: str, *, audited: bool = False) -> Shell:
         """Return a shell with a private view of its own."""
         proposal, place = self._proposal, f"{self._run_id}-{name}"
         shadows = self._services.shells.shadows
-        return await shadows.shell(place, proposal.view, proposal.staging, self._approve)
-
-    async def _hook_shell(self) -> Shell:
-        return self.audited(await self._private_shell("hooks"))
+        shell = await shadows.shell(place, proposal.view, proposal.staging, self._approve)
+        return self.audited(shell) if audited else shell
 
     def _record(self, words: str, folder: str, level: str, code: int | None) -> None:
         """Record a command in the audit log."""

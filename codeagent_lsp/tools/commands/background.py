@@ -232,18 +232,13 @@ class _Running:
     def heard(self) -> Heard:
         """Return what was printed since the last call, without what may be a part of a value that is to be masked."""
         self._begin_line()
-        text, self.unread = self._divided(self._variables.masked(self.unread))
+        text, self.unread = self._variables.masked(self.unread), ""
+        if not self._ended:
+            text, self.unread = _divided(text, self._held, self._variables.longest)
         text, self._held = text.strip("\n"), self.unread
         if self._lost:
             text, self._lost = f"(the beginning is left out)\n{text}", False
         return Heard(self.name, text, not self._ended, self.code if self._ended else None, self.result)
-
-    def _divided(self, text: str) -> tuple[str, str]:
-        """Return what can be shown, and the end of a line that may go on. A question stands there for longer, and is
-        shown when it is met a second time.
-        """
-        until = max(len(text) - max(0, self._variables.longest - 1), text.rfind("\n") + 1)
-        return (text, "") if self._ended or text[until:] == self._held else (text[:until], text[until:])
 
     async def beside(self, script: str, seconds: float) -> tuple[str, int]:
         """Run a command beside it."""
@@ -317,3 +312,11 @@ class _Running:
             at = self.unread.find("\n", len(self.unread) - MOST_UNREAD) + 1  # no half of a value stays
             self.unread, self._lost = self.unread[at or -MOST_UNREAD :], True
         self._changed.set()
+
+
+def _divided(text: str, held: str, longest: int) -> tuple[str, str]:
+    """Return what can be shown, and the end of a line that may be a part of a value of up to `longest` characters. A
+    question stands there for longer, and is shown when it is met a second time, as `held`.
+    """
+    until = max(len(text) - max(0, longest - 1), text.rfind("\n") + 1)
+    return (text, "") if text[until:] == held else (text[:until], text[until:])

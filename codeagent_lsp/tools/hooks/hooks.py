@@ -50,6 +50,10 @@ _HOME = re.compile(r"(?:^|[\s\"'=])(?:~|\$HOME\b|\$\{HOME\})")
 _AROUND_TOOLS: tuple[HookEvent, ...] = ("PreToolUse", "PostToolUse")
 
 
+Tell = Callable[..., None]
+"""Tells the user a sentence of the catalogue, once in a run: the context, its key and its values."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunFacts:
     """What hooks are told of their run. `mode` is the mode of permissions; `writes` tells whether the run may change
@@ -203,35 +207,15 @@ class Hooks:
             for hook in (each for each in file.of(event, names) if each.is_met(names, about)):
                 folder = context.view.roots.root_of(file.path) or next(iter(context.view.roots.folders), "/")
                 command = _command(hook, folder, data, proposes=proposes and self._facts.writes())
-                answer, left_out = await self._ran(context, shell, hook, command, words_are_context=words_are_context)
+                answer, left_out = await _ran(
+                    context, shell, hook, command, self._tell, words_are_context=words_are_context
+                )
                 for path, why in left_out[:MOST_LEFT_OUT]:
                     self._tell(context, "hooks.not_staged", path=context.view.roots.relative(path), why=why)
                 if answer.denied is not None:
                     return answer
                 asks, contexts = asks or answer.asks, [*contexts, answer.context]
         return HookAnswer(asks=asks, context="\n".join(filter(None, contexts))[:MOST_WORDS])
-
-    async def _ran(
-        self, context: ToolContext, shell: Shell, hook: Hook, command: Command, *, words_are_context: bool
-    ) -> tuple[HookAnswer, LeftOut]:
-        """Run one hook; return its answer, and what it wrote that is not staged. How it failed is told once."""
-        said: dict[Stream, list[str]] = {"stdout": [], "stderr": []}
-        name = one_line(hook.command, 80)
-        context.note(context.words("hooks.running", command=name))
-        try:
-            result = await shell.run(command, lambda stream, text: said[stream].append(text))
-        except ToolFailed as failed:
-            self._tell(context, "hooks.failed", command=name, problem=str(failed))
-            return HookAnswer(problem=str(failed)), ()
-        out, err = "".join(said["stdout"]), "".join(said["stderr"])
-        answer = answer_of(result.finished, out, err, words_are_context=words_are_context)
-        if answer.problem:
-            hidden = shell.isolation.hidden and _HOME.search(hook.command)
-            problem = context.words("hooks.hidden_home") if hidden else answer.problem
-            self._tell(context, "hooks.failed", command=name, problem=problem)
-        if answer.notice:
-            context.note(answer.notice)
-        return answer, result.left_out
 
     async def _trusted(
         self, context: ToolContext, event: HookEvent, names: tuple[str, ...]
@@ -327,6 +311,29 @@ class _Consent:
             self._answers[digest] = bool(answer)
             if answer is False:
                 self._shelf.refused.add((self._session_id, digest))
+
+
+async def _ran(
+    context: ToolContext, shell: Shell, hook: Hook, command: Command, tell: Tell, *, words_are_context: bool
+) -> tuple[HookAnswer, LeftOut]:
+    """Run one hook; return its answer, and what it wrote that is not staged. How it failed is told once."""
+    said: dict[Stream, list[str]] = {"stdout": [], "stderr": []}
+    name = one_line(hook.command, 80)
+    context.note(context.words("hooks.running", command=name))
+    try:
+        result = await shell.run(command, lambda stream, text: said[stream].append(text))
+    except ToolFailed as failed:
+        tell(context, "hooks.failed", command=name, problem=str(failed))
+        return HookAnswer(problem=str(failed)), ()
+    out, err = "".join(said["stdout"]), "".join(said["stderr"])
+    answer = answer_of(result.finished, out, err, words_are_context=words_are_context)
+    if answer.problem:
+        hidden = shell.isolation.hidden and _HOME.search(hook.command)
+        problem = context.words("hooks.hidden_home") if hidden else answer.problem
+        tell(context, "hooks.failed", command=name, problem=problem)
+    if answer.notice:
+        context.note(answer.notice)
+    return answer, result.left_out
 
 
 def _digest(file: HookFile, isolation: Isolation) -> str:
