@@ -5,6 +5,7 @@ Not here: how a file is run (`file_run.py`), how a skill is installed (`skill_ru
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 
 from codeagent_lsp import events
@@ -51,11 +52,14 @@ async def install_own_skill(parts: RunParts, request: RunRequest) -> Ended:
     return "completed", parts.output.text("skills.declined") if installed is None else installed
 
 
-def stage_texts(parts: RunParts, request: RunRequest) -> Ended:
-    """Stage texts that were made without a model; the user decides about them as about all changes."""
+async def stage_texts(parts: RunParts, request: RunRequest) -> Ended:
+    """Stage texts that were made without a model; hooks and the user decide about them as about all changes."""
     parts.proposal.staging.write(
         {file.path: new for file, new in request.rewritten}, [file for file, _ in request.rewritten]
     )
+    if await asyncio.to_thread(parts.services.knowledge.hooks.files, parts.proposal.view):
+        await parts.toolbox.open()
+        parts.toolbox.context()  # from now on the hooks judge what is to be proposed
     return "completed", ""
 
 

@@ -27,7 +27,7 @@ async def own_run(parts: RunParts, request: RunRequest, work: OwnWork | None) ->
     if request.kind == "skills.install":
         return await install_own_skill(parts, request)
     if request.rewritten:
-        return stage_texts(parts, request)
+        return await stage_texts(parts, request)
     return None if work is None else await work(parts, request)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.texts import text
 from tests.session.fakes import call, calls, say
 from tests.session.hooks.test_hooks import DENY, NO_PRINT, ONCE, TRUST, Make, hook, make, put, told
@@ -44,6 +45,17 @@ async def test_a_command_beside_another_is_shown_to_the_guard(make: Make) -> Non
     await made.run("run it")
     assert "A hook does not allow this: not that" in told(made)
     assert "forbidden-2" not in told(made)
+
+
+async def test_a_next_edit_is_shown_to_the_guard(make: Make, tmp_path: Path) -> None:
+    put(tmp_path / "w", ".claude/hooks/no_print.py", NO_PRINT)
+    command = 'python3 "$CLAUDE_PROJECT_DIR"/.claude/hooks/no_print.py'
+    made = make(hooks={"PreToolUse": hook(command, "Edit|Write")})
+    file = made.read(made.open("c.py", "x = 1\n"))
+    request = RunRequest("nextEdit.apply", "", "next", rewritten=((file, "print(1)\n"),))
+    done = await made.finished(made.manager.start(request))
+    assert (done.status, made.text("c.py")) == ("stopped", "x = 1\n")
+    assert "use logging, not print" in str(done.summary)
 
 
 async def test_a_hook_that_wants_a_question_gets_it_each_time(make: Make) -> None:
