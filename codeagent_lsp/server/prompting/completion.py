@@ -5,6 +5,7 @@ What is offered is from memory (`workspace_names.py`). Not here: what a mention 
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -95,18 +96,22 @@ class PromptCompletion:
         if asked is None:
             return None
         names = await self._names.now()
-        found = list(islice(self._offered(asked, names), MOST_OFFERED))
+        if asked.kind == "command":  # they are read again in the background of this loop
+            found = list(islice(self._of_user(asked.typed), MOST_OFFERED))
+        else:  # a workspace may have very many names
+            found = await asyncio.to_thread(lambda: list(islice(self._offered(asked, names), MOST_OFFERED)))
         start = document.position(begin + asked.start, self._documents.encoding)
         span = types.Range(types.Position(start.line, start.character), types.Position(line, character))
         typed = document.text[begin + asked.start : end]
         return types.CompletionList(True, [_item(each, span, typed, rank) for rank, each in enumerate(found)])
 
+    def _of_user(self, typed: str) -> Iterator[Offered]:
+        fitting = [known for known in self._commands() if typed in known[0]]
+        for name, description in sorted(fitting, key=lambda known: not known[0].startswith(typed)):
+            yield Offered(f"/{name}", f"/{name} ", types.CompletionItemKind.Keyword, description)
+
     def _offered(self, asked: Asked, names: Names) -> Iterator[Offered]:
         match asked.kind:
-            case "command":
-                fitting = [known for known in self._commands() if asked.typed in known[0]]
-                for name, description in sorted(fitting, key=lambda known: not known[0].startswith(asked.typed)):
-                    yield Offered(f"/{name}", f"/{name} ", types.CompletionItemKind.Keyword, description)
             case "file":
                 for special in SPECIAL:
                     if special.startswith(asked.typed):
