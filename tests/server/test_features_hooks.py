@@ -69,7 +69,7 @@ def test_the_walk_of_a_hostile_repository(start: StartEditor, workspace: Path) -
     def answer(params: dict[str, Any]) -> str | None:
         return next(trusts) if "Run the hooks of" in params["message"] else "Apply"
 
-    tasks = [reply for number in range(5) for reply in (write("a.py", f"x={number}\n"), say("Done."))]
+    tasks = [reply for number in range(6) for reply in (write("a.py", f"x={number}\n"), say("Done."))]
     editor = start(*tasks, choose=answer)
 
     def ran() -> tuple[int, str]:
@@ -80,10 +80,13 @@ def test_the_walk_of_a_hostile_repository(start: StartEditor, workspace: Path) -
         return asked, "".join(texts)
 
     assert ran() == (1, "")
+    assert ran() == (0, ""), "who does not trust it is asked again in a new session"
+    editor.command("codeagent.session.new")
     assert ran() == (1, "one\n")
     assert ran() == (0, "one\none\n")
     uri = editor.open(lib)
     editor.type(uri, (0, 5), (0, 8), "two")  # unsaved
     assert ran() == (1, "one\none\n")
+    editor.command("codeagent.session.new")
     assert ran() == (1, "one\none\ntwo\n")
     assert editor.close() == 0

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from codeagent_lsp.call_forms import CallForms
+from codeagent_lsp.errors import PathRefused
 from codeagent_lsp.tools.tool import FILE_PATH
 from codeagent_lsp.workspace.files.paths import Roots
 
@@ -84,8 +85,13 @@ def subjects(told: Mapping[str, Any], roots: Roots) -> tuple[str, ...]:
         return ()
     path, command = given.get("file_path", given.get("path")), given.get("command", given.get("cmd"))
     if isinstance(command, str):
-        return (command.strip(), *(part.strip() for part in _COMMAND_END.split(command)))
-    return (path, roots.relative(roots.resolve(path))) if isinstance(path, str) else ()
+        return (command.strip(), *filter(None, map(str.strip, _COMMAND_END.split(command))))
+    if not isinstance(path, str):
+        return ()
+    try:
+        return (path, roots.relative(roots.resolve(path)))
+    except PathRefused:  # outside of the workspace: it is refused elsewhere
+        return (path,)
 
 
 def as_json(event: Mapping[str, Any]) -> bytes:

@@ -12,7 +12,7 @@ import pytest
 from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.shadow.shell import Finished
 from codeagent_lsp.tools.hooks.hook_answers import HookAnswer, answer_of
-from codeagent_lsp.tools.hooks.hook_events import MOST_CHARS, as_json, names_of, tool_input
+from codeagent_lsp.tools.hooks.hook_events import MOST_CHARS, as_json, names_of, subjects, tool_input
 from codeagent_lsp.tools.hooks.hook_files import Hook, HookFile, HookShelf
 from codeagent_lsp.tools.skills.trust import Trust
 from tests.clock import processor_seconds
@@ -419,6 +419,23 @@ def test_arguments_in_both_spellings(tmp_path: Path) -> None:
     forms = CallForms(arguments={"old_string": "old_str", "file_path": "path"})
     told = tool_input({"path": "a.py", "old_str": "x"}, forms, bench.view.roots)
     assert told == {"path": "a.py", "old_str": "x", "old_string": "x", "file_path": bench.path("a.py")}
+
+
+@pytest.mark.parametrize(
+    ("given", "about"),
+    [
+        ({"file_path": "{w}/a.py"}, ("{w}/a.py", "a.py")),
+        ({"path": "/elsewhere/a.py"}, ("/elsewhere/a.py",)),
+        ({"command": "cd a && (git push)"}, ("cd a && (git push)", "cd a", "git push")),
+        ({"pattern": "x"}, ()),
+        (None, ()),
+    ],
+)
+def test_what_a_condition_is_about(tmp_path: Path, given: Any, about: tuple[str, ...]) -> None:
+    bench = Bench(tmp_path / "w")
+    here = str(bench.view.roots.folders[0])
+    told = json.loads(json.dumps({"tool_input": given}).replace("{w}", here))
+    assert subjects(told, bench.view.roots) == tuple(each.replace("{w}", here) for each in about)
 
 
 def test_long_events_are_cut() -> None:
