@@ -97,7 +97,7 @@ wrapped(
 put("")
 for _, sub in ipairs(require("codeagent.commands").SUBS) do
   local head = (":%sCodeAgent %s %s"):format(sub.range and "[range]" or "", sub.name, sub.args):gsub("%s+$", "")
-  entry(head, "codeagent-:" .. sub.name, sub.help)
+  entry(head, "codeagent-:" .. sub.name, require("codeagent.texts").CATALOGUE["sub." .. sub.name][1])
 end
 
 section("3. Windows", "codeagent-windows")

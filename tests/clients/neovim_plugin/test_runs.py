@@ -288,3 +288,41 @@ def test_a_plan_is_shown_with_its_steps_as_they_go_and_reviewed_step_by_step(tmp
     assert played.found["text"] == SOURCE.replace("return 1", "return 10").replace("return 3", "return 30")
     assert "New values\n  ✓ 1. First thing\n  ✓ 2. Second thing" in played.found["plan"]
     assert "### First thing" in played.found["page"]
+
+
+def test_two_projects_have_a_server_each(tmp_path: Path) -> None:
+    """A restart is for the project of the buffer, and what is about a run goes to the server of that run."""
+    played = play(
+        tmp_path,
+        """
+        rig.open("one/a.py")
+        local first = rig.client
+        vim.cmd("CodeAgent ask what is a")
+        rig.ended("completed")
+        local run_id = rig.newest().run_id
+        rig.open("two/b.py")
+        local second = rig.client
+        local sent = {}
+        for name, client in pairs({ first = first, second = second }) do
+          local exec = client.exec_cmd
+          client.exec_cmd = function(self, command, ...)
+            table.insert(sent, name .. " " .. command.command)
+            return exec(self, command, ...)
+          end
+        end
+        require("codeagent.client").call("undo", { runId = run_id })
+        vim.cmd("CodeAgent restart")
+        rig.heard("has been restarted")
+        rig.open("two/b.py")
+        return {
+          sent = sent,
+          apart = first.id ~= second.id,
+          first_lives = not first:is_stopped(),
+          second_is_new = rig.client.id ~= second.id and rig.client.root_dir == second.root_dir,
+        }
+        """,
+        files={"one/a.py": SOURCE, "one/.git/HEAD": "", "two/b.py": SOURCE, "two/.git/HEAD": ""},
+        script=[{"text": "It is a."}],
+    )
+    assert played.found["sent"][0] == "first codeagent.undo"
+    assert played.found["apart"] and played.found["first_lives"] and played.found["second_is_new"]

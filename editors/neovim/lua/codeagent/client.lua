@@ -15,7 +15,13 @@ local PROMPTS = "/documents/prompt/" -- as in server/prompting
 local TIMEOUT = 10000
 local told_none = false
 local leaving = {} ---@type table<integer, boolean> clients that were asked to stop
-local last ---@type { config: vim.lsp.ClientConfig, buffers: integer[], session: string? }? the one that ended last
+
+---@class codeagent.Ended a client that has ended, to be started again
+---@field config vim.lsp.ClientConfig
+---@field buffers integer[]
+---@field session string?
+
+local lost = {} ---@type table<string, codeagent.Ended> by the folder of the workspace
 
 vim.api.nvim_create_autocmd("VimLeavePre", {
   group = vim.api.nvim_create_augroup("codeagent.leaving", {}),
@@ -30,9 +36,17 @@ local function attached(client_id)
   end, vim.api.nvim_list_bufs())
 end
 
+--- The session of a client's newest run.
+local function session_of(client_id)
+  local runs = require("codeagent.reducer").own_runs(store.state())
+  local run = vim.iter(runs):find(function(each) return each.client_id == client_id and each.session_id ~= "" end)
+  return run and run.session_id or nil
+end
+
 local function ended(client, code, signal)
   if not client then return end
-  last = { config = client.config, buffers = attached(client.id), session = store.state().session_id }
+  local session = session_of(client.id) or store.state().session_id
+  lost[client.root_dir or ""] = { config = client.config, buffers = attached(client.id), session = session }
   store.dispatch({ type = "local_gone", client_id = client.id, exit_code = code })
   if leaving[client.id] or (code == 0 and signal == 0) then return end
   local reason = signal ~= 0 and "signal " .. signal or "exit code " .. code
@@ -95,6 +109,13 @@ function M.current()
   return found and found.initialized and not found:is_stopped() and found or nil
 end
 
+--- The client that sent the events of a run; nil if it has ended.
+local function client_of(run_id)
+  local run = run_id and store.state().runs[run_id]
+  local client = run and run.client_id and vim.lsp.get_client_by_id(run.client_id)
+  return client and client.initialized and not client:is_stopped() and client or nil
+end
+
 --- Calls `use` with a client that is ready, starting the server when there is none.
 ---@param use fun(client: vim.lsp.Client)
 function M.ensure(use)
@@ -136,13 +157,15 @@ function M.offers(client, name)
   return vim.list_contains(commands, "codeagent." .. name)
 end
 
---- Sends a command; `done` gets its answer. Errors are shown to the user.
+--- Sends a command; `done` gets its answer. Errors are shown to the user. What is about a run goes to its server.
 ---@param name string without `codeagent.`
 ---@param arguments table?
 ---@param done fun(result: any, client: vim.lsp.Client)?
 ---@param failed fun(message: string)?
 function M.call(name, arguments, done, failed)
-  M.ensure(function(client)
+  local its = client_of(arguments and arguments.runId)
+  local find = its and function(use) use(its) end or M.ensure
+  find(function(client)
     if not M.offers(client, name) then
       return notify.warn(texts.get("told.not_offered", { command = "codeagent." .. name }))
     end
@@ -193,10 +216,11 @@ local function restore(client, session)
   )
 end
 
-local function start_again()
-  if not last then return M.ensure(function() notify.tell(texts.get("told.restarted")) end) end
-  local before = last
-  last = nil
+--- Starts the server of a workspace again; `root` is its folder.
+local function start_again(root)
+  local before = lost[root]
+  if not before then return M.ensure(function() notify.tell(texts.get("told.restarted")) end) end
+  lost[root] = nil
   local config = vim.tbl_extend("force", before.config, {})
   local buffers = vim.tbl_filter(vim.api.nvim_buf_is_loaded, before.buffers)
   if #buffers == 0 then vim.lsp.start(config, { attach = false }) end
@@ -209,10 +233,10 @@ local function start_again()
   end)
 end
 
---- Stops every server of ours and calls `done` when they are gone, three seconds later at most.
+--- Stops servers and calls `done` when they are gone, three seconds later at most.
+---@param clients vim.lsp.Client[]
 ---@param done fun()
-function M.stop(done)
-  local clients = vim.lsp.get_clients({ name = M.NAME, _uninitialized = true })
+local function stop(clients, done)
   for _, client in ipairs(clients) do
     leaving[client.id] = true
     client:stop()
@@ -232,9 +256,13 @@ function M.stop(done)
   look()
 end
 
---- Stops the server, if it runs, and starts it again for the same buffers; the session is taken up again.
+--- Stops the server of this buffer, if it runs, and starts it again for the same buffers; the session is taken up again.
 function M.restart()
-  M.stop(start_again)
+  local all = vim.lsp.get_clients({ name = M.NAME, _uninitialized = true })
+  local here = vim.lsp.get_clients({ name = M.NAME, bufnr = 0, _uninitialized = true })[1] or all[#all]
+  local root = here and (here.root_dir or "") or M.root_of(0)
+  if not here and not lost[root] then root = next(lost) or root end
+  stop({ here }, function() start_again(root) end)
 end
 
 return M

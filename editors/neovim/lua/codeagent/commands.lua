@@ -1,5 +1,5 @@
---- `:CodeAgent` and its subcommands, each once: name, arguments, meaning, what it does. The help page is made from
---- this. Heavy parts are loaded when they are called.
+--- `:CodeAgent` and its subcommands, each once: name, arguments, what it does. The help page is made from this and
+--- from their meanings in `texts.lua`. Heavy parts are loaded when they are called.
 
 local client = require("codeagent.client")
 local notify = require("codeagent.notify")
@@ -12,7 +12,6 @@ local M = {}
 ---@class codeagent.Sub
 ---@field name string
 ---@field args string how the arguments look in the help
----@field help string
 ---@field run fun(words: string, call: table)
 ---@field range boolean? takes lines
 ---@field complete (fun(): string[])? what may stand after it
@@ -29,26 +28,34 @@ local function is_file(buffer)
   return vim.bo[buffer].buftype == "" and vim.api.nvim_buf_get_name(buffer) ~= ""
 end
 
---- Calls `use` with the words given, or asks for them.
-local function with_words(words, prompt, use)
+--- Calls `use` with the words given, or asks for them; `dropped` is called when there are none.
+local function with_words(words, prompt, use, dropped)
   if words ~= "" then return use(words) end
   vim.ui.input({ prompt = texts.get(prompt) }, function(value)
-    if value and value:match("%S") then use(value) end
+    if value and value:match("%S") then return use(value) end
+    if dropped then dropped() end
   end)
+end
+
+--- Like `with_words`, for words about a place, which moves with what is typed until they are there.
+local function with_words_at(call, buffer, words, prompt, use)
+  local held = ranges.hold(call, buffer)
+  with_words(words, prompt, function(said)
+    client.ensure(function(here) use(said, held.take(here.offset_encoding), here) end)
+  end, held.release)
 end
 
 --- `run` and `ask`: words, and a place when lines are given.
 local function in_words(kind, key, prompt)
   return function(words, call)
     local buffer = vim.api.nvim_get_current_buf()
-    with_words(words, prompt, function(said)
-      client.ensure(function(here)
-        local place = call.range > 0 and is_file(buffer) and ranges.place(call, buffer, here.offset_encoding) or {}
-        local arguments = vim.tbl_extend("force", place, { [key] = said })
-        if kind == "run" and call.bang then arguments.mode = "plan" end
-        client.run(kind, arguments, said:match("[^\n]*"), started(kind))
-      end)
-    end)
+    local function go(said, place)
+      local arguments = vim.tbl_extend("force", place or {}, { [key] = said })
+      if kind == "run" and call.bang then arguments.mode = "plan" end
+      client.run(kind, arguments, said:match("[^\n]*"), started(kind))
+    end
+    if call.range == 0 or not is_file(buffer) then return with_words(words, prompt, go) end
+    with_words_at(call, buffer, words, prompt, go)
   end
 end
 
@@ -64,18 +71,19 @@ end
 local function at_place(kind)
   return function(words, call)
     local buffer = vim.api.nvim_get_current_buf()
+    local function go(said, arguments)
+      if not arguments then return notify.tell(texts.get("told.no_place")) end
+      arguments.instruction = said ~= "" and said or nil
+      client.run(kind, arguments, "", started(kind))
+    end
+    if kind == "edit" then return with_words_at(call, buffer, words, "ask.instruction", go) end
     client.ensure(function(here)
       local arguments = ranges.place(call, buffer, here.offset_encoding)
       if kind == "fix" then
         local found = ranges.diagnostics(call, buffer)
         arguments.diagnostics = #found > 0 and found or nil
       end
-      local function go(said)
-        arguments.instruction = said ~= "" and said or nil
-        client.run(kind, arguments, "", started(kind))
-      end
-      if kind == "edit" then return with_words(words, "ask.instruction", go) end
-      go(words)
+      go(words, arguments)
     end)
   end
 end
@@ -113,7 +121,8 @@ local function decide(command)
       local state, run_id = store.state(), nil
       for _, item in ipairs(list) do
         local run = state.runs[item.runId]
-        if item.kind == "changes" or (run and run.proposal and next(run.staged)) then run_id = item.runId end
+        local staged = run and not run.attempt_of and run.proposal and next(run.staged)
+        if item.kind == "changes" or staged then run_id = item.runId end
       end
       if not run_id then return notify.tell(texts.get("told.no_changes")) end
       client.call(command, { runId = run_id })
@@ -123,13 +132,10 @@ end
 
 --- Says something to what is at work: to the newest run, if there are several.
 local function steer(words)
-  local state, run_id = store.state(), nil
-  for _, id in ipairs(state.order) do
-    if state.runs[id].status == "running" then run_id = id end
-  end
-  if not run_id then return notify.tell(texts.get("told.no_runs")) end
+  local _, working = require("codeagent.reducer").latest(store.state())
+  if not working then return notify.tell(texts.get("told.no_runs")) end
   with_words(words, "ask.steer", function(said)
-    client.call("steer", { runId = run_id, text = said })
+    client.call("steer", { runId = working.run_id, text = said })
   end)
 end
 
@@ -178,73 +184,47 @@ end
 
 ---@type codeagent.Sub[]
 M.SUBS = {
-  { name = "run", args = "{task}", range = true, run = in_words("run", "task", "ask.task"),
-    help = "The agent works on a task. With a range the lines are what it is about; with ! it makes a plan first." },
-  { name = "prompt", args = "[words]", range = true, run = prompt,
-    help = "Opens a Markdown buffer to write a task in, with completion of files, names and commands; lines are mentioned." },
-  { name = "send", args = "", run = send,
-    help = "Sends the task in such a buffer. The code action and the code lens on its first line do the same." },
-  { name = "attempts", args = "[count] {task}", run = attempts,
-    help = "Makes several attempts at a task, 3 without a number; the best is proposed, by tests and diagnostics." },
-  { name = "command", args = "[name] [arguments]", run = own_command,
-    help = "Begins a command that is a Markdown file in .codeagent/commands or .claude/commands." },
-  { name = "ask", args = "{question}", range = true, run = in_words("ask", "question", "ask.question"),
-    help = "Answers a question. Nothing is changed and nothing is run." },
-  { name = "edit", args = "{instruction}", range = true, run = at_place("edit"),
-    help = "Rewrites the selection, or the symbol under the cursor, as you say." },
-  { name = "explain", args = "", range = true, run = at_place("explain"), help = "Explains it." },
-  { name = "fix", args = "[words]", range = true, run = at_place("fix"),
-    help = "Fixes it; the diagnostics in these lines are told to the agent." },
-  { name = "refactor", args = "[words]", range = true, run = at_place("refactor"),
-    help = "Makes it simpler and keeps what it does." },
-  { name = "document", args = "[words]", range = true, run = at_place("document"), help = "Adds documentation to it." },
-  { name = "test", args = "[words]", range = true, run = at_place("test"), help = "Writes tests for it." },
-  { name = "runFile", args = "[arguments]", run = run_file,
-    help = "Runs the file as it is in the buffer, in the shadow workspace, and shows what it prints." },
-  { name = "cancel", args = "", run = cancel,
-    help = "Stops what is at work within a second. Changes made so far wait for your decision." },
-  { name = "steer", args = "{words}", run = steer,
-    help = "Says something to the agent while it works; it hears it with its next step." },
-  { name = "runs", args = "", run = lazy("runs", "list"),
-    help = "Lists all runs. For one you can say something to it, stop it, leave it out, go back to before it." },
-  { name = "search", args = "{words}", run = function(words) with_words(words, "ask.search", lazy("runs", "search")) end,
-    help = "Finds runs by words in what was asked, said and changed." },
-  { name = "back", args = "[run]", run = choice("runs", "back"),
-    help = "Goes back to before a run: what it and all later runs changed and said; what you typed stays." },
-  { name = "fork", args = "[run]", run = choice("runs", "fork"),
-    help = "Begins a new session with the talk as it was before a run." },
-  { name = "pending", args = "", run = lazy("pickers", "pending"),
-    help = "Asks whatever waits for you: questions, approvals, changes." },
-  { name = "review", args = "", run = lazy("review", "pick"), help = "Shows the changes that wait, see |codeagent-review|." },
-  { name = "apply", args = "", run = decide("apply"), help = "Applies all changes that wait." },
-  { name = "discard", args = "", run = decide("discard"), help = "Discards all changes that wait." },
-  { name = "prove", args = "", run = decide("prove"),
-    help = "Runs the tests with and without the changes that wait, and tells what they say." },
-  { name = "minimize", args = "", run = decide("minimize"),
-    help = "Finds the smallest part of the changes with which the same tests pass, and marks the others." },
-  { name = "undo", args = "[run]", run = undo,
-    help = "Takes back what the last run changed; what you typed since stays." },
+  { name = "run", args = "{task}", range = true, run = in_words("run", "task", "ask.task") },
+  { name = "prompt", args = "[words]", range = true, run = prompt },
+  { name = "send", args = "", run = send },
+  { name = "attempts", args = "[count] {task}", run = attempts },
+  { name = "command", args = "[name] [arguments]", run = own_command },
+  { name = "ask", args = "{question}", range = true, run = in_words("ask", "question", "ask.question") },
+  { name = "edit", args = "{instruction}", range = true, run = at_place("edit") },
+  { name = "explain", args = "", range = true, run = at_place("explain") },
+  { name = "fix", args = "[words]", range = true, run = at_place("fix") },
+  { name = "refactor", args = "[words]", range = true, run = at_place("refactor") },
+  { name = "document", args = "[words]", range = true, run = at_place("document") },
+  { name = "test", args = "[words]", range = true, run = at_place("test") },
+  { name = "runFile", args = "[arguments]", run = run_file },
+  { name = "cancel", args = "", run = cancel },
+  { name = "steer", args = "{words}", run = steer },
+  { name = "runs", args = "", run = lazy("runs", "list") },
+  { name = "search", args = "{words}", run = function(words) with_words(words, "ask.search", lazy("runs", "search")) end },
+  { name = "back", args = "[run]", run = choice("runs", "back") },
+  { name = "fork", args = "[run]", run = choice("runs", "fork") },
+  { name = "pending", args = "", run = lazy("pickers", "pending") },
+  { name = "review", args = "", run = lazy("review", "pick") },
+  { name = "apply", args = "", run = decide("apply") },
+  { name = "discard", args = "", run = decide("discard") },
+  { name = "prove", args = "", run = decide("prove") },
+  { name = "minimize", args = "", run = decide("minimize") },
+  { name = "undo", args = "[run]", run = undo },
   { name = "inline", args = "[on|off|status]", run = lazy("inline", "command"),
-    complete = names_of({ "on", "off", "status" }),
-    help = "Switches completion while you type off and on, or says how it stands, see |codeagent-inline|." },
-  { name = "transcript", args = "", run = lazy("transcript", "toggle"),
-    help = "Opens or closes the transcript, see |codeagent-transcript|." },
-  { name = "plan", args = "", run = lazy("plan", "open"), help = "Shows the plan, see |codeagent-plan|." },
+    complete = names_of({ "on", "off", "status" }) },
+  { name = "transcript", args = "", run = lazy("transcript", "toggle") },
+  { name = "plan", args = "", run = lazy("plan", "open") },
   { name = "sessions", args = "[new|delete|export] [id]", run = sessions,
-    complete = names_of({ "new", "delete", "export" }),
-    help = "Continues a session that you choose; begins a new one, deletes one, or shows one as Markdown." },
-  { name = "model", args = "[name]", run = choice("pickers", "model"), help = "Uses another model." },
+    complete = names_of({ "new", "delete", "export" }) },
+  { name = "model", args = "[name]", run = choice("pickers", "model") },
   { name = "mode", args = "[mode]", run = choice("pickers", "mode"),
-    complete = function() return require("codeagent.pickers").MODES end,
-    help = "Sets what may be done without asking: ask, acceptEdits, readOnly or bypass." },
-  { name = "graph", args = "[function]", run = graph,
-    help = "Shows who calls a function and what it calls; without a name which file imports which, around this one." },
-  { name = "doctor", args = "", run = lazy("pages", "doctor"), help = "What works here, and what to do about what does not." },
-  { name = "messages", args = "", run = lazy("pages", "messages"), help = "Everything that was told, in full." },
-  { name = "restart", args = "", run = function() client.restart() end,
-    help = "Stops the server and starts it again. The session goes on, and what waited for you still waits." },
-  { name = "log", args = "", run = log, help = "Opens the log of Neovim's LSP client, with what the server wrote to standard error." },
-  { name = "menu", args = "", run = function() M.menu() end, help = "All of this as a list. So does |:CodeAgent| alone." },
+    complete = function() return require("codeagent.pickers").MODES end },
+  { name = "graph", args = "[function]", run = graph },
+  { name = "doctor", args = "", run = lazy("pages", "doctor") },
+  { name = "messages", args = "", run = lazy("pages", "messages") },
+  { name = "restart", args = "", run = function() client.restart() end },
+  { name = "log", args = "", run = log },
+  { name = "menu", args = "", run = function() M.menu() end },
 }
 
 local function sub(name)
@@ -259,7 +239,10 @@ function M.menu()
   vim.ui.select(items, {
     prompt = texts.get("pick.command"),
     kind = "codeagent",
-    format_item = function(item) return ("%-11s %s"):format(item.name, (item.help:gsub("[,.] see |.-|", ""):gsub("|", ""))) end,
+    format_item = function(item)
+      local meaning = texts.get("sub." .. item.name):gsub("[,.] see |.-|", ""):gsub("，见 |.-|", ""):gsub("|", "")
+      return ("%-11s %s"):format(item.name, meaning)
+    end,
   }, function(item)
     if item then item.run("", { range = 0, bang = false }) end
   end)

@@ -2,6 +2,7 @@
 
 local client = require("codeagent.client")
 local notify = require("codeagent.notify")
+local reducer = require("codeagent.reducer")
 local render = require("codeagent.render")
 local store = require("codeagent.store")
 local texts = require("codeagent.texts")
@@ -18,19 +19,8 @@ local function buffer()
 end
 
 local function latest()
-  local state = store.state()
-  for position = #state.order, 1, -1 do
-    local run = state.runs[state.order[position]]
+  for _, run in ipairs(reducer.own_runs(store.state())) do
     if run.plan then return run.run_id end
-  end
-end
-
-local function index_steps(plan, lines)
-  rows = {}
-  local number = 0
-  for row, line in ipairs(lines) do
-    if line:match("^  %S+ %d+%. ") then number = number + 1 end
-    rows[row] = number > 0 and plan.steps[number] and plan.steps[number].step_id or nil
   end
 end
 
@@ -51,7 +41,7 @@ end
 local function refresh(state)
   local run = shown and state.runs[shown]
   if not (run and run.plan) or vim.fn.bufexists("codeagent://plan") == 0 then return end
-  local lines, marks = render.plan(run.plan)
+  local lines, marks, steps = render.plan(run.plan)
   local target = buffer()
   windows.write(target, 0, -1, lines)
   vim.api.nvim_buf_clear_namespace(target, NAMESPACE, 0, -1)
@@ -62,7 +52,7 @@ local function refresh(state)
       hl_group = mark.group,
     })
   end
-  index_steps(run.plan, lines)
+  rows = steps
   head(run.plan)
 end
 

@@ -9,11 +9,41 @@ local texts = require("codeagent.texts")
 
 local M = {}
 
-local waiting = {} ---@type fun()[] questions that the user has not been asked yet
+---@class codeagent.Waiting a question that the user has not been asked yet
+---@field ask fun()
+---@field drop fun() ends it without an answer
+---@field is_over fun(): boolean
+
+local waiting = {} ---@type codeagent.Waiting[]
 
 local function is_free()
   local mode = vim.api.nvim_get_mode()
   return mode.mode == "n" and not mode.blocking and vim.fn.getcmdwintype() == "" and vim.fn.reg_recording() == ""
+end
+
+--- The open question with this title, as the server tells of it by its events.
+local function known(title)
+  return vim.iter(store.state().questions):find(function(item) return item.title == title end)
+end
+
+--- Whether a question was answered elsewhere, or its run has ended. One that no event told of is never over.
+local function watched(title)
+  local question = known(title)
+  return function()
+    local open = question and vim.iter(store.state().questions):any(function(item)
+      return item.request_id == question.request_id
+    end)
+    return question ~= nil and not open
+  end
+end
+
+--- The first question that is not over; those before it are ended.
+local function next_open()
+  while #waiting > 0 do
+    local first = table.remove(waiting, 1)
+    if not first.is_over() then return first end
+    first.drop()
+  end
 end
 
 --- Asks, with everything drawn that led to the question: a prompt may keep the screen as it is.
@@ -24,17 +54,19 @@ local function present(ask)
 end
 
 local function next_one()
-  if #waiting == 0 or not is_free() then return end
-  present(table.remove(waiting, 1))
+  if not is_free() then return end
+  local first = next_open()
+  if first then present(first.ask) end
   if #waiting > 0 then vim.schedule(next_one) end
 end
 
 --- Calls `ask` as soon as a question does not disturb; says meanwhile that something waits.
 ---@param title string
 ---@param ask fun()
-local function when_free(title, ask)
+---@param drop fun()
+local function when_free(title, ask, drop)
   if config.get("prompts") == "auto" and is_free() and #waiting == 0 then return present(ask) end
-  table.insert(waiting, ask)
+  table.insert(waiting, { ask = ask, drop = drop, is_over = watched(title) })
   notify.tell(texts.get("told.waits", { title = title }))
 end
 
@@ -83,7 +115,7 @@ function M.choose(message, actions)
         if not run_id then return done(action) end
         require("codeagent.review").open(run_id, function() done(nil) end)
       end)
-    end)
+    end, done)
   end)
 end
 
@@ -100,16 +132,16 @@ function M.input(title, detail, secret)
       vim.ui.input({ prompt = title:gsub("%s*$", "") .. " " }, function(value)
         done(value ~= "" and value or nil)
       end)
-    end)
+    end, done)
   end)
 end
 
 --- Asks now what was put off.
 ---@return boolean whether there was anything
 function M.ask_now()
-  if #waiting == 0 then return false end
-  present(table.remove(waiting, 1))
-  return true
+  local first = next_open()
+  if first then present(first.ask) end
+  return first ~= nil
 end
 
 return M

@@ -2,6 +2,8 @@
 
 local M = {}
 
+local NAMESPACE = vim.api.nvim_create_namespace("codeagent.places")
+
 --- Whether a command's range is the last visual selection, so that its columns count too.
 local function is_selection(call, buffer)
   local first = vim.api.nvim_buf_get_mark(buffer, "<")
@@ -38,6 +40,38 @@ function M.place(call, buffer, encoding)
     return { uri = uri, range = range }
   end
   return { uri = uri, range = of_lines(buffer, call.line1, call.line2, encoding) }
+end
+
+--- Holds a place while the user is asked something: it moves with what is typed before it. `take` returns it as it is
+--- then, nil if the buffer is gone, and `release` lets it go; each ends the holding.
+---@param call table as a user command gets it
+---@param buffer integer
+---@return { take: (fun(encoding: string): { uri: string, range: lsp.Range }?), release: fun() }
+function M.hold(call, buffer)
+  local range = M.place(call, buffer, "utf-8").range -- its columns are bytes then
+  local function mark(position, gravity)
+    local options = { right_gravity = gravity, strict = false }
+    return vim.api.nvim_buf_set_extmark(buffer, NAMESPACE, position.line, position.character, options)
+  end
+  local empty = vim.deep_equal(range.start, range["end"])
+  local first, last = mark(range.start, true), mark(range["end"], empty)
+  local function release()
+    if not vim.api.nvim_buf_is_valid(buffer) then return end
+    vim.api.nvim_buf_del_extmark(buffer, NAMESPACE, first)
+    vim.api.nvim_buf_del_extmark(buffer, NAMESPACE, last)
+  end
+  local function position(id, encoding)
+    local found = vim.api.nvim_buf_get_extmark_by_id(buffer, NAMESPACE, id, {})
+    local text = vim.api.nvim_buf_get_lines(buffer, found[1], found[1] + 1, false)[1] or ""
+    return { line = found[1], character = vim.str_utfindex(text, encoding, math.min(found[2], #text), false) }
+  end
+  local function take(encoding)
+    if not vim.api.nvim_buf_is_valid(buffer) then return nil end
+    local now = { start = position(first, encoding), ["end"] = position(last, encoding) }
+    release()
+    return { uri = vim.uri_from_bufnr(buffer), range = now }
+  end
+  return { take = take, release = release }
 end
 
 --- The diagnostics inside a place, as the server's commands take them.

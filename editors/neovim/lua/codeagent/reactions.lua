@@ -58,7 +58,10 @@ end
 function M.observe(event, client_id)
   local client = vim.lsp.get_client_by_id(client_id)
   if client and event.type == "changes_applied" and event.outcome ~= "none" then save(event, client) end
-  if event.type == "plan_created" then require("codeagent.plan").created(event.run_id) end
+  local run = store.state().runs[event.run_id]
+  if event.type == "plan_created" and not (run and run.attempt_of) then
+    require("codeagent.plan").created(event.run_id)
+  end
 end
 
 return M

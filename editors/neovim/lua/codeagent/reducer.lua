@@ -18,6 +18,7 @@ local M = {}
 ---@class codeagent.Run
 ---@field run_id string
 ---@field session_id string
+---@field attempt_of string? the run for which it makes one of several attempts
 ---@field client_id integer?
 ---@field title string
 ---@field status string `running`, or how it ended
@@ -44,7 +45,7 @@ local M = {}
 ---@field order string[] run ids, oldest first
 ---@field questions codeagent.Question[] the open ones, oldest first
 ---@field history table<string, string> Markdown of resumed sessions
----@field session_id string? the session that was heard of last
+---@field session_id string? the session of what the user asked for last
 
 ---@return codeagent.State
 function M.initial()
@@ -150,7 +151,7 @@ end
 local on = {}
 
 function on.response_start(run, event)
-  return with(run, { mode = event.mode, status = "running" })
+  return with(run, { mode = event.mode, status = "running", attempt_of = event.attempt_of })
 end
 
 function on.local_request(run, event)
@@ -400,6 +401,9 @@ local function gone(state, event)
   return with(state, { runs = runs, questions = open })
 end
 
+--- The events that begin a run. Later ones of a run in an earlier session lead nobody back to it.
+local BEGINS = { local_request = true, response_start = true }
+
 --- The state after `event`; `state` itself is not changed. Events that are not known change nothing.
 ---@param state codeagent.State
 ---@param event table
@@ -420,7 +424,7 @@ function M.reduce(state, event)
     runs = with(state.runs, { [event.run_id] = run }),
     order = known and state.order or appended(state.order, event.run_id),
     questions = questions(state, event),
-    session_id = run.session_id ~= "" and run.session_id or state.session_id,
+    session_id = BEGINS[event.type] and not run.attempt_of and run.session_id ~= "" and run.session_id or state.session_id,
   })
 end
 
@@ -445,31 +449,54 @@ function M.staged(run)
   return files
 end
 
---- Runs that have ended and whose changes still wait, oldest first.
+--- The runs of the user, the newest first: attempts are parts of theirs.
+---@param state codeagent.State
+---@return codeagent.Run[]
+function M.own_runs(state)
+  local found = {}
+  for position = #state.order, 1, -1 do
+    local run = state.runs[state.order[position]]
+    if not run.attempt_of then found[#found + 1] = run end
+  end
+  return found
+end
+
+--- The attempts with changes, in the order in which they began: one may have the better part.
+---@param state codeagent.State
+---@return codeagent.Run[]
+function M.attempts(state)
+  local runs = vim.tbl_map(function(run_id) return state.runs[run_id] end, state.order)
+  return filtered(runs, function(run) return run.attempt_of and next(run.staged) ~= nil end)
+end
+
+--- The title of a run; an attempt has that of its run, and which one it is.
+---@param state codeagent.State
+---@param run codeagent.Run
+---@return string
+function M.title(state, run)
+  local whole = run.attempt_of and state.runs[run.attempt_of]
+  if not whole then return run.title end
+  local number = 0
+  for _, run_id in ipairs(state.order) do
+    if state.runs[run_id].attempt_of == run.attempt_of then number = number + 1 end
+    if run_id == run.run_id then break end
+  end
+  return ("%s #%d"):format(whole.title, number)
+end
+
+--- Runs that have ended and whose changes still wait, the newest first.
 ---@param state codeagent.State
 ---@return codeagent.Run[]
 function M.waiting_changes(state)
-  local found = {}
-  for _, run_id in ipairs(state.order) do
-    local run = state.runs[run_id]
-    if run.status ~= "running" and next(run.staged) then found[#found + 1] = run end
-  end
-  return found
+  return filtered(M.own_runs(state), function(run) return run.status ~= "running" and next(run.staged) ~= nil end)
 end
 
 --- The newest run, and the newest one that is at work.
 ---@param state codeagent.State
 ---@return codeagent.Run? newest, codeagent.Run? working
 function M.latest(state)
-  local working
-  for position = #state.order, 1, -1 do
-    local run = state.runs[state.order[position]]
-    if run.status == "running" then
-      working = run
-      break
-    end
-  end
-  return state.runs[state.order[#state.order]], working
+  local runs = M.own_runs(state)
+  return runs[1], filtered(runs, function(run) return run.status == "running" end)[1]
 end
 
 --- In one word: `waiting` for the user, `working`, `error` when the last run failed, else `idle`.

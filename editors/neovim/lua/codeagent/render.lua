@@ -194,11 +194,11 @@ function draw.ended(block)
   return draw.text({ text = block.summary })
 end
 
---- A plan as lines: the goal, then a line for each step.
+--- A plan as lines: the goal, then a line for each step; last, the ids of the steps by line.
 ---@param plan table
----@return string[], codeagent.Mark[]
+---@return string[], codeagent.Mark[], table<integer, string>
 function M.plan(plan)
-  local lines, marks = {}, {}
+  local lines, marks, rows = {}, {}, {}
   for _, line in ipairs(plan.goal ~= "" and M.lines(plan.goal) or {}) do
     lines[#lines + 1] = line
     marks[#marks + 1] = { line = #lines - 1, from = 0, to = -1, group = "CodeAgentTitle" }
@@ -208,12 +208,14 @@ function M.plan(plan)
     local group = STEP_GROUPS[item.state] or "CodeAgentMuted"
     lines[#lines + 1] = ("  %s %d. %s"):format(sign, number, one_line(item.title or item.description, 120))
     marks[#marks + 1] = { line = #lines - 1, from = 2, to = item.state == "running" and -1 or 2 + #sign, group = group }
+    rows[#lines] = item.step_id
     if item.error and item.error ~= "" then
       lines[#lines + 1] = "       " .. one_line(item.error, 160)
       marks[#marks + 1] = { line = #lines - 1, from = 0, to = -1, group = "CodeAgentFailed" }
+      rows[#lines] = item.step_id
     end
   end
-  return lines, marks
+  return lines, marks, rows
 end
 
 --- The head of a run: what was asked.

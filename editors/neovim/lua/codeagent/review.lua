@@ -325,17 +325,14 @@ end
 --- Opens the review of the run whose changes wait; asks which when there are several.
 function M.pick()
   local state = store.state()
-  local runs = {}
-  for _, run_id in ipairs(state.order) do
-    local run = state.runs[run_id]
-    if next(run.staged) then runs[#runs + 1] = run end
-  end
+  local own = vim.tbl_filter(function(run) return next(run.staged) end, reducer.own_runs(state))
+  local runs = vim.list_extend(own, reducer.attempts(state))
   if #runs == 0 then return M.pick_pending() end
   if #runs == 1 then return M.open(runs[1].run_id) end
   vim.ui.select(runs, {
     prompt = texts.get("pick.run"),
     kind = "codeagent",
-    format_item = function(run) return ("%s (%d)"):format(run.title, #reducer.staged(run)) end,
+    format_item = function(run) return ("%s (%d)"):format(reducer.title(state, run), #reducer.staged(run)) end,
   }, function(run)
     if run then M.open(run.run_id) end
   end)

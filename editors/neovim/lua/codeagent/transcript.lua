@@ -216,8 +216,11 @@ local function jump()
   notify.tell(texts.get("told.no_file"))
 end
 
+--- Stops what is at work in the session that is shown.
 local function stop()
-  client.call("cancel", {})
+  local runs = require("codeagent.reducer").own_runs(store.state())
+  local run = vim.iter(runs):find(function(each) return each.status == "running" and each.session_id == session end)
+  client.call("cancel", run and { runId = run.run_id } or {})
 end
 
 --- Opens it, on the session that was heard of last or the one named.
