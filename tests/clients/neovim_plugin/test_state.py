@@ -11,6 +11,7 @@ from tests.clients.neovim_plugin.support import run_lua
 pytestmark = MARKS
 
 STATE = """
+local queries = require("codeagent.queries")
 local reducer = require("codeagent.reducer")
 local function after(events)
   local state = reducer.initial()
@@ -39,11 +40,11 @@ def test_attempts_are_parts_of_their_run() -> None:
     found = evaluate(
         """
         local state = after(ATTEMPTS)
-        local newest, working = reducer.latest(state)
+        local newest, working = queries.latest(state)
         return {
           newest = newest.run_id, working = working.run_id, session = state.session_id,
-          waiting = #reducer.waiting_changes(state), condition = reducer.condition(state),
-          titles = vim.tbl_map(function(run) return reducer.title(state, run) end, reducer.attempts(state)),
+          waiting = #queries.waiting_changes(state), condition = queries.condition(state),
+          titles = vim.tbl_map(function(run) return queries.title(state, run) end, queries.attempts(state)),
         }
         """
     )

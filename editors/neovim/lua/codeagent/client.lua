@@ -38,7 +38,7 @@ end
 
 --- The session of a client's newest run.
 local function session_of(client_id)
-  local runs = require("codeagent.reducer").own_runs(store.state())
+  local runs = require("codeagent.queries").own_runs(store.state())
   local run = vim.iter(runs):find(function(each) return each.client_id == client_id and each.session_id ~= "" end)
   return run and run.session_id or nil
 end

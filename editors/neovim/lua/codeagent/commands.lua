@@ -132,7 +132,7 @@ end
 
 --- Says something to what is at work: to the newest run, if there are several.
 local function steer(words)
-  local _, working = require("codeagent.reducer").latest(store.state())
+  local _, working = require("codeagent.queries").latest(store.state())
   if not working then return notify.tell(texts.get("told.no_runs")) end
   with_words(words, "ask.steer", function(said)
     client.call("steer", { runId = working.run_id, text = said })

@@ -24,7 +24,7 @@ end
 ---@return string
 function M.status()
   if not package.loaded["codeagent.store"] then return "idle" end
-  return require("codeagent.reducer").condition(require("codeagent.store").state())
+  return require("codeagent.queries").condition(require("codeagent.store").state())
 end
 
 --- Everything that is known of the runs, see `lua/codeagent/reducer.lua`. Do not change it.

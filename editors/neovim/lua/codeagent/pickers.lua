@@ -3,7 +3,7 @@
 local client = require("codeagent.client")
 local notify = require("codeagent.notify")
 local prompts = require("codeagent.prompts")
-local reducer = require("codeagent.reducer")
+local queries = require("codeagent.queries")
 local store = require("codeagent.store")
 local texts = require("codeagent.texts")
 
@@ -81,7 +81,7 @@ local function answer(item)
   end
   if #item.choices == 0 then return vim.ui.input({ prompt = item.title .. " " }, respond) end
   vim.ui.select(item.choices, { prompt = item.title, kind = "codeagent" }, function(choice, position)
-    if position == 1 and reducer.is_about_changes(store.state().runs[item.runId], item.title) then
+    if position == 1 and queries.is_about_changes(store.state().runs[item.runId], item.title) then
       return require("codeagent.review").open(item.runId)
     end
     respond(choice)

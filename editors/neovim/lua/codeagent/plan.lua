@@ -2,7 +2,7 @@
 
 local client = require("codeagent.client")
 local notify = require("codeagent.notify")
-local reducer = require("codeagent.reducer")
+local queries = require("codeagent.queries")
 local render = require("codeagent.render")
 local store = require("codeagent.store")
 local texts = require("codeagent.texts")
@@ -19,7 +19,7 @@ local function buffer()
 end
 
 local function latest()
-  for _, run in ipairs(reducer.own_runs(store.state())) do
+  for _, run in ipairs(queries.own_runs(store.state())) do
     if run.plan then return run.run_id end
   end
 end

@@ -3,7 +3,7 @@
 
 local config = require("codeagent.config")
 local notify = require("codeagent.notify")
-local reducer = require("codeagent.reducer")
+local queries = require("codeagent.queries")
 local store = require("codeagent.store")
 local texts = require("codeagent.texts")
 
@@ -95,7 +95,7 @@ end
 local function changes_of(title)
   local state = store.state()
   for _, item in ipairs(state.questions) do
-    if item.title == title and reducer.is_about_changes(state.runs[item.run_id], title) then return item.run_id end
+    if item.title == title and queries.is_about_changes(state.runs[item.run_id], title) then return item.run_id end
   end
 end
 

@@ -1,5 +1,6 @@
 --- What is known of all runs, as a value: events in, a new state out. Pure Lua that touches nothing of the editor,
---- so that it replays recorded transcripts; not here: receiving events (`store.lua`), drawing (`render.lua`).
+--- so that it replays recorded transcripts; not here: receiving events (`store.lua`), what is asked of the state
+--- (`queries.lua`), drawing (`render.lua`).
 ---
 --- Events of the server pass unchanged. Four more come from this editor: `local_request` (what the user asked for),
 --- `local_title` (the title under which the server shows a run), `local_history` (a resumed session as Markdown) and
@@ -426,88 +427,6 @@ function M.reduce(state, event)
     questions = questions(state, event),
     session_id = BEGINS[event.type] and not run.attempt_of and run.session_id ~= "" and run.session_id or state.session_id,
   })
-end
-
---- Whether a question is the one about a run's changes: it ends with what their proposal says.
----@param run codeagent.Run?
----@param title string
----@return boolean
-function M.is_about_changes(run, title)
-  local summary = run and run.proposal and run.proposal.summary or ""
-  return summary ~= "" and title:sub(-#summary) == summary
-end
-
---- The files of a run that wait for a decision, sorted.
----@param run codeagent.Run
----@return string[]
-function M.staged(run)
-  local files = {}
-  for path in pairs(run.staged) do
-    files[#files + 1] = path
-  end
-  table.sort(files)
-  return files
-end
-
---- The runs of the user, the newest first: attempts are parts of theirs.
----@param state codeagent.State
----@return codeagent.Run[]
-function M.own_runs(state)
-  local found = {}
-  for position = #state.order, 1, -1 do
-    local run = state.runs[state.order[position]]
-    if not run.attempt_of then found[#found + 1] = run end
-  end
-  return found
-end
-
---- The attempts with changes, in the order in which they began: one may have the better part.
----@param state codeagent.State
----@return codeagent.Run[]
-function M.attempts(state)
-  local runs = vim.tbl_map(function(run_id) return state.runs[run_id] end, state.order)
-  return filtered(runs, function(run) return run.attempt_of and next(run.staged) ~= nil end)
-end
-
---- The title of a run; an attempt has that of its run, and which one it is.
----@param state codeagent.State
----@param run codeagent.Run
----@return string
-function M.title(state, run)
-  local whole = run.attempt_of and state.runs[run.attempt_of]
-  if not whole then return run.title end
-  local number = 0
-  for _, run_id in ipairs(state.order) do
-    if state.runs[run_id].attempt_of == run.attempt_of then number = number + 1 end
-    if run_id == run.run_id then break end
-  end
-  return ("%s #%d"):format(whole.title, number)
-end
-
---- Runs that have ended and whose changes still wait, the newest first.
----@param state codeagent.State
----@return codeagent.Run[]
-function M.waiting_changes(state)
-  return filtered(M.own_runs(state), function(run) return run.status ~= "running" and next(run.staged) ~= nil end)
-end
-
---- The newest run, and the newest one that is at work.
----@param state codeagent.State
----@return codeagent.Run? newest, codeagent.Run? working
-function M.latest(state)
-  local runs = M.own_runs(state)
-  return runs[1], filtered(runs, function(run) return run.status == "running" end)[1]
-end
-
---- In one word: `waiting` for the user, `working`, `error` when the last run failed, else `idle`.
----@param state codeagent.State
----@return "waiting"|"working"|"error"|"idle"
-function M.condition(state)
-  local newest, working = M.latest(state)
-  if #state.questions > 0 then return "waiting" end
-  if working then return "working" end
-  if newest and (newest.status == "failed" or newest.status == "lost") then return "error" end
-  return "idle"
 end
 
 return M

@@ -1,6 +1,6 @@
 --- A transcript as lines of Markdown with the highlights on them. Pure: blocks in, lines out; not here: the window.
 
-local reducer = require("codeagent.reducer")
+local queries = require("codeagent.queries")
 local texts = require("codeagent.texts")
 
 local M = {}
@@ -260,8 +260,8 @@ end
 ---@param state codeagent.State
 ---@return string words, string group
 function M.summary(state)
-  local condition = reducer.condition(state)
-  local newest, working = reducer.latest(state)
+  local condition = queries.condition(state)
+  local newest, working = queries.latest(state)
   if condition == "waiting" then
     return "? " .. texts.get("status.waiting", { count = #state.questions }), "CodeAgentStatusWaiting"
   end
@@ -270,7 +270,7 @@ function M.summary(state)
     local cost = working.usage.cost and working.usage.cost >= 0.0001 and (" · $%.2g"):format(working.usage.cost) or ""
     return "… " .. one_line(words ~= "" and words or texts.get("status.working"), 40) .. cost, "CodeAgentStatusWorking"
   end
-  local staged = #reducer.waiting_changes(state)
+  local staged = #queries.waiting_changes(state)
   if staged > 0 then return "± " .. texts.get("status.changes", { count = staged }), "CodeAgentStatusWaiting" end
   if condition == "error" and newest then return "✗ " .. texts.get("status.error"), "CodeAgentStatusError" end
   return "", "CodeAgentStatusIdle"

@@ -5,7 +5,7 @@ local client = require("codeagent.client")
 local config = require("codeagent.config")
 local diff = require("codeagent.diff")
 local notify = require("codeagent.notify")
-local reducer = require("codeagent.reducer")
+local queries = require("codeagent.queries")
 local store = require("codeagent.store")
 local texts = require("codeagent.texts")
 local windows = require("codeagent.windows")
@@ -325,14 +325,14 @@ end
 --- Opens the review of the run whose changes wait; asks which when there are several.
 function M.pick()
   local state = store.state()
-  local own = vim.tbl_filter(function(run) return next(run.staged) end, reducer.own_runs(state))
-  local runs = vim.list_extend(own, reducer.attempts(state))
+  local own = vim.tbl_filter(function(run) return next(run.staged) end, queries.own_runs(state))
+  local runs = vim.list_extend(own, queries.attempts(state))
   if #runs == 0 then return M.pick_pending() end
   if #runs == 1 then return M.open(runs[1].run_id) end
   vim.ui.select(runs, {
     prompt = texts.get("pick.run"),
     kind = "codeagent",
-    format_item = function(run) return ("%s (%d)"):format(reducer.title(state, run), #reducer.staged(run)) end,
+    format_item = function(run) return ("%s (%d)"):format(queries.title(state, run), #queries.staged(run)) end,
   }, function(run)
     if run then M.open(run.run_id) end
   end)

@@ -218,7 +218,7 @@ end
 
 --- Stops what is at work in the session that is shown.
 local function stop()
-  local runs = require("codeagent.reducer").own_runs(store.state())
+  local runs = require("codeagent.queries").own_runs(store.state())
   local run = vim.iter(runs):find(function(each) return each.status == "running" and each.session_id == session end)
   client.call("cancel", run and { runId = run.run_id } or {})
 end

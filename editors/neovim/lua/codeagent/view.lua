@@ -1,6 +1,6 @@
 --- The state as plain data, in the shape in which every client's reducer is compared with the recorded transcripts.
 
-local reducer = require("codeagent.reducer")
+local queries = require("codeagent.queries")
 
 local M = {}
 
@@ -26,13 +26,13 @@ function M.of(state)
       outcome = run.outcome,
       error = run.error,
       activity = run.activity,
-      staged = reducer.staged(run),
+      staged = queries.staged(run),
       plan = plain_plan(run.plan),
       usage = run.usage,
       blocks = run.blocks,
     }
   end
-  return { condition = reducer.condition(state), questions = state.questions, runs = runs }
+  return { condition = queries.condition(state), questions = state.questions, runs = runs }
 end
 
 return M
