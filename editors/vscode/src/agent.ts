@@ -27,6 +27,8 @@ export class Agent implements vscode.Disposable {
   private starting: Promise<boolean> | undefined;
   /** The server knows the last session again. */
   private resumed: Promise<void> = Promise.resolve();
+  /** The user is in the session that was chosen last. */
+  private entered: Promise<unknown> = Promise.resolve();
   private readonly changed = new vscode.EventEmitter<ServerState>();
   readonly onState = this.changed.event;
   state: ServerState = "stopped";
@@ -66,14 +68,23 @@ export class Agent implements vscode.Disposable {
     return this.send<T>(command, argument);
   }
 
-  /** Starts a run and makes it known under `title`. */
-  async run(command: string, argument: object, title: string): Promise<void> {
+  /** Starts a run, or has it wait, and makes it known under `title`; false when there is no server. */
+  async run(command: string, argument: object, title: string): Promise<boolean> {
+    await this.entered;
     const started = await this.begin(command, argument, this.store.state.sessionId);
-    if (!started) return;
+    if (!started) return false;
     const { runId, sessionId, queued } = started;
-    if (queued) return this.store.dispatch({ type: "local_queued", run_id: runId, title }); // the server tells of it
-    this.store.dispatch({ type: "local_request", run_id: runId, session_id: sessionId, title });
+    // Of one that is queued the server tells when it begins.
+    this.store.dispatch({ type: queued ? "local_queued" : "local_request", run_id: runId, session_id: sessionId, title });
     await this.remember(sessionId);
+    return true;
+  }
+
+  /** The answer of a command that needs nothing of the user. The session in which it starts a run is the user's. */
+  async pass(command: string, startsRun: boolean, argument?: object): Promise<unknown> {
+    const answer = await this.call<Partial<Started>>(command, argument);
+    if (startsRun && answer?.sessionId) this.store.dispatch({ type: "local_session", session_id: answer.sessionId });
+    return answer;
   }
 
   /** A run in the session, or in a new one where another window has that. */
@@ -85,14 +96,29 @@ export class Agent implements vscode.Disposable {
       const { data, message } = error as { data?: { code?: string }; message?: string };
       if (data?.code !== NOT_OURS) throw error;
       this.channel.info(`Session ${session ?? ""} is not to be had: ${message}`);
-      const made = await this.call<{ sessionId: string }>("codeagent.session.new");
-      this.store.dispatch({ type: "local_clear" });
-      return this.call<Started>(command, { ...argument, sessionId: made?.sessionId });
+      await this.moveTo("codeagent.session.new");
+      return this.call<Started>(command, { ...argument, sessionId: this.store.state.sessionId });
     }
   }
 
+  /** Goes on with the session that a command makes or resumes, as do runs that are asked for meanwhile; false without one. */
+  async enter(command: string, argument?: object): Promise<boolean> {
+    const entering = this.moveTo(command, argument);
+    this.entered = entering.catch(() => undefined);
+    return entering;
+  }
+
+  private async moveTo(command: string, argument?: object): Promise<boolean> {
+    const sessionId = (await this.call<{ sessionId: string }>(command, argument))?.sessionId;
+    if (sessionId === undefined) return false;
+    this.store.dispatch({ type: "local_clear" });
+    this.store.dispatch({ type: "local_session", session_id: sessionId });
+    await this.remember(sessionId);
+    return true;
+  }
+
   /** The session to go on with after a restart; undefined forgets it. */
-  async remember(sessionId: string | undefined): Promise<void> {
+  private async remember(sessionId: string | undefined): Promise<void> {
     await this.context.workspaceState.update(SESSION, sessionId);
   }
 

@@ -4,6 +4,7 @@
  */
 import * as vscode from "vscode";
 import type { Agent } from "./agent";
+import { whileOpen } from "./boxes";
 import { Pickers } from "./pickers";
 import type { Prompts } from "./prompts";
 import { COMMANDS } from "./protocol";
@@ -11,6 +12,7 @@ import type { Place, Review } from "./review/review";
 import type { ApiKey } from "./server/key";
 import { toggleInline } from "./server/configuration";
 import { offer } from "./server/locate";
+import { type Range, shifted } from "./shifted";
 import { undoable, withChanges } from "./state";
 import { unlinked } from "./words";
 import type { Store } from "./store";
@@ -38,7 +40,7 @@ type Handler = (argument?: unknown) => Promise<unknown> | unknown;
 export function registerCommands(parts: Parts): vscode.Disposable {
   const own = { ...runCommands(parts), ...decisionCommands(parts), ...togetherCommands(parts), ...serverCommands(parts) };
   const passed = COMMANDS.filter(({ name }) => !(name in own)).map(
-    ({ name }) => [name, (argument) => parts.agent.call(name, argument as object | undefined)] as [string, Handler],
+    ({ name, startsRun }) => [name, (argument) => parts.agent.pass(name, startsRun, argument as object | undefined)] as [string, Handler],
   );
   const all = [...Object.entries(own), ...passed].map(([name, handler]) =>
     vscode.commands.registerCommand(name, (argument?: unknown) => told(parts, () => handler(argument))),
@@ -59,17 +61,17 @@ async function told(parts: Parts, work: () => unknown): Promise<unknown> {
 }
 
 function runCommands({ agent }: Parts): Record<string, Handler> {
-  const run = (command: string, argument: object, title: string): Promise<void> => agent.run(command, argument, title);
-  const task = async (given: unknown, mode?: "plan"): Promise<void> => {
+  const run = (command: string, argument: object, title: string): Promise<boolean> => agent.run(command, argument, title);
+  const task = async (given: unknown, mode?: "plan"): Promise<boolean> => {
     const argument = asObject(given);
-    const words = argument["task"] ?? (await ask(vscode.l10n.t("What shall the agent do?")));
-    if (typeof words !== "string") return;
-    await run("codeagent.run", { ...argument, ...(mode ? { mode } : {}), task: words }, words);
+    const [words, place] = await asked(argument["task"], asPlace(given), vscode.l10n.t("What shall the agent do?"));
+    if (typeof words !== "string") return false;
+    return run("codeagent.run", { ...argument, ...place, ...(mode ? { mode } : {}), task: words }, words);
   };
   const worded = async (name: "edit" | "ask", key: string, prompt: string, given: unknown): Promise<void> => {
-    const place = asPlace(given) ?? (name === "ask" ? selection(false) : selection(true));
-    if (name === "edit" && !place) return;
-    const words = asObject(given)[key] ?? (await ask(prompt));
+    const meant = asPlace(given) ?? (name === "ask" ? selection(false) : selection(true));
+    if (name === "edit" && !meant) return;
+    const [words, place] = await asked(asObject(given)[key], meant, prompt);
     if (typeof words === "string") await run(`codeagent.${name}`, { ...place, [key]: words }, words);
   };
   const selected = (name: string, title: string): [string, Handler] => [
@@ -112,13 +114,17 @@ function runCommands({ agent }: Parts): Record<string, Handler> {
 }
 
 function decisionCommands({ agent, store, prompts, review }: Parts): Record<string, Handler> {
-  const changes = async (name: "apply" | "discard" | "prove" | "minimize", given: unknown): Promise<void> => {
-    const argument = asObject(given);
-    const runId = argument["runId"] ?? withChanges(store.state)?.runId;
-    if (typeof runId !== "string") return void vscode.window.showInformationMessage(vscode.l10n.t("No changes wait for a decision."));
-    const { files, hunks } = argument;
-    await agent.call(`codeagent.${name}`, { runId, ...(files ? { files } : {}), ...(hunks ? { hunks } : {}) });
+  const decide = async (given: unknown, decision: (runId: string) => Promise<unknown>): Promise<void> => {
+    const runId = asObject(given)["runId"] ?? review.shown(given) ?? withChanges(store.state)?.runId;
+    if (typeof runId === "string") await decision(runId);
+    else void vscode.window.showInformationMessage(vscode.l10n.t("No changes wait for a decision."));
   };
+  const settle = (verdict: "apply" | "discard", given: unknown): Promise<void> => {
+    const { files, hunks } = asObject(given);
+    return decide(given, (runId) => review.settle(verdict, runId, { ...(files ? { files } : {}), ...(hunks ? { hunks } : {}) }));
+  };
+  const tried = (name: "prove" | "minimize", given: unknown): Promise<void> =>
+    decide(given, (runId) => agent.call(`codeagent.${name}`, { runId }));
   const step = (name: string) => async (given: unknown): Promise<void> => {
     const { runId, stepId } = asObject(given) as Partial<StepPlace>;
     if (runId !== undefined && stepId !== undefined) await agent.call(`codeagent.plan.${name}`, { runId, stepId });
@@ -131,10 +137,10 @@ function decisionCommands({ agent, store, prompts, review }: Parts): Record<stri
     "codeagent.pending": (given) => prompts.show(typeof given === "string" ? given : undefined),
     "codeagent.review": (given) => review.open(asObject(given)["runId"] as string | undefined),
     "codeagent.review.openFile": (given) => review.openFile(given as Place),
-    "codeagent.apply": (given) => changes("apply", given),
-    "codeagent.discard": (given) => changes("discard", given),
-    "codeagent.prove": (given) => changes("prove", given),
-    "codeagent.minimize": (given) => changes("minimize", given),
+    "codeagent.apply": (given) => settle("apply", given),
+    "codeagent.discard": (given) => settle("discard", given),
+    "codeagent.prove": (given) => tried("prove", given),
+    "codeagent.minimize": (given) => tried("minimize", given),
     "codeagent.review.acceptFile": (given) => review.decide("apply", "file", asReviewPlace(given)),
     "codeagent.review.discardFile": (given) => review.decide("discard", "file", asReviewPlace(given)),
     "codeagent.review.acceptHunk": (given) => review.decide("apply", "hunk", asReviewPlace(given)),
@@ -190,7 +196,11 @@ function serverCommands(parts: Parts): Record<string, Handler> {
       return agent.call("codeagent.index.graph", place ? { uri: place.uri } : {});
     },
     "codeagent.doctor": () => pickers.doctor(),
-    "codeagent.transcript.show": () => transcript.reveal(),
+    "codeagent.transcript.show": (given) => {
+      const { runId } = asObject(given);
+      if (typeof runId === "string") store.dispatch({ type: "local_shown", run_id: runId });
+      return transcript.reveal();
+    },
     "codeagent.setApiKey": async () => {
       if (await key.ask()) await agent.restart();
     },
@@ -210,12 +220,27 @@ function serverCommands(parts: Parts): Record<string, Handler> {
 
 interface TextPlace {
   readonly uri: string;
-  readonly range?: object;
+  readonly range?: Range;
+}
+
+/** The words that are given, or asked for; and where a place is by then, for text may be typed above it meanwhile. */
+async function asked<T extends TextPlace | undefined>(given: unknown, place: T, prompt: string): Promise<[unknown, T]> {
+  let now = place;
+  const uri = place && vscode.Uri.parse(place.uri).toString();
+  const listener = vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
+    if (now?.range && document.uri.toString() === uri) now = { ...now, range: contentChanges.reduce(shifted, now.range) };
+  });
+  try {
+    const words = given ?? (await ask(prompt));
+    return [words, now];
+  } finally {
+    listener.dispose();
+  }
 }
 
 /** Asks for words. */
 async function ask(title: string): Promise<string | undefined> {
-  const words = await vscode.window.showInputBox({ title, ignoreFocusOut: true });
+  const words = await whileOpen(vscode.window.showInputBox({ title, ignoreFocusOut: true }));
   return words?.trim() || undefined;
 }
 
@@ -226,7 +251,7 @@ function selection(needed: boolean): TextPlace | undefined {
     if (needed) void vscode.window.showInformationMessage(vscode.l10n.t("Open a file and select code first."));
     return undefined;
   }
-  const at = (position: vscode.Position): object => ({ line: position.line, character: position.character });
+  const at = (position: vscode.Position): Range["start"] => ({ line: position.line, character: position.character });
   const { start, end, isEmpty } = editor.selection;
   const uri = editor.document.uri.toString();
   return isEmpty && !needed ? { uri } : { uri, range: { start: at(start), end: at(end) } };

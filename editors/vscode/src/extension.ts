@@ -41,7 +41,7 @@ export function activate(context: vscode.ExtensionContext): void {
     },
   });
   const transcript: Transcript = new Transcript(context.extensionUri, store, {
-    send: async (task) => void (await vscode.commands.executeCommand("codeagent.run", { task })),
+    send: async (task) => (await vscode.commands.executeCommand("codeagent.run", { task })) === true,
     respond: (requestId, answer) => prompts.answer(requestId, [answer]),
   });
   const reports = new Reports();

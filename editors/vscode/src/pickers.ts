@@ -1,7 +1,8 @@
 /** Lists to pick from: the menu of the status bar, sessions, models, modes, tools, approvals, the doctor's report. */
 import * as vscode from "vscode";
 import type { Agent } from "./agent";
-import { condition, undoable, withChanges } from "./state";
+import { whileOpen } from "./boxes";
+import { condition, undoable, withChanges, working } from "./state";
 import type { Store } from "./store";
 import type { Reports } from "./views/reports";
 
@@ -27,7 +28,7 @@ export class Pickers {
     const line = (label: string): Choice => ({ label, kind: vscode.QuickPickItemKind.Separator });
     await pick(vscode.l10n.t("CodeAgent"), [
       ...(now === "waiting" ? [item("bell-dot", vscode.l10n.t("Answer…"), "codeagent.pending")] : []),
-      ...(Object.values(state.runs).some((run) => run.status === "running") ? [item("debug-stop", vscode.l10n.t("Stop"), "codeagent.cancel")] : []),
+      ...(working(state) ? [item("debug-stop", vscode.l10n.t("Stop"), "codeagent.cancel")] : []),
       ...(now === "working" || now === "waiting" ? [item("comment", vscode.l10n.t("Say Something to the Run…"), "codeagent.steer")] : []),
       ...(withChanges(state) ? [item("diff-multiple", vscode.l10n.t("Review Changes"), "codeagent.review")] : []),
       ...(undoable(state) ? [item("history", vscode.l10n.t("Undo Last Run"), "codeagent.undo")] : []),
@@ -48,8 +49,7 @@ export class Pickers {
   }
 
   async newSession(): Promise<void> {
-    const made = await this.agent.call<{ sessionId: string }>("codeagent.session.new");
-    if (made) await this.enter(made.sessionId);
+    await this.agent.enter("codeagent.session.new");
   }
 
   async sessions(): Promise<void> {
@@ -146,8 +146,7 @@ export class Pickers {
   }
 
   private async resume(sessionId: string, title: string): Promise<void> {
-    await this.agent.call("codeagent.session.resume", { sessionId });
-    await this.enter(sessionId);
+    await this.agent.enter("codeagent.session.resume", { sessionId });
     const content = await this.markdown(sessionId);
     if (content !== undefined) await this.reports.show(title, content);
   }
@@ -155,12 +154,6 @@ export class Pickers {
   private async markdown(sessionId: string | undefined): Promise<string | undefined> {
     const given = sessionId === undefined ? undefined : { sessionId };
     return (await this.agent.call<{ markdown: string }>("codeagent.session.export", given))?.markdown;
-  }
-
-  private async enter(sessionId: string): Promise<void> {
-    this.store.dispatch({ type: "local_clear" });
-    this.store.dispatch({ type: "local_session", session_id: sessionId });
-    await this.agent.remember(sessionId);
   }
 
   private async forget(sessionId: string, title: string): Promise<void> {
@@ -172,7 +165,7 @@ export class Pickers {
   }
 
   private async typeModel(): Promise<void> {
-    const name = await vscode.window.showInputBox({ title: vscode.l10n.t("Name of the model") });
+    const name = await whileOpen(vscode.window.showInputBox({ title: vscode.l10n.t("Name of the model") }));
     if (name?.trim()) await this.agent.call("codeagent.model.select", { name: name.trim() });
   }
 }

@@ -1,9 +1,11 @@
 /**
  * Shows the agent's questions, one at a time, and sends the answers. Escape puts a question off: it stays in the
  * status bar, the tree and the transcript until it is answered or over.
- * While the user types, a question does not take the keyboard: a notification offers it instead.
+ * While the user types, a question does not take the keyboard: a notification offers it instead. It comes after an input
+ * box of ours, which would be closed by it.
  */
 import * as vscode from "vscode";
+import { allClosed } from "./boxes";
 import type { AnyEvent, Question } from "./state";
 import type { Store } from "./store";
 import { unlinked } from "./words";
@@ -26,6 +28,7 @@ export class Prompts implements vscode.Disposable {
   private readonly details = new Details();
   private readonly parts: vscode.Disposable[];
   private lastTyped = 0;
+  private waiting = false;
 
   constructor(
     private readonly store: Store,
@@ -104,13 +107,18 @@ export class Prompts implements vscode.Disposable {
     return promise;
   }
 
+  /** Shows the question that is next once no box of ours is open; the end of each asks for the one after it. */
   private async next(): Promise<void> {
+    if (this.waiting) return;
+    this.waiting = true;
+    await allClosed();
+    this.waiting = false;
     while (!this.shown) {
       const question = this.queue.shift();
       if (!question) return;
       if (!this.isOpen(question)) continue;
-      if (Date.now() - this.lastTyped < TYPING_MS) void this.offer(question);
-      else await this.present(question);
+      if (Date.now() - this.lastTyped >= TYPING_MS) return this.present(question);
+      void this.offer(question);
     }
   }
 

@@ -74,6 +74,8 @@ export interface Run {
   readonly runId: string;
   readonly sessionId: string;
   readonly title: string;
+  /** The run for which it is one of several attempts. */
+  readonly attemptOf?: string | undefined;
   readonly mode: "direct" | "plan";
   readonly status: RunStatus;
   /** What it does now, in a few words. */
@@ -109,15 +111,19 @@ export interface State {
   readonly order: readonly string[];
   /** The open ones, oldest first. */
   readonly questions: readonly Question[];
+  /** The session in which the user works; attempts and runs of earlier sessions may be at work in others. */
   readonly sessionId?: string | undefined;
   /** Titles of runs that have not begun. */
   readonly queued: Readonly<Record<string, string>>;
+  /** The run that the user chose in the tree: an attempt is in the transcript only then. */
+  readonly shown?: string | undefined;
 }
 
 /** What this editor knows of itself: what the user asked for, a restored change, the end of the server. */
 export type LocalEvent =
   | { readonly type: "local_request"; readonly run_id: string; readonly session_id: string; readonly title: string }
-  | { readonly type: "local_queued"; readonly run_id: string; readonly title: string }
+  | { readonly type: "local_queued"; readonly run_id: string; readonly session_id: string; readonly title: string }
+  | { readonly type: "local_shown"; readonly run_id: string }
   | { readonly type: "local_gone" }
   | { readonly type: "local_session"; readonly session_id: string }
   | { readonly type: "local_restored"; readonly run_id: string; readonly session_id: string; readonly title: string; readonly files: readonly FileState[]; readonly added: number; readonly removed: number }
@@ -140,22 +146,21 @@ export function reduce(state: State, event: AnyEvent): State {
     case "local_restored":
       return restored(state, event);
     case "local_queued":
-      return { ...state, queued: { ...state.queued, [event.run_id]: event.title } };
+      return { ...state, sessionId: event.session_id, queued: { ...state.queued, [event.run_id]: event.title } };
+    case "local_shown":
+      return { ...state, shown: event.run_id };
     case "local_clear":
-      return { ...INITIAL, sessionId: state.sessionId };
+      return cleared(state);
   }
   if (!event.run_id) return state;
-  const known = state.runs[event.run_id];
-  const before = known ?? { ...newRun(event.run_id, event.session_id), title: state.queued[event.run_id] ?? "" };
-  const after = event.type === "local_request" ? { ...before, title: event.title } : change(before, event);
+  const known = withWhole(state, event);
+  const before = known.runs[event.run_id] ?? begun(state, event.run_id, event.session_id);
+  if (event.type === "local_request") {
+    return { ...withRun(known, { ...before, title: event.title }), sessionId: event.session_id };
+  }
+  const after = change(before, event);
   if (after === undefined) return state;
-  return {
-    runs: { ...state.runs, [event.run_id]: after },
-    order: known ? state.order : [...state.order, event.run_id],
-    questions: event.type === "local_request" ? state.questions : questions(state.questions, event, after),
-    sessionId: after.sessionId || state.sessionId,
-    queued: state.queued,
-  };
+  return { ...withRun(known, after), questions: questions(state.questions, event, after) };
 }
 
 /** A run of an earlier window of which changes still wait. */
@@ -164,7 +169,7 @@ function restored(state: State, event: Extract<LocalEvent, { type: "local_restor
   const staged = Object.fromEntries(files.map((file) => [file.path, file]));
   const changes: Block = { kind: "changes", files: files.map((file) => file.path), added, removed };
   const run: Run = { ...newRun(runId, sessionId), title, status: "stopped", staged, blocks: [changes] };
-  return { ...state, runs: { ...state.runs, [runId]: run }, order: [...state.order, runId] };
+  return { ...withRun(state, run), sessionId: state.sessionId ?? (sessionId || undefined) };
 }
 
 /** In one word how things stand. */
@@ -175,10 +180,9 @@ export function condition(state: State): Condition {
   return last && (last.status === "failed" || last.status === "lost") ? "error" : "idle";
 }
 
-/** The newest run. */
+/** The newest run; here and below, attempts are parts of their run and none of their own. */
 export function newest(state: State): Run | undefined {
-  const id = state.order.at(-1);
-  return id === undefined ? undefined : state.runs[id];
+  return lastWhere(state, () => true);
 }
 
 /** The newest run that is at work. */
@@ -194,6 +198,17 @@ export function withChanges(state: State): Run | undefined {
 /** The newest run of which something can be undone. */
 export function undoable(state: State): Run | undefined {
   return lastWhere(state, (run) => run.applied);
+}
+
+/** The attempts that are made for a run, in the order in which they began. */
+export function attemptsOf(state: State, runId: string): readonly Run[] {
+  return state.order.flatMap((id) => (state.runs[id]?.attemptOf === runId ? [state.runs[id]] : []));
+}
+
+/** Which attempt it is, from 1; 0 for a run that is none. */
+export function attemptNumber(state: State, run: Run): number {
+  if (run.attemptOf === undefined) return 0;
+  return attemptsOf(state, run.attemptOf).findIndex(({ runId }) => runId === run.runId) + 1;
 }
 
 /** Where a plan stands: number of the step at work or next (from 1), of all, and its title. */
@@ -214,9 +229,40 @@ export function dollars(run: Run | undefined): string {
 function lastWhere(state: State, holds: (run: Run) => boolean): Run | undefined {
   for (let index = state.order.length - 1; index >= 0; index--) {
     const run = state.runs[state.order[index] ?? ""];
-    if (run && holds(run)) return run;
+    if (run && run.attemptOf === undefined && holds(run)) return run;
   }
   return undefined;
+}
+
+/** What is left of an earlier session: what is at work, or asks something, with all its attempts. */
+function cleared(state: State): State {
+  const { runs, questions: open, sessionId, queued } = state;
+  const stays = (id: string): boolean => runs[id]?.status === "running" || open.some(({ runId }) => runId === id);
+  const kept = Object.values(runs).filter((run) => stays(run.attemptOf ?? run.runId));
+  const ids = new Set(kept.map(({ runId }) => runId));
+  return {
+    runs: Object.fromEntries(kept.map((run) => [run.runId, run])),
+    order: state.order.filter((id) => ids.has(id)),
+    questions: open,
+    sessionId,
+    queued,
+  };
+}
+
+/** With the run for which an attempt begins: it may have waited in the queue, and says nothing itself until its end. */
+function withWhole(state: State, event: AnyEvent): State {
+  const whole = event.type === "response_start" ? event.attempt_of : undefined;
+  return !whole || state.runs[whole] ? state : withRun(state, begun(state, whole, ""));
+}
+
+function withRun(state: State, run: Run): State {
+  const order = state.runs[run.runId] ? state.order : [...state.order, run.runId];
+  return { ...state, runs: { ...state.runs, [run.runId]: run }, order };
+}
+
+/** A run of which nothing was known but the title that it has in the queue. */
+function begun(state: State, runId: string, sessionId: string): Run {
+  return { ...newRun(runId, sessionId), title: state.queued[runId] ?? "" };
 }
 
 function newRun(runId: string, sessionId: string): Run {
@@ -242,7 +288,7 @@ function change(run: Run, event: ServerEvent): Run | undefined {
 function ofRun(run: Run, event: ServerEvent): Run | undefined {
   switch (event.type) {
     case "response_start":
-      return { ...run, mode: event.mode, status: "running" };
+      return { ...run, mode: event.mode, status: "running", ...(event.attempt_of && { attemptOf: event.attempt_of }) };
     case "response_end":
     case "intent_classified":
       return run;

@@ -4,6 +4,7 @@
  */
 import * as vscode from "vscode";
 import type { Agent } from "./agent";
+import { whileOpen } from "./boxes";
 import type { Store } from "./store";
 import { unlinked } from "./words";
 
@@ -43,7 +44,7 @@ export class Together {
   /** Says something to a run at work: the given one, the only one, or one that is chosen. */
   async steer(runId?: string, text?: string): Promise<void> {
     const { state } = this.store;
-    const working = Object.values(state.runs).filter((run) => run.status === "running");
+    const working = Object.values(state.runs).filter((run) => run.status === "running" && run.attemptOf === undefined);
     const one = working.length === 1 ? working[0]?.runId : undefined;
     const chosen = runId ?? one ?? (await this.which(working.map(({ runId: id, title }) => ({ id, title }))));
     if (chosen === undefined) {
@@ -51,7 +52,7 @@ export class Together {
       return;
     }
     const title = vscode.l10n.t("Say to the agent");
-    const words = text ?? (await vscode.window.showInputBox({ title, ignoreFocusOut: true }));
+    const words = text ?? (await whileOpen(vscode.window.showInputBox({ title, ignoreFocusOut: true })));
     if (words?.trim()) await this.agent.call("codeagent.steer", { runId: chosen, text: words });
   }
 
@@ -62,7 +63,8 @@ export class Together {
     const none = vscode.l10n.t("No commands yet: put a Markdown file into .codeagent/commands.");
     if (rows.length === 0) return void vscode.window.showInformationMessage(none);
     const begin = async (row: Known): Promise<void> => {
-      const given = await vscode.window.showInputBox({ title: `/${row.name}`, placeHolder: row.hint, ignoreFocusOut: true });
+      const box = vscode.window.showInputBox({ title: `/${row.name}`, placeHolder: row.hint, ignoreFocusOut: true });
+      const given = await whileOpen(box);
       if (given === undefined) return;
       await this.agent.run("codeagent.command", { name: row.name, arguments: given }, `/${row.name} ${given}`.trim());
     };
@@ -79,7 +81,7 @@ export class Together {
   /** Finds runs by words; choosing one goes on with its session. */
   async search(given?: string): Promise<void> {
     const title = vscode.l10n.t("Search Sessions…");
-    const query = given ?? (await vscode.window.showInputBox({ title, ignoreFocusOut: true }));
+    const query = given ?? (await whileOpen(vscode.window.showInputBox({ title, ignoreFocusOut: true })));
     if (!query?.trim()) return;
     const rows = (await this.agent.call<Row[]>("codeagent.session.search", { query })) ?? [];
     if (rows.length === 0) return void vscode.window.showInformationMessage(vscode.l10n.t("Nothing found for “{0}”.", unlinked(query)));
@@ -114,9 +116,7 @@ export class Together {
   /** Begins a session with the talk as it was before a run. */
   async fork(runId?: string): Promise<void> {
     const chosen = runId ?? (await this.ended());
-    if (chosen === undefined) return;
-    const made = await this.agent.call<{ sessionId: string }>("codeagent.session.fork", { runId: chosen });
-    if (made) await this.enter(made.sessionId);
+    if (chosen !== undefined) await this.agent.enter("codeagent.session.fork", { runId: chosen });
   }
 
   private async offer(row: Row): Promise<void> {
@@ -166,14 +166,7 @@ export class Together {
   }
 
   private async resume(sessionId: string): Promise<void> {
-    await this.agent.call("codeagent.session.resume", { sessionId });
-    await this.enter(sessionId);
-  }
-
-  private async enter(sessionId: string): Promise<void> {
-    this.store.dispatch({ type: "local_clear" });
-    this.store.dispatch({ type: "local_session", session_id: sessionId });
-    await this.agent.remember(sessionId);
+    await this.agent.enter("codeagent.session.resume", { sessionId });
   }
 }
 

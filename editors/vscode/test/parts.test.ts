@@ -3,10 +3,14 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { COMMANDS } from "../src/protocol";
+import { allClosed, whileOpen } from "../src/boxes";
 import { hunkAt, hunksByFile, sidesOf } from "../src/review/hunks";
 import { pathOf } from "../src/review/paths";
+import { ownTitle, titledRun } from "../src/review/titles";
 import { discover, downloader, type Surroundings } from "../src/server/discover";
 import { type Inspected, section } from "../src/server/settings";
+import { type Range, shifted, type TextChange } from "../src/shifted";
+import { givenBack } from "../src/webview/draft";
 import { makeRenderer } from "../src/webview/markdown";
 import { settled } from "../src/webview/stable";
 import { unlinked } from "../src/words";
@@ -113,6 +117,74 @@ test("a download needs consent, and uvx comes before pipx", () => {
   assert.deepEqual(downloader(around({}, "/usr/bin/pipx"))?.args, ["run", "codeagent-lsp"]);
 });
 
+// --- reviews
+
+test("tabs of reviews are told apart, also those of one title or of one that begins with another", () => {
+  const titles = new Map([["a", "Changes: fix"], ["b", "Changes: fix all"]]);
+  titles.set("c", ownTitle("Changes: fix", "c", titles));
+  const runs = ["fix (1 file)", "fix all (2 files)", "fix (2) (1 file)", "other"].map((name) => titledRun(`Changes: ${name}`, titles));
+  assert.deepEqual(runs, ["a", "b", "c", undefined]);
+  assert.equal(ownTitle("Changes: fix", "a", titles), "Changes: fix", "opened again");
+});
+
+// --- what is typed meanwhile
+
+/** A range or a change of a text as `line:character-line:character`. */
+const range = (text: string): Range => {
+  const [first = 0, second = 0, third = 0, fourth = 0] = text.split(/[:-]/).map(Number);
+  return { start: { line: first, character: second }, end: { line: third, character: fourth } };
+};
+const change = (at: string, text: string): TextChange => ({ range: range(at), text });
+const moves = (at: string, by: TextChange, to: string): void => assert.deepEqual(shifted(range(at), by), range(to), `${at} by ${JSON.stringify(by)}`);
+
+test("a range moves with its text", () => {
+  moves("2:0-4:3", change("0:0-0:0", "new\nlines\r\n"), "4:0-6:3");
+  moves("2:0-4:3", change("0:0-1:0", ""), "1:0-3:3");
+  moves("2:4-2:9", change("2:0-2:1", "abc"), "2:6-2:11");
+  moves("2:4-3:9", change("1:5-2:2", "\n\nab"), "3:4-4:9");
+  moves("2:0-4:3", change("4:5-6:0", "below\n"), "2:0-4:3");
+});
+
+test("what is typed at the ends of a range is outside of it", () => {
+  moves("2:0-4:3", change("2:0-2:0", "above\n"), "3:0-5:3");
+  moves("2:0-4:3", change("4:3-4:3", "\nbelow"), "2:0-4:3");
+  moves("2:4-2:4", change("2:4-2:4", "ab"), "2:6-2:6");
+});
+
+test("what changes in a range, or overlaps it, belongs to it", () => {
+  moves("2:0-4:3", change("3:0-3:1", "x\ny\n"), "2:0-6:3");
+  moves("2:0-4:3", change("2:0-4:3", "one"), "2:0-2:3");
+  moves("2:4-4:3", change("1:0-2:6", "ab"), "1:0-3:3");
+  moves("2:0-4:3", change("4:1-5:0", "end"), "2:0-4:4");
+  moves("2:0-4:3", change("1:0-6:0", ""), "1:0-1:0");
+});
+
+test("several changes at once come one after the other, the last of the text first", () => {
+  const changes = [change("3:0-3:0", "c\n"), change("0:0-0:0", "a\nb\n")];
+  assert.deepEqual(changes.reduce(shifted, range("2:0-4:3")), range("4:0-7:3"));
+});
+
+test("a question waits until every box is closed, whatever becomes of it", async () => {
+  const seen: string[] = [];
+  let close: (words: string) => void = () => undefined;
+  const first = whileOpen(new Promise<string>((resolve) => (close = resolve)));
+  const second = whileOpen(Promise.reject(new Error("gone"))).catch(() => seen.push("second"));
+  const waiting = allClosed().then(() => seen.push("question"));
+  await second;
+  await new Promise(setImmediate);
+  assert.deepEqual(seen, ["second"]);
+  close("words");
+  assert.equal(await first, "words");
+  await waiting;
+  await allClosed();
+  assert.deepEqual(seen, ["second", "question"]);
+});
+
+test("what was not sent comes before what was written since", () => {
+  assert.equal(givenBack("first", " "), "first");
+  assert.equal(givenBack("first", "second"), "first\nsecond");
+});
+
 // --- settings
 
 const setting = (key: string, changes: Partial<Inspected>): Inspected => ({
@@ -192,7 +264,7 @@ test("untrusted Markdown makes no element of its own", () => {
 // --- files that must agree
 
 const manifest = JSON.parse(readFileSync(path.join(ROOT, "package.json"), "utf8")) as {
-  contributes: { commands: { command: string }[]; menus: Record<string, { command?: string }[]>; keybindings: { command: string }[] };
+  contributes: { commands: { command: string }[]; menus: Record<string, { command?: string }[]>; keybindings: { command: string; key: string }[] };
 };
 const words = (name: string): Record<string, string> => JSON.parse(readFileSync(path.join(ROOT, name), "utf8")) as Record<string, string>;
 
@@ -202,6 +274,14 @@ test("menus and keys name declared commands", () => {
   for (const { command } of used) {
     const known = command === undefined || declared.has(command) || command.startsWith("editor.");
     assert.ok(known, command);
+  }
+});
+
+test("the README has every key", () => {
+  const readme = readFileSync(path.join(ROOT, "README.md"), "utf8").toLowerCase();
+  for (const { key } of manifest.contributes.keybindings) {
+    const known = readme.includes(key) || (key.startsWith("ctrl+alt+shift+") && readme.includes("with shift"));
+    assert.ok(known, key);
   }
 });
 
@@ -220,6 +300,13 @@ test("both languages have the same words, and every one that is used", () => {
   const used = [...readFileSync(path.join(ROOT, "package.json"), "utf8").matchAll(/"%([^%]+)%"/g)].map((match) => match[1] ?? "");
   for (const key of used) assert.ok(key in english, key);
   for (const key of Object.keys(english)) assert.ok(used.includes(key), `${key} is not used`);
+});
+
+test("what is Chinese is in Chinese, but for names", () => {
+  const names = ["CodeAgent", "CodeAgent：MCP"];
+  for (const file of ["package.nls.zh-cn.json", "l10n/bundle.l10n.zh-cn.json"]) {
+    for (const [key, text] of Object.entries(words(file))) assert.ok(names.includes(text) || /\p{Script=Han}/u.test(text), `${key}: ${text}`);
+  }
 });
 
 test("every sentence of the code has a translation, and the other way round", () => {

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type AnyEvent, condition, INITIAL, newest, position, reduce, type State, undoable, withChanges, working } from "../src/state";
+import {
+  type AnyEvent, attemptNumber, attemptsOf, condition, INITIAL, newest, position, reduce, type State, undoable, withChanges, working,
+} from "../src/state";
 import { patches } from "../src/transcript";
 
 const base = { session_id: "s", run_id: "r", seq: 1, ts: 0 };
@@ -19,6 +21,10 @@ const applied = (undo: boolean, steps: readonly string[] = []): AnyEvent => ({
 const completed = (status: "completed" | "failed" | "cancelled"): AnyEvent => ({
   ...base, type: "run_completed", status, summary: "", files_changed: [],
 });
+/** The same event of another run. */
+const of = (run: string, event: AnyEvent): AnyEvent => ({ ...event, run_id: run, session_id: `s-${run}` }) as AnyEvent;
+const attempt = (run: string): AnyEvent => of(run, { ...start, attempt_of: "r" } as AnyEvent);
+const request: AnyEvent = { type: "local_request", run_id: "r", session_id: "s", title: "Do it" };
 const after = (...events: AnyEvent[]): State => events.reduce(reduce, INITIAL);
 
 test("a run is at work from its first event to its last", () => {
@@ -74,7 +80,6 @@ test("staged changes outlive the server", () => {
 });
 
 test("the request gives a run its title, before or after its first event", () => {
-  const request: AnyEvent = { type: "local_request", run_id: "r", session_id: "s", title: "Do it" };
   assert.equal(newest(after(request, start))?.title, "Do it");
   assert.equal(newest(after(start, request))?.title, "Do it");
 });
@@ -108,7 +113,8 @@ test("the transcript is told only what changed", () => {
   const second = reduce(first, token(" world"));
   assert.deepEqual(patches(first, second), [{ type: "append", run: "r", index: 0, text: " world" }]);
   assert.deepEqual(patches(second, second), []);
-  assert.equal(patches(second, reduce(second, { type: "local_clear" }))[0]?.type, "reset");
+  const ended = reduce(second, completed("completed"));
+  assert.equal(patches(ended, reduce(ended, { type: "local_clear" }))[0]?.type, "reset");
 });
 
 test("500 events a second leave time for the rest", () => {
@@ -129,4 +135,77 @@ test("changes of an earlier window wait as they did, and are decided on as usual
   assert.equal(withChanges(state)?.title, "Do it");
   assert.equal(condition(state), "idle");
   assert.equal(withChanges(after(restored, applied(false), file())), undefined);
+});
+
+// --- attempts
+
+const change = { path: "/ws/a.py", base: "1", text: "2" };
+
+test("attempts are parts of their run: nothing is decided about them, undone or stopped by default", () => {
+  const state = after(request, attempt("a1"), attempt("a2"), of("a2", file(change)), of("a2", applied(false)));
+  assert.equal(newest(state)?.runId, "r");
+  assert.equal(working(state)?.runId, "r");
+  assert.equal(withChanges(state), undefined);
+  assert.equal(undoable(state), undefined);
+  assert.deepEqual(attemptsOf(state, "r").map((run) => attemptNumber(state, run)), [1, 2]);
+  assert.equal(attemptNumber(state, state.runs["r"] ?? assert.fail()), 0);
+});
+
+test("an attempt that failed is no error when its run went well", () => {
+  const failed = after(request, attempt("a1"), attempt("a2"), start, completed("completed"), of("a2", completed("failed")));
+  assert.equal(condition(failed), "idle");
+});
+
+test("a run from the queue is known by its first attempt, under its title", () => {
+  const state = after({ type: "local_queued", run_id: "r", session_id: "s", title: "Do it" }, attempt("a1"));
+  assert.deepEqual(state.order, ["r", "a1"]);
+  assert.equal(working(state)?.title, "Do it");
+});
+
+test("the transcript stays with the run until the user chooses an attempt", () => {
+  const token: AnyEvent = { ...base, type: "token", content: "x" };
+  const before = after(request, attempt("a1"), attempt("a2"));
+  assert.deepEqual(patches(before, reduce(before, of("a2", token))), []);
+  const chosen = reduce(before, { type: "local_shown", run_id: "a2" });
+  const told = patches(before, chosen);
+  assert.ok(told.some((patch) => patch.type === "run" && patch.run === "a2" && patch.attempt === 2));
+  assert.ok(told.every((patch) => !("run" in patch) || patch.run !== "a1"));
+  assert.deepEqual(patches(chosen, reduce(chosen, of("a2", token))).map((patch) => patch.type), ["block"]);
+  const back = patches(chosen, reduce(chosen, { type: "local_shown", run_id: "r" }));
+  assert.deepEqual(back.map((patch) => patch.type), ["reset", "run"]);
+});
+
+test("a run that comes into sight in the transcript is told as a whole", () => {
+  const token: AnyEvent = { ...base, type: "token", content: "x" };
+  const before = after(request, attempt("a1"), of("a1", token));
+  const chosen = reduce(before, { type: "local_shown", run_id: "a1" });
+  assert.deepEqual(patches(before, chosen).map((patch) => patch.type), ["run", "block"]);
+});
+
+// --- sessions
+
+test("only the user changes the session: no event of a run does", () => {
+  const asked = after(request, attempt("a1"), of("other", start));
+  assert.equal(asked.sessionId, "s");
+  const moved = [{ type: "local_clear" }, { type: "local_session", session_id: "new" }, start] as AnyEvent[];
+  assert.equal(moved.reduce(reduce, asked).sessionId, "new");
+  assert.equal(after(start).sessionId, undefined);
+});
+
+test("the session of a request, of a queued one, and of changes of an earlier window where none is known", () => {
+  const restored: AnyEvent = { type: "local_restored", run_id: "r", session_id: "old", title: "", files: [], added: 0, removed: 0 };
+  assert.equal(after(request).sessionId, "s");
+  assert.equal(after({ type: "local_queued", run_id: "r", session_id: "s", title: "" }).sessionId, "s");
+  assert.equal(after(restored).sessionId, "old");
+  assert.equal(after(request, restored).sessionId, "s");
+});
+
+test("a new session keeps what is at work and what is asked", () => {
+  const asked = after(of("done", start), of("done", completed("completed")), request, start, attempt("a1"), approval("Run this?"));
+  const state = reduce(asked, { type: "local_clear" });
+  assert.deepEqual(state.order, ["r", "a1"]);
+  assert.equal(state.runs["r"]?.title, "Do it");
+  assert.equal(condition(state), "waiting");
+  const ended = [{ ...base, type: "approval_resolved", request_id: "q" }, completed("completed"), { type: "local_clear" }] as AnyEvent[];
+  assert.deepEqual(ended.reduce(reduce, state).order, []);
 });

@@ -8,6 +8,7 @@ import { type FileState, type Run, withChanges } from "../state";
 import type { Store } from "../store";
 import { type Hunk, hunkAt, hunksByFile } from "./hunks";
 import { pathOf } from "./paths";
+import { ownTitle, titledRun } from "./titles";
 
 export const BASE = "codeagent-base";
 export const PROPOSED = "codeagent-proposed";
@@ -59,6 +60,7 @@ export class Review implements vscode.Disposable {
         { onDidChangeCodeLenses: this.lenses.event, provideCodeLenses: (document) => this.lensesOf(document) },
       ),
       store.onChange((state) => this.follow(state.runs)),
+      store.onEvent(({ type }) => type === "local_gone" && this.digests.clear()), // a new server knows none of them
       vscode.window.tabGroups.onDidChangeTabs(() => this.contexts()),
       vscode.workspace.onDidChangeTextDocument(({ document }) => this.typed(document.uri.fsPath)),
     ];
@@ -73,7 +75,8 @@ export class Review implements vscode.Disposable {
       return;
     }
     await this.refresh(run.runId);
-    const title = vscode.l10n.t("Agent's changes: {0}", run.title || vscode.l10n.t("Run"));
+    const words = vscode.l10n.t("Agent's changes: {0}", run.title || vscode.l10n.t("Run"));
+    const title = ownTitle(words, run.runId, this.titles);
     this.titles.set(run.runId, title);
     const rows = files
       .slice(0, SHOWN_AT_ONCE)
@@ -97,6 +100,26 @@ export class Review implements vscode.Disposable {
     await vscode.commands.executeCommand("vscode.diff", left, right, title, selection ? { selection } : {});
   }
 
+  /** The run whose review is shown: in the editor whose title button was pressed, else in the active one. */
+  shown(given?: unknown): string | undefined {
+    const button = given instanceof vscode.Uri ? placeOf(given) : undefined;
+    const active = vscode.window.activeTextEditor;
+    const place = button ?? (active && placeOf(active.document.uri));
+    const tab = vscode.window.tabGroups.activeTabGroup.activeTab;
+    return place?.runId ?? (tab && this.runOf(tab));
+  }
+
+  /** Accepts or discards the changes of a run, or the chosen ones; after a review only as it showed them. */
+  async settle(verdict: "apply" | "discard", runId: string, chosen: object): Promise<void> {
+    const digest = this.digests.get(runId);
+    try {
+      await this.agent.call(`codeagent.${verdict}`, { runId, ...chosen, ...(digest && { digest }) });
+    } catch (error) {
+      this.again(runId); // it may show what is no longer so
+      throw error;
+    }
+  }
+
   /** Accepts or discards a file, a hunk, or (no place) what the active editor shows at the cursor. */
   async decide(verdict: "apply" | "discard", what: "file" | "hunk", given?: Place): Promise<void> {
     const place = given ?? this.atCursor(what);
@@ -106,8 +129,7 @@ export class Review implements vscode.Disposable {
     }
     const whole = what === "file" || place.hunk === undefined || this.of(place).length < 2;
     const chosen = whole ? { files: [place.path] } : { hunks: [`${place.path}#${place.hunk}`] };
-    const digest = this.digests.get(place.runId);
-    await this.agent.call(`codeagent.${verdict}`, { runId: place.runId, ...chosen, ...(digest && { digest }) });
+    await this.settle(verdict, place.runId, chosen);
   }
 
   /** Moves the cursor to the next or previous proposed change. */
@@ -133,6 +155,7 @@ export class Review implements vscode.Disposable {
     const staged = Object.keys(this.store.state.runs[runId]?.staged ?? {});
     if (staged.length === 0) {
       this.hunks.delete(runId);
+      this.digests.delete(runId);
     } else {
       const review = await this.agent.call<Answer>("codeagent.review", { runId });
       this.digests.set(runId, review?.digest);
@@ -229,16 +252,20 @@ export class Review implements vscode.Disposable {
   }
 
   private async close(runId: string): Promise<void> {
-    const title = this.titles.get(runId);
     const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
-    const mine = tabs.filter((tab) => (title !== undefined && tab.label.startsWith(title)) || showsRun(tab, runId));
-    await vscode.window.tabGroups.close(mine, true);
+    await vscode.window.tabGroups.close(tabs.filter((tab) => this.runOf(tab) === runId), true);
+    this.titles.delete(runId);
+  }
+
+  /** The run whose changes a tab shows. */
+  private runOf({ input, label }: vscode.Tab): string | undefined {
+    const isDiff = input instanceof vscode.TabInputTextDiff && input.modified.scheme === PROPOSED;
+    return isDiff ? input.modified.query : titledRun(label, this.titles);
   }
 
   private contexts(): void {
-    const open = [...this.titles.values()];
     const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
-    const reviewing = tabs.some((tab) => isReview(tab) || open.some((title) => tab.label.startsWith(title)));
+    const reviewing = tabs.some((tab) => this.runOf(tab) !== undefined);
     void vscode.commands.executeCommand("setContext", "codeagent.reviewing", reviewing);
   }
 }
@@ -257,12 +284,4 @@ function sideOf(scheme: string, runId: string, path: string): vscode.Uri {
 function placeOf(uri: vscode.Uri): Place | undefined {
   if (uri.scheme !== PROPOSED && uri.scheme !== BASE) return undefined;
   return { runId: uri.query, path: uri.with({ scheme: "file", query: "" }).fsPath };
-}
-
-function isReview(tab: vscode.Tab): boolean {
-  return tab.input instanceof vscode.TabInputTextDiff && tab.input.modified.scheme === PROPOSED;
-}
-
-function showsRun(tab: vscode.Tab, runId: string): boolean {
-  return tab.input instanceof vscode.TabInputTextDiff && tab.input.modified.scheme === PROPOSED && tab.input.modified.query === runId;
 }

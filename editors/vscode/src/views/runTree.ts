@@ -3,7 +3,7 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import type { Place, Review } from "../review/review";
 import type { Hunk } from "../review/hunks";
-import type { FileState, Question, Run, State, Step } from "../state";
+import { attemptNumber, attemptsOf, type FileState, type Question, type Run, type State, type Step } from "../state";
 import type { Store } from "../store";
 
 type Node =
@@ -77,7 +77,7 @@ export class RunTree implements vscode.TreeDataProvider<Node>, vscode.Disposable
   getTreeItem(node: Node): vscode.TreeItem {
     switch (node.kind) {
       case "run":
-        return runItem(node.run);
+        return this.runItem(node.run);
       case "question":
         return questionItem(node.question);
       case "step":
@@ -107,10 +107,10 @@ export class RunTree implements vscode.TreeDataProvider<Node>, vscode.Disposable
   /** The newest run, and those before it that still wait for something. */
   private roots(): Node[] {
     const { order, runs, questions } = this.store.state;
-    return [...order].reverse().flatMap((id, index): Node[] => {
-      const run = runs[id];
-      const waits = run && (Object.keys(run.staged).length > 0 || questions.some((item) => item.runId === id));
-      return run && (index === 0 || waits || run.status === "running") ? [{ kind: "run", run }] : [];
+    const whole = order.flatMap((id) => (runs[id] && runs[id].attemptOf === undefined ? [runs[id]] : [])).reverse();
+    return whole.flatMap((run, index): Node[] => {
+      const waits = Object.keys(run.staged).length > 0 || questions.some((item) => item.runId === run.runId);
+      return index === 0 || waits || run.status === "running" ? [{ kind: "run", run }] : [];
     });
   }
 
@@ -121,6 +121,7 @@ export class RunTree implements vscode.TreeDataProvider<Node>, vscode.Disposable
       ...open.map((question): Node => ({ kind: "question", question })),
       ...steps.map((step): Node => ({ kind: "step", step, runId: run.runId, stepId: step.stepId })),
       ...(Object.keys(run.staged).length ? [{ kind: "changes", run, runId: run.runId } as const] : []),
+      ...attemptsOf(this.store.state, run.runId).map((attempt): Node => ({ kind: "run", run: attempt })),
     ];
   }
 
@@ -129,6 +130,23 @@ export class RunTree implements vscode.TreeDataProvider<Node>, vscode.Disposable
     return hunks.length < 2
       ? []
       : hunks.map((shown) => ({ kind: "hunk", shown, runId: place.runId, path: place.path, hunk: shown.number }));
+  }
+
+  /** A run; an attempt has no title of its own, and it or its run is what the transcript shows, as the user chooses. */
+  private runItem(run: Run): vscode.TreeItem {
+    const { Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
+    const number = attemptNumber(this.store.state, run);
+    const title = number ? vscode.l10n.t("Attempt {0}", number) : run.title || vscode.l10n.t("Run");
+    const item = new vscode.TreeItem(title, number ? Collapsed : Expanded);
+    item.description = run.status === "running" ? run.activity : statusWords(run.status);
+    item.iconPath = icon(...RUN_ICONS[run.status]);
+    item.tooltip = run.error ?? title;
+    item.contextValue = `run:${run.status}`;
+    item.id = run.runId;
+    if (number || attemptsOf(this.store.state, run.runId).length > 0) {
+      item.command = { title: "", command: "codeagent.transcript.show", arguments: [{ runId: run.runId }] };
+    }
+    return item;
   }
 
   private fileItem(node: Place & { readonly file: FileState }): vscode.TreeItem {
@@ -147,16 +165,6 @@ export class RunTree implements vscode.TreeDataProvider<Node>, vscode.Disposable
 function looks({ order, runs, questions }: State): readonly unknown[] {
   const ofRun = (run: Run): unknown[] => [run.runId, run.title, run.status, run.activity, run.error, run.plan, run.staged];
   return [questions, ...order.flatMap((id) => (runs[id] ? ofRun(runs[id]) : []))];
-}
-
-function runItem(run: Run): vscode.TreeItem {
-  const item = new vscode.TreeItem(run.title || vscode.l10n.t("Run"), vscode.TreeItemCollapsibleState.Expanded);
-  item.description = run.status === "running" ? run.activity : statusWords(run.status);
-  item.iconPath = icon(...RUN_ICONS[run.status]);
-  item.tooltip = run.error ?? run.title;
-  item.contextValue = `run:${run.status}`;
-  item.id = run.runId;
-  return item;
 }
 
 function questionItem(question: Question): vscode.TreeItem {

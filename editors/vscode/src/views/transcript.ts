@@ -23,7 +23,8 @@ type Said =
 
 /** What the webview's buttons lead to. */
 export interface Actions {
-  send(text: string): Promise<void>;
+  /** Whether it has become a task. */
+  send(text: string): Promise<boolean>;
   respond(requestId: string, answer: string): Promise<void>;
 }
 
@@ -80,7 +81,8 @@ export class Transcript implements vscode.WebviewViewProvider, vscode.Disposable
         await this.view?.webview.postMessage({ type: "patches", patches: patches(undefined, this.store.state) });
         return;
       case "send":
-        return this.actions.send(String(said.text));
+        if (await this.actions.send(String(said.text))) return;
+        return void (await this.view?.webview.postMessage({ type: "unsent", text: String(said.text) }));
       case "stop":
         return void (await vscode.commands.executeCommand("codeagent.cancel"));
       case "copy":

@@ -12,6 +12,7 @@ export function words(): Words {
     copy: l10n.t("Copy"),
     copied: l10n.t("Copied"),
     run: l10n.t("Run"),
+    attempt: l10n.t("Attempt {0}"),
     review: l10n.t("Review"),
     undo: l10n.t("Undo"),
     answer: l10n.t("Answer…"),

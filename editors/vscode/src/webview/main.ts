@@ -3,6 +3,7 @@ import type { Block } from "../state";
 import type { Patch } from "../transcript";
 import { type BlockView, makeBlock } from "./blocks";
 import { element } from "./dom";
+import { givenBack } from "./draft";
 import { makeRenderer } from "./markdown";
 
 declare function acquireVsCodeApi(): { postMessage(message: unknown): void; getState(): unknown; setState(state: unknown): void };
@@ -70,7 +71,7 @@ function view(id: string): RunView {
 }
 
 function drawRun(run: RunView, patch: Extract<Patch, { type: "run" }>): void {
-  run.title.textContent = patch.title || word("run");
+  run.title.textContent = patch.attempt ? word("attempt", patch.attempt) : patch.title || word("run");
   run.status = patch.status;
   run.section.dataset["status"] = patch.status;
   run.state.textContent = patch.status === "running" ? patch.activity || word("working") : "";
@@ -124,6 +125,12 @@ function submit(): void {
   follow(true);
 }
 
+/** What could not be sent is in the composer again. */
+function unsent(text: string): void {
+  input.value = givenBack(text, input.value);
+  grow();
+}
+
 function grow(): void {
   input.rows = Math.min(8, input.value.split("\n").length);
   host.setState({ draft: input.value });
@@ -171,11 +178,15 @@ function stick(): void {
   if (following) log.scrollTop = log.scrollHeight;
 }
 
-type Told = { readonly type: "patches"; readonly patches: readonly Patch[] } | { readonly type: "copied" };
+type Told =
+  | { readonly type: "patches"; readonly patches: readonly Patch[] }
+  | { readonly type: "copied" }
+  | { readonly type: "unsent"; readonly text: string };
 
 window.addEventListener("message", ({ data }: MessageEvent<Told>) => {
   if (data.type === "patches") data.patches.forEach(apply);
   else if (data.type === "copied" && copying) copied(copying);
+  else if (data.type === "unsent") unsent(data.text);
 });
 compose();
 follow(true);
