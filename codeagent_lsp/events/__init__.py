@@ -74,10 +74,13 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseStart(Event, name="response_start"):
-    """The first event a client gets of a run. `attempt_of` is the run for which it makes one of several attempts."""
+    """The first event a client gets of a run. `attempt_of` is the run for which it makes one of several attempts, and
+    `attempt` the number of this one, from 1.
+    """
 
     mode: Mode = "direct"
     attempt_of: str | None = None
+    attempt: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

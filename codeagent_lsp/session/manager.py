@@ -157,7 +157,7 @@ class SessionManager:
             from codeagent_lsp.session.attempts.attempting import attempting  # late: with the parts of a run
 
             work = attempting(self._attempt, self.runs)
-        record = RunRecord(run_id, request.kind, request.title, attempt_of=attempt_of)
+        record = RunRecord(run_id, request.kind, request.title, attempt_of=attempt_of, attempt=request.attempt)
         session.context.begin(record)
         run = _run(session, record, services or self._services)
         self.runs.add(run)

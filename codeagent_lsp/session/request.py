@@ -75,7 +75,8 @@ class RunRequest:
     `rewritten` are new texts that were made without a model, with the files as they were read; `given` and `images` are
     for the model, beside the task, and so are `files`, the whole files that it names (absolute path and text), for
     whatever does not read these itself; a `wordless` task is nothing but attachments; of so many `attempts` the best is
-    proposed, and with `until_proven` they end as soon as all tests pass on the change of one.
+    proposed, and with `until_proven` they end as soon as all tests pass on the change of one; `attempt` is the number
+    of one of them, from 1.
     """
 
     kind: RunKind
@@ -91,6 +92,7 @@ class RunRequest:
     wordless: bool = False
     images: tuple[Image, ...] = ()
     attempts: int = 1
+    attempt: int = 0
     until_proven: bool = False
 
     @property

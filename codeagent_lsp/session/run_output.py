@@ -50,7 +50,8 @@ class RunOutput:
         """Emit the run's mode, then the events held back, also when the run is resumed."""
         self._begun = True
         held, self._held = self._held, []
-        for event in (events.ResponseStart(mode=mode, attempt_of=self._record.attempt_of or None), *held):
+        whole, number = self._record.attempt_of or None, self._record.attempt or None
+        for event in (events.ResponseStart(mode=mode, attempt_of=whole, attempt=number), *held):
             self._session.emit(self._record.run_id, event)
 
     def emit(self, event: events.Event) -> None:

@@ -57,8 +57,8 @@ class RunRecord:
     `messages` are all of the run's own, of which the first `joined` are in the session's conversation already;
     `compacted` replaces some of them in the next run. `torn` is set if the run's process died and its file does not say
     so yet; `unanswered` are the questions that were open then; `usage` is what its model calls used; `proof` is what
-    was tried on its changes; `attempt_of` is the run for which it tries, without asking or applying anything; `heard`
-    is what the user said to it while it was at work.
+    was tried on its changes; `attempt_of` is the run for which it tries, without asking or applying anything, as its
+    `attempt` with this number; `heard` is what the user said to it while it was at work.
     """
 
     run_id: str
@@ -79,6 +79,7 @@ class RunRecord:
     usage: Usage = field(default_factory=Usage)
     proof: ProposalProof = field(default_factory=ProposalProof)
     attempt_of: str = ""
+    attempt: int = 0
     heard: list[str] = field(default_factory=list)
 
     @property

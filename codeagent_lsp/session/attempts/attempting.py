@@ -125,7 +125,7 @@ class Attempts:
 
     def _one(self, number: int) -> RunRequest:
         title = f"{self._request.title} ({number + 1}/{self._request.attempts})"
-        return replace(self._request, title=title, attempts=1)
+        return replace(self._request, title=title, attempts=1, attempt=number + 1)
 
     def _services_of(self, number: int) -> Services:
         if number == 0:

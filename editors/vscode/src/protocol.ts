@@ -357,11 +357,12 @@ export interface SessionRestored extends EventBase {
   readonly type: "session_restored";
 }
 
-/** The first event a client gets of a run. `attempt_of` is the run for which it makes one of several attempts. */
+/** The first event a client gets of a run. `attempt_of` is the run for which it makes one of several attempts, and `attempt` the number of this one, from 1. */
 export interface ResponseStart extends EventBase {
   readonly type: "response_start";
   readonly mode: "direct" | "plan";
   readonly attempt_of?: string;
+  readonly attempt?: number;
 }
 
 /** The model's last word of a run has been sent. */

@@ -76,6 +76,8 @@ export interface Run {
   readonly title: string;
   /** The run for which it is one of several attempts. */
   readonly attemptOf?: string | undefined;
+  /** Which of them it is, from 1. */
+  readonly attempt?: number | undefined;
   readonly mode: "direct" | "plan";
   readonly status: RunStatus;
   /** What it does now, in a few words. */
@@ -200,15 +202,10 @@ export function undoable(state: State): Run | undefined {
   return lastWhere(state, (run) => run.applied);
 }
 
-/** The attempts that are made for a run, in the order in which they began. */
+/** The attempts that are made for a run, by their numbers. */
 export function attemptsOf(state: State, runId: string): readonly Run[] {
-  return state.order.flatMap((id) => (state.runs[id]?.attemptOf === runId ? [state.runs[id]] : []));
-}
-
-/** Which attempt it is, from 1; 0 for a run that is none. */
-export function attemptNumber(state: State, run: Run): number {
-  if (run.attemptOf === undefined) return 0;
-  return attemptsOf(state, run.attemptOf).findIndex(({ runId }) => runId === run.runId) + 1;
+  const found = state.order.flatMap((id) => (state.runs[id]?.attemptOf === runId ? [state.runs[id]] : []));
+  return found.sort((one, other) => (one.attempt ?? 0) - (other.attempt ?? 0));
 }
 
 /** Where a plan stands: number of the step at work or next (from 1), of all, and its title. */
@@ -288,7 +285,7 @@ function change(run: Run, event: ServerEvent): Run | undefined {
 function ofRun(run: Run, event: ServerEvent): Run | undefined {
   switch (event.type) {
     case "response_start":
-      return { ...run, mode: event.mode, status: "running", ...(event.attempt_of && { attemptOf: event.attempt_of }) };
+      return { ...run, mode: event.mode, status: "running", ...(event.attempt_of && { attemptOf: event.attempt_of, attempt: event.attempt }) };
     case "response_end":
     case "intent_classified":
       return run;

@@ -2,7 +2,7 @@
  * What changed between two states, as small messages for the transcript's webview. Pure.
  * Not here: sending them (`views/transcript.ts`), drawing them (`webview/`).
  */
-import { attemptNumber, type Block, type Plan, type Run, type State } from "./state";
+import { type Block, type Plan, type Run, type State } from "./state";
 
 /**
  * What the webview is told. `append` adds to the text of a block; `block` sets one whole. `attempt` is the number of an
@@ -23,7 +23,7 @@ export function patches(before: State | undefined, after: State): Patch[] {
   if (!kept) found.push({ type: "reset" });
   for (const id of now) {
     const run = after.runs[id];
-    if (run) found.push(...ofRun(kept && old.includes(id) ? before?.runs[id] : undefined, run, attemptNumber(after, run)));
+    if (run) found.push(...ofRun(kept && old.includes(id) ? before?.runs[id] : undefined, run));
   }
   return found;
 }
@@ -33,7 +33,7 @@ function shown(state: State): readonly string[] {
   return state.order.filter((id) => state.runs[id]?.attemptOf === undefined || id === state.shown);
 }
 
-function* ofRun(before: Run | undefined, run: Run, attempt: number): Generator<Patch> {
+function* ofRun(before: Run | undefined, run: Run): Generator<Patch> {
   if (before === run) return;
   const staged = Object.keys(run.staged).length;
   if (
@@ -43,7 +43,7 @@ function* ofRun(before: Run | undefined, run: Run, attempt: number): Generator<P
     before.activity !== run.activity ||
     Object.keys(before.staged).length !== staged
   ) {
-    yield { type: "run", run: run.runId, title: run.title, attempt, status: run.status, activity: run.activity, staged };
+    yield { type: "run", run: run.runId, title: run.title, attempt: run.attempt ?? 0, status: run.status, activity: run.activity, staged };
   }
   for (let index = 0; index < run.blocks.length; index++) {
     const block = run.blocks[index] as Block;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  type AnyEvent, attemptNumber, attemptsOf, condition, INITIAL, newest, position, reduce, type State, undoable, withChanges, working,
+  type AnyEvent, attemptsOf, condition, INITIAL, newest, position, reduce, type State, undoable, withChanges, working,
 } from "../src/state";
 import { patches } from "../src/transcript";
 
@@ -23,7 +23,7 @@ const completed = (status: "completed" | "failed" | "cancelled"): AnyEvent => ({
 });
 /** The same event of another run. */
 const of = (run: string, event: AnyEvent): AnyEvent => ({ ...event, run_id: run, session_id: `s-${run}` }) as AnyEvent;
-const attempt = (run: string): AnyEvent => of(run, { ...start, attempt_of: "r" } as AnyEvent);
+const attempt = (run: string): AnyEvent => of(run, { ...start, attempt_of: "r", attempt: Number(run.slice(1)) } as AnyEvent);
 const request: AnyEvent = { type: "local_request", run_id: "r", session_id: "s", title: "Do it" };
 const after = (...events: AnyEvent[]): State => events.reduce(reduce, INITIAL);
 
@@ -142,13 +142,13 @@ test("changes of an earlier window wait as they did, and are decided on as usual
 const change = { path: "/ws/a.py", base: "1", text: "2" };
 
 test("attempts are parts of their run: nothing is decided about them, undone or stopped by default", () => {
-  const state = after(request, attempt("a1"), attempt("a2"), of("a2", file(change)), of("a2", applied(false)));
+  const state = after(request, attempt("a2"), attempt("a1"), of("a2", file(change)), of("a2", applied(false)));
   assert.equal(newest(state)?.runId, "r");
   assert.equal(working(state)?.runId, "r");
   assert.equal(withChanges(state), undefined);
   assert.equal(undoable(state), undefined);
-  assert.deepEqual(attemptsOf(state, "r").map((run) => attemptNumber(state, run)), [1, 2]);
-  assert.equal(attemptNumber(state, state.runs["r"] ?? assert.fail()), 0);
+  assert.deepEqual(attemptsOf(state, "r").map((run) => run.attempt), [1, 2]);
+  assert.equal(state.runs["r"]?.attempt, undefined);
 });
 
 test("an attempt that failed is no error when its run went well", () => {

@@ -427,6 +427,8 @@ async def test_what_the_attempts_used_is_known_after_a_restart(make: Make) -> No
     made = make([say("One.")], [say("Two.")])
     made.open("calc.py", BASE)
     done = await tried(made, 2)
+    starts = [event for event in made.events if isinstance(event, events.ResponseStart) and event.attempt_of]
+    assert {(event.attempt_of, event.attempt) for event in starts} == {(done.run_id, 1), (done.run_id, 2)}
     again = Session("again", made.store)
     replay(again, made.store.load(made.manager.current().session_id))
     assert done.usage is not None

@@ -3,7 +3,7 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import type { Place, Review } from "../review/review";
 import type { Hunk } from "../review/hunks";
-import { attemptNumber, attemptsOf, type FileState, type Question, type Run, type State, type Step } from "../state";
+import { attemptsOf, type FileState, type Question, type Run, type State, type Step } from "../state";
 import type { Store } from "../store";
 
 type Node =
@@ -135,7 +135,7 @@ export class RunTree implements vscode.TreeDataProvider<Node>, vscode.Disposable
   /** A run; an attempt has no title of its own, and it or its run is what the transcript shows, as the user chooses. */
   private runItem(run: Run): vscode.TreeItem {
     const { Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
-    const number = attemptNumber(this.store.state, run);
+    const number = run.attempt;
     const title = number ? vscode.l10n.t("Attempt {0}", number) : run.title || vscode.l10n.t("Run");
     const item = new vscode.TreeItem(title, number ? Collapsed : Expanded);
     item.description = run.status === "running" ? run.activity : statusWords(run.status);
