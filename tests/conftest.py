@@ -61,6 +61,7 @@ SLOW = tuple(
         "session/attempts/test_attempts.py",
         "session/hooks/test_hooks.py",
         "session/test_background.py",
+        "session/test_background_output.py",
         "session/solving/test_name_changes.py",
         "language_servers/test_hostile_connection.py",
         "language_servers/test_hostile_servers.py",

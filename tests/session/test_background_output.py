@@ -69,7 +69,7 @@ async def test_a_question_is_heard(rig: Rig) -> None:
 
 async def test_the_end_of_what_was_left_out_is_no_half_of_a_value(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codeagent_lsp.tools.commands.background.MOST_UNREAD", 300)
-    await rig.start(f"for i in $(seq 40); do echo $i {VALUE}; done; echo end; sleep 984.5", "never")
+    await rig.start(f"for i in $(seq 40); do echo $i {VALUE}; done; echo end; sleep 984.5", "end")
     text = await rig.heard(1)
     assert "half" not in text
 
