@@ -326,3 +326,109 @@ def test_two_projects_have_a_server_each(tmp_path: Path) -> None:
     )
     assert played.found["sent"][0] == "first codeagent.undo"
     assert played.found["apart"] and played.found["first_lives"] and played.found["second_is_new"]
+
+
+def test_a_crash_of_one_project_leaves_the_other_alone(tmp_path: Path) -> None:
+    """In a buffer of the project that has lost its server nothing goes to the other's, and a restart is for its own."""
+    played = play(
+        tmp_path,
+        """
+        local one = rig.open("one/a.py")
+        local process = rig.server_process()
+        vim.cmd("CodeAgent ask what is a")
+        rig.ended("completed")
+        local session = rig.newest().session_id
+        rig.open("two/b.py")
+        local second = rig.client
+        vim.cmd("CodeAgent ask what is b")
+        rig.wait("the second run", 8000, function() return #rig.state().order == 2 end)
+        rig.ended("completed")
+        vim.uv.kill(process, "sigkill")
+        rig.heard("ended unexpectedly")
+        vim.api.nvim_set_current_buf(one)
+        local client = require("codeagent.client")
+        local nobody = client.current() == nil
+        vim.cmd("CodeAgent restart")
+        rig.heard("has been restarted")
+        rig.wait("the session", 8000, function() return rig.state().session_id == session end)
+        local now = vim.lsp.get_clients({ name = "codeagent", bufnr = one })[1]
+        return {
+          nobody = nobody, second_lives = not second:is_stopped(), root = vim.fs.basename(now.root_dir),
+          session = rig.state().sessions[now.id] == session,
+        }
+        """,
+        files={"one/a.py": SOURCE, "one/.git/HEAD": "", "two/b.py": SOURCE, "two/.git/HEAD": ""},
+        script=[{"text": "It is a."}, {"text": "It is b."}],
+    )
+    assert played.found == {"nobody": True, "second_lives": True, "root": "one", "session": True}
+
+
+def test_answers_words_and_prompts_stay_with_their_project(tmp_path: Path) -> None:
+    """Also when the user has gone to a buffer of another one meanwhile, or to a window of ours."""
+    played = play(
+        tmp_path,
+        """
+        rig.open("one/a.py")
+        local first = rig.client
+        vim.ui.select = function() end -- the user takes their time
+        vim.cmd("CodeAgent run ask me")
+        rig.wait("the question", 10000, function() return #rig.state().questions == 1 end)
+        rig.open("two/b.py")
+        local second = rig.client
+        local client, sent = require("codeagent.client"), {}
+        for name, each in pairs({ first = first, second = second }) do
+          each.exec_cmd = function(_, command) table.insert(sent, name .. " " .. command.command) end
+        end
+        client.call("respond", { requestId = rig.state().questions[1].request_id, answer = "Blue" })
+        vim.cmd("CodeAgent steer be brief")
+        local elsewhere = client.current().id == second.id
+        require("codeagent.transcript").open()
+        local of_transcript = client.current().id == first.id
+        vim.cmd("CodeAgent steer be brief")
+        local path = vim.fs.joinpath(rig.workspace, "prompt.md")
+        client.opens(path, first.id)
+        vim.cmd.split(path)
+        return { sent = sent, elsewhere = elsewhere, of_transcript = of_transcript,
+          root = vim.fs.basename(client.root_of(vim.fn.bufnr(path))) }
+        """,
+        files={"one/a.py": SOURCE, "one/.git/HEAD": "", "two/b.py": SOURCE, "two/.git/HEAD": ""},
+        script=[call("AskUser", questions=[{"text": "Which?", "options": ["Red", "Blue"]}], format="single")],
+    )
+    assert played.found == {
+        "sent": ["first codeagent.respond", "first codeagent.steer"],
+        "elsewhere": True,
+        "of_transcript": True,
+        "root": "one",
+    }
+    assert "Nothing is at work." in played.told
+
+
+def test_several_attempts_are_one_run(tmp_path: Path) -> None:
+    """The newest one, that of the transcript and the one that is applied; a look at an attempt is by choice."""
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        vim.cmd("CodeAgent attempts 2 change it")
+        local function whole()
+          return vim.iter(vim.tbl_values(rig.state().runs)):find(function(run)
+            return not run.attempt_of and run.status ~= "running"
+          end)
+        end
+        rig.wait("the end of the whole run", 20000, whole)
+        local queries = require("codeagent.queries")
+        local titles = vim.iter(rig.state().order):map(function(run_id)
+          return queries.title(rig.state(), rig.state().runs[run_id])
+        end):totable()
+        table.sort(titles)
+        return { titles = titles, newest = queries.latest(rig.state()).run_id == whole().run_id,
+          session = rig.state().session_id == whole().session_id, text = rig.text(buffer),
+          page = rig.page("transcript") }
+        """,
+        files={"a.py": SOURCE},
+        script=[*[edit("return 1", "return 10")] * 2, *[{"text": "Changed."}] * 2],  # they take them in turns
+    )
+    assert played.found["titles"] == ["change it", "change it – attempt 1", "change it – attempt 2"]
+    assert played.found["newest"] and played.found["session"]
+    assert played.found["text"] == SOURCE.replace("return 1", "return 10")
+    assert played.found["page"].count("## ") == 1, "of the attempts nothing is in the transcript of the run"

@@ -2,6 +2,7 @@
 --- server and its restart. Not here: what the server asks of us (`handlers.lua`).
 
 local notify = require("codeagent.notify")
+local queries = require("codeagent.queries")
 local server = require("codeagent.server")
 local store = require("codeagent.store")
 local texts = require("codeagent.texts")
@@ -22,6 +23,7 @@ local leaving = {} ---@type table<integer, boolean> clients that were asked to s
 ---@field session string?
 
 local lost = {} ---@type table<string, codeagent.Ended> by the folder of the workspace
+local openers = {} ---@type table<string, integer> by the path of a prompt document: the client that opened it
 
 vim.api.nvim_create_autocmd("VimLeavePre", {
   group = vim.api.nvim_create_augroup("codeagent.leaving", {}),
@@ -36,17 +38,18 @@ local function attached(client_id)
   end, vim.api.nvim_list_bufs())
 end
 
---- The session of a client's newest run.
-local function session_of(client_id)
-  local runs = require("codeagent.queries").own_runs(store.state())
-  local run = vim.iter(runs):find(function(each) return each.client_id == client_id and each.session_id ~= "" end)
-  return run and run.session_id or nil
+--- The folder of the workspace of a buffer whose server has ended.
+local function lost_root(buffer)
+  for root, before in pairs(lost) do
+    if vim.list_contains(before.buffers, buffer) then return root end
+  end
 end
 
 local function ended(client, code, signal)
   if not client then return end
-  local session = session_of(client.id) or store.state().session_id
-  lost[client.root_dir or ""] = { config = client.config, buffers = attached(client.id), session = session }
+  local root = client.root_dir or ""
+  local session = store.state().sessions[client.id] or (lost[root] and lost[root].session)
+  lost[root] = { config = client.config, buffers = attached(client.id), session = session }
   store.dispatch({ type = "local_gone", client_id = client.id, exit_code = code })
   if leaving[client.id] or (code == 0 and signal == 0) then return end
   local reason = signal ~= 0 and "signal " .. signal or "exit code " .. code
@@ -93,57 +96,81 @@ end
 ---@return string
 function M.root_of(buffer)
   local name, here = vim.api.nvim_buf_get_name(buffer), vim.fn.getcwd()
-  local client = name:find(PROMPTS, 1, true) and M.current()
-  if client and client.root_dir then return client.root_dir end
+  local opener = openers[name] and vim.lsp.get_client_by_id(openers[name]) or name:find(PROMPTS, 1, true) and M.current()
+  if opener and opener.root_dir then return opener.root_dir end
   local marked = vim.fs.root(buffer, M.ROOT_MARKERS)
   if marked or name == "" or vim.fs.relpath(here, name) then return marked or here end
   return vim.fs.dirname(name)
 end
 
---- The client of this buffer, else the newest one; nil while none is ready.
----@return vim.lsp.Client?
-function M.current()
-  local here = vim.lsp.get_clients({ name = M.NAME, bufnr = 0 })[1]
-  local all = vim.lsp.get_clients({ name = M.NAME })
-  local found = here or all[#all]
-  return found and found.initialized and not found:is_stopped() and found or nil
+--- A client opens a prompt document, which then belongs to its workspace.
+---@param path string
+---@param client_id integer
+function M.opens(path, client_id)
+  openers[path] = client_id
 end
 
---- The client that sent the events of a run; nil if it has ended.
-local function client_of(run_id)
-  local run = run_id and store.state().runs[run_id]
-  local client = run and run.client_id and vim.lsp.get_client_by_id(run.client_id)
+local function ready(client)
   return client and client.initialized and not client:is_stopped() and client or nil
 end
 
---- Calls `use` with a client that is ready, starting the server when there is none.
----@param use fun(client: vim.lsp.Client)
-function M.ensure(use)
-  local ready = M.current()
-  if ready then return use(ready) end
-  if #vim.lsp.get_clients({ name = M.NAME, _uninitialized = true }) == 0 then
-    if not server.find() and type(vim.lsp.config[M.NAME].cmd) == "function" then
-      return notify.warn(texts.get("server.none"))
-    end
-    local config = vim.deepcopy(vim.lsp.config[M.NAME])
-    local buffer = vim.api.nvim_get_current_buf()
-    if type(config.root_dir) == "function" or not config.root_dir then config.root_dir = M.root_of(buffer) end
-    local plain = vim.bo[buffer].buftype == "" and vim.api.nvim_buf_get_name(buffer) ~= ""
-    vim.lsp.start(config, { bufnr = buffer, attach = plain })
-  end
-  M.when_ready(use)
+--- The client that sent the events of a run; nil if it has ended.
+---@param run_id string?
+---@return vim.lsp.Client?
+function M.of_run(run_id)
+  local run = run_id and store.state().runs[run_id]
+  return ready(run and run.client_id and vim.lsp.get_client_by_id(run.client_id))
 end
 
---- Calls `use` once a client is ready; says so when none comes.
+--- The client of this buffer, elsewhere that of the newest run, else the newest one; nil while none is ready. A buffer
+--- whose server has ended has none: the others are for other projects.
+---@return vim.lsp.Client?
+function M.current()
+  local here = vim.lsp.get_clients({ name = M.NAME, bufnr = 0 })[1]
+  if here or lost_root(vim.api.nvim_get_current_buf()) then return ready(here) end
+  local newest = queries.latest(store.state())
+  local all = vim.lsp.get_clients({ name = M.NAME })
+  return M.of_run(newest and newest.run_id) or ready(all[#all])
+end
+
+--- Starts a server for this buffer; false if there is none to be found.
+local function start_here()
+  if not server.find() and type(vim.lsp.config[M.NAME].cmd) == "function" then return false end
+  local config = vim.deepcopy(vim.lsp.config[M.NAME])
+  local buffer = vim.api.nvim_get_current_buf()
+  if type(config.root_dir) == "function" or not config.root_dir then config.root_dir = M.root_of(buffer) end
+  local plain = vim.bo[buffer].buftype == "" and vim.api.nvim_buf_get_name(buffer) ~= ""
+  vim.lsp.start(config, { bufnr = buffer, attach = plain })
+  return true
+end
+
+--- Calls `use` with a client that is ready, starting the server when there is none; `failed` when there will be none.
 ---@param use fun(client: vim.lsp.Client)
-function M.when_ready(use)
+---@param failed fun()?
+function M.ensure(use, failed)
+  local here = M.current()
+  if here then return use(here) end
+  local starting = #vim.lsp.get_clients({ name = M.NAME, _uninitialized = true }) > 0
+  if (not starting or lost_root(vim.api.nvim_get_current_buf())) and not start_here() then
+    notify.warn(texts.get("server.none"))
+    return failed and failed()
+  end
+  M.when_ready(use, failed)
+end
+
+--- Calls `use` once a client is ready, that with `id` where one is named; says so and calls `failed` when none comes.
+---@param use fun(client: vim.lsp.Client)
+---@param failed fun()?
+---@param id integer?
+function M.when_ready(use, failed, id)
   local deadline = vim.uv.now() + 4 * TIMEOUT
   local function look()
-    local ready = M.current()
-    if ready then return use(ready) end
+    local found = id and ready(vim.lsp.get_client_by_id(id)) or not id and M.current()
+    if found then return use(found) end
     local starting = #vim.lsp.get_clients({ name = M.NAME, _uninitialized = true }) > 0
-    if not starting or vim.uv.now() > deadline then return notify.warn(texts.get("server.slow")) end
-    vim.defer_fn(look, 30)
+    if starting and vim.uv.now() <= deadline then return vim.defer_fn(look, 30) end
+    notify.warn(texts.get("server.slow"))
+    if failed then failed() end
   end
   vim.defer_fn(look, 10)
 end
@@ -157,13 +184,21 @@ function M.offers(client, name)
   return vim.list_contains(commands, "codeagent." .. name)
 end
 
+--- The client of the run, or of the question, that a command is about.
+local function meant(arguments)
+  local question = vim.iter(store.state().questions):find(function(item)
+    return item.request_id == arguments.requestId
+  end)
+  return M.of_run(arguments.runId or (question and question.run_id))
+end
+
 --- Sends a command; `done` gets its answer. Errors are shown to the user. What is about a run goes to its server.
 ---@param name string without `codeagent.`
 ---@param arguments table?
 ---@param done fun(result: any, client: vim.lsp.Client)?
 ---@param failed fun(message: string)?
 function M.call(name, arguments, done, failed)
-  local its = client_of(arguments and arguments.runId)
+  local its = meant(arguments or {})
   local find = its and function(use) use(its) end or M.ensure
   find(function(client)
     if not M.offers(client, name) then
@@ -208,6 +243,7 @@ local function restore(client, session)
     nil,
     function(problem)
       if problem then return end
+      store.dispatch({ type = "local_history", session_id = session, client_id = client.id })
       local pending = { title = "pending", command = "codeagent.pending", arguments = {} }
       client:exec_cmd(pending, nil, function(_, result)
         if result and #result > 0 then notify.tell(texts.get("told.restored", { count = #result })) end
@@ -223,14 +259,14 @@ local function start_again(root)
   lost[root] = nil
   local config = vim.tbl_extend("force", before.config, {})
   local buffers = vim.tbl_filter(vim.api.nvim_buf_is_loaded, before.buffers)
-  if #buffers == 0 then vim.lsp.start(config, { attach = false }) end
+  local id = #buffers == 0 and vim.lsp.start(config, { attach = false }) or nil
   for _, buffer in ipairs(buffers) do
-    vim.lsp.start(config, { bufnr = buffer })
+    id = vim.lsp.start(config, { bufnr = buffer })
   end
   M.when_ready(function(client)
     notify.tell(texts.get("told.restarted"))
     restore(client, before.session)
-  end)
+  end, nil, id)
 end
 
 --- Stops servers and calls `done` when they are gone, three seconds later at most.
@@ -258,11 +294,13 @@ end
 
 --- Stops the server of this buffer, if it runs, and starts it again for the same buffers; the session is taken up again.
 function M.restart()
+  local here = vim.lsp.get_clients({ name = M.NAME, bufnr = 0, _uninitialized = true })[1]
+  local root = lost_root(vim.api.nvim_get_current_buf())
+  if not here and root then return start_again(root) end
   local all = vim.lsp.get_clients({ name = M.NAME, _uninitialized = true })
-  local here = vim.lsp.get_clients({ name = M.NAME, bufnr = 0, _uninitialized = true })[1] or all[#all]
-  local root = here and (here.root_dir or "") or M.root_of(0)
-  if not here and not lost[root] then root = next(lost) or root end
-  stop({ here }, function() start_again(root) end)
+  local client = here or M.current() or all[#all]
+  if not client then return start_again(next(lost) or "") end
+  stop({ client }, function() start_again(client.root_dir or "") end)
 end
 
 return M

@@ -28,34 +28,41 @@ local function is_file(buffer)
   return vim.bo[buffer].buftype == "" and vim.api.nvim_buf_get_name(buffer) ~= ""
 end
 
---- Calls `use` with the words given, or asks for them; `dropped` is called when there are none.
+--- Calls `use` with the words given, or asks for them where there is a prompt; `dropped` is called when there are none.
 local function with_words(words, prompt, use, dropped)
-  if words ~= "" then return use(words) end
+  if words ~= "" or not prompt then return use(words) end
   vim.ui.input({ prompt = texts.get(prompt) }, function(value)
     if value and value:match("%S") then return use(value) end
     if dropped then dropped() end
   end)
 end
 
---- Like `with_words`, for words about a place, which moves with what is typed until they are there.
-local function with_words_at(call, buffer, words, prompt, use)
-  local held = ranges.hold(call, buffer)
+--- Like `with_words`, for words about a place, which moves with what is typed until they and a server are there.
+local function with_words_at(call, words, prompt, use)
+  local held = ranges.hold(call, vim.api.nvim_get_current_buf())
   with_words(words, prompt, function(said)
-    client.ensure(function(here) use(said, held.take(here.offset_encoding), here) end)
+    client.ensure(function(here)
+      local place = held.take(here.offset_encoding)
+      if not place then return notify.tell(texts.get("told.no_place")) end
+      use(said, place)
+    end, held.release)
   end, held.release)
+end
+
+--- Like `with_words`, with a place only where lines of a file are given.
+local function with_words_and_lines(call, words, prompt, use)
+  if call.range > 0 and is_file(vim.api.nvim_get_current_buf()) then return with_words_at(call, words, prompt, use) end
+  with_words(words, prompt, function(said) use(said, {}) end)
 end
 
 --- `run` and `ask`: words, and a place when lines are given.
 local function in_words(kind, key, prompt)
   return function(words, call)
-    local buffer = vim.api.nvim_get_current_buf()
-    local function go(said, place)
-      local arguments = vim.tbl_extend("force", place or {}, { [key] = said })
+    with_words_and_lines(call, words, prompt, function(said, place)
+      local arguments = vim.tbl_extend("force", place, { [key] = said })
       if kind == "run" and call.bang then arguments.mode = "plan" end
       client.run(kind, arguments, said:match("[^\n]*"), started(kind))
-    end
-    if call.range == 0 or not is_file(buffer) then return with_words(words, prompt, go) end
-    with_words_at(call, buffer, words, prompt, go)
+    end)
   end
 end
 
@@ -71,29 +78,21 @@ end
 local function at_place(kind)
   return function(words, call)
     local buffer = vim.api.nvim_get_current_buf()
-    local function go(said, arguments)
-      if not arguments then return notify.tell(texts.get("told.no_place")) end
+    with_words_at(call, words, kind == "edit" and "ask.instruction" or nil, function(said, arguments)
       arguments.instruction = said ~= "" and said or nil
-      client.run(kind, arguments, "", started(kind))
-    end
-    if kind == "edit" then return with_words_at(call, buffer, words, "ask.instruction", go) end
-    client.ensure(function(here)
-      local arguments = ranges.place(call, buffer, here.offset_encoding)
       if kind == "fix" then
-        local found = ranges.diagnostics(call, buffer)
+        local found = ranges.diagnostics(arguments.range, buffer)
         arguments.diagnostics = #found > 0 and found or nil
       end
-      go(words, arguments)
+      client.run(kind, arguments, "", started(kind))
     end)
   end
 end
 
 --- Opens a buffer to write a task in.
 local function prompt(words, call)
-  local buffer = vim.api.nvim_get_current_buf()
-  client.ensure(function(here)
-    local place = call.range > 0 and is_file(buffer) and ranges.place(call, buffer, here.offset_encoding) or {}
-    client.call("prompt", vim.tbl_extend("force", place, { text = words ~= "" and words or nil }))
+  with_words_and_lines(call, words, nil, function(said, place)
+    client.call("prompt", vim.tbl_extend("force", place, { text = said ~= "" and said or nil }))
   end)
 end
 
@@ -130,9 +129,10 @@ local function decide(command)
   end
 end
 
---- Says something to what is at work: to the newest run, if there are several.
+--- Says something to what is at work in this project: to the newest run, if there are several.
 local function steer(words)
-  local _, working = require("codeagent.queries").latest(store.state())
+  local here = client.current()
+  local _, working = require("codeagent.queries").latest(store.state(), here and here.id)
   if not working then return notify.tell(texts.get("told.no_runs")) end
   with_words(words, "ask.steer", function(said)
     client.call("steer", { runId = working.run_id, text = said })

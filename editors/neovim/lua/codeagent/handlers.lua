@@ -48,12 +48,12 @@ local function diagnostics(_, params, context)
 end
 
 local function input(_, params)
-  local value = prompts.input(params.title, params.prompt, params.secret)
+  local value = prompts.input(params)
   return { value = value or vim.NIL }
 end
 
-local function choose(_, params)
-  return prompts.choose(params.message, params.actions or {}) or vim.NIL
+local function choose(_, params, context)
+  return prompts.choose(params.message, params.actions or {}, context.client_id) or vim.NIL
 end
 
 --- Documents of ours are shown in our windows, all others as Neovim shows them.
@@ -67,6 +67,7 @@ local function show_document(problem, params, context)
     require("codeagent.transcript").shown(name)
     return { success = true }
   end
+  if folder == "prompt" then require("codeagent.client").opens(vim.uri_to_fname(params.uri), context.client_id) end
   return vim.lsp.handlers["window/showDocument"](problem, params, context)
 end
 

@@ -27,9 +27,10 @@ end
 --- Takes a session up again and shows what it holds.
 ---@param session_id string
 function M.resume(session_id)
-  client.call("session.resume", { sessionId = session_id }, function(result)
+  client.call("session.resume", { sessionId = session_id }, function(result, here)
     client.call("session.export", { sessionId = session_id }, function(exported)
-      store.dispatch({ type = "local_history", session_id = session_id, markdown = exported.markdown })
+      local resumed = { type = "local_history", session_id = session_id, client_id = here.id }
+      store.dispatch(vim.tbl_extend("force", resumed, { markdown = exported.markdown }))
       require("codeagent.transcript").open({ focus = false, session = session_id })
       notify.tell(texts.get("told.resumed", { title = result.title }))
     end)

@@ -27,7 +27,7 @@ end
 local function head(plan)
   local window = windows.showing(buffer())
   if not window then return end
-  local here = client.current()
+  local here = client.of_run(shown)
   local keys = {}
   for _, item in ipairs({ { "r", "retryStep", "retry" }, { "s", "skipStep", "skip" }, { "u", "rollback", "rollback" } }) do
     if here and client.offers(here, "plan." .. item[2]) then

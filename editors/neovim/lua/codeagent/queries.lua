@@ -1,6 +1,7 @@
 --- What is asked of the state of all runs: which are the user's, what waits, how things stand. Pure.
 --- Not here: how the state changes (`reducer.lua`).
 
+local texts = require("codeagent.texts")
 local filtered = require("codeagent.values").filtered
 
 local M = {}
@@ -26,24 +27,37 @@ function M.staged(run)
   return files
 end
 
---- The runs of the user, the newest first: attempts are parts of theirs.
+--- The runs of the user, the newest first: attempts are parts of theirs. Last those of which only the title is known:
+--- what they are is told when they begin, and they may be attempts.
 ---@param state codeagent.State
 ---@return codeagent.Run[]
 function M.own_runs(state)
-  local found = {}
+  local found, titled = {}, {}
   for position = #state.order, 1, -1 do
     local run = state.runs[state.order[position]]
-    if not run.attempt_of then found[#found + 1] = run end
+    if not run.attempt_of then table.insert(run.session_id ~= "" and found or titled, run) end
   end
-  return found
+  return vim.list_extend(found, titled)
 end
 
---- The attempts with changes, in the order in which they began: one may have the better part.
+--- Whether a session is that of an attempt.
+---@param state codeagent.State
+---@param session_id string
+---@return boolean
+function M.is_of_attempt(state, session_id)
+  return vim.iter(state.order):any(function(run_id)
+    return state.runs[run_id].attempt_of ~= nil and state.runs[run_id].session_id == session_id
+  end)
+end
+
+--- The attempts with changes, by their numbers: one may have the better part.
 ---@param state codeagent.State
 ---@return codeagent.Run[]
 function M.attempts(state)
   local runs = vim.tbl_map(function(run_id) return state.runs[run_id] end, state.order)
-  return filtered(runs, function(run) return run.attempt_of and next(run.staged) ~= nil end)
+  local found = filtered(runs, function(run) return run.attempt_of and next(run.staged) ~= nil end)
+  table.sort(found, function(one, two) return (one.attempt or 0) < (two.attempt or 0) end)
+  return found
 end
 
 --- The title of a run; an attempt has that of its run, and which one it is.
@@ -52,13 +66,8 @@ end
 ---@return string
 function M.title(state, run)
   local whole = run.attempt_of and state.runs[run.attempt_of]
-  if not whole then return run.title end
-  local number = 0
-  for _, run_id in ipairs(state.order) do
-    if state.runs[run_id].attempt_of == run.attempt_of then number = number + 1 end
-    if run_id == run.run_id then break end
-  end
-  return ("%s #%d"):format(whole.title, number)
+  if not (whole and run.attempt) then return run.title end
+  return texts.get("run.attempt", { title = whole.title, number = run.attempt })
 end
 
 --- Runs that have ended and whose changes still wait, the newest first.
@@ -68,11 +77,12 @@ function M.waiting_changes(state)
   return filtered(M.own_runs(state), function(run) return run.status ~= "running" and next(run.staged) ~= nil end)
 end
 
---- The newest run, and the newest one that is at work.
+--- The newest run, and the newest one that is at work; of one client where that is named.
 ---@param state codeagent.State
+---@param client_id integer?
 ---@return codeagent.Run? newest, codeagent.Run? working
-function M.latest(state)
-  local runs = M.own_runs(state)
+function M.latest(state, client_id)
+  local runs = filtered(M.own_runs(state), function(run) return not client_id or run.client_id == client_id end)
   return runs[1], filtered(runs, function(run) return run.status == "running" end)[1]
 end
 

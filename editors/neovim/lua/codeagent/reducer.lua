@@ -3,8 +3,8 @@
 --- (`queries.lua`), drawing (`render.lua`).
 ---
 --- Events of the server pass unchanged. Four more come from this editor: `local_request` (what the user asked for),
---- `local_title` (the title under which the server shows a run), `local_history` (a resumed session as Markdown) and
---- `local_gone` (the server has ended).
+--- `local_title` (the title under which the server shows a run), `local_history` (a resumed session, as Markdown where
+--- it is to be shown) and `local_gone` (the server has ended).
 
 local values = require("codeagent.values")
 
@@ -20,6 +20,7 @@ local M = {}
 ---@field run_id string
 ---@field session_id string
 ---@field attempt_of string? the run for which it makes one of several attempts
+---@field attempt integer? which of them it is, from 1
 ---@field client_id integer?
 ---@field title string
 ---@field status string `running`, or how it ended
@@ -47,10 +48,11 @@ local M = {}
 ---@field questions codeagent.Question[] the open ones, oldest first
 ---@field history table<string, string> Markdown of resumed sessions
 ---@field session_id string? the session of what the user asked for last
+---@field sessions table<integer, string> the same by client: each project has its own
 
 ---@return codeagent.State
 function M.initial()
-  return { runs = {}, order = {}, questions = {}, history = {} }
+  return { runs = {}, order = {}, questions = {}, history = {}, sessions = {} }
 end
 
 --- Adds a block at the end of the run's transcript.
@@ -152,7 +154,8 @@ end
 local on = {}
 
 function on.response_start(run, event)
-  return with(run, { mode = event.mode, status = "running", attempt_of = event.attempt_of })
+  local whole, number = event.attempt_of, event.attempt
+  return with(run, { mode = event.mode, status = "running", attempt_of = whole, attempt = number })
 end
 
 function on.local_request(run, event)
@@ -402,6 +405,12 @@ local function gone(state, event)
   return with(state, { runs = runs, questions = open })
 end
 
+--- The user goes on in a session of a client.
+local function entered(state, session_id, client_id)
+  local sessions = client_id and with(state.sessions, { [client_id] = session_id }) or state.sessions
+  return with(state, { session_id = session_id, sessions = sessions })
+end
+
 --- The events that begin a run. Later ones of a run in an earlier session lead nobody back to it.
 local BEGINS = { local_request = true, response_start = true }
 
@@ -413,7 +422,7 @@ function M.reduce(state, event)
   if event.type == "local_gone" then return gone(state, event) end
   if event.type == "local_history" then
     local history = with(state.history, { [event.session_id] = event.markdown })
-    return with(state, { history = history, session_id = event.session_id })
+    return entered(with(state, { history = history }), event.session_id, event.client_id)
   end
   local change = on[event.type]
   if not change or not event.run_id or event.run_id == "" then return state end
@@ -421,12 +430,13 @@ function M.reduce(state, event)
   local run = change(known or new_run(event), event)
   if event.client_id then run = with(run, { client_id = event.client_id }) end
   if run.session_id == "" and event.session_id then run = with(run, { session_id = event.session_id }) end
-  return with(state, {
+  local after = with(state, {
     runs = with(state.runs, { [event.run_id] = run }),
     order = known and state.order or appended(state.order, event.run_id),
     questions = questions(state, event),
-    session_id = BEGINS[event.type] and not run.attempt_of and run.session_id ~= "" and run.session_id or state.session_id,
   })
+  local begins = BEGINS[event.type] and not run.attempt_of and run.session_id ~= ""
+  return begins and entered(after, run.session_id, run.client_id) or after
 end
 
 return M

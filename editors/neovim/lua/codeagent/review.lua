@@ -218,7 +218,7 @@ end
 local function jump()
   local file, hunk = cursor_place()
   if not file then return notify.tell(texts.get("told.no_hunk")) end
-  local here = client.current()
+  local here = client.of_run(current.run_id) or client.current()
   local path = vim.fs.joinpath(here and here.root_dir or vim.fn.getcwd(), file.path)
   if vim.startswith(file.path, "/") then path = file.path end
   if file.kind == "create" then return notify.tell(texts.get("told.no_file")) end

@@ -2,6 +2,7 @@
 
 local client = require("codeagent.client")
 local notify = require("codeagent.notify")
+local queries = require("codeagent.queries")
 local store = require("codeagent.store")
 local texts = require("codeagent.texts")
 
@@ -16,10 +17,17 @@ local function pick(items, prompt, words, use)
   end)
 end
 
+--- The run of a row, where it is an attempt at another one's task.
+local function attempt_of(row)
+  local run = store.state().runs[row.runId]
+  return run and run.attempt_of and run or nil
+end
+
 local function line(row)
-  local state = texts.get("run." .. row.state)
+  local state, attempt = texts.get("run." .. row.state), attempt_of(row)
   local said = row.excerpt and ("\u{2003}" .. row.excerpt) or ""
-  return ("%-11s %s%s%s"):format(state, row.title, row.step and (" \u{2013} " .. row.step) or "", said)
+  local title = attempt and queries.title(store.state(), attempt) or row.title
+  return ("%-11s %s%s%s"):format(state, title, row.step and (" \u{2013} " .. row.step) or "", said)
 end
 
 local function resume_then(row, work)
@@ -27,9 +35,19 @@ local function resume_then(row, work)
   client.call("session.resume", { sessionId = row.sessionId }, work)
 end
 
+local function item(key, run) return { words = texts.get(key), run = run } end
+
+--- What can be done with an attempt: to look at it, and to take from it. All else is done with its run.
+local function choices_of_attempt(run)
+  local look = item("pick.look", function() require("codeagent.transcript").open({ session = run.session_id }) end)
+  if not next(run.staged) then return { look } end
+  return { look, item("pick.review", function() require("codeagent.review").open(run.run_id) end) }
+end
+
 --- What can be done with a run: words, and what they do.
 local function choices(row)
-  local function item(key, run) return { words = texts.get(key), run = run } end
+  local attempt = attempt_of(row)
+  if attempt then return choices_of_attempt(attempt) end
   if AT_WORK[row.state] then
     return {
       item("pick.steer", function()
@@ -55,7 +73,7 @@ end
 local function show(rows, prompt, empty)
   if #rows == 0 then return notify.tell(texts.get(empty)) end
   pick(rows, texts.get(prompt), line, function(row)
-    pick(choices(row), row.title, function(item) return item.words end, function(item) item.run() end)
+    pick(choices(row), row.title, function(choice) return choice.words end, function(choice) choice.run() end)
   end)
 end
 
@@ -88,10 +106,9 @@ end
 --- Calls `use` with the id of a run of this session that has ended: the one given, else the chosen one.
 local function with_run(run_id, use)
   if run_id then return use(run_id) end
-  client.call("runs", {}, function(rows)
-    local here = vim.tbl_filter(function(row)
-      return row.sessionId == store.state().session_id and not UNDONE[row.state]
-    end, rows)
+  client.call("runs", {}, function(rows, its)
+    local session = store.state().sessions[its.id]
+    local here = vim.tbl_filter(function(row) return row.sessionId == session and not UNDONE[row.state] end, rows)
     if #here == 0 then return notify.tell(texts.get("told.no_runs_yet")) end
     pick(here, texts.get("pick.which"), line, function(row) use(row.runId) end)
   end)

@@ -1,9 +1,11 @@
 --- The transcript window: what was asked, said, done and decided in a session, streamed as Markdown.
---- Only what has changed is written, so that nothing flickers; the end is followed while the cursor is on it.
+--- Only what has changed is written, so that nothing flickers; the end is followed while the cursor is on it. It shows
+--- the session that was named, such as that of an attempt, until the user asks for something again.
 
 local client = require("codeagent.client")
 local config = require("codeagent.config")
 local notify = require("codeagent.notify")
+local queries = require("codeagent.queries")
 local render = require("codeagent.render")
 local store = require("codeagent.store")
 local texts = require("codeagent.texts")
@@ -23,6 +25,7 @@ local BIG = 1024 * 1024 -- bytes after which syntax trees cost too much
 local drawn = {} ---@type codeagent.Piece[]
 local drawn_in ---@type integer? the buffer they stand in; a new one is made when the user wipes it out
 local session ---@type string?
+local followed ---@type string? the newest run of the user when it was drawn last, and the session
 local shown_history ---@type string?
 
 local function buffer()
@@ -165,13 +168,21 @@ local function watch_size(target)
   end
 end
 
+--- Goes where the user has gone on.
+local function follow(state)
+  local run = queries.latest(state)
+  local now = tostring(run and run.run_id) .. " " .. tostring(state.session_id)
+  if now == followed then return end
+  followed = now
+  if state.session_id == session then return end
+  session, drawn = state.session_id, {}
+  shown_history = session and state.history[session]
+end
+
 local function refresh(state)
   if not exists() then return end
   local target = buffer()
-  if state.session_id ~= session and (not session or M.follow ~= false) then
-    session, drawn = state.session_id, {}
-    shown_history = session and state.history[session]
-  end
+  follow(state)
   if session and state.history[session] ~= shown_history then
     shown_history, drawn = state.history[session], {}
   end
@@ -199,9 +210,19 @@ local function copy_code()
   notify.tell(texts.get("told.no_block"))
 end
 
+--- The newest run of the session that is shown for which `holds` is true.
+local function shown_run(holds)
+  local state = store.state()
+  for position = #state.order, 1, -1 do
+    local run = state.runs[state.order[position]]
+    if run.session_id == session and holds(run) then return run end
+  end
+end
+
 --- The file named under the cursor, or anywhere in its line.
 local function jump()
-  local here = client.current()
+  local run = shown_run(function() return true end)
+  local here = client.of_run(run and run.run_id) or client.current()
   local root = here and here.root_dir or vim.fn.getcwd()
   local line = vim.api.nvim_get_current_line()
   local words = { vim.fn.expand("<cWORD>") }
@@ -218,19 +239,20 @@ end
 
 --- Stops what is at work in the session that is shown.
 local function stop()
-  local runs = require("codeagent.queries").own_runs(store.state())
-  local run = vim.iter(runs):find(function(each) return each.status == "running" and each.session_id == session end)
+  local run = shown_run(function(each) return each.status == "running" end)
   client.call("cancel", run and { runId = run.run_id } or {})
 end
 
---- Opens it, on the session that was heard of last or the one named.
+--- Opens it, on the session in which the user asked for something last or the one named.
 ---@param wish { focus: boolean?, session: string? }?
 function M.open(wish)
   wish = wish or {}
   require("codeagent.highlights").define()
   local target = buffer()
-  if wish.session and wish.session ~= "" and wish.session ~= session then
-    session, drawn = wish.session, {}
+  follow(store.state())
+  local named = wish.session ~= "" and wish.session or store.state().session_id
+  if named ~= session then
+    session, drawn = named, {}
   end
   local fresh = not windows.showing(target)
   local window = windows.show(target, {
@@ -253,9 +275,10 @@ function M.open(wish)
   if fresh then vim.api.nvim_win_set_cursor(window, { vim.api.nvim_buf_line_count(target), 0 }) end
 end
 
---- The server wants it to be seen: open it without taking the focus.
+--- The server wants it to be seen: open it without taking the focus. What an attempt says, its run tells of.
 ---@param session_id string
 function M.shown(session_id)
+  if queries.is_of_attempt(store.state(), session_id) then return end
   local open = exists() and #vim.fn.win_findbuf(buffer()) > 0
   if config.get("transcript.open") == "never" or open or require("codeagent.review").is_open() then return end
   M.open({ focus = false, session = session_id })
