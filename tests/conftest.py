@@ -14,7 +14,7 @@ from hypothesis import settings
 
 from codeagent_lsp.llm.providers.embedded import engine_installed
 from codeagent_lsp.llm.weights import installed
-from tests.examples import FEW
+from tests.examples import FEW, letters_known
 from tests.garbage import uncollected
 
 KEPT_OUT = (
@@ -126,6 +126,12 @@ def _nothing_of_this_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             patch.delenv(name, raising=False)
         patch.setenv("CODEAGENT_STATE_DIR", str(tmp_path_factory.mktemp("state")))
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _letters_are_known() -> None:
+    """Hypothesis sorts all letters once on a machine, which is not the work of whichever test comes first."""
+    letters_known()
 
 
 @pytest.fixture(autouse=True, scope="session")
