@@ -362,5 +362,6 @@ def _texts(changes: Iterable[FileChange]) -> dict[str, str | None]:
 def _shown(file: HookFile) -> str:
     """Return the hooks for the question whether they are trusted."""
     return "; ".join(
-        f"{hook.event}{' ' + '|'.join(hook.tools) if hook.tools else ''}: {hook.command}" for hook in file.hooks
+        f"{' '.join(filter(None, (hook.event, '|'.join(hook.tools), hook.only)))}: {hook.command}"
+        for hook in file.hooks
     )
