@@ -95,11 +95,11 @@ async def test_very_many_files_are_bounded(make: Make, count: int) -> None:
 
 async def test_what_the_user_changes_while_it_runs_is_not_overwritten(make: Make) -> None:
     """A formatter that is slow, and a file that is saved from elsewhere meanwhile: its text stays, and it is told."""
-    command = "touch started; sleep 1; echo formatted > b.py; rm started"
+    command = "touch started; sleep 1.0625; echo formatted > b.py; rm started"
     made = make(write("a.py", "x=1\n"), say(), hooks={"PostToolUse": hook(command, "Write")})
     put(made.root, "b.py", "mine = 0\n")
     running = asyncio.ensure_future(made.run())
-    await until(lambda: any("sleep 1" in line for line in command_lines().values()))
+    await until(lambda: any("sleep 1.0625" in line for line in command_lines().values()))
     put(made.root, "b.py", "mine = 1\n")
     assert (await running).status == "completed"
     assert (made.root / "b.py").read_text() == "mine = 1\n"
@@ -146,19 +146,19 @@ async def test_it_changes_its_own_script(make: Make, tmp_path: Path) -> None:
 @pytest.mark.parametrize("event", ["UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "RunEnd"])
 async def test_a_cancel_while_it_runs(make: Make, event: str) -> None:
     """The run ends at once as it would without the hook, and nothing of the hook is left."""
-    before = children()
+    before, sleep = children(), f"sleep 100.0{len(event):02}"  # no other test's
     made = make(
-        write("a.py", "x=1\n"), say(), hooks={event: hook("echo at work; sleep 100")}, apply="auto", says=[TRUST]
+        write("a.py", "x=1\n"), say(), hooks={event: hook(f"echo at work; {sleep}")}, apply="auto", says=[TRUST]
     )
     run_id = made.manager.start(RunRequest("run", "do it", "do it"))
-    await until(lambda: any("sleep 100" in line for line in command_lines().values()))
+    await until(lambda: any(sleep in line for line in command_lines().values()))
     started = time.monotonic()
     made.manager.runs.cancel(run_id)
     done = await made.finished(run_id)
     assert time.monotonic() - started < 10
     assert done.status == ("completed" if event == "RunEnd" else "cancelled")
     await until(lambda: children() <= before)  # the view of the hooks goes a moment after the run
-    assert not [line for line in command_lines().values() if "sleep 100" in line]
+    assert not [line for line in command_lines().values() if sleep in line]
     assert made.text("a.py") == ("x=1\n" if event == "RunEnd" else None)
 
 
