@@ -139,23 +139,23 @@ def expanded(body: str, arguments: str) -> str:
     for come after it. Quotes around a whole argument hold it together; nothing else is read as in a shell.
     """
     parts = list(_ARGUMENT.finditer(arguments))
-    rest = 0  # where the arguments begin that no place was for
+    used: set[int] = set()
 
     def put(match: re.Match[str]) -> str:
-        nonlocal rest
         if match[1]:
             return "$"
         if match[2]:
-            rest = len(arguments)
+            used.update(range(len(parts)))
             return arguments
-        number = int(match[3])
-        if number > len(parts):
+        index = int(match[3]) - 1
+        if index >= len(parts):
             return ""
-        rest = max(rest, parts[number - 1].end())
-        return next(filter(None, parts[number - 1].groups()), "")
+        used.add(index)
+        return next(filter(None, parts[index].groups()), "")
 
     text = _PLACEHOLDER.sub(put, body).strip()
-    return f"{text}\n\n{arguments[rest:].strip()}".strip()
+    rest = " ".join(part[0] for index, part in enumerate(parts) if index not in used)
+    return f"{text}\n\n{arguments if not used else rest}".strip()
 
 
 def _of_project(view: FileView) -> Iterator[tuple[str, str, bytes, bool]]:

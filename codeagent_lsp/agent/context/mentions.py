@@ -28,7 +28,7 @@ _MENTION = re.compile(rf"(?<![A-Za-z0-9_@/.`\\])@(?:{_QUOTED}|({_PLAIN}))(?:#({_
 _LINES = re.compile(r"(?::|#L)(\d{1,7})(?:-L?(\d{1,7})|:\d{1,7})?$")
 _PART = re.compile(rf"(.+)#({_SYMBOL})")
 _WORDS_BEGIN = re.compile(r"(?<=[\x21-\x7e])(?=[^\x00-\x7f])|(?=[(\[])")
-_CODE = re.compile(r"(```|~~~).*?(?:\1|\Z)|`[^`\n]*`", re.DOTALL)
+_CODE = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n(?:.*?\n)??[ \t]*\1|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

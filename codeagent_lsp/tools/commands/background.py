@@ -40,7 +40,7 @@ while IFS= read -r -d '' -u 3 number && IFS= read -r -d '' -u 3 script; do
       while IFS= LC_ALL=C.UTF-8 read -r -n "$piece" line || [ -n "$line" ]; do
         bar='|'; [ "${#line}" -lt "$piece" ] || bar='+'
         printf '%s%s%s%s\\n' "$mark" "$number" "$bar" "$line"
-      done
+      done 2>/dev/null
     printf '%s%s ended %s\\n' "$mark" "$number" "${PIPESTATUS[0]}"
   ) 3<&- &
 done

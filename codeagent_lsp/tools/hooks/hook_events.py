@@ -34,7 +34,11 @@ _FOREIGN_NAMES = {
     "delegate": "Task",
 }
 
-_COMMAND_END = re.compile(r"[;&|\n(){}]+")
+_COMMAND_END = re.compile(r"[;&|\n(){}`]+")
+_BLANKS = re.compile(r"\\\n|[ \t]+")
+_BEFORE = re.compile(
+    r"^\s*(?:(?:do|then|else|elif|if|while|until|!|sudo|env|time|nohup|nice|exec|command|\w+=\S*)\s+)+"
+)
 _COMMANDS = ("run_beside",)
 _CONTENT = ("content", "new_string")
 _EDITS = ("batch_edit", "apply_patch", "edit_by_ast", "rename_symbol", "code_actions")
@@ -85,7 +89,8 @@ def subjects(told: Mapping[str, Any], roots: Roots) -> tuple[str, ...]:
         return ()
     path, command = given.get("file_path", given.get("path")), given.get("command", given.get("cmd"))
     if isinstance(command, str):
-        return (command.strip(), *filter(None, map(str.strip, _COMMAND_END.split(command))))
+        parts = _COMMAND_END.split(_BLANKS.sub(" ", command))
+        return (command.strip(), *filter(None, (_BEFORE.sub("", part).strip() for part in parts)))
     if not isinstance(path, str):
         return ()
     try:

@@ -35,6 +35,7 @@ MOST_SECONDS = 600.0
 _OTHER_NAMES: Mapping[str, HookEvent] = {"Stop": "PreProposal"}
 _MATCHER = re.compile(r"[\w.:*-]*")
 _CONDITION = re.compile(r"\s*([\w.:*-]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
+_WRITING = ("Edit", "MultiEdit", "Write", "edit_file", "write_file")
 _FOREIGN_FOLDER = ".claude"
 
 
@@ -56,16 +57,18 @@ class Hook:
 
     def is_met(self, names: Sequence[str], subjects: Sequence[str]) -> bool:
         """Return whether its condition holds for a tool with these names, called for one of `subjects`: a path as the
-        user and as the system knows it, or the commands in a command line.
+        user and as the system knows it, or the commands in a command line. Where these are not known, it holds: a guard
+        rather runs too often.
         """
         match = _CONDITION.fullmatch(self.only)
         if match is None or not names:
             return True
-        pattern = (match[2] or "*").replace(":*", "*")
-        patterns = (pattern, pattern.removesuffix(" *"), f"*/{pattern.removeprefix('./').removeprefix('/')}")
-        return any(fnmatchcase(name, match[1]) for name in names) and any(
-            fnmatchcase(subject, each) for subject in (*subjects, "") for each in patterns
-        )
+        if any(name in _WRITING for name in names):
+            names = (*names, *_WRITING)  # what one tool must not write, no other may
+        if not any(fnmatchcase(name, match[1]) for name in names):
+            return False
+        patterns = _patterns(match[2] or "*")
+        return not subjects or any(fnmatchcase(subject, each) for subject in subjects for each in patterns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,7 @@ def _of_project(view: FileView) -> Iterator[tuple[str, bytes]]:
         for name in PROJECT_FILES:
             path = os.path.join(root, name)
             data = skill_folders.project_file(view, path)
-            if data is not None or os.path.islink(path):  # noqa: PTH114 - may be any bytes
+            if data is not None or os.path.lexists(path):  # behind a link out of the workspace
                 yield path, data or b""
 
 
@@ -181,6 +184,15 @@ def _hook(event: str, group: Mapping[str, Any], item: Any) -> Hook | None:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
         seconds = DEFAULT_SECONDS
     return Hook(known, command, tools, float(min(seconds, MOST_SECONDS)), only)
+
+
+def _patterns(given: str) -> tuple[str, ...]:
+    """Return the patterns that a condition means: `git *` is `git`, too, `src/**/*.py` also `src/a.py`, and a path may
+    begin in any folder. Brackets are letters of names.
+    """
+    plain = given.replace(":*", "*").replace("[", "[[]").removeprefix("./").removeprefix("/")
+    each = (plain, plain.replace("**/", ""), plain.removesuffix(" *"))
+    return (*each, *(f"*/{pattern}" for pattern in each))
 
 
 def _tools(matcher: Any) -> tuple[str, ...] | None:

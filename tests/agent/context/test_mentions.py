@@ -41,7 +41,10 @@ def file(path: str, text: str = "", symbol: str = "", lines: tuple[int, int] | N
         ("@lib/SDL2 and @a.md#SDL2", [file("lib/SDL2"), file("a.md", "@a.md#SDL2", "SDL2")]),
         ("@“my file.py”", [file("my file.py", "@“my file.py”")]),
         ("@a.py `npm i @types/node` @b.py", [file("a.py"), file("b.py")]),
-        ("@a.py\n```\n@b.py\n```\n@c.py\n~~~\n@d.py", [file("a.py"), file("c.py")]),
+        ("@a.py\n```py\n@b.py\n```\n@c.py\n~~~\n~~~\n@d.py", [file("a.py"), file("c.py"), file("d.py")]),
+        ("```\nit is open\n\n@a.py", [file("a.py")]),
+        ("你好~~~ 请看 @a.py ~~~", [file("a.py")]),
+        ("say ``` and @a.py", [file("a.py")]),
     ],
 )
 def test_what_is_a_mention(words: str, found: list[Mention]) -> None:
