@@ -154,8 +154,10 @@ def expanded(body: str, arguments: str) -> str:
         return next(filter(None, parts[index].groups()), "")
 
     text = _PLACEHOLDER.sub(put, body).strip()
-    rest = " ".join(part[0] for index, part in enumerate(parts) if index not in used)
-    return f"{text}\n\n{arguments if not used else rest}".strip()
+    left, at = "", 0
+    for part in (parts[index] for index in sorted(used)):  # what stands between them stays as it was written
+        left, at = left + arguments[at : part.start()], part.end()
+    return f"{text}\n\n{(left + arguments[at:]).strip()}".strip()
 
 
 def _of_project(view: FileView) -> Iterator[tuple[str, str, bytes, bool]]:

@@ -102,8 +102,11 @@ class Reviews:
         if run.record.run_id in run.session.context.rewinds.standing:
             from codeagent_lsp.session.rewind.rewinding import undo_rewind  # late: with the parts of a run
 
-            await undo_rewind(run, self._manager().runs)
-            self._announcer.tell_restored(run.record.title)
+            refused = await undo_rewind(run, self._manager().runs)
+            if refused is None:
+                self._announcer.tell_restored(run.record.title)
+            else:
+                self._announcer.tell_outcome(refused, undo=True)
             return
         self._announcer.tell_outcome(await run.proposal.undo(steps), undo=True)
 

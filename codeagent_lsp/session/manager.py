@@ -81,17 +81,19 @@ class SessionManager:
             replay(known, self._store.load(session_id))
         return known
 
-    def resume(self, session_id: str) -> Session:
-        """Load a stored session and make it the current one. SessionError if it is unknown or in use elsewhere."""
+    def resume(self, session_id: str, *, enter: bool = True) -> Session:
+        """Load a stored session and make it the current one; unless it is to `enter`, the current one stays, and what
+        was done last in it. SessionError if it is unknown or in use elsewhere.
+        """
         known = self._sessions.get(session_id)
         if known is None:
             known = self._opened(session_id)
             replay(known, self._store.reopen(session_id))
             self._sessions[session_id] = known
-            for record in known.context.runs.values():
-                self.runs.add(_run(known, record, self._services))
+            runs = [_run(known, record, self._services) for record in known.context.runs.values()]
+            self.runs.add_all(runs, newest=enter)
             self.queue.resumed(known)
-        self._current = known
+        self._current = known if enter else self._current
         return known
 
     async def list(self) -> list[dict[str, Any]]:

@@ -107,7 +107,7 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
         _progress(run, run.plan, event)
     match event:
         case events.ResponseStart():
-            run.status = "running"
+            run.status, run.attempt_of, run.attempt = "running", event.attempt_of or "", event.attempt or 0
         case events.PlanCreated():
             run.plan = Plan(event.goal, PlanSteps.from_data(event.steps), event.estimated_complexity)
         case events.PlanModified(document=str(written)):

@@ -34,7 +34,7 @@ async def in_words(parts: RunParts, request: RunRequest) -> RunRequest:
             raise UsageError("ask.nothing")
         request = request.with_words("\n\n".join(filter(None, (answer[0], request.task))))
     request = await _with_command(parts, request)
-    return await _with_hooks(parts, request) if request.kind in WITH_WORDS else request
+    return await _with_hooks(parts, request) if request.kind in WITH_WORDS and request.task else request
 
 
 async def _with_command(parts: RunParts, request: RunRequest) -> RunRequest:
@@ -64,7 +64,7 @@ async def _with_hooks(parts: RunParts, request: RunRequest) -> RunRequest:
         return request
     await parts.toolbox.open()
     try:
-        added = await parts.toolbox.hooks.on_prompt(parts.toolbox.context(), request.instruction)
+        added = await parts.toolbox.hooks.on_prompt(parts.toolbox.context(), request.task)
     except PermissionDenied as denied:
         raise UsageError("hooks.prompt", reason=str(denied)) from denied
     return replace(request, given=(*request.given, added)) if added else request

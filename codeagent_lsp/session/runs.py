@@ -29,6 +29,11 @@ class Runs:
         """Add a run, which is not at work."""
         self._runs[run.record.run_id] = run
 
+    def add_all(self, runs: Iterable[Run], *, newest: bool) -> None:
+        """Add the runs of an earlier session, as the newest or as the oldest that are known."""
+        added = {run.record.run_id: run for run in runs}
+        self._runs = {**self._runs, **added} if newest else {**added, **self._runs}
+
     def start(self, run: Run, work: Coroutine[Any, Any, None]) -> None:
         """Let a run work in a task."""
 

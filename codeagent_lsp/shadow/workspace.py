@@ -165,7 +165,7 @@ class ShadowWorkspace:
                 collected = collected.without_protected()
             if binding.owner is owner:  # nothing is staged for a run that has let go of it
                 break
-        collected = kept(collected, seen, owner.staging.lookup)
+        collected = kept(collected, seen, owner.staging.lookup, owner.view.base)  # at once: nothing else is staged
         staged = _stage(collected, owner.staging)
         left_out = (*seen.left_out, *_unseen(self.isolation, seen), *collected.left_out)
         return CommandResult(finished, self.isolation, staged, left_out)

@@ -15,7 +15,7 @@ LINES = "one\ntwo\nthree\nfour\nfive\n"
 
 def end(ws: Desk, seen: UnsavedState, *written: Written) -> Collected:
     """The command has ended: what is to be staged of what it wrote."""
-    return kept(collect(Writings(written), ws.view, seen), seen, ws.staging.lookup)
+    return kept(collect(Writings(written), ws.view, seen), seen, ws.staging.lookup, ws.view.base)
 
 
 def begin(ws: Desk) -> tuple[str, UnsavedState]:
@@ -73,10 +73,39 @@ def test_a_file_that_was_edited_is_not_moved(tmp_path: Path) -> None:
     assert {where for where, _ in found.left_out} == {path, ws.path("b.txt")}
 
 
-def test_what_was_decided_meanwhile_is_the_users(tmp_path: Path) -> None:
+def test_what_was_taken_back_meanwhile_does_not_come_again(tmp_path: Path) -> None:
+    ws = desk(tmp_path)
+    path, _ = begin(ws)
+    ws.stage("a.txt", LINES.replace("one", "ONE"))
+    seen = wanted(ws.view)
+    ws.staging.undo()
+    found = end(ws, seen, text(path, LINES.replace("one", "ONE").replace("five", "FIVE")))
+    assert found.texts == {path: LINES.replace("five", "FIVE")}
+    assert found.read[path].text == LINES
+    assert end(ws, seen, text(path, LINES.replace("one", "ONE!"))).left_out[0][0] == path
+
+
+def test_a_new_file_that_was_taken_back_stays_gone(tmp_path: Path) -> None:
+    ws = desk(tmp_path)
+    ws.stage("new.txt", LINES)
+    ws.write("old.txt", LINES)
+    ws.stage("old.txt", None)
+    seen = wanted(ws.view)
+    ws.staging.undo()
+    ws.staging.undo()
+    found = end(ws, seen, text(ws.path("new.txt"), LINES + "six\n"), text(ws.path("old.txt"), "other\n"))
+    assert found.texts == {} and len(found.left_out) == 2
+
+
+def test_what_was_applied_meanwhile_is_the_base(tmp_path: Path) -> None:
     ws = desk(tmp_path)
     path, _ = begin(ws)
     ws.stage("a.txt", LINES + "six\n")
     seen = wanted(ws.view)
     ws.staging.undo()
+    ws.type("a.txt", "five\n", "five\nsix\n")
     assert end(ws, seen, text(path, LINES + "six\nseven\n")).texts == {path: LINES + "six\nseven\n"}
+    ws.type("a.txt", "one", "typed")
+    assert end(ws, seen, text(path, LINES + "six\nseven\n")).texts == {
+        path: LINES.replace("one", "typed") + "six\nseven\n"
+    }

@@ -32,4 +32,4 @@ async def load_session_of(backend: Backend, run_id: str) -> None:
     """
     session_id = await asyncio.to_thread(backend.kept.history.session_of, run_id)
     if session_id is not None:
-        backend.manager.session(session_id)
+        backend.manager.resume(session_id, enter=False)

@@ -49,7 +49,9 @@ class RewindCommands:
     async def _before(self, run_id: str | None) -> tuple[Session, str]:
         """Return a run and its session; for None the last run of the current session that is not taken back."""
         if run_id is not None:
-            return (await recorded_run(self._backend, run_id)).session, run_id
+            run = await recorded_run(self._backend, run_id)
+            whole = run.record.attempt_of  # what an attempt changed is what its run proposed
+            return ((await recorded_run(self._backend, whole)).session, whole) if whole else (run.session, run_id)
         session = self._manager.current()
         for name in reversed(session.context.runs):
             if session.context.rewinds.leaves(name):

@@ -43,7 +43,7 @@ class TaskQueue:
         self._services = services
         self._begin = begin
         self._held: set[str] = set()
-        self._asked: dict[str, tuple[str, Question]] = {}
+        self._asked: dict[str, tuple[tuple[str, ...], Question]] = {}
         self._questions = BackgroundTasks()
         self._closed = False
 
@@ -96,10 +96,15 @@ class TaskQueue:
             self.settle(session)
 
     def settle(self, session: Session) -> None:
-        """Close the question about the tasks of a session if none of those that it is about waits any more."""
-        first, question = self._asked.get(session.session_id, ("", None))
-        if question is not None and not session.context.waiting.tasks:
-            self._services.user.inbox.settle(first, question)
+        """Close the question about the tasks of a session if none of those that it is about waits any more. Where
+        nothing waits, nothing is held.
+        """
+        shown, question = self._asked.get(session.session_id, ((), None))
+        tasks = session.context.waiting.tasks
+        if question is not None and not any(run_id in tasks for run_id in shown):
+            self._services.user.inbox.settle(shown[0], question)
+        if not tasks:
+            self._held.discard(session.session_id)
 
     def ended(self, run: Run) -> None:
         """Go on after the end of a run. What an attempt has not heard is a matter of the run that it is for."""
@@ -160,7 +165,7 @@ class TaskQueue:
         title = text("queue.held", language, count=len(tasks), title=tasks[shown[0]].title)
         detail = "\n".join(f"- {queued.title}" for queued in tasks.values())
         question = Question("question", title, (later, start, drop), detail)
-        self._asked[session.session_id] = shown[0], question
+        self._asked[session.session_id] = shown, question
         self._questions.start(self._asked_about(session, shown, question))
 
     async def _asked_about(self, session: Session, shown: tuple[str, ...], question: Question) -> None:
@@ -181,6 +186,8 @@ class TaskQueue:
             self._held.discard(session.session_id)
             for run_id in (each for each in shown if each in tasks):  # and none that came later
                 session.emit(run_id, events.ItemWithdrawn(item_id=run_id))
+            self._next(session)
+        elif not any(run_id in tasks for run_id in shown):  # others may wait by now
             self._next(session)
 
 

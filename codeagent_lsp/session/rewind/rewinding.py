@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.session.proposal import Proposal
     from codeagent_lsp.session.session import Session
     from codeagent_lsp.session.state import RunRecord
+    from codeagent_lsp.workspace.changes.editor import Applied
 
 TAKEN_BACK = "The user took back what was changed for: {titles}. Read files again before you go on."
 
@@ -106,8 +107,10 @@ async def rewind(parts: RunParts, gone: tuple[str, ...], what: What, runs: Runs)
     return "completed", " ".join(filter(None, (told, stay)))
 
 
-async def undo_rewind(run: OneRun, runs: Runs) -> None:
-    """Undo a rewind: its runs have again what it took from them. SessionError if the session is at work."""
+async def undo_rewind(run: OneRun, runs: Runs) -> Applied | None:
+    """Undo a rewind: its runs have again what it took from them. SessionError if the session is at work; what the
+    editor refused is returned, and then nothing is undone.
+    """
     session, rewind_id = run.session, run.record.run_id
     known = session.context.rewinds.standing.get(rewind_id)
     if known is None:
@@ -120,13 +123,14 @@ async def undo_rewind(run: OneRun, runs: Runs) -> None:
     if run.record.applied:
         applied = await run.proposal.undo()
         if applied.left and applied.outcome not in ("full", "partial"):  # by the editor; conflicts alone stop nothing
-            return
+            return applied
     for run_id, data in known.event.staged.items():  # before the end of the rewind, which keeps them, is stored
         runs.get(run_id).proposal.staging.reset(staged_from(data))
     session.emit(rewind_id, events.SessionRestored())
     session.context.rewinds.give_back(rewind_id, session.context.runs)
     if known.event.what != "changes":
         await retell(session, lambda: at_work(session, runs))
+    return None
 
 
 def at_work(session: Session, runs: Runs) -> frozenset[str]:

@@ -187,7 +187,7 @@ def _hook(event: str, group: Mapping[str, Any], item: Any) -> Hook | None:
 
 
 def _patterns(given: str) -> tuple[str, ...]:
-    """Return the patterns that a condition means: `git *` is `git`, too, `src/**/*.py` also `src/a.py`, and a path may
+    """Return the patterns that a condition means: `git *` is `git`, too, `src/**/*` any file in src, and a path may
     begin in any folder. Brackets are letters of names.
     """
     plain = given.replace(":*", "*").replace("[", "[[]").removeprefix("./").removeprefix("/")

@@ -42,10 +42,15 @@ _RUNNERS = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _READERS = re.compile(
-    r"(?<![\w./-])(?:py_compile|compileall|json\.tool|tokenize|tabnanny|black|ruff|isort|flake8|mypy|pyright|pylint"
-    r"|autopep8|yapf|prettier|eslint|biome|stylelint|tsc|standard|rubocop|gofmt|rustfmt|shellcheck)(?=[\s\"']|$)"
+    r"\s*(?:(?:npx|bunx|uvx|xargs|yarn|(?:pnpm|npm) exec|(?:uv|poetry|pipenv|pdm|hatch|rye) run|bundle exec"
+    r"|python[0-9.]* -m)\s+)*(?:py_compile|compileall|json\.tool|black|ruff|isort|flake8|mypy|pyright|autopep8|yapf"
+    r"|prettier|eslint|biome|tsc|gofmt|rustfmt|shellcheck)(?=[\s\"']|$)"
 )
-"""Programs that check or format the files behind them, and run none of them."""
+"""Programs that check or format the files behind them, and run none of them but those that their options name."""
+_SWITCHES = re.compile(
+    r"(?:-[wqilu]|--(?:write|fix|fix-only|unsafe-fixes|check|diff|quiet|in-place|list-different|apply|silent|noEmit))\s+$"
+)
+_OPTION = re.compile(r"(?:^|\s)--?[\w-]+(?:=|\s+)[\"']?$")
 _BARE_RUNNER = re.compile(
     r"(?:^|[\s/\"'])(?:(?:ba|da|z|k)?sh|eval|python[0-9.]*|node)"
     r"(?:\s{1,4}-\w{1,32}){0,8}\s{0,4}[\"']?\s{0,4}(?:<|\$?$|\$\()"
@@ -283,14 +288,19 @@ def _words(text: str, *, shell: bool) -> Iterator[tuple[str, bool]]:
     for segment in segments:
         runner = _RUNNERS.search(segment)
         start = len(segment) if runner is None else runner.end()
-        reader = _READERS.search(segment, start)
-        end = len(segment) if reader is None else reader.start()
+        reader = _READERS.match(segment)
         for number, match in enumerate(_PATH.finditer(segment)):
             if not shell and "/" not in match[0] and "." not in match[0]:
                 continue
-            is_run = fed or start <= match.start() < end or (shell and number == 0)
+            is_run = fed or match.start() >= start or (shell and number == 0)
+            is_run = is_run and (reader is None or match.start() < reader.end() or _is_option(segment[: match.start()]))
             words[match[0]] = words.get(match[0], False) or is_run
     yield from islice(words.items(), MOST_WORDS)
+
+
+def _is_option(before: str) -> bool:
+    """Return whether a word is the value of the option before it, such as a plugin."""
+    return bool(_OPTION.search(before)) and not _SWITCHES.search(before)
 
 
 def _quoted_words(text: str) -> Iterator[str]:

@@ -302,7 +302,7 @@ class _Consent:
         async with self._asking:
             if digest in self._answers:
                 return
-            if (self._session_id, digest) in self._shelf.refused:
+            if (self._session_id, digest) in self._shelf.refused and not self._shelf.trust.covers(digest):
                 context.note(context.words("hooks.refused_before", path=name))
                 self._answers[digest] = False
                 return
