@@ -37,7 +37,8 @@ class ChangesApplied(Event, name="changes_applied"):
     """What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`.
 
     `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and
-    `steps` those that an undo took back (none: all of the run).
+    `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change:
+    an undo of these can be tried again.
     """
 
     outcome: Outcome = "full"
@@ -48,6 +49,7 @@ class ChangesApplied(Event, name="changes_applied"):
     applied: tuple[Mapping[str, Any], ...] = ()
     step_id: str | None = None
     steps: tuple[str, ...] = ()
+    refused: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -182,9 +182,9 @@ class SessionManager:
 
 
 def _whole(session: Session, runs: Runs) -> Session:
-    """Return the session that an attempt's session works for; any other as it is."""
-    of = next((record.attempt_of for record in session.context.runs.values() if record.attempt_of), "")
-    return runs.get(of).session if of else session
+    """Return the session that an attempt's session works for, if that is in use; any other as it is."""
+    of = {record.attempt_of for record in session.context.runs.values() if record.attempt_of}
+    return next((run.session for run in runs.all() if run.record.run_id in of), session)
 
 
 def _forked(made: Session, source: Session, messages: Sequence[Message], title: str) -> Session:

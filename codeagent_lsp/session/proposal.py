@@ -15,7 +15,7 @@ from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.change_questions import ChangeQuestions
 from codeagent_lsp.session.proving.proofs import Proofs
-from codeagent_lsp.session.rewind.rewinds import AppliedPart
+from codeagent_lsp.session.rewind.rewinds import AppliedPart, after_undo
 from codeagent_lsp.session.rewind.taking_back import taking_back
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import Services, UserPorts
@@ -213,7 +213,7 @@ class Proposal:
             applied = await self._services.workspace.editor.apply(back.changeset, label, back.deleted)
             applied = back.result(applied)
             if applied.outcome in ("full", "partial"):
-                self.record.applied[:] = [part for part in self.record.applied if part not in parts]
+                self.record.applied[:] = after_undo(self.record.applied, parts.__contains__, applied.refused)
             self._note_applied(applied, undo=True, steps=tuple(steps or ()))
         return applied
 
@@ -257,6 +257,7 @@ class Proposal:
                 applied=tuple(change.to_dict() for change in applied.done),
                 step_id=None if undo else self.record.step_id or None,
                 steps=steps,
+                refused=(applied.refused or None) if undo else None,
             )
         )
 

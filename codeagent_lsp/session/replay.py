@@ -13,7 +13,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import History
 from codeagent_lsp.messages import Image, Message, ToolCall
 from codeagent_lsp.session.proving.proof import proof_from
-from codeagent_lsp.session.rewind.rewinds import AppliedPart, silenced_in
+from codeagent_lsp.session.rewind.rewinds import AppliedPart, after_undo, silenced_in
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.spending import usage_from, usage_of
 from codeagent_lsp.session.state import Compacted, RunRecord, StepMark
@@ -182,6 +182,9 @@ def _apply(run: RunRecord, event: events.ChangesApplied) -> None:
     done = Changeset(tuple(FileChange.from_dict(change) for change in event.applied))
     if event.undo:
         if event.outcome in ("full", "partial"):
-            run.applied[:] = [part for part in run.applied if event.steps and part.step_id not in event.steps]
+            undone = event.steps
+            run.applied[:] = after_undo(
+                run.applied, lambda part: not undone or part.step_id in undone, event.refused or ()
+            )
     elif done:
         run.applied.append(AppliedPart(done, event.step_id or "", event.ts))

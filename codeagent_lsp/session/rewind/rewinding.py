@@ -122,7 +122,7 @@ async def undo_rewind(run: OneRun, runs: Runs) -> Applied | None:
         raise SessionError("rewind.busy")
     if run.record.applied:
         applied = await run.proposal.undo()
-        if applied.left and applied.outcome not in ("full", "partial"):  # by the editor; conflicts alone stop nothing
+        if applied.refused:  # by the editor; conflicts alone stop nothing
             return applied
     for run_id, data in known.event.staged.items():  # before the end of the rewind, which keeps them, is stored
         runs.get(run_id).proposal.staging.reset(staged_from(data))

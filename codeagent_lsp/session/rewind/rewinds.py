@@ -5,8 +5,8 @@ Not here: doing it (`rewinding.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from codeagent_lsp import events
@@ -22,6 +22,20 @@ class AppliedPart:
     changeset: Changeset
     step_id: str = ""
     ts: float = field(default=0.0, compare=False)
+
+
+def after_undo(
+    applied: Iterable[AppliedPart], is_undone: Callable[[AppliedPart], bool], refused: Iterable[str]
+) -> list[AppliedPart]:
+    """Return what can be undone after an undo of some parts in which the editor refused some files."""
+    files = frozenset(refused)
+    left = []
+    for part in applied:
+        kept = part.changeset
+        if is_undone(part):
+            kept = Changeset(tuple(each for each in kept if not files.isdisjoint((each.path, each.moved_from))))
+        left.extend([replace(part, changeset=kept)] if kept else [])
+    return left
 
 
 class Changed(Protocol):

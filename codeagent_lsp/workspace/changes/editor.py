@@ -30,6 +30,13 @@ class Applied:
     conflicts: tuple[HunkConflict, ...] = ()
     reason: str = ""
 
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Return the paths of the files that the editor did not change although nothing in them conflicts."""
+        conflicting = {conflict.path for conflict in self.conflicts}
+        paths = (path for change in self.left for path in (change.path, change.moved_from) if path is not None)
+        return tuple(dict.fromkeys(path for path in paths if path not in conflicting))
+
 
 class Editor(Protocol):
     """Applies changes to the user's buffers; one per session."""

@@ -195,7 +195,7 @@ export interface ChangesProposed extends EventBase {
   readonly proof?: Readonly<Record<string, unknown>>;
 }
 
-/** What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`. `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and `steps` those that an undo took back (none: all of the run). */
+/** What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`. `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change: an undo of these can be tried again. */
 export interface ChangesApplied extends EventBase {
   readonly type: "changes_applied";
   readonly outcome: "full" | "partial" | "none" | "unknown";
@@ -206,6 +206,7 @@ export interface ChangesApplied extends EventBase {
   readonly applied: readonly Readonly<Record<string, unknown>>[];
   readonly step_id?: string;
   readonly steps: readonly string[];
+  readonly refused?: readonly string[];
 }
 
 /** The user did not want these changes. */

@@ -418,7 +418,7 @@ function ofDecisions(run: Run, event: ServerEvent): Run | undefined {
     case "changes_applied": {
       const { files_changed: files, outcome, conflicts, undo, reason } = event;
       const came = outcome === "full" || outcome === "partial";
-      const applied = undo ? run.applied && !(came && (event.steps?.length ?? 0) === 0) : run.applied || came;
+      const applied = undo ? run.applied && !(came && (event.steps?.length ?? 0) === 0 && !event.refused?.length) : run.applied || came;
       return say({ ...run, applied }, { kind: "applied", files, outcome, conflicts, undo, reason });
     }
     case "steer_delivered":

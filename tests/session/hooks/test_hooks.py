@@ -11,7 +11,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
-from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.texts import text
 from tests.session.fakes import World, call, calls, say, world, write
 from tests.session.hooks.real_shadows import RealShadows
@@ -323,6 +323,26 @@ async def test_a_hook_that_fails_again_and_again_is_told_once(make: Make) -> Non
     )
     await made.run()
     assert len([line for line in notes(made) if "failed: exit code 1" in line]) == 1
+
+
+async def test_who_trusts_them_in_another_session_has_them_everywhere(make: Make) -> None:
+    guard = hook("case $(cat) in *c.py*) echo frozen >&2; exit 2;; esac", "Edit|Write")
+    replies = (write("a.py", "1\n"), say(), write("b.py", "1\n"), say(), write("c.py", "1\n"), *[say()] * 4)
+    made = make(*replies, hooks={"PreToolUse": guard}, says=(DENY, APPLY, TRUST, APPLY, APPLY))
+    await made.run("write a")
+    first = made.manager.current().session_id
+    made.manager.new()
+    await made.run("write b")
+    await made.run("write c", first)
+    assert (made.text("b.py"), made.text("c.py")) == ("1\n", None)
+
+
+async def test_a_quick_action_without_words_is_no_prompt(make: Make) -> None:
+    asks = hook("grep -q PROJ- || { echo no ticket number >&2; exit 2; }")
+    made = make(*[say("It sets x.")] * 3, hooks={"UserPromptSubmit": asks})
+    file = made.read(made.open("a.py", "x = 1\n"))
+    done = await made.finished(made.manager.start(RunRequest("explain", "", "explain", Target(file, 0, 6))))
+    assert (done.status, done.error) == ("completed", None)
 
 
 async def test_more_files_than_fifty_are_all_shown_to_the_guard(make: Make) -> None:

@@ -305,3 +305,32 @@ async def test_a_task_taken_back_before_it_is_asked_about(tmp_path: Path) -> Non
     assert not made.inbox.open() or made.user.shown
     made.script(say("three"))
     assert (await made.run("three")).status == "completed"
+
+
+async def test_what_was_taken_back_holds_nothing(tmp_path: Path) -> None:
+    """The next task begins by itself after a run that went well."""
+    made = world(tmp_path / "w", SLOW)
+    one, two = start(made, "one"), start(made, "two")
+    made.manager.runs.cancel(one)
+    await made.finished(one)
+    await until(lambda: made.inbox.open())
+    made.manager.queue.withdraw(two, made.manager.sessions())
+    await until(lambda: not made.inbox.open())
+    made.script(SLOW, say("four"))
+    three, four = start(made, "three"), start(made, "four")
+    assert (await made.finished(three)).status == "completed"
+    await until(lambda: four in made.manager.runs.active() or made.inbox.open())
+    assert not made.inbox.open()
+
+
+async def test_a_question_is_about_what_waits(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", SLOW)
+    one, two = start(made, "one"), start(made, "two")
+    made.manager.runs.cancel(one)
+    await made.finished(one)
+    await until(lambda: made.inbox.open())
+    made.script(SLOW, SLOW)
+    start(made, "three")  # begins, as the session is free
+    start(made, "four")  # waits
+    made.manager.queue.withdraw(two, made.manager.sessions())
+    await until(lambda: not made.inbox.open())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,51 @@ from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.rewind.rewinding import check, undo_rewind
 from codeagent_lsp.session.session import Session
-from tests.session.fakes import call, calls, world
+from codeagent_lsp.workspace.changes.changeset import Changeset
+from codeagent_lsp.workspace.changes.editor import Applied
+from tests.session.fakes import World, call, calls, world
 from tests.session.rewind.test_rewinding import again, did, edit, files, rewound, talk
+
+
+class HalfEditor:
+    """Refuses one file, as an editor does in which it is read-only, until it is told to make all changes."""
+
+    def __init__(self, made: World, name: str) -> None:
+        self._whole, self._name, self.all = made.editor.apply, name, False
+        made.editor.apply = self.apply  # type: ignore[method-assign]
+
+    async def apply(self, changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
+        refused = Changeset(tuple(each for each in changeset if each.path.endswith(self._name) and not self.all))
+        applied = await self._whole(changeset.without(refused.paths), label, may_lose)
+        return replace(applied, outcome="partial", left=refused, reason="read-only") if refused else applied
+
+
+@pytest.mark.parametrize("rewinds", [True, False])
+async def test_what_the_editor_refused_of_an_undo_can_be_had_later(tmp_path: Path, rewinds: bool) -> None:
+    made = world(tmp_path / "w", apply="auto")
+    for name in ("a.py", "b.py"):
+        made.open(name, "one\n")
+    first = await did(made, "first", edit("a.py", "one", "ONE"), edit("b.py", "one", "ONE"))
+    run = made.manager.runs.get(await rewound(made, first) if rewinds else first)
+    before, after = ("one\n", "ONE\n") if rewinds else ("ONE\n", "one\n")
+    editor = HalfEditor(made, "b.py")
+
+    async def undo(runs: World) -> None:
+        again = runs.manager.runs.get(run.record.run_id)
+        if rewinds:
+            await undo_rewind(again, runs.manager.runs)
+        else:
+            await again.proposal.undo()
+
+    await undo(made)
+    assert files(made) == {"a.py": after, "b.py": before}
+    stored = Session("again", made.store)
+    replay(stored, made.store.load(made.manager.current().session_id))
+    assert stored.context.runs[run.record.run_id].applied == run.record.applied
+    editor.all = True
+    await undo(made)
+    assert files(made) == {"a.py": after, "b.py": after}
+    assert not run.record.applied and not run.session.context.rewinds.standing
 
 
 @pytest.mark.parametrize("outcome", ["none", "unknown"])
