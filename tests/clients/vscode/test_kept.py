@@ -85,8 +85,16 @@ def test_the_buttons_of_a_review_are_about_its_run(tmp_path: Path, extensions: P
         page.wait_for_timeout(500)  # the view takes the keyboard, from a list that is open as well
         opened.task("Change it")
         row(opened, "b.py").wait_for()
-        page.keyboard.press("Escape")
         row(opened, "a.py").wait_for()
+
+        def uncovered() -> bool:
+            """The question, which comes in its own time, is put off, and the review is in front."""
+            page.keyboard.press("Escape")
+            page.wait_for_timeout(500)
+            box = page.locator(".quick-input-widget")
+            return not box.is_visible() and tab.get_attribute("aria-selected") == "true"
+
+        until(uncovered, "the review is covered")
         tab.click()
         page.locator(".editor-actions a[aria-label^='Accept All Changes']").first.click()
         tab.wait_for(state="detached")
