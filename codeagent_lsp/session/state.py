@@ -128,7 +128,7 @@ class CodeAgentContext:
 
     @property
     def usage(self) -> Usage:
-        """Return what all runs used."""
+        """Return the tokens and the cost of the model calls of all runs together."""
         return total(run.usage for run in self.runs.values())
 
     def used(self, record: RunRecord) -> dict[str, Any]:

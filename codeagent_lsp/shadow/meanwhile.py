@@ -1,7 +1,8 @@
-"""What a run staged itself while a command ran, kept beside what the command wrote. Pure.
+"""What became of a run's staged changes while a command ran, kept beside what the command wrote. Changes nothing.
 
-A command sees the files as they were when it began. One that runs beside the model's other work must not take back what
-the model did in the same files since. Not here: what the user changed meanwhile, which the base of every change tells.
+A command sees the files as they were when it began. One that runs beside the model's other work must neither take back
+what the model did in the same files since, nor bring back what was taken back. Not here: what the user types, which
+every change is merged with when it is applied.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ Not here: how a command is kept from the disk (`overlay.py`, `copying.py`, `dire
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -72,6 +73,11 @@ class Command:
     proposes: bool = True
     whole: bool = False
     stdin: Stdin = b""
+
+    @property
+    def words(self) -> str:
+        """Return the command as one line of bash, for people and records."""
+        return self.script if isinstance(self.script, str) else shlex.join(self.script)
 
 
 Ending = Literal["exited", "timeout", "output", "memory", "processes", "disk"]
@@ -183,6 +189,9 @@ class Shell(Protocol):
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
         """Run a command to its end. Cancelling kills its whole process tree. ToolFailed if it cannot be started."""
 
+
+RecordCommand = Callable[[str, str, str, int | None], None]
+"""Receives the command, its folder, the isolation level, and the exit code (None before the command has ended)."""
 
 Approve = Callable[[tuple[str, ...]], Awaitable[bool]]
 """Asks the user whether files that can run code later may become proposed changes."""

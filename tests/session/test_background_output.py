@@ -62,6 +62,11 @@ async def test_a_value_that_comes_in_halves_is_masked(rig: Rig) -> None:
     assert text.replace("\n", "") == "up [$KEY]"
 
 
+async def test_a_value_beside_is_masked(rig: Rig) -> None:
+    await rig.start("echo up; sleep 981.5", "up")
+    assert await rig.commands.beside("bg1", f"echo {VALUE}", 10) == ("[$KEY]", 0)
+
+
 async def test_a_question_is_heard(rig: Rig) -> None:
     await rig.start("printf 'Password: '; sleep 985.5", "Password")
     assert await rig.heard(1) == "Password: "

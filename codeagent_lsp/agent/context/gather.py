@@ -57,7 +57,8 @@ def starting_context(
             file = view.read(path)
         except AgentError:
             continue
-        name, shown = view.roots.relative(path), headed(view.roots.relative(path), file)
+        name = view.roots.relative(path)
+        shown = headed(name, file)
         if (reference := if_it_stands(name, shown, stands)) is not None:
             parts.append(reference)
             continue

@@ -67,8 +67,8 @@ class PromptDocuments:
         self._unsent = [other for other in self._unsent if other != uri]
 
     def waiting(self, language: str) -> tuple[Waiting, ...]:
-        """Return the offers to send the prompt documents, for lenses and actions: in those that are open, and in every
-        document that of the newest one that is open elsewhere.
+        """Return the offers to send prompt documents, for code lenses and code actions. Each open one has its own; the
+        newest one that is not open with us, but was not sent either, is offered in every document.
         """
         opened = [document.uri for document in self._documents.all() if self.is_prompt(document.uri)]
         elsewhere = [uri for uri in self._unsent if self._documents.get(uri) is None][-1:]

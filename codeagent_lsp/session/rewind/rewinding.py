@@ -108,8 +108,9 @@ async def rewind(parts: RunParts, gone: tuple[str, ...], what: What, runs: Runs)
 
 
 async def undo_rewind(run: OneRun, runs: Runs) -> Applied | None:
-    """Undo a rewind: its runs have again what it took from them. SessionError if the session is at work; what the
-    editor refused is returned, and then nothing is undone.
+    """Undo a rewind: its runs have again what it took from them. Return None; if the editor refused some of the files,
+    return what it did, and the rewind stands, so that these can be undone later. SessionError if the session is at
+    work.
     """
     session, rewind_id = run.session, run.record.run_id
     known = session.context.rewinds.standing.get(rewind_id)

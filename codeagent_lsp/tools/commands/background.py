@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed, ToolRetry
-from codeagent_lsp.shadow.shell import Command, CommandResult, Shell, Stream
+from codeagent_lsp.shadow.shell import Command, CommandResult, RecordCommand, Shell, Stream
 from codeagent_lsp.tools.variables.variables import Variables
 
 MOST_AT_ONCE = 4
@@ -56,8 +56,6 @@ _OF_BESIDE = re.compile(r"(\d+)([|+])")
 
 OpenShell = Callable[[str], Awaitable[Shell]]
 CloseShell = Callable[[str], Awaitable[None]]
-Record = Callable[[str, str, str, int | None], None]
-"""Receives a command, its folder, how it is isolated, and its exit code (None before it has ended)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +91,7 @@ class BackgroundCommands:
         self,
         open_shell: OpenShell,
         close_shell: CloseShell,
-        record: Record = lambda words, folder, level, code: None,
+        record: RecordCommand = lambda words, folder, level, code: None,
         variables: Variables | None = None,
     ) -> None:
         self._open_shell = open_shell
@@ -123,7 +121,9 @@ class BackgroundCommands:
         return running.heard()
 
     async def beside(self, name: str, script: str, seconds: float) -> tuple[str, int]:
-        """Run a command in the view of another one; return its output and exit code. ToolFailed if it takes longer."""
+        """Run a command in the view of another one; return its output, masked, and exit code. ToolFailed if it takes
+        longer.
+        """
         running = self._named(name)
         self._record(script, running.command.cwd, running.level, None)
         text, code = await running.beside(script, seconds)
@@ -135,7 +135,9 @@ class BackgroundCommands:
         return self._named(name).command.network
 
     async def stop(self, name: str) -> Heard:
-        """End a command and everything that it has started."""
+        """End a command and everything that it has started; return what it printed since it was asked last, and what
+        became of what it wrote. ToolRetry if there is none of this name.
+        """
         running = self._named(name)
         running.finish()
         await running.until(lambda: False, MOST_SECONDS)
@@ -146,13 +148,12 @@ class BackgroundCommands:
         self._tasks.cancel()
 
     async def _run(self, running: _Running, command: Command) -> None:
-        words = command.script if isinstance(command.script, str) else shlex.join(command.script)
         limits = f"most={MOST_BESIDE}; piece={_PIECE}"
-        script = f"main={shlex.quote(words)}; mark={running.mark}; {limits}{_SUPERVISOR}"
+        script = f"main={shlex.quote(command.words)}; mark={running.mark}; {limits}{_SUPERVISOR}"
         try:
             shell = await self._open_shell(running.name)
             running.level = shell.isolation.level
-            self._record(words, command.cwd, running.level, None)
+            self._record(command.words, command.cwd, running.level, None)
             guarded = replace(command, script=script, stdin=running.said(), apart=False, output_bytes=MOST_PRINTED)
             running.result = await shell.run(guarded, running.hear)
         except AgentError as problem:
@@ -160,7 +161,8 @@ class BackgroundCommands:
         finally:
             running.over()
             if running.level:
-                self._record(words, command.cwd, running.level, running.code if running.code is not None else _KILLED)
+                code = _KILLED if running.code is None else running.code
+                self._record(command.words, command.cwd, running.level, code)
             with suppress(AgentError):
                 await self._close_shell(running.name)
 
@@ -256,7 +258,7 @@ class _Running:
             raise ToolFailed(message, ErrorCode.TIMEOUT) from None
         finally:
             del self._beside[number]  # of one that runs on, nothing is heard any more
-        text = "".join(one.pieces).removesuffix("\n")
+        text = self._variables.masked("".join(one.pieces).removesuffix("\n"))  # also of one that fails
         if one.code is None:
             raise ToolFailed(f"{text}\nThe background command {self.name} has ended meanwhile, and this one with it.")
         return text, one.code

@@ -18,7 +18,6 @@ from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.groups import ToolGroups
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.tools.variables.variables import Variables
 
 READY_SECONDS = 30.0
 START_SECONDS = 1.0
@@ -92,7 +91,7 @@ class RunBeside(Tool[RunBesideParameters]):
         if commands.network(arguments.id) and not arguments.allow_network:
             raise ToolRetry(f"{arguments.id} can use the network: say allow_network, so that the user is asked.")
         text, code = await commands.beside(arguments.id, arguments.command, arguments.timeout)
-        shown = _masked(text.rstrip("\n"), context) or "(no output)"
+        shown = text.rstrip("\n") or "(no output)"
         return ToolOutput(f"{shown}\n[exit code {code}, beside {arguments.id}]", failed=_failed(code))
 
 
@@ -139,11 +138,6 @@ def _state(heard: Heard, missing: str) -> str:
         return f"has ended, exit code {heard.code}"
     ending = "exited" if heard.result is None else heard.result.finished.ending
     return _LIMITS.get(ending, "was stopped")
-
-
-def _masked(text: str, context: ToolContext) -> str:
-    variables = context.get(Variables)
-    return text if variables is None else variables.masked(text)
 
 
 def _failed(code: int) -> str:

@@ -85,7 +85,7 @@ class OwnView:
         return self._shell
 
     def leave(self) -> None:
-        """Close it in the background, if it is open."""
+        """Close the view in the background, if it is open."""
         if self._shell is not None:
             self._shell = None
             self._ending.start(self._close())

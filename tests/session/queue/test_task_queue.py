@@ -307,13 +307,19 @@ async def test_a_task_taken_back_before_it_is_asked_about(tmp_path: Path) -> Non
     assert (await made.run("three")).status == "completed"
 
 
-async def test_what_was_taken_back_holds_nothing(tmp_path: Path) -> None:
-    """The next task begins by itself after a run that went well."""
-    made = world(tmp_path / "w", SLOW)
+async def asked_about(made: World) -> str:
+    """The user is asked about a task that waits, as the run before it was cancelled: its id."""
     one, two = start(made, "one"), start(made, "two")
     made.manager.runs.cancel(one)
     await made.finished(one)
     await until(lambda: made.inbox.open())
+    return two
+
+
+async def test_what_was_taken_back_holds_nothing(tmp_path: Path) -> None:
+    """The next task begins by itself after a run that went well."""
+    made = world(tmp_path / "w", SLOW)
+    two = await asked_about(made)
     made.manager.queue.withdraw(two, made.manager.sessions())
     await until(lambda: not made.inbox.open())
     made.script(SLOW, say("four"))
@@ -325,10 +331,7 @@ async def test_what_was_taken_back_holds_nothing(tmp_path: Path) -> None:
 
 async def test_a_question_is_about_what_waits(tmp_path: Path) -> None:
     made = world(tmp_path / "w", SLOW)
-    one, two = start(made, "one"), start(made, "two")
-    made.manager.runs.cancel(one)
-    await made.finished(one)
-    await until(lambda: made.inbox.open())
+    two = await asked_about(made)
     made.script(SLOW, SLOW)
     start(made, "three")  # begins, as the session is free
     start(made, "four")  # waits
