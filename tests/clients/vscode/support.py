@@ -137,6 +137,17 @@ class Window:
         row.wait_for(state="visible")
         row.click()
 
+    def choose(self, title: str, label: str) -> None:
+        """Choose a row of the list that a command opens. A document that gets ready beside may take the keyboard, which
+        closes the list: then once more, with more patience.
+        """
+        for seconds in (5, 15, 30, SECONDS):
+            self.command(title)
+            with contextlib.suppress(timeout()):
+                self.page.locator(ROWS).filter(has_text=label).first.click(timeout=seconds * 1000)
+                return
+        raise TimeoutError(f"{title} {label}: not offered, but {self.page.locator(ROWS).all_inner_texts()}")
+
     def open(self, name: str) -> None:
         """Open a file of the workspace. Its text comes after its tab, and only then are commands for a file offered."""
         self._quick("Control+p", name, name)

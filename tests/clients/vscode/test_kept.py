@@ -108,8 +108,7 @@ def test_an_attempt_is_in_the_transcript_when_it_is_chosen(tmp_path: Path, exten
     script: list[dict[str, Any]] = [*[{"tool_calls": [edit("x = 1", "x = 2")]}] * 2, *[{"text": "My words."}] * 2]
     with window(tmp_path, extensions, files={"a.py": "x = 1\n"}, script=script) as opened:
         opened.open("a.py")
-        opened.command("CodeAgent: Several Attempts at a Task…")
-        opened.pick("2")
+        opened.choose("CodeAgent: Several Attempts at a Task…", "2")
         opened.answer("make it two")
         opened.wait_status("waiting for you")
         opened.page.keyboard.press("Escape")

@@ -36,8 +36,7 @@ def test_the_better_of_two_attempts(tmp_path: Path, extensions: Path) -> None:
     settings = {"codeagent.edits.apply": "auto"}
     with window(tmp_path, extensions, files={"a.py": "x = 1\n"}, script=script, settings=settings) as opened:
         opened.open("a.py")
-        opened.command("CodeAgent: Several Attempts at a Task…")
-        opened.pick("2")
+        opened.choose("CodeAgent: Several Attempts at a Task…", "2")
         opened.answer("make it two")
         opened.page.locator(".view-line").filter(has_text="x = 2").first.wait_for()
         assert buffer(opened) == "x = 2\n"

@@ -81,7 +81,6 @@ def test_a_hook_a_background_server_a_command_and_a_fork(tmp_path: Path, extensi
         shown = opened.transcript().locator("body").inner_text()
         assert shown.index("run_cmd") < shown.index("run_beside") < shown.index("Served.")
         assert buffer(opened) == SOURCE + "x = 4\n"
-        opened.command("CodeAgent: New Session from Before a Run…")
-        opened.pick("/serve a.py:1-2")
+        opened.choose("CodeAgent: New Session from Before a Run…", "/serve a.py:1-2")
         opened.task("what is in @shot.png")
         until(lambda: "does not see pictures" in opened.page.locator("body").inner_text(), "not refused")
