@@ -84,6 +84,13 @@ class ResponseStart(Event, name="response_start"):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AttemptsBegun(Event, name="attempts_begun", internal=True):
+    """Several attempts at the run's task are made, in these `sessions`."""
+
+    sessions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class ResponseEnd(Event, name="response_end"):
     """The model's last word of a run has been sent."""
 

@@ -17,13 +17,15 @@ What = Literal["changes", "talk", "both"]
 @dataclass(frozen=True, kw_only=True)
 class SessionRewound(Event, name="session_rewound"):
     """The run of this event took back what the runs `gone` changed, said, or both. `staged` is what of their changes
-    was still undecided, by run; `conflicts` name places as `name:line` that were changed since and stay.
+    was still undecided, by run, `attempts` what attempts at them had applied; `conflicts` name places as `name:line`
+    that were changed since and stay.
     """
 
     what: What = "both"
     gone: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
     staged: Mapping[str, Any] = field(default_factory=dict)
+    attempts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -102,6 +102,7 @@ class Reviews:
         if run.record.run_id in run.session.context.rewinds.standing:
             from codeagent_lsp.session.rewind.rewinding import undo_rewind  # late: with the parts of a run
 
+            self._manager().resume_attempts(run.session)
             refused = await undo_rewind(run, self._manager().runs)
             if refused is None:
                 self._announcer.tell_restored(run.record.title)

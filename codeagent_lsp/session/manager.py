@@ -6,6 +6,7 @@ Not here: the runs by their ids (`runs.py`), the protocol (`server/`).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -95,6 +96,12 @@ class SessionManager:
             self.queue.resumed(known)
         self._current = known if enter else self._current
         return known
+
+    def resume_attempts(self, session: Session) -> None:
+        """Load the sessions of the attempts at a session's runs, but for those that are gone, or in use elsewhere."""
+        for name in {name for record in session.context.runs.values() for name in record.attempts}:
+            with contextlib.suppress(SessionError):
+                self.resume(name, enter=False)
 
     async def list(self) -> list[dict[str, Any]]:
         """Return id, title, time of the last change (seconds since the epoch) and usage of every session, the newest

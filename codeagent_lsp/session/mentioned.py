@@ -49,7 +49,8 @@ class _Pointed:
 
 async def mentioned(parts: RunParts, request: RunRequest, model: Model) -> RunRequest:
     """Return the request with what its words point at. UsageError for a picture if the model does not see."""
-    mentions = mentions_in(request.task, MOST_MENTIONS + 1)
+    own = mentions_in(request.arguments)  # also where the command's text puts them as code
+    mentions = tuple(dict.fromkeys((*mentions_in(request.task, MOST_MENTIONS + 1), *own)))
     if not mentions:
         return request
     await parts.toolbox.open()

@@ -92,7 +92,8 @@ def _absorb(session: Session, event: events.Event) -> None:
     if isinstance(event, events.SessionRewound):
         session.context.rewinds.take(event, session.context.runs)
         for run_id in event.staged:  # dropped right after it, if the process lived so long
-            session.context.runs[run_id].staged = Changeset()
+            if run_id in session.context.runs:  # else it is of an attempt, which tells it in its own session
+                session.context.runs[run_id].staged = Changeset()
     if isinstance(event, events.SessionRestored):
         session.context.rewinds.give_back(event.run_id, session.context.runs)
     run = session.context.runs.get(event.run_id)
@@ -108,6 +109,8 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
     match event:
         case events.ResponseStart():
             run.status, run.attempt_of, run.attempt = "running", event.attempt_of or "", event.attempt or 0
+        case events.AttemptsBegun():
+            run.attempts = event.sessions
         case events.PlanCreated():
             run.plan = Plan(event.goal, PlanSteps.from_data(event.steps), event.estimated_complexity)
         case events.PlanModified(document=str(written)):

@@ -76,7 +76,7 @@ class RunRequest:
     for the model, beside the task, and so are `files`, the whole files that it names (absolute path and text), for
     whatever does not read these itself; a `wordless` task is nothing but attachments; of so many `attempts` the best is
     proposed, and with `until_proven` they end as soon as all tests pass on the change of one; `attempt` is the number
-    of one of them, from 1.
+    of one of them, from 1; `arguments` are the user's own words in a task that is a command's text.
     """
 
     kind: RunKind
@@ -94,6 +94,7 @@ class RunRequest:
     attempts: int = 1
     attempt: int = 0
     until_proven: bool = False
+    arguments: str = ""
 
     @property
     def instruction(self) -> str:

@@ -55,7 +55,7 @@ async def _with_command(parts: RunParts, request: RunRequest) -> RunRequest:
         title = output.text("commands.trust", name=command.name, path=name)
         if not await vouched(shelf.trust, output, output.text, title, command.digest, command.name, command.body):
             raise UsageError("commands.distrusted", name=command.name)
-    return replace(request, task=called.task)
+    return replace(request, task=called.task, arguments=called.arguments)
 
 
 async def _with_hooks(parts: RunParts, request: RunRequest) -> RunRequest:

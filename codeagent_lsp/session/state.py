@@ -58,7 +58,8 @@ class RunRecord:
     `compacted` replaces some of them in the next run. `torn` is set if the run's process died and its file does not say
     so yet; `unanswered` are the questions that were open then; `usage` is what its model calls used; `proof` is what
     was tried on its changes; `attempt_of` is the run for which it tries, without asking or applying anything, as its
-    `attempt` with this number; `heard` is what the user said to it while it was at work.
+    `attempt` with this number; `heard` is what the user said to it while it was at work; `attempts` are the sessions of
+    those that try for it.
     """
 
     run_id: str
@@ -81,6 +82,7 @@ class RunRecord:
     attempt_of: str = ""
     attempt: int = 0
     heard: list[str] = field(default_factory=list)
+    attempts: tuple[str, ...] = ()
 
     @property
     def changed_paths(self) -> tuple[str, ...]:

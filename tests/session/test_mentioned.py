@@ -247,6 +247,16 @@ async def test_attachments_without_words_are_asked_about(tmp_path: Path) -> None
     await made.finished(run_id)
 
 
+async def test_what_the_user_gives_a_command_is_looked_up_where_its_text_has_it_as_code(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", says=(text("choice.trust"),))
+    put(made, ".claude/commands/fix.md", "Fix `$ARGUMENTS`, not `@b.py:1`.")
+    put(made, "a.py", "a = 1\n")
+    put(made, "b.py", "b = 2\n")
+    told = await ask(made, "/fix @a.py:1")
+    assert "Fix `@a.py:1`, not `@b.py:1`." in told.text
+    assert [f"{name}.py, lines 1-1, as they are now" in told.text for name in "ab"] == [True, False]
+
+
 async def test_one_mention_too_many_is_told(tmp_path: Path) -> None:
     made = world(tmp_path / "w")
     put(made, "cart.py", CART)

@@ -37,6 +37,7 @@ class RewindCommands:
 
         session, run_id = await self._before(given.get("runId"))
         what = given.get("what", "both")
+        self._manager.resume_attempts(session)  # what was taken from them goes with the rest
         gone = check(session, run_id, self._manager.runs)
         if given.get("preview"):
             return await self._preview(session, gone, what)
@@ -67,7 +68,7 @@ class RewindCommands:
         if what == "talk":
             return answer
         view = self._backend.views.plain()
-        earlier = await asyncio.to_thread(planned, session, gone, FirstRead(view))
+        earlier = await asyncio.to_thread(planned, session, gone, self._manager.runs, FirstRead(view))
         relative = view.roots.relative
         conflicts = [f"{relative(each.path)}:{each.line}" for each in earlier.conflicts]
         changes = _changes(earlier)

@@ -65,6 +65,8 @@ class Attempts:
             self._start(session, said, self._one(number), self._services_of(number), run_id) for number in range(count)
         ]
         attempts = [self._runs.get(name) for name in names]
+        self._parts.record.attempts = tuple(run.session.session_id for run in attempts)
+        self._parts.output.emit(events.AttemptsBegun(sessions=self._parts.record.attempts))
         for steered in session.context.waiting.said_to(run_id):  # before there were attempts
             for run in attempts:
                 run.session.emit(run.record.run_id, replace(steered, run_id=run.record.run_id))

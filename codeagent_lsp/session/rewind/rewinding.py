@@ -1,13 +1,14 @@
 """Goes back to before a run: what it and all later runs of the session changed, said, or both.
 
 It is a run itself, so that it is shown, recorded, and undone as any other. What the user typed since stays. Not here:
-the texts (`taking_back.py`), the bookkeeping (`rewinds.py`), the conversation of a rewound session (`retelling.py`).
+the texts (`taking_back.py`), the bookkeeping (`rewinds.py`), what was taken from attempts (`other_attempts.py`), the
+conversation of a rewound session (`retelling.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import note
@@ -15,6 +16,7 @@ from codeagent_lsp.errors import SessionError
 from codeagent_lsp.events.rewind import What
 from codeagent_lsp.session.proposal import uninterrupted
 from codeagent_lsp.session.rewind.earlier_texts import EarlierTexts, earlier_texts
+from codeagent_lsp.session.rewind.other_attempts import applied_data, attempts_at, give_back, take
 from codeagent_lsp.session.rewind.retelling import retell
 from codeagent_lsp.session.rewind.rewinds import staged_data, staged_from
 from codeagent_lsp.session.rewind.taking_back import FirstRead, on_present
@@ -49,6 +51,8 @@ class Runs(Protocol):
 
     def get(self, run_id: str) -> OneRun: ...
 
+    def all(self) -> tuple[OneRun, ...]: ...
+
     def active(self) -> tuple[str, ...]: ...
 
 
@@ -71,14 +75,14 @@ def check(session: Session, run_id: str, runs: Runs) -> tuple[str, ...]:
     return gone
 
 
-def planned(session: Session, gone: tuple[str, ...], read: FirstRead) -> EarlierTexts:
-    """Return the texts before these runs. A rewind among them counts for nothing, with all that it took back."""
-    parts = [
-        part
-        for run_id in gone
-        if run_id not in session.context.rewinds.standing
-        for part in session.context.runs[run_id].applied
-    ]
+def planned(session: Session, gone: tuple[str, ...], runs: Runs, read: FirstRead) -> EarlierTexts:
+    """Return the texts before these runs, and before what was taken from attempts at them. A rewind among them counts
+    for nothing, with all that it took back.
+    """
+    standing = session.context.rewinds.standing
+    records = [session.context.runs[run_id] for run_id in gone if run_id not in standing]
+    records.extend(attempt.record for attempt in attempts_at(gone, runs.all()))
+    parts = [part for record in records for part in record.applied]
     parts.sort(key=lambda part: part.ts)
     return earlier_texts((part.changeset for part in parts), read.text)
 
@@ -88,13 +92,25 @@ async def rewind(parts: RunParts, gone: tuple[str, ...], what: What, runs: Runs)
     session, output, titles = parts.session, parts.output, _titles(parts.session, gone)
     conflicts: tuple[str, ...] = ()
     undecided: dict[str, Proposal] = {}
+    attempts: list[OneRun] = []
     if what != "talk":
-        conflicts = await _take_back_changes(parts, gone)
-        undecided = {run_id: each for run_id in gone if (each := runs.get(run_id).proposal).changeset}
-    staged: dict[str, Any] = {run_id: staged_data(each.changeset) for run_id, each in undecided.items()}
-    event = events.SessionRewound(run_id=parts.record.run_id, what=what, gone=gone, conflicts=conflicts, staged=staged)
+        conflicts = await _take_back_changes(parts, gone, runs)
+        attempts = attempts_at(gone, runs.all())
+        all_gone = (*map(runs.get, gone), *attempts)
+        undecided = {each.record.run_id: each.proposal for each in all_gone if each.proposal.changeset}
+        attempts = [attempt for attempt in attempts if attempt.record.applied]
+    event = events.SessionRewound(
+        run_id=parts.record.run_id,
+        what=what,
+        gone=gone,
+        conflicts=conflicts,
+        staged={run_id: staged_data(each.changeset) for run_id, each in undecided.items()},
+        attempts={attempt.record.run_id: applied_data(attempt) for attempt in attempts},
+    )
     output.emit(event)  # what was staged is kept in it before it goes
     session.context.rewinds.take(event, session.context.runs)
+    for attempt in attempts:
+        take(attempt)
     for each in undecided.values():
         each.staging.reset(Changeset())
     if what == "changes":
@@ -125,8 +141,13 @@ async def undo_rewind(run: OneRun, runs: Runs) -> Applied | None:
         applied = await run.proposal.undo()
         if applied.refused:  # by the editor; conflicts alone stop nothing
             return applied
+    there = {each.record.run_id: each for each in runs.all()}  # the session of an attempt may be deleted
     for run_id, data in known.event.staged.items():  # before the end of the rewind, which keeps them, is stored
-        runs.get(run_id).proposal.staging.reset(staged_from(data))
+        if run_id in there:
+            there[run_id].proposal.staging.reset(staged_from(data))
+    for run_id, data in known.event.attempts.items():
+        if run_id in there:
+            give_back(there[run_id], data)
     session.emit(rewind_id, events.SessionRestored())
     session.context.rewinds.give_back(rewind_id, session.context.runs)
     if known.event.what != "changes":
@@ -139,13 +160,13 @@ def at_work(session: Session, runs: Runs) -> frozenset[str]:
     return frozenset(name for name in runs.active() if runs.get(name).session is session)
 
 
-async def _take_back_changes(parts: RunParts, gone: tuple[str, ...]) -> tuple[str, ...]:
+async def _take_back_changes(parts: RunParts, gone: tuple[str, ...], runs: Runs) -> tuple[str, ...]:
     """Bring the earlier texts into the buffers; return the places that conflict with what was typed since.
     SessionError, and nothing of it waits, if the editor makes none of the changes.
     """
     proposal, relative = parts.proposal, parts.proposal.view.roots.relative
     read = FirstRead(proposal.view)
-    back = on_present(await asyncio.to_thread(planned, parts.session, gone, read), read)
+    back = on_present(await asyncio.to_thread(planned, parts.session, gone, runs, read), read)
     conflicts = back.conflicts
     if back.changeset:
         proposal.staging.reset(back.changeset)

@@ -344,13 +344,14 @@ export interface SteerDelivered extends EventBase {
   readonly text: string;
 }
 
-/** The run of this event took back what the runs `gone` changed, said, or both. `staged` is what of their changes was still undecided, by run; `conflicts` name places as `name:line` that were changed since and stay. */
+/** The run of this event took back what the runs `gone` changed, said, or both. `staged` is what of their changes was still undecided, by run, `attempts` what attempts at them had applied; `conflicts` name places as `name:line` that were changed since and stay. */
 export interface SessionRewound extends EventBase {
   readonly type: "session_rewound";
   readonly what: "changes" | "talk" | "both";
   readonly gone: readonly string[];
   readonly conflicts: readonly string[];
   readonly staged: Readonly<Record<string, unknown>>;
+  readonly attempts: Readonly<Record<string, unknown>>;
 }
 
 /** The rewind by the run of this event was undone. */

@@ -1,0 +1,61 @@
+"""What the user took from the attempts at a run: it is taken back, and comes back, with the run. Attempts have sessions
+of their own, and each tells there what it has applied.
+
+Not here: the run itself, and what is staged (`rewinding.py`), the attempts (`../attempts/`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from codeagent_lsp import events
+from codeagent_lsp.session.rewind.rewinds import AppliedPart, staged_data, staged_from
+
+if TYPE_CHECKING:
+    from codeagent_lsp.session.session import Session
+    from codeagent_lsp.session.state import RunRecord
+
+
+class Known(Protocol):
+    """A run of any session."""
+
+    @property
+    def session(self) -> Session: ...
+
+    @property
+    def record(self) -> RunRecord: ...
+
+
+Each = TypeVar("Each", bound=Known)
+
+
+def attempts_at(gone: Collection[str], runs: Iterable[Each]) -> list[Each]:
+    """Return the attempts at some runs."""
+    return [run for run in runs if run.record.attempt_of in gone]
+
+
+def applied_data(attempt: Known) -> list[dict[str, Any]]:
+    """Return what an attempt has applied, as an event stores it."""
+    return [{"ts": part.ts, "changes": staged_data(part.changeset)} for part in attempt.record.applied]
+
+
+def take(attempt: Known) -> None:
+    """Have an attempt know that what it has applied was taken back."""
+    paths = tuple(path for part in attempt.record.applied for path in part.changeset.paths)
+    attempt.record.applied.clear()
+    told = events.ChangesApplied(outcome="full", undo=True, files_changed=tuple(dict.fromkeys(paths)))
+    attempt.session.emit(attempt.record.run_id, told)
+
+
+def give_back(attempt: Known, data: Iterable[Mapping[str, Any]]) -> None:
+    """Have an attempt know that what it had applied is in the user's files again."""
+    for kept in data:
+        part = AppliedPart(staged_from(kept["changes"]), ts=kept["ts"])
+        if part in attempt.record.applied:  # the process died before it was told
+            continue
+        attempt.record.applied.append(part)
+        told = events.ChangesApplied(
+            outcome="full", files_changed=part.changeset.paths, applied=tuple(kept["changes"]),
+        )  # fmt: skip
+        attempt.session.emit(attempt.record.run_id, told)
