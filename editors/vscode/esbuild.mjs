@@ -32,5 +32,6 @@ if (process.argv.includes("--tests")) {
     target: "node20",
     format: "cjs",
     outExtension: { ".js": ".cjs" },
+    alias: { vscode: "./test/editor.ts" },
   });
 }

@@ -193,7 +193,9 @@ With highlights: >lua
 and |vim.lsp.status()| show it.
 
                                                             *codeagent-events*
-|User| autocommands, with the server's event in `data`:
+|User| autocommands, with the server's event in `data`. Of attempts at a task
+only CodeAgentChangesApplied and CodeAgentChangesDiscarded are told, all else of
+the run that they are for:
 ]])
 page = vim.split(table.concat(page, "\n"), "\n")
 local patterns = {}

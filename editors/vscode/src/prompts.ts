@@ -12,6 +12,12 @@ import { unlinked } from "./words";
 
 const TYPING_MS = 2000;
 
+/** The question that has the screen. */
+interface Shown {
+  readonly requestId: string;
+  readonly hide: () => void;
+}
+
 /** What answering needs of others. */
 export interface Answering {
   respond(requestId: string, answer: string | readonly string[]): Promise<void>;
@@ -21,7 +27,7 @@ export interface Answering {
 }
 
 export class Prompts implements vscode.Disposable {
-  private shown: { readonly requestId: string; readonly hide: () => void } | undefined;
+  private shown: Shown | undefined;
   private readonly queue: Question[] = [];
   private readonly over = new Map<string, { promise: Promise<void>; resolve: () => void }>();
   private readonly secret = new Set<string>();
@@ -134,12 +140,29 @@ export class Prompts implements vscode.Disposable {
 
   private async present(question: Question): Promise<void> {
     this.shown?.hide();
-    const answer = await (question.choices.length === 0 ? this.type(question) : this.choose(question));
+    const place: Shown = { requestId: question.requestId, hide: () => this.leave(place) }; // no other comes before its box
+    this.shown = place;
+    const multiple = question.choices.length > 0 && !question.approval && (await this.isMultiple(question));
+    if (this.shown !== place) return; // it is over, or another was asked for
+    const answer = await (question.choices.length === 0 ? this.type(question) : this.choose(question, multiple));
     if (answer !== undefined) await this.answer(question.requestId, answer);
   }
 
-  private async choose(question: Question): Promise<readonly string[] | undefined> {
-    const multiple = !question.approval && (await this.answering.isMultiple(question.requestId));
+  private leave(place: Shown): void {
+    if (this.shown !== place) return;
+    this.shown = undefined;
+    void this.next();
+  }
+
+  private async isMultiple(question: Question): Promise<boolean> {
+    try {
+      return await this.answering.isMultiple(question.requestId);
+    } catch {
+      return false; // the server has gone
+    }
+  }
+
+  private choose(question: Question, multiple: boolean): Promise<readonly string[] | undefined> {
     const box = vscode.window.createQuickPick();
     box.title = oneLine(question.title);
     box.placeholder = summary(question) || vscode.l10n.t("Escape answers later; the status bar keeps the question.");
@@ -167,17 +190,16 @@ export class Prompts implements vscode.Disposable {
   ): Promise<readonly string[] | undefined> {
     return new Promise((resolve) => {
       let answer: readonly string[] | undefined;
-      const mine = { requestId: question.requestId, hide: () => box.hide() };
+      const mine: Shown = { requestId: question.requestId, hide: () => box.hide() };
       this.shown = mine;
       box.onDidAccept(() => {
         answer = value();
         if (answer.length > 0) box.hide();
       });
       box.onDidHide(() => {
-        if (this.shown === mine) this.shown = undefined;
         box.dispose();
         resolve(answer?.length ? answer : undefined);
-        void this.next();
+        this.leave(mine);
       });
       box.show();
     });

@@ -60,6 +60,23 @@ def test_attempts_are_parts_of_their_run() -> None:
     }
 
 
+def test_autocommands_are_told_of_the_run_and_of_what_is_taken_from_attempts() -> None:
+    told = evaluate(
+        """
+        local told, store = {}, require("codeagent.store")
+        vim.api.nvim_create_autocmd("User", { pattern = "CodeAgent*", callback = function(event)
+          if event.data then table.insert(told, event.match .. " " .. event.data.run_id) end
+        end })
+        for _, event in ipairs(ATTEMPTS) do store.dispatch(event) end
+        store.dispatch({ type = "changes_proposed", run_id = "a1", session_id = "t", files_changed = {} })
+        store.dispatch({ type = "changes_applied", run_id = "a2", session_id = "u", files_changed = {} })
+        store.dispatch({ type = "run_completed", run_id = "w", session_id = "s", status = "completed" })
+        return told
+        """
+    )
+    assert told == ["CodeAgentRunStarted w", "CodeAgentChangesApplied a2", "CodeAgentRunCompleted w"]
+
+
 def test_an_attempt_of_which_only_the_title_is_known_is_not_the_newest_run() -> None:
     """Its title comes with the progress, before the event that tells what it is."""
     newest = evaluate(

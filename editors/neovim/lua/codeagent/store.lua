@@ -25,6 +25,9 @@ M.PATTERNS = {
   local_gone = "CodeAgentServerExited",
 }
 
+--- What is told of attempts as well; all else of them is told of the run that they are for.
+local OF_ATTEMPTS = { changes_applied = true, changes_discarded = true }
+
 ---@return codeagent.State
 function M.state()
   return state
@@ -64,7 +67,8 @@ end
 function M.dispatch(event)
   state = reducer.reduce(state, event)
   later()
-  local pattern = M.PATTERNS[event.type]
+  local pattern, run = M.PATTERNS[event.type], state.runs[event.run_id]
+  if run and run.attempt_of and not OF_ATTEMPTS[event.type] then return end
   if pattern then vim.api.nvim_exec_autocmds("User", { pattern = pattern, data = event, modeline = false }) end
 end
 

@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { screen } from "./editor";
+import { Prompts } from "../src/prompts";
+import type { AnyEvent } from "../src/state";
+import { Store } from "../src/store";
+
+const base = { session_id: "s", seq: 1, ts: 0, title: "Do it", detail: "" };
+const ASKED = { type: "question_asked", choices: ["1", "2"], by_agent: true } as const;
+const question = (name: string): AnyEvent =>
+  ({ ...base, ...ASKED, run_id: name, request_id: name, title: `Which ${name}?` });
+const answered = (name: string): AnyEvent =>
+  ({ ...base, run_id: name, type: "question_answered", request_id: name, answer: "" }) as AnyEvent;
+
+async function asked(...names: string[]): Promise<{ store: Store; answers: [string, unknown][] }> {
+  screen.box?.hide();
+  screen.seen.length = 0;
+  const store = new Store();
+  const answers: [string, unknown][] = [];
+  const answering = {
+    respond: async (requestId: string, answer: string | readonly string[]) => {
+      answers.push([requestId, answer]);
+      store.dispatch(answered(requestId));
+    },
+    review: async () => undefined,
+    isMultiple: async () => {
+      await pause(5);
+      return false;
+    },
+  };
+  new Prompts(store, answering);
+  for (const name of names) {
+    store.dispatch(question(name));
+    await pause(1); // the first is being asked about
+  }
+  await pause(40);
+  return { store, answers };
+}
+
+test("two questions in one moment come one after the other", async () => {
+  const { answers } = await asked("number", "colour");
+  assert.deepEqual(screen.seen, ["Which number?"]);
+  screen.box?.accept();
+  await pause(40);
+  assert.deepEqual(screen.seen, ["Which number?", "Which colour?"]);
+  screen.box?.accept();
+  await pause(20);
+  assert.deepEqual(answers, [["number", "1"], ["colour", "1"]]);
+});
+
+test("a question that is answered elsewhere before its box is there does not come", async () => {
+  const { store } = await asked();
+  store.dispatch(question("number"));
+  store.dispatch(question("colour"));
+  await pause(1);
+  store.dispatch(answered("number"));
+  await pause(60);
+  assert.deepEqual(screen.seen, ["Which colour?"]);
+});
+
+test("one that is put off makes room for the next", async () => {
+  const { answers } = await asked("number", "colour");
+  screen.box?.hide();
+  await pause(40);
+  assert.deepEqual(screen.seen, ["Which number?", "Which colour?"]);
+  assert.deepEqual(answers, []);
+});
