@@ -302,6 +302,14 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "What you rewrote since stays: {places}.",
         "您之后改写的内容保留：{places}。",
     ),
+    "session.attempt_stays": (
+        "An attempt of the deleted session is in use in another window and stays, with what was said before it.",
+        "已删除会话的一个尝试正在其他窗口中使用，它及其之前的对话仍保留。",
+    ),
+    "rewind.left": (
+        "The editor did not change {files}: there nothing is taken back. Undo the run itself to try again.",
+        "编辑器没有更改 {files}：其中的内容未撤回。请撤销该运行本身以重试。",
+    ),
     "rewind.refused": (
         "Nothing was taken back, as the editor did not make the changes: {reason}",
         "编辑器没有执行更改，因此没有撤回任何内容：{reason}",

@@ -38,7 +38,8 @@ class ChangesApplied(Event, name="changes_applied"):
 
     `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and
     `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change:
-    an undo of these can be tried again.
+    an undo of these can be tried again. `since` (seconds since the epoch) is when this was applied first, where an undo
+    of a rewind brings it back.
     """
 
     outcome: Outcome = "full"
@@ -50,6 +51,7 @@ class ChangesApplied(Event, name="changes_applied"):
     step_id: str | None = None
     steps: tuple[str, ...] = ()
     refused: tuple[str, ...] | None = None
+    since: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,12 +18,14 @@ What = Literal["changes", "talk", "both"]
 class SessionRewound(Event, name="session_rewound"):
     """The run of this event took back what the runs `gone` changed, said, or both. `staged` is what of their changes
     was still undecided, by run, `attempts` what attempts at them had applied; `conflicts` name places as `name:line`
-    that were changed since and stay.
+    that were changed since and stay, `refused` files that the editor did not change: what was changed there can be
+    undone later.
     """
 
     what: What = "both"
     gone: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
     staged: Mapping[str, Any] = field(default_factory=dict)
     attempts: Mapping[str, Any] = field(default_factory=dict)
 

@@ -102,7 +102,8 @@ class Reviews:
         if run.record.run_id in run.session.context.rewinds.standing:
             from codeagent_lsp.session.rewind.rewinding import undo_rewind  # late: with the parts of a run
 
-            self._manager().resume_attempts(run.session)
+            gone = run.session.context.rewinds.standing[run.record.run_id].event.gone
+            self._manager().resume_attempts(run.session, gone)
             refused = await undo_rewind(run, self._manager().runs)
             if refused is None:
                 self._announcer.tell_restored(run.record.title)

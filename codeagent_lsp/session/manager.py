@@ -6,7 +6,6 @@ Not here: the runs by their ids (`runs.py`), the protocol (`server/`).
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -97,11 +96,16 @@ class SessionManager:
         self._current = known if enter else self._current
         return known
 
-    def resume_attempts(self, session: Session) -> None:
-        """Load the sessions of the attempts at a session's runs, but for those that are gone, or in use elsewhere."""
-        for name in {name for record in session.context.runs.values() for name in record.attempts}:
-            with contextlib.suppress(SessionError):
+    def resume_attempts(self, session: Session, run_ids: Iterable[str]) -> None:
+        """Load the sessions of the attempts at some runs of a session, but for deleted ones. SessionError if another
+        process works with one.
+        """
+        for name in [name for run_id in run_ids for name in session.context.runs[run_id].attempts]:
+            try:
                 self.resume(name, enter=False)
+            except SessionError as error:
+                if error.key != "session.unknown":
+                    raise
 
     async def list(self) -> list[dict[str, Any]]:
         """Return id, title, time of the last change (seconds since the epoch) and usage of every session, the newest

@@ -57,6 +57,7 @@ class Proposal:
         self._output = output
         self.staging = Staging(lambda path: own_file(self.view, path), self._changed, record.staged)
         self.view = services.workspace.view(self.staging)
+        self._present = (services.workspace.present or services.workspace.view)(self.staging)
         self.proofs = Proofs(record, self.view)
         self.refused = ""
         self.diagnose: Diagnose = _nothing_known
@@ -92,11 +93,15 @@ class Proposal:
     async def _decide(self, status: events.RunStatus, step: str) -> events.RunStatus:
         await self.propose()
         if _applies_unasked(self._services.user):
-            await uninterrupted(self._apply())
-            return status
+            self.refused = await _apply_judged(self)
+            return "stopped" if self.refused else status
         review, apply, discard = (self._output.text(f"choice.{name}") for name in ("review", "apply", "discard"))
         choices: tuple[str, ...] = (review, apply, discard)
-        while shown := self.changeset:
+        while self.changeset:
+            self.refused = await self.judge()  # a command in the background may have staged more
+            if self.refused:
+                return "stopped"
+            shown = self.changeset
             plain = self.questions.title(shown)
             title = self._output.text("plan.step", step=step, question=plain) if step else plain
             detail = self.changeset.diff(self.view.roots.relative)
@@ -123,10 +128,8 @@ class Proposal:
         """Apply what is staged if the setting `edits.apply` is `live`; return a note for the model, '' for none."""
         if self._services.user.settings().edits.apply != "live" or not self.changeset or self.record.attempt_of:
             return ""
-        if reason := await self.judge():
-            return REFUSED.format(reason=reason)
-        await uninterrupted(self._apply())
-        return self.note()
+        reason = await _apply_judged(self)
+        return REFUSED.format(reason=reason) if reason else self.note()
 
     def note(self) -> str:
         """Return a note for the model if the buffers do not hold all that it staged; '' if they do."""
@@ -208,7 +211,7 @@ class Proposal:
             parts = [part for part in self.record.applied if steps is None or part.step_id in steps]
             if not parts:
                 raise SessionError("undo.nothing")
-            back = await asyncio.to_thread(taking_back, [part.changeset for part in parts], self.view)
+            back = await asyncio.to_thread(taking_back, [part.changeset for part in parts], self._present)
             label = self._output.text("undo.label", title=self.record.title)
             applied = await self._services.workspace.editor.apply(back.changeset, label, back.deleted)
             applied = back.result(applied)
@@ -285,6 +288,17 @@ def _part(changeset: Changeset, files: frozenset[str] | None, hunks: HunkNumbers
         if change is None or not numbers <= frozenset(range(max(1, len(change.hunks())))):
             raise SessionError("changes.none")
     return changeset.split(files, hunks)[0]
+
+
+async def _apply_judged(proposal: Proposal) -> str:
+    """Apply what is staged if nothing speaks against it; return what does. What is staged meanwhile is judged, too."""
+    while not (reason := await proposal.judge()):
+        try:
+            await uninterrupted(proposal._apply(seen=proposal.changeset))
+        except SessionError:  # it is not as it was judged
+            continue
+        break
+    return reason
 
 
 async def _nothing_against() -> str:

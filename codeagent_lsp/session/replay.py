@@ -190,4 +190,4 @@ def _apply(run: RunRecord, event: events.ChangesApplied) -> None:
                 run.applied, lambda part: not undone or part.step_id in undone, event.refused or ()
             )
     elif done:
-        run.applied.append(AppliedPart(done, event.step_id or "", event.ts))
+        run.applied.append(AppliedPart(done, event.step_id or "", event.since or event.ts))

@@ -19,4 +19,5 @@ def hooks_of(session_id: str, services: Services, record: RunRecord, own_view: O
     def writes() -> bool:
         return record.kind not in ANSWERS and mode() != "readOnly"
 
-    return Hooks(services.knowledge.hooks, RunFacts(session_id, record.run_id, mode, writes), own_view)
+    facts, knowledge = RunFacts(session_id, record.run_id, mode, writes), services.knowledge
+    return Hooks(knowledge.hooks, facts, own_view, knowledge.consent)

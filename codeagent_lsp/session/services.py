@@ -81,7 +81,7 @@ class ModelPorts:
 class WorkspacePorts:
     """The workspace as the client has it. `view` makes a file view over a staged state; `diagnostics` is None if the
     client shows none, `indexing` if there is no code index, `lent` if the editor lends no language servers, `servers`
-    if there are none of our own.
+    if there are none of our own. `present` makes views of the text as it is now where `view` holds it as it was.
     """
 
     environment: Callable[[], Environment]
@@ -91,6 +91,7 @@ class WorkspacePorts:
     indexing: Indexing | None = None
     lent: EditorServers | None = None
     servers: ServerPool | None = None
+    present: Callable[[StagedView], FileView] | None = None
 
 
 @dataclass(frozen=True, slots=True)

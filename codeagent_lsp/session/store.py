@@ -79,6 +79,10 @@ class SessionStore:
             if record.get("type") not in LATER:
                 _sync(handle)
 
+    def keeps(self, session_id: str) -> bool:
+        """Return whether all of a session is in its file: nothing of it could not be written."""
+        return session_id not in self._silent
+
     def load(self, session_id: str) -> list[dict[str, Any]]:
         """Return all complete records. SessionError if there is no such session."""
         try:

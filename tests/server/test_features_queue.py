@@ -105,6 +105,17 @@ def test_secrets_are_not_found(place: Path, tmp_path: Path) -> None:
     assert not any(secret.encode() in path.read_bytes() for path in (tmp_path / "state").rglob("runs.sqlite*"))
 
 
+def test_secrets_in_the_first_words_after_a_restart_are_not_found(place: Path, tmp_path: Path) -> None:
+    secret = "gh" + "p_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    with StockEditor(place, tmp_path / "state", script=[{"text": "Done."}]) as editor:
+        editor.run("codeagent.run", task="first")
+        (first,) = (row["runId"] for row in editor.command("codeagent.runs"))
+    with StockEditor(place, tmp_path / "state", script=[{"text": "Done."}]) as editor:
+        editor.ended(editor.command("codeagent.steer", runId=first, text=f"the token is {secret}")["runId"])
+    kept = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
+    assert kept and not any(secret[:12].encode() in path.read_bytes() for path in kept)
+
+
 def test_a_deleted_session_is_not_found(place: Path, tmp_path: Path) -> None:
     with StockEditor(place, tmp_path / "state", script=[{"text": "a needle"}, {"text": "hay"}]) as editor:
         editor.run("codeagent.ask", question="what?")

@@ -167,7 +167,7 @@ class World:
         return [event for event in self.events if isinstance(event, cls)]
 
 
-async def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+async def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     """Let others run until `condition` holds; looked at after every turn of the loop, so that nothing is missed."""
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds

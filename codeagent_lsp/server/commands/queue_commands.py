@@ -49,6 +49,7 @@ class QueueCommands:
         return {"queued": False, **answer}
 
     async def _steer(self, given: Arguments) -> dict[str, Any]:
+        await self._backend.ready()  # the words are stored: their secrets are masked then
         run_id = given.get("runId")
         run = self._manager.runs.newest_at_work() if run_id is None else await recorded_run(self._backend, run_id)
         if run.record.attempt_of:  # what is said is for all attempts

@@ -30,6 +30,7 @@ async def load_session_of(backend: Backend, run_id: str) -> None:
     """Load the session of a run, or of a task that waits to be one, if it is recorded and not loaded. SessionError if
     another process works with it.
     """
+    await backend.ready()  # what is done with it is stored
     session_id = await asyncio.to_thread(backend.kept.history.session_of, run_id)
     if session_id is not None:
         backend.manager.resume(session_id, enter=False)

@@ -37,8 +37,8 @@ class RewindCommands:
 
         session, run_id = await self._before(given.get("runId"))
         what = given.get("what", "both")
-        self._manager.resume_attempts(session)  # what was taken from them goes with the rest
         gone = check(session, run_id, self._manager.runs)
+        self._manager.resume_attempts(session, gone)  # what was taken from them goes with the rest
         if given.get("preview"):
             return await self._preview(session, gone, what)
         subject = session.context.runs[run_id].title

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from codeagent_lsp import events
+from codeagent_lsp.errors import SessionError
 from codeagent_lsp.server.announcer import transcript_name
 from codeagent_lsp.server.commands.arguments import Arguments, Later, Table
 from codeagent_lsp.server.plans import plan_name
@@ -16,6 +17,7 @@ from codeagent_lsp.server.reviews import review_name
 from codeagent_lsp.session.history.listing import found_rows
 from codeagent_lsp.session.interrupted_questions import asked_again, lapsed, lapsed_line
 from codeagent_lsp.session.transcript import render
+from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
@@ -60,10 +62,27 @@ class SessionCommands:
         return found_rows(await asyncio.to_thread(self._backend.kept.history.search, given["query"], limit))
 
     def _delete(self, given: Arguments) -> dict[str, bool]:
-        session_id = given["sessionId"]
-        run_ids = {event.run_id for event in self._stored_events(session_id)}
-        self._later(self._forget_documents(session_id, run_ids, self._manager.delete(session_id)))
+        attempts = self._delete_one(given["sessionId"])
+        for name in attempts:  # they began with the talk of this session
+            try:
+                if not self._goes_on(name):
+                    self._delete_one(name)
+            except SessionError as error:
+                if error.key != "session.unknown":
+                    words = text("session.attempt_stays", self._backend.front.language())
+                    self._backend.announcer.tell(words, types.MessageType.Warning)
         return {"ok": True}
+
+    def _delete_one(self, session_id: str) -> tuple[str, ...]:
+        """Delete a session; return the sessions of the attempts at its runs."""
+        stored = list(self._stored_events(session_id))
+        run_ids = {event.run_id for event in stored}
+        self._later(self._forget_documents(session_id, run_ids, self._manager.delete(session_id)))
+        return tuple(name for event in stored if isinstance(event, events.AttemptsBegun) for name in event.sessions)
+
+    def _goes_on(self, session_id: str) -> bool:
+        """Return whether the user has gone on with the session of an attempt, which is then one of their own."""
+        return sum(isinstance(event, events.RunStarted) for event in self._stored_events(session_id)) > 1
 
     async def _export(self, given: Arguments) -> dict[str, Any]:
         session_id = given.get("sessionId") or self._manager.current().session_id

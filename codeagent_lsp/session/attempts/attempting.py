@@ -53,13 +53,17 @@ class Attempts:
         self._request = request
         self._start = start
         self._runs = runs
-        self._services = replace(parts.services, workspace=replace(parts.services.workspace, view=view, servers=None))
+        live = parts.services.workspace
+        workspace = replace(live, view=view, present=live.view, servers=None)
+        self._services = replace(parts.services, workspace=workspace)
 
     async def work(self) -> Ended:
         """Have the attempts made, and stage the changes of the best."""
         request, session, run_id = self._request, self._parts.session, self._parts.record.run_id
+        live_view = self._parts.services.workspace.view
         count = request.attempts
         said = await asyncio.to_thread(conversation_before, session, run_id)
+        await self._decide_hooks()
         remember(self._parts, Message("user", request.instruction))
         names = [
             self._start(session, said, self._one(number), self._services_of(number), run_id) for number in range(count)
@@ -79,7 +83,19 @@ class Attempts:
             await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
             for run in attempts:
                 self._parts.record.usage += run.record.usage
-        return await self._best(attempts, found)
+                run.proposal.view = live_view(run.proposal.staging)  # whatever is decided about them now
+                run.proposal.proofs.look_at(run.proposal.view)
+            for run in attempts:
+                await self._parts.services.shells.shadows.close(run.session.session_id)
+        return self._best(attempts, found)
+
+    async def _decide_hooks(self) -> None:
+        """Have the user decide about the hooks of the project, as an attempt asks nothing."""
+        knowledge, toolbox = self._services.knowledge, self._parts.toolbox
+        if await asyncio.to_thread(knowledge.hooks.files, self._parts.proposal.view):
+            await toolbox.open()
+            consent = await toolbox.hooks.decided(toolbox.context())
+            self._services = replace(self._services, knowledge=replace(knowledge, consent=consent))
 
     async def _judged(self, attempts: Sequence[Run]) -> list[Judged]:
         """Judge each attempt when it has ended; where one that is proven is enough, no more after it."""
@@ -97,13 +113,7 @@ class Attempts:
                     return found
         return found
 
-    async def _best(self, attempts: Sequence[Run], found: Sequence[Judged]) -> Ended:
-        for run in attempts:
-            await self._parts.services.shells.shadows.close(run.session.session_id)
-            run.proposal.view = self._parts.services.workspace.view(
-                run.proposal.staging
-            )  # the user's text as it is now
-            run.proposal.proofs.look_at(run.proposal.view)
+    def _best(self, attempts: Sequence[Run], found: Sequence[Judged]) -> Ended:
         best = max(found, key=lambda each: each.merit)
         run = attempts[best.number - 1]
         self._take(run, best)

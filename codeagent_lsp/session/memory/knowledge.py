@@ -10,6 +10,7 @@ from codeagent_lsp.agent.agent_files import AgentShelf
 from codeagent_lsp.agent.custom_commands import CommandShelf
 from codeagent_lsp.config import Settings
 from codeagent_lsp.session.memory.memory_store import MemoryStore
+from codeagent_lsp.tools.hooks.hook_consent import HookConsent
 from codeagent_lsp.tools.hooks.hook_files import HookShelf
 from codeagent_lsp.tools.skills.shelf import SkillShelf
 from codeagent_lsp.tools.skills.trust import Trust
@@ -17,13 +18,16 @@ from codeagent_lsp.tools.skills.trust import Trust
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """The skills, agents, commands, hooks and memory of one workspace."""
+    """The skills, agents, commands, hooks and memory of one workspace; `consent` is what the user has said of the hooks
+    to a run, for its attempts.
+    """
 
     skills: SkillShelf
     agents: AgentShelf
     commands: CommandShelf
     hooks: HookShelf
     memory: MemoryStore
+    consent: HookConsent | None = None
 
 
 def knowledge_for(settings: Callable[[], Settings], own: Path, state: Path) -> Knowledge:

@@ -108,13 +108,11 @@ class TaskQueue:
 
     def ended(self, run: Run) -> None:
         """Go on after the end of a run. What an attempt has not heard is a matter of the run that it is for."""
-        if self._closed:
-            return
-        if run.record.attempt_of:
-            for said in run.session.context.waiting.said_to(run.record.run_id):
-                run.session.emit(run.record.run_id, events.ItemWithdrawn(item_id=said.item_id))
-            return
         session = run.session
+        if run.record.attempt_of:
+            _drop_said(session)
+        if self._closed or run.record.attempt_of:
+            return
         left_over = self._leave_over(session)
         matters = left_over or (run.record.kind in LONG and session.context.waiting.tasks)
         if run.record.status not in GOES_ON and matters:
@@ -123,6 +121,8 @@ class TaskQueue:
 
     def resumed(self, session: Session) -> None:
         """Ask whether the tasks of a session go on whose process had ended."""
+        if any(record.attempt_of for record in session.context.runs.values()):
+            _drop_said(session)
         if session.context.waiting.said or session.context.waiting.tasks:
             self._held.add(session.session_id)
             self._leave_over(session)
@@ -189,6 +189,13 @@ class TaskQueue:
             self._next(session)
         elif not any(run_id in tasks for run_id in shown):  # others may wait by now
             self._next(session)
+
+
+def _drop_said(session: Session) -> None:
+    """Drop what was said to an attempt: it is with the run that the attempt is for."""
+    for said in tuple(session.context.waiting.said.values()):
+        if session.context.runs[said.run_id].attempt_of:
+            session.emit(said.run_id, events.ItemWithdrawn(item_id=said.item_id))
 
 
 def _is_attempt_of(run: Run, whole: Run) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from codeagent_lsp import events
-from codeagent_lsp.session.rewind.rewinds import AppliedPart, staged_data, staged_from
+from codeagent_lsp.session.rewind.rewinds import AppliedPart, after_undo, staged_data, staged_from, taken_from
 
 if TYPE_CHECKING:
     from codeagent_lsp.session.session import Session
@@ -35,17 +35,22 @@ def attempts_at(gone: Collection[str], runs: Iterable[Each]) -> list[Each]:
     return [run for run in runs if run.record.attempt_of in gone]
 
 
-def applied_data(attempt: Known) -> list[dict[str, Any]]:
-    """Return what an attempt has applied, as an event stores it."""
-    return [{"ts": part.ts, "changes": staged_data(part.changeset)} for part in attempt.record.applied]
+def applied_data(attempt: Known, refused: Iterable[str]) -> list[dict[str, Any]]:
+    """Return what is taken back of what an attempt has applied, as an event stores it. The editor `refused` files."""
+    taken = taken_from(attempt.record.applied, refused)
+    return [{"ts": part.ts, "changes": staged_data(part.changeset)} for part in taken]
 
 
-def take(attempt: Known) -> None:
-    """Have an attempt know that what it has applied was taken back."""
-    paths = tuple(path for part in attempt.record.applied for path in part.changeset.paths)
-    attempt.record.applied.clear()
-    told = events.ChangesApplied(outcome="full", undo=True, files_changed=tuple(dict.fromkeys(paths)))
-    attempt.session.emit(attempt.record.run_id, told)
+def take(attempt: Known, refused: tuple[str, ...]) -> None:
+    """Have an attempt know that what it has applied was taken back, but for the files that the editor `refused`."""
+    record = attempt.record
+    paths = tuple(path for part in taken_from(record.applied, refused) for path in part.changeset.paths)
+    record.applied[:] = after_undo(record.applied, lambda part: True, refused)
+    outcome: events.Outcome = "partial" if record.applied else "full"
+    told = events.ChangesApplied(
+        outcome=outcome, undo=True, files_changed=tuple(dict.fromkeys(paths)), refused=refused or None
+    )
+    attempt.session.emit(record.run_id, told)
 
 
 def give_back(attempt: Known, data: Iterable[Mapping[str, Any]]) -> None:
@@ -55,7 +60,8 @@ def give_back(attempt: Known, data: Iterable[Mapping[str, Any]]) -> None:
         if part in attempt.record.applied:  # the process died before it was told
             continue
         attempt.record.applied.append(part)
+        attempt.record.applied.sort(key=lambda each: each.ts)
         told = events.ChangesApplied(
-            outcome="full", files_changed=part.changeset.paths, applied=tuple(kept["changes"]),
-        )  # fmt: skip
+            outcome="full", files_changed=part.changeset.paths, applied=tuple(kept["changes"]), since=part.ts
+        )
         attempt.session.emit(attempt.record.run_id, told)

@@ -6,10 +6,13 @@ Not here: what counts (`rewinds.py`), reading events (`../replay.py`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
 
+from codeagent_lsp import events
 from codeagent_lsp.session.replay import replay
+from codeagent_lsp.session.rewind.rewinds import silenced_in
 from codeagent_lsp.session.session import Session
 
 if TYPE_CHECKING:
@@ -38,11 +41,25 @@ def conversation_before(session: Session, run_id: str | None) -> tuple[Message, 
         return tuple(session.context.conversation)
     names = list(session.context.runs)
     later = frozenset(names[names.index(run_id) :])
-    return tuple(_told(session, session.context.rewinds.silenced | later).context.conversation)
+    before = silenced_in(takewhile(lambda record: not _begins(record, run_id), _records(session)))
+    return tuple(_told(session, before | later).context.conversation)
 
 
-def _told(session: Session, silenced: frozenset[str] | None = None) -> Session:
-    store = session.store
-    told = Session(session.session_id, store)
-    replay(told, store.load(session.session_id), silenced)
+def _told(session: Session, silenced: frozenset[str]) -> Session:
+    told = Session(session.session_id, session.store)
+    if session.store.keeps(session.session_id):
+        replay(told, _records(session), silenced)
+    else:  # the folder cannot be written: what is known is in memory
+        counted = (run for run in session.context.runs.values() if run.run_id not in silenced)
+        told.context.conversation.extend(message for run in counted for message in run.messages)
+        told.context.todos.restore(session.context.todos.to_data())
+        told.context.focused = session.context.focused
     return told
+
+
+def _records(session: Session) -> list[dict[str, Any]]:
+    return session.store.load(session.session_id) if session.store.keeps(session.session_id) else []
+
+
+def _begins(record: Mapping[str, Any], run_id: str) -> bool:
+    return record.get("type") == events.RunStarted.type and record.get("run_id") == run_id

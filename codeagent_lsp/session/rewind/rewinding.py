@@ -91,10 +91,11 @@ async def rewind(parts: RunParts, gone: tuple[str, ...], what: What, runs: Runs)
     """Take back these runs; the work of a run of the kind `session.rewind`."""
     session, output, titles = parts.session, parts.output, _titles(parts.session, gone)
     conflicts: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
     undecided: dict[str, Proposal] = {}
     attempts: list[OneRun] = []
     if what != "talk":
-        conflicts = await _take_back_changes(parts, gone, runs)
+        conflicts, refused = await _take_back_changes(parts, gone, runs)
         attempts = attempts_at(gone, runs.all())
         all_gone = (*map(runs.get, gone), *attempts)
         undecided = {each.record.run_id: each.proposal for each in all_gone if each.proposal.changeset}
@@ -104,13 +105,14 @@ async def rewind(parts: RunParts, gone: tuple[str, ...], what: What, runs: Runs)
         what=what,
         gone=gone,
         conflicts=conflicts,
+        refused=refused,
         staged={run_id: staged_data(each.changeset) for run_id, each in undecided.items()},
-        attempts={attempt.record.run_id: applied_data(attempt) for attempt in attempts},
+        attempts={attempt.record.run_id: applied_data(attempt, refused) for attempt in attempts},
     )
     output.emit(event)  # what was staged is kept in it before it goes
     session.context.rewinds.take(event, session.context.runs)
     for attempt in attempts:
-        take(attempt)
+        take(attempt, refused)
     for each in undecided.values():
         each.staging.reset(Changeset())
     if what == "changes":
@@ -120,7 +122,9 @@ async def rewind(parts: RunParts, gone: tuple[str, ...], what: What, runs: Runs)
     files = len({path for part in parts.record.applied for path in part.changeset.paths})
     told = output.text(f"rewind.{what}", count=len(gone), files=files, title=titles)
     stay = output.text("rewind.stay", places=", ".join(conflicts)) if conflicts else ""
-    return "completed", " ".join(filter(None, (told, stay)))
+    names = ", ".join(map(parts.proposal.view.roots.relative, refused))
+    left = output.text("rewind.left", files=names) if refused else ""
+    return "completed", " ".join(filter(None, (told, stay, left)))
 
 
 async def undo_rewind(run: OneRun, runs: Runs) -> Applied | None:
@@ -160,22 +164,25 @@ def at_work(session: Session, runs: Runs) -> frozenset[str]:
     return frozenset(name for name in runs.active() if runs.get(name).session is session)
 
 
-async def _take_back_changes(parts: RunParts, gone: tuple[str, ...], runs: Runs) -> tuple[str, ...]:
-    """Bring the earlier texts into the buffers; return the places that conflict with what was typed since.
-    SessionError, and nothing of it waits, if the editor makes none of the changes.
+async def _take_back_changes(
+    parts: RunParts, gone: tuple[str, ...], runs: Runs
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Bring the earlier texts into the buffers; return the places that conflict with what was typed since, and the
+    files that the editor did not change. SessionError, and nothing of it waits, if it makes none of the changes.
     """
     proposal, relative = parts.proposal, parts.proposal.view.roots.relative
     read = FirstRead(proposal.view)
     back = on_present(await asyncio.to_thread(planned, parts.session, gone, runs, read), read)
-    conflicts = back.conflicts
+    conflicts, refused = back.conflicts, tuple[str, ...]()
     if back.changeset:
         proposal.staging.reset(back.changeset)
         applied = await uninterrupted(proposal.apply(may_lose=back.deleted))
         if not applied.done and (applied.left or applied.outcome == "unknown"):
             proposal.staging.reset(Changeset())
             raise SessionError("rewind.refused", reason=applied.reason or "-")
-        conflicts = (*conflicts, *applied.conflicts)
-    return tuple(f"{relative(each.path)}:{each.line}" for each in conflicts)
+        conflicts, refused = (*conflicts, *applied.conflicts), tuple(applied.refused)
+        proposal.staging.reset(Changeset())  # what was refused is taken back by an undo of its run
+    return tuple(f"{relative(each.path)}:{each.line}" for each in conflicts), refused
 
 
 def _is_within(inner: tuple[str, ...], session: Session, run_id: str) -> bool:

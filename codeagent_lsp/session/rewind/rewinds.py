@@ -38,6 +38,16 @@ def after_undo(
     return left
 
 
+def taken_from(applied: Iterable[AppliedPart], refused: Iterable[str]) -> tuple[AppliedPart, ...]:
+    """Return what is undone of some parts when the editor refused some files: all that `after_undo` does not leave."""
+    files = frozenset(refused)
+    taken = []
+    for part in applied:
+        gone = tuple(each for each in part.changeset if files.isdisjoint((each.path, each.moved_from)))
+        taken.extend([replace(part, changeset=Changeset(gone))] if gone else [])
+    return tuple(taken)
+
+
 class Changed(Protocol):
     """A run, with what it has applied."""
 
@@ -64,8 +74,8 @@ class Rewinds:
         taken: dict[str, tuple[AppliedPart, ...]] = {}
         for run_id in event.gone if event.what != "talk" else ():
             if run := runs.get(run_id):
-                taken[run_id] = tuple(run.applied)
-                run.applied.clear()
+                taken[run_id] = taken_from(run.applied, event.refused)
+                run.applied[:] = after_undo(run.applied, lambda part: True, event.refused)
         self.standing[event.run_id] = Rewind(event, taken)
         self._silence()
 
@@ -79,6 +89,7 @@ class Rewinds:
         for run_id, parts in rewind.taken.items() if rewind is not None else ():
             if run := runs.get(run_id):
                 run.applied.extend(parts)
+                run.applied.sort(key=lambda part: part.ts)
         self._silence()
 
     def leaves(self, run_id: str) -> bool:

@@ -42,6 +42,7 @@ _BEFORE = re.compile(
 _COMMANDS = ("run_beside",)
 _CONTENT = ("content", "new_string")
 _EDITS = ("batch_edit", "apply_patch", "edit_by_ast", "rename_symbol", "code_actions")
+_REMOVALS = ("delete_file", "move_file")
 
 
 def foreign_name(tool: str) -> str:
@@ -52,11 +53,13 @@ def foreign_name(tool: str) -> str:
     return f"mcp__{server}__{name}" if dot else tool
 
 
-def names_of(tool: str) -> tuple[str, ...]:
+def names_of(tool: str, *, guards: bool = False) -> tuple[str, ...]:
     """Return the names by which a hook may mean a tool: its own, that of other programs, and for all edits and all
-    commands those of the plain one.
+    commands those of the plain one. For hooks that are `guards`, to take a file away is to edit it; there is nothing to
+    format in it afterwards.
     """
-    plain = "edit_file" if tool in _EDITS else "run_cmd" if tool in _COMMANDS else ""
+    edits = (*_EDITS, *_REMOVALS) if guards else _EDITS
+    plain = "edit_file" if tool in edits else "run_cmd" if tool in _COMMANDS else ""
     also = (plain, _FOREIGN_NAMES[plain]) if plain else ()
     return tuple(dict.fromkeys((tool, foreign_name(tool), *also)))
 

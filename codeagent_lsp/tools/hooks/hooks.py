@@ -9,9 +9,8 @@ the rules do. A hook that fails or takes too long denies nothing, and the user i
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,10 +18,10 @@ from typing import Any
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import PermissionDenied, SettingError, ToolFailed
 from codeagent_lsp.messages import ToolCall
-from codeagent_lsp.shadow.shell import Command, Isolation, Shell, Stream
-from codeagent_lsp.shadow.wanted import LeftOut
+from codeagent_lsp.shadow.shell import Command, CommandResult, Shell, Stream
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.hooks.hook_answers import MOST_WORDS, HookAnswer, answer_of
+from codeagent_lsp.tools.hooks.hook_consent import HookConsent
 from codeagent_lsp.tools.hooks.hook_events import (
     as_json,
     foreign_name,
@@ -33,19 +32,22 @@ from codeagent_lsp.tools.hooks.hook_events import (
     tool_input,
 )
 from codeagent_lsp.tools.hooks.hook_files import Hook, HookEvent, HookFile, HookShelf
-from codeagent_lsp.tools.permissions.approval_words import MAX_SUBJECT, exactly
 from codeagent_lsp.tools.permissions.decision import Decision
-from codeagent_lsp.tools.skills.desk import trusted
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
-from codeagent_lsp.workspace.text.visible import ends_of, one_line
+from codeagent_lsp.workspace.text.visible import one_line
 
 MOST_QUESTIONS = 5
 """How often one event asks for trust; hooks that change whenever they are asked about do not run."""
 
+MOST_ROUNDS = 5
+"""How often what is written meanwhile is judged before the changes count as never at rest."""
+
+STILL_WRITTEN = "a command in the background keeps writing files"
 MOST_NAMES = 20
 MOST_LEFT_OUT = 3
 
+_NEVER = object()
 _HOME = re.compile(r"(?:^|[\s\"'=])(?:~|\$HOME\b|\$\{HOME\})")
 _AROUND_TOOLS: tuple[HookEvent, ...] = ("PreToolUse", "PostToolUse")
 
@@ -92,17 +94,33 @@ class OwnView:
 
 
 class Hooks:
-    """Port: the hooks of one run. `own_view` is where they run (None: in the view of the run's commands)."""
+    """Port: the hooks of one run. `own_view` is where they run (None: in the view of the run's commands), `consent` is
+    what the user has said already.
+    """
 
-    def __init__(self, shelf: HookShelf, facts: RunFacts, own_view: OwnView | None = None) -> None:
+    def __init__(
+        self,
+        shelf: HookShelf,
+        facts: RunFacts,
+        own_view: OwnView | None = None,
+        consent: HookConsent | None = None,
+    ) -> None:
         self._shelf = shelf
         self._facts = facts
         self.own_view = own_view
-        self._consent = _Consent(shelf, facts.session_id)
+        self._consent = consent or HookConsent(shelf, facts.session_id)
         self._told: set[str] = set()
         self._seen: dict[str, str | None] = {}  # what hooks have written or were told of: once is enough
         self._judged = (Changeset(), "")
         self._before: dict[str, str] = {}
+
+    async def decided(self, context: ToolContext) -> HookConsent:
+        """Have the user decide about all hooks now; return what they say, for runs that cannot ask."""
+        shell = await self._shell(context)
+        for file in await asyncio.to_thread(self._shelf.files, context.view) if shell is not None else ():
+            if file.hooks and shell is not None:
+                await self._consent.ask(context, file, shell)
+        return self._consent
 
     async def on_prompt(self, context: ToolContext, words: str) -> str:
         """Return what the hooks add to the user's words. PermissionDenied with the reason if one denies them."""
@@ -131,13 +149,12 @@ class Hooks:
         output = await run()
         response = {"text": output.text, "failed": output.failed}
         staged = context.staging.changeset
-        answer = await self._of_tool(context, "PostToolUse", call, tool, response)
         if tool.traits.effect == "write":
-            told = context.staging.changeset.get(told_path(call.arguments, context.view.roots))
-            if told is not None and told.text is not None and not tells_content(call.arguments, tool.forms):
-                told = None  # the hook has not seen what is written
-            own = _changed(staged, context.staging.changeset)
-            self._seen |= _texts(own if told is None or told == before.get(told.path) else [*own, told])
+            told = staged.get(told_path(call.arguments, context.view.roots))
+            shown = told is not None and (told.text is None or tells_content(call.arguments, tool.forms))
+            if told is not None and shown and told != before.get(told.path):
+                self._seen[told.path] = told.text
+        answer = await self._of_tool(context, "PostToolUse", call, tool, response)
         objection = "" if answer.denied is None else f"A hook objects: {answer.denied}"
         added = [self._before.pop(call.id, ""), answer.context, objection]
         if context.staging.changeset != staged:
@@ -148,35 +165,45 @@ class Hooks:
         """Return the reason why what is staged is not to be proposed, '' for none. What no tool call has written is
         given to the hooks for tools first; changes that were judged already are not judged again.
         """
-        changeset, reason = self._judged
-        if changeset != context.staging.changeset:
+        for _ in range(MOST_ROUNDS):
+            judged, reason = self._judged
+            if judged == context.staging.changeset:
+                return reason
             reason = await self._before_proposal(context, again=bool(reason))
-            self._judged = (context.staging.changeset, reason)
-        return reason
+            if reason or not self._unseen(context):  # else a command in the background has written meanwhile
+                self._judged = (context.staging.changeset, reason)
+        judged, reason = self._judged
+        return reason if judged == context.staging.changeset else STILL_WRITTEN
 
     async def at_end(self, context: ToolContext, status: str, files: Sequence[str]) -> None:
         """Tell the hooks that the run has ended; what they say and write counts for nothing."""
         await self._run(context, "RunEnd", {"status": status, "files": list(files)}, proposes=False)
 
     async def _before_proposal(self, context: ToolContext, *, again: bool) -> str:
-        unseen = [each for each in context.staging.changeset if self._seen.get(each.path, "") != each.text]
-        for change in unseen:
+        for change in self._unseen(context):
             if reason := await self._as_written(context, change):
                 return reason
         files = [context.view.roots.relative(path) for path in context.staging.changeset.paths]
         answer = await self._run(context, "PreProposal", {"files": files, "stop_hook_active": again})
         return answer.denied or ""
 
+    def _unseen(self, context: ToolContext) -> list[FileChange]:
+        """Return the staged changes that no hook was told of as they are."""
+        return [each for each in context.staging.changeset if self._seen.get(each.path, _NEVER) != each.text]
+
     async def _as_written(self, context: ToolContext, change: FileChange) -> str:
         """Give a change to the hooks for tools, as if a tool had written the file; return the reason of a denial."""
-        arguments = {"path": context.view.roots.relative(change.path), "file_path": change.path}
-        name = "delete_file" if change.text is None else "write_file"
-        told = {"tool_input": arguments if change.text is None else {**arguments, "content": change.text}}
-        for event in _AROUND_TOOLS:
-            answer = await self._run(context, event, told, tool=name)
-            if answer.denied is not None:
-                return answer.denied
-        self._seen |= _texts(each for each in context.staging.changeset if each.path == change.path)
+        places = [] if change.moved_from is None else [(change.moved_from, None)]
+        self._seen[change.path] = change.text
+        for path, text in (*places, (change.path, change.text)):
+            arguments = {"path": context.view.roots.relative(path), "file_path": path}
+            name = "delete_file" if text is None else "write_file"
+            told = {"tool_input": arguments if text is None else {**arguments, "content": text}}
+            for event in _AROUND_TOOLS:
+                answer = await self._run(context, event, told, tool=name)
+                if answer.denied is not None:
+                    self._seen.pop(change.path, None)
+                    return answer.denied
         return ""
 
     async def _of_tool(
@@ -200,22 +227,31 @@ class Hooks:
         """Run all hooks for an event; the first denial ends it. Return their answers as one."""
         asks = False
         contexts: list[str] = []
-        names = names_of(tool) if tool else ()
+        names = names_of(tool, guards=event == "PreToolUse") if tool else ()
         about = subjects(told, context.view.roots) if tool else ()
         for file, shell in await self._trusted(context, event, names):
             data = self._event(context, event, told, foreign_name(tool) if file.foreign else tool)
             for hook in (each for each in file.of(event, names) if each.is_met(names, about)):
                 folder = context.view.roots.root_of(file.path) or next(iter(context.view.roots.folders), "/")
                 command = _command(hook, folder, data, proposes=proposes and self._facts.writes())
-                answer, left_out = await _ran(
+                before = context.staging.changeset
+                answer, result = await _ran(
                     context, shell, hook, command, self._tell, words_are_context=words_are_context
                 )
-                for path, why in left_out[:MOST_LEFT_OUT]:
-                    self._tell(context, "hooks.not_staged", path=context.view.roots.relative(path), why=why)
+                self._note_written(context, before, result)
                 if answer.denied is not None:
                     return answer
                 asks, contexts = asks or answer.asks, [*contexts, answer.context]
         return HookAnswer(asks=asks, context="\n".join(filter(None, contexts))[:MOST_WORDS])
+
+    def _note_written(self, context: ToolContext, before: Changeset, result: CommandResult | None) -> None:
+        """Note what a hook has written, as seen unless it is a change of something unseen; tell what was left out."""
+        for path in result.staged if result is not None else ():
+            earlier, now = before.get(path), context.staging.changeset.get(path)
+            if earlier is None or self._seen.get(path, _NEVER) == earlier.text:
+                self._seen[path] = None if now is None else now.text
+        for path, why in result.left_out[:MOST_LEFT_OUT] if result is not None else ():
+            self._tell(context, "hooks.not_staged", path=context.view.roots.relative(path), why=why)
 
     async def _trusted(
         self, context: ToolContext, event: HookEvent, names: tuple[str, ...]
@@ -277,46 +313,10 @@ def _command(hook: Hook, folder: str, data: bytes, *, proposes: bool) -> Command
     return Command(hook.command, folder, hook.seconds, environment=names, apart=True, proposes=proposes, stdin=data)
 
 
-class _Consent:
-    """The user's consent to the hooks of files."""
-
-    def __init__(self, shelf: HookShelf, session_id: str) -> None:
-        self._shelf = shelf
-        self._session_id = session_id
-        self._asking = asyncio.Lock()
-        self._answers: dict[str, bool] = {}
-
-    def decided(self, file: HookFile, shell: Shell) -> bool:
-        """Return whether the user has said in this run what becomes of the hooks of a file as they are."""
-        return _digest(file, shell.isolation) in self._answers
-
-    def given(self, file: HookFile, shell: Shell) -> bool:
-        """Return whether the user trusts the hooks of a file as they are."""
-        return self._answers.get(_digest(file, shell.isolation), False)
-
-    async def ask(self, context: ToolContext, file: HookFile, shell: Shell) -> None:
-        """Have it decided: asked once in a run, and again if they have changed or would be isolated less. Who does not
-        trust them is not asked again, but told.
-        """
-        digest, name = _digest(file, shell.isolation), context.view.roots.relative(file.path)
-        async with self._asking:
-            if digest in self._answers:
-                return
-            if (self._session_id, digest) in self._shelf.refused and not self._shelf.trust.covers(digest):
-                context.note(context.words("hooks.refused_before", path=name))
-                self._answers[digest] = False
-                return
-            title = context.words("hooks.trust", path=name, hooks=ends_of(exactly(_shown(file)), MAX_SUBJECT))
-            answer = await trusted(self._shelf.trust, context.asker, context.words, title, digest, name, _shown(file))
-            self._answers[digest] = bool(answer)
-            if answer is False:
-                self._shelf.refused.add((self._session_id, digest))
-
-
 async def _ran(
     context: ToolContext, shell: Shell, hook: Hook, command: Command, tell: Tell, *, words_are_context: bool
-) -> tuple[HookAnswer, LeftOut]:
-    """Run one hook; return its answer, and what it wrote that is not staged. How it failed is told once."""
+) -> tuple[HookAnswer, CommandResult | None]:
+    """Run one hook; return its answer, and the result of its command. How it failed is told once."""
     said: dict[Stream, list[str]] = {"stdout": [], "stderr": []}
     name = one_line(hook.command, 80)
     context.note(context.words("hooks.running", command=name))
@@ -324,7 +324,7 @@ async def _ran(
         result = await shell.run(command, lambda stream, text: said[stream].append(text))
     except ToolFailed as failed:
         tell(context, "hooks.failed", command=name, problem=str(failed))
-        return HookAnswer(problem=str(failed)), ()
+        return HookAnswer(problem=str(failed)), None
     out, err = "".join(said["stdout"]), "".join(said["stderr"])
     answer = answer_of(result.finished, out, err, words_are_context=words_are_context)
     if answer.problem:
@@ -333,13 +333,7 @@ async def _ran(
         tell(context, "hooks.failed", command=name, problem=problem)
     if answer.notice:
         context.note(answer.notice)
-    return answer, result.left_out
-
-
-def _digest(file: HookFile, isolation: Isolation) -> str:
-    """Return what the user's trust is bound to: the hooks, and how they are kept from everything else."""
-    kept = f"{file.path} {file.digest} {isolation.confined} {isolation.offline} {isolation.hidden}"
-    return hashlib.sha256(kept.encode("utf-8", "surrogatepass")).hexdigest()
+    return answer, result
 
 
 def _names(context: ToolContext, before: Changeset) -> str:
@@ -353,15 +347,3 @@ def _names(context: ToolContext, before: Changeset) -> str:
 
 def _changed(before: Changeset, after: Changeset) -> list[FileChange]:
     return [each for each in after if before.get(each.path) != each]
-
-
-def _texts(changes: Iterable[FileChange]) -> dict[str, str | None]:
-    return {change.path: change.text for change in changes}
-
-
-def _shown(file: HookFile) -> str:
-    """Return the hooks for the question whether they are trusted."""
-    return "; ".join(
-        f"{' '.join(filter(None, (hook.event, '|'.join(hook.tools), hook.only)))}: {hook.command}"
-        for hook in file.hooks
-    )

@@ -195,7 +195,7 @@ export interface ChangesProposed extends EventBase {
   readonly proof?: Readonly<Record<string, unknown>>;
 }
 
-/** What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`. `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change: an undo of these can be tried again. */
+/** What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`. `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change: an undo of these can be tried again. `since` (seconds since the epoch) is when this was applied first, where an undo of a rewind brings it back. */
 export interface ChangesApplied extends EventBase {
   readonly type: "changes_applied";
   readonly outcome: "full" | "partial" | "none" | "unknown";
@@ -207,6 +207,7 @@ export interface ChangesApplied extends EventBase {
   readonly step_id?: string;
   readonly steps: readonly string[];
   readonly refused?: readonly string[];
+  readonly since?: number;
 }
 
 /** The user did not want these changes. */
@@ -344,12 +345,13 @@ export interface SteerDelivered extends EventBase {
   readonly text: string;
 }
 
-/** The run of this event took back what the runs `gone` changed, said, or both. `staged` is what of their changes was still undecided, by run, `attempts` what attempts at them had applied; `conflicts` name places as `name:line` that were changed since and stay. */
+/** The run of this event took back what the runs `gone` changed, said, or both. `staged` is what of their changes was still undecided, by run, `attempts` what attempts at them had applied; `conflicts` name places as `name:line` that were changed since and stay, `refused` files that the editor did not change: what was changed there can be undone later. */
 export interface SessionRewound extends EventBase {
   readonly type: "session_rewound";
   readonly what: "changes" | "talk" | "both";
   readonly gone: readonly string[];
   readonly conflicts: readonly string[];
+  readonly refused: readonly string[];
   readonly staged: Readonly<Record<string, unknown>>;
   readonly attempts: Readonly<Record<string, unknown>>;
 }

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from codeagent_lsp.errors import SessionError
+from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.server.commands.rewind_commands import RewindCommands
+from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.rewind.rewinding import undo_rewind
 from codeagent_lsp.session.run import Run
+from codeagent_lsp.session.store import SessionStore
+from codeagent_lsp.texts import text
 from tests.session.attempts.test_attempts import Make, make, others, tried
-from tests.session.fakes import World, say, world, write
+from tests.session.fakes import World, call, calls, say, until, world, write
+from tests.session.hooks.test_hooks import hook
 from tests.session.rewind.test_rewinding import rewound
 from tests.shadow.rig import needs_overlay
 
@@ -87,5 +94,86 @@ async def restarted(made: World, folder: Path) -> World:
     await made.manager.close()
     other = world(folder / "w", state=folder / "sessions")
     other.buffers.documents.update(made.buffers.documents)
-    other.manager.resume_attempts(other.manager.resume(session.session_id))
+    resumed = other.manager.resume(session.session_id)
+    other.manager.resume_attempts(resumed, resumed.context.runs)
     return other
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_undo_of_what_was_taken_before_all_have_ended(make: Make, cancelled: bool) -> None:
+    """It is computed on what the user has now, not on what they had when the attempts began."""
+    slow = ScriptedReply("", (call("list_dir"),), delay=30)
+    made = make([write("a.py", "ONE\ntwo\n"), say("Done.")], [slow], says=())
+    made.open("a.py", "one\ntwo\n")
+    run_id = made.manager.start(RunRequest("run", "write a file", "the task", attempts=2))
+    await until(lambda: len(others(made, run_id)) == 2 and len(made.manager.runs.active()) == 2)
+    if cancelled:
+        made.manager.runs.cancel(run_id)
+        await until(lambda: not made.manager.runs.active())
+    made.open("a.py", "one\ntwo\ntyped\n")
+    first = others(made, run_id)[0]
+    await first.proposal.apply()
+    assert made.text("a.py") == "ONE\ntwo\ntyped\n"
+    await first.proposal.undo()
+    assert made.text("a.py") == "one\ntwo\ntyped\n"
+    await made.manager.close()
+
+
+async def test_what_comes_back_with_an_undone_rewind_is_as_old_as_it_was(make: Make, tmp_path: Path) -> None:
+    """A later run changed the same line: its change is taken back first, also after a restart."""
+    replies = [write("a.py", "2\n"), say("Done.")], [write("a.py", "TWO\n"), say("Done.")], [write("a.py", "THREE\n")]
+    made = make(*replies, says=(), deadline=0.05)
+    made.open("a.py", "one\n")
+    run_id = (await tried(made, 2, "write a file")).run_id
+    await next(run for run in others(made, run_id) if run.proposal.changeset).proposal.apply()
+    await made.manager.runs.get((await made.run("write it")).run_id).proposal.apply()
+    assert made.text("a.py") == "THREE\n"
+    rewind_id = await rewound(made, run_id, "changes")
+    assert made.text("a.py") == "one\n"
+    await undo_rewind(made.manager.runs.get(rewind_id), made.manager.runs)
+    assert made.text("a.py") == "THREE\n"
+    made = await restarted(made, tmp_path)
+    await rewound(made, run_id, "changes")
+    assert made.text("a.py") == "one\n"
+
+
+async def test_words_to_a_run_with_attempts_are_one_task_after_a_restart(make: Make, tmp_path: Path) -> None:
+    slow = ScriptedReply("", (call("list_dir"),), delay=30)
+    made = make([slow], [slow])
+    run_id = made.manager.start(RunRequest("run", "what is here?", "what", attempts=2))
+    await until(lambda: len(made.manager.runs.active()) == 3)
+    made.manager.queue.say(made.manager.runs.get(run_id), "and delete b.py")
+    made = await restarted(made, tmp_path)
+    await until(lambda: made.inbox.open() != ())
+    assert ["and delete b.py" in asked.question.title for asked in made.inbox.open()] == [True]
+    await made.manager.close()
+
+
+async def test_an_attempt_that_another_window_works_with_holds_up_what_needs_it(make: Make, tmp_path: Path) -> None:
+    made, attempt = await two(make)
+    session_id = made.manager.current().session_id
+    await made.manager.close()
+    window = SessionStore(tmp_path / "sessions")
+    window.claim(attempt.session.session_id)
+    other = world(tmp_path / "w", state=tmp_path / "sessions")
+    session = other.manager.resume(session_id)
+    with pytest.raises(SessionError, match="another"):
+        other.manager.resume_attempts(session, session.context.runs)
+    window.close()
+    other.manager.resume_attempts(session, session.context.runs)
+    assert len(other.manager.runs.all()) == 3
+    await other.manager.close()
+
+
+@pytest.mark.parametrize("answer", ["once", "trust"])
+async def test_hooks_that_the_user_allows_hold_for_every_attempt(make: Make, answer: str) -> None:
+    guard = """jq -e '.tool_input.command | test("forbidden") | not' >/dev/null || { echo not that >&2; exit 2; }"""
+    bad = calls(call("run_cmd", command="echo forbidden > out.txt"))
+    made = make([bad, say("Done.")], [bad, say("Done.")], says=(text(f"choice.{answer}"),))
+    (made.root / ".claude").mkdir()
+    (made.root / ".claude/settings.json").write_text(json.dumps({"hooks": {"PreToolUse": hook(guard, "Bash")}}))
+    await tried(made, 2, "run it")
+    assert len(made.user.shown) == 1
+    assert made.text("out.txt") is None
+    denied = [run for run in made.manager.runs.all() if "not that" in str(run.record.messages)]
+    assert len(denied) == 2

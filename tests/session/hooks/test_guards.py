@@ -91,3 +91,50 @@ async def test_no_command_of_the_model_changes_what_a_guard_runs(make: Make, tmp
     await made.run("write a.py")
     assert "use logging, not print" in told(made)
     assert made.text("a.py") is None
+
+
+LOCKED = """jq -e '.tool_input.file_path | test("locked") | not' >/dev/null || { echo it is locked >&2; exit 2; }"""
+
+
+@pytest.mark.parametrize("command", [": > locked.py", "touch locked_new.py", "mv locked.py other.py", "rm locked.py"])
+async def test_what_a_command_empties_makes_moves_or_deletes_is_shown_to_the_guard(make: Make, command: str) -> None:
+    made = make(
+        calls(call("run_cmd", command=command)), *[say("Done.")] * 5, hooks={"PreToolUse": hook(LOCKED, "Edit|Write")}
+    )
+    made.open("locked.py", "x = 1\n")
+    done = await made.run("change it")
+    assert done.status == "stopped" and "it is locked" in str(done.summary)
+    assert (made.text("locked.py"), made.text("other.py")) == ("x = 1\n", None)
+
+
+async def test_what_a_formatter_made_of_a_patch_is_still_shown_to_the_guard(make: Make, tmp_path: Path) -> None:
+    """The guard was not told the content of the patch: that a hook wrote the file then makes it no hook's work."""
+    put(tmp_path / "w", ".claude/hooks/no_print.py", NO_PRINT)
+    command = 'python3 "$CLAUDE_PROJECT_DIR"/.claude/hooks/no_print.py'
+    patch = "*** Begin Patch\n*** Update File: c.py\n@@\n-x=1\n+print(1)\n*** End Patch"
+    made = make(
+        calls(call("apply_patch", patch=patch)),
+        *[say("Done.")] * 5,
+        hooks={"PreToolUse": hook(command, "Write"), "PostToolUse": hook("echo '# formatted' >> c.py", "Edit")},
+    )
+    made.open("c.py", "x=1\n")
+    done = await made.run("change it")
+    assert (done.status, made.text("c.py")) == ("stopped", "x=1\n")
+    assert "use logging, not print" in str(done.summary)
+
+
+@pytest.mark.parametrize("apply", ["auto", "live"])
+async def test_what_is_written_beside_while_hooks_judge_is_judged_too(make: Make, tmp_path: Path, apply: str) -> None:
+    """The guard is slow about the first file, and the command in the background writes the second one meanwhile."""
+    put(tmp_path / "w", ".claude/hooks/no_print.py", NO_PRINT)
+    guard = 'python3 "$CLAUDE_PROJECT_DIR"/.claude/hooks/no_print.py'
+    slow = "jq -r .tool_input.file_path | grep -q ok.py && sleep 3; true"
+    made = make(
+        calls(call("run_cmd", command="sleep 1; echo 'print(1)' > bad.py", background=True)),
+        calls(call("run_cmd", command="echo 'x = 1' > ok.py")),
+        *[say("Done.")] * 6,
+        hooks={"PreToolUse": [*hook(slow, "Write"), *hook(guard, "Edit|Write")]},
+        apply=apply,
+    )
+    await made.run("write ok.py")
+    assert made.text("bad.py") is None

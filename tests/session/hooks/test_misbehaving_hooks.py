@@ -37,7 +37,9 @@ def limited(command: str, seconds: float) -> list[dict[str, object]]:
 )
 async def test_it_is_ended_and_denies_nothing(make: Make, command: str, problem: str) -> None:
     before = children()
-    made = make(write("a.py", "x=1\n"), say(), hooks={"PreToolUse": limited(command, 1)})
+    made = make(
+        write("a.py", "x=1\n"), say(), hooks={"PreToolUse": limited(command, 1 if problem == "timeout" else 60)}
+    )
     started = time.monotonic()
     done = await made.run()
     assert (done.status, made.text("a.py")) == ("completed", "x=1\n")

@@ -134,8 +134,12 @@ async def test_words_that_were_written_while_the_run_ended_are_the_next_task(tmp
             return ("and be brief",)
 
     front = SimpleNamespace(language=lambda: "en")
+
+    async def ready() -> None:
+        """Wait for nothing."""
+
     hiding = SimpleNamespace(hide=str)
-    backend: Any = SimpleNamespace(manager=made.manager, inbox=Slow(), front=front, redactor=hiding)
+    backend: Any = SimpleNamespace(manager=made.manager, inbox=Slow(), front=front, redactor=hiding, ready=ready)
     commands = QueueCommands(backend, None, work.append).table()  # type: ignore[arg-type]
     await commands["codeagent.steer"]({"runId": one})
     await work[0]

@@ -64,6 +64,44 @@ async def test_what_the_editor_refused_of_an_undo_can_be_had_later(tmp_path: Pat
     assert not run.record.applied and not run.session.context.rewinds.standing
 
 
+async def test_what_the_editor_refused_of_a_rewind_can_be_taken_back_later(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", apply="auto")
+    for name in ("a.py", "b.py"):
+        made.open(name, "one\n")
+    await did(made, "first", edit("b.py", "one", "ONE"))
+    second = await did(made, "second", edit("a.py", "one", "TWO"), edit("b.py", "ONE", "TWO"))
+    editor = HalfEditor(made, "b.py")
+    back = await rewound(made, second, "changes")
+    assert files(made) == {"a.py": "one\n", "b.py": "TWO\n"}
+    assert "The editor did not change b.py" in str(made.completed(back).summary)
+    assert not made.manager.runs.get(back).proposal.changeset
+    editor.all = True
+    made = again(made, tmp_path)
+    run = made.manager.runs.get(second)
+    await run.proposal.undo()
+    assert (files(made), run.record.applied) == ({"a.py": "one\n", "b.py": "ONE\n"}, [])
+    await undo_rewind(made.manager.runs.get(back), made.manager.runs)
+    assert files(made) == {"a.py": "TWO\n", "b.py": "ONE\n"}
+
+
+async def test_where_nothing_can_be_stored_a_rewind_is_whole(tmp_path: Path) -> None:
+    (tmp_path / "sessions").write_text("no folder")
+    made = world(tmp_path / "w", apply="auto")
+    made.open("a.py", "one\n")
+    await did(made, "first")
+    second = await did(made, "second", edit("a.py", "one", "ONE"))
+    await rewound(made, second)
+    assert (files(made), talk(made)) == ({"a.py": "one\n"}, ["first"])
+
+
+async def test_a_fork_from_before_a_run_that_was_taken_back_has_the_talk_of_then(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", apply="auto")
+    _, second, third = [await did(made, name) for name in ("first", "second", "third")]
+    await rewound(made, second, "talk")
+    await made.manager.fork(None, third)
+    assert talk(made) == ["first", "second"]
+
+
 @pytest.mark.parametrize("outcome", ["none", "unknown"])
 async def test_an_editor_that_refuses_leaves_all_as_it_was(tmp_path: Path, outcome: str) -> None:
     made = world(tmp_path / "w", apply="auto")
