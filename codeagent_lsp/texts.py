@@ -299,8 +299,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "“{title}”已被撤回。请先撤销回退，再继续其计划。",
     ),
     "rewind.stay": (
-        "What you rewrote since stays: {places}.",
-        "您之后改写的内容保留：{places}。",
+        "Places that you changed since, or right beside, stay as they are: {places}.",
+        "您之后改写过或紧邻改写处的内容保留不变：{places}。",
     ),
     "session.attempt_stays": (
         "An attempt of the deleted session is in use in another window and stays, with what was said before it.",
@@ -1224,6 +1224,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "prompt.empty": ("Nothing is written in the prompt document yet.", "提示文档中还没有内容。"),
     "action.prompt": ("Agent: Write a task…", "代理：撰写任务…"),
+    "mentions.several": (
+        "More than one file has this name, so it stays a word; write more of the path: {name}",
+        "有多个同名文件，按普通文字处理；请写出更多路径：{name}",
+    ),
     "mentions.not_found": ("Not found, so it stays a word: {name}", "未找到，按普通文字处理：{name}"),
     "mentions.unreadable": ("Not shown to the model: {name}. {reason}", "未给模型显示：{name}。{reason}"),
     "mentions.empty": ("There is nothing to show for {name}.", "{name} 没有可显示的内容。"),

@@ -100,7 +100,7 @@ class CommandShelf:
 
     def _refuse(self, view: FileView, called: str) -> None:
         for name, path, data, _ in self._files(view):
-            if name == called and isinstance(why := _command(name, path, data), str):
+            if called in (name, name.rpartition(":")[2]) and isinstance(why := _command(name, path, data), str):
                 raise UsageError(why, path=view.roots.relative(path), most=MAX_BYTES // 1024)
 
     def _files(self, view: FileView) -> Iterator[tuple[str, str, bytes, bool]]:

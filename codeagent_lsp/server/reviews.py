@@ -100,10 +100,11 @@ class Reviews:
     async def undo(self, run: Run, steps: tuple[str, ...] | None = None) -> None:
         """Undo a run, or some steps of its plan, and show the outcome; of a rewind, all that it took back."""
         if run.record.run_id in run.session.context.rewinds.standing:
-            from codeagent_lsp.session.rewind.rewinding import undo_rewind  # late: with the parts of a run
+            from codeagent_lsp.session.rewind.other_attempts import load_attempts  # late: with the parts of a run
+            from codeagent_lsp.session.rewind.rewinding import undo_rewind  # late, as above
 
             gone = run.session.context.rewinds.standing[run.record.run_id].event.gone
-            self._manager().resume_attempts(run.session, gone)
+            load_attempts(run.session, gone, self._manager().resume)
             refused = await undo_rewind(run, self._manager().runs)
             if refused is None:
                 self._announcer.tell_restored(run.record.title)

@@ -96,17 +96,6 @@ class SessionManager:
         self._current = known if enter else self._current
         return known
 
-    def resume_attempts(self, session: Session, run_ids: Iterable[str]) -> None:
-        """Load the sessions of the attempts at some runs of a session, but for deleted ones. SessionError if another
-        process works with one.
-        """
-        for name in [name for run_id in run_ids for name in session.context.runs[run_id].attempts]:
-            try:
-                self.resume(name, enter=False)
-            except SessionError as error:
-                if error.key != "session.unknown":
-                    raise
-
     async def list(self) -> list[dict[str, Any]]:
         """Return id, title, time of the last change (seconds since the epoch) and usage of every session, the newest
         first.

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import PurePath
+from unicodedata import normalize
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.gather import BEGINNING, MOST_FILES, headed, named_files
@@ -128,7 +129,9 @@ class _Resolver:
         """
         path = _located(self._view, mention.path, files)
         if path is None:
-            if "/" in mention.path or PurePath(mention.path).suffix in suffixes - _BARE_WORD:
+            if _fitting(mention.path, files):
+                self._tell("mentions.several", mention)
+            elif "/" in mention.path or PurePath(mention.path).suffix in suffixes - _BARE_WORD:
                 self._tell("mentions.not_found", mention)
             return None
         if not may_show(self._context, path, None):
@@ -206,14 +209,19 @@ def _files(view: FileView) -> list[str]:
 def _located(view: FileView, name: str, files: list[str]) -> str | None:
     """Return the path of a file or folder: by its path in the workspace, or by the end of its path if only one fits."""
     try:
-        path = view.roots.resolve(name)
-        if view.exists(path) or view.roots.kind(path) in ("file", "folder"):
-            return path
+        for written in dict.fromkeys((name, normalize("NFC", name), normalize("NFD", name))):
+            path = view.roots.resolve(written)
+            if view.exists(path) or view.roots.kind(path) in ("file", "folder"):
+                return path
     except AgentError:
         return None
-    tail = PurePath(name).parts
-    fitting = [path for path in files if tail and PurePath(path).parts[-len(tail) :] == tail]
+    fitting = _fitting(name, files)
     return fitting[0] if len(fitting) == 1 else None
+
+
+def _fitting(name: str, files: list[str]) -> list[str]:
+    tail = PurePath(normalize("NFC", name)).parts
+    return [path for path in files if tail and PurePath(normalize("NFC", path)).parts[-len(tail) :] == tail]
 
 
 def _shown(view: FileView, place: _Pointed) -> str:

@@ -99,6 +99,8 @@ def _absorb(session: Session, event: events.Event) -> None:
     run = session.context.runs.get(event.run_id)
     if run is None:
         return
+    if isinstance(event, events.AttemptsBegun):
+        run.attempts = event.sessions
     _take(session, run, event)
 
 
@@ -109,8 +111,6 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
     match event:
         case events.ResponseStart():
             run.status, run.attempt_of, run.attempt = "running", event.attempt_of or "", event.attempt or 0
-        case events.AttemptsBegun():
-            run.attempts = event.sessions
         case events.PlanCreated():
             run.plan = Plan(event.goal, PlanSteps.from_data(event.steps), event.estimated_complexity)
         case events.PlanModified(document=str(written)):

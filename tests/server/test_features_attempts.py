@@ -41,6 +41,24 @@ def test_the_best_is_proposed_and_the_other_is_to_be_seen(start: StartEditor, wo
 
 
 @pytest.mark.slow
+def test_a_deleted_session_takes_its_attempts_along(workspace: Path, tmp_path: Path) -> None:
+    """They began with its talk. One that the user has gone on with is a session of their own."""
+    script = [say("A needle."), *[say("Done.")] * 6]
+    with StockEditor(workspace, tmp_path / "state", script=script) as editor:
+        editor.run("codeagent.ask", question="what?")
+        editor.run("codeagent.run", task="explain it", attempts=3)
+        own = next(row["sessionId"] for row in editor.command("codeagent.runs") if row["title"].endswith("(2/3)"))
+        whole = next(row["sessionId"] for row in editor.command("codeagent.runs") if row["title"] == "explain it")
+        editor.command("codeagent.session.resume", sessionId=whole)
+    with StockEditor(workspace, tmp_path / "state", script=[say("Yes.")]) as editor:
+        editor.command("codeagent.session.resume", sessionId=own)
+        editor.run("codeagent.ask", question="and then?")
+        editor.command("codeagent.session.delete", sessionId=whole)
+        assert [row["sessionId"] for row in editor.command("codeagent.session.list")] == [own]
+        until(lambda: {row["sessionId"] for row in editor.command("codeagent.runs")} == {own})
+
+
+@pytest.mark.slow
 @needs_overlay
 def test_kill_minus_nine_between_two_attempts(workspace: Path, tmp_path: Path) -> None:
     """One is done, the other runs a command: nothing runs on, nothing begins by itself, words to it are a task once."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,19 @@ def test_written_completed_and_sent(place: Path, tmp_path: Path) -> None:
         assert "It adds up." in editor.command("codeagent.session.export")["markdown"]
         assert editor.buffers[uri].text == "What does @src/cart.py#Cart.total do?", "what was written stays"
         assert labels(editor, cart, "@") == []
+
+
+def test_what_is_written_into_a_document_stays_however_many_come_after_it(place: Path, tmp_path: Path) -> None:
+    with StockEditor(place, tmp_path / "state", script=[]) as editor:
+        first = Path(to_path(opened(editor)) or "")
+        first.write_text("what is not sent yet")
+        os.utime(first, (time.time() - 29 * 86400,) * 2)
+        others = [Path(to_path(opened(editor)) or "") for _ in range(52)]
+        assert first.read_text() == "what is not sent yet"
+        assert all(path.exists() for path in others)
+        os.utime(first, (time.time() - 31 * 86400,) * 2)
+        opened(editor)
+        assert not first.exists() and all(path.exists() for path in others)
 
 
 def test_commands_are_offered_at_the_beginning(place: Path, tmp_path: Path) -> None:

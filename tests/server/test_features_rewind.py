@@ -63,6 +63,20 @@ def test_back_and_undone(place: Path, tmp_path: Path) -> None:
         assert editor.text(place / "a.py") == "x = 2\n\ntyped = True\n\ny = 1\n"
 
 
+def test_undone_by_its_id_after_a_restart(place: Path, tmp_path: Path) -> None:
+    settings = {"edits": {"apply": "auto"}}
+    with StockEditor(place, tmp_path / "state", script=SCRIPT, settings=settings) as editor:
+        editor.open(place / "a.py")
+        editor.run("codeagent.run", task="change x")
+        back = editor.command("codeagent.session.rewind")["runId"]
+        editor.ended(back)
+    with StockEditor(place, tmp_path / "state", script=[], settings=settings) as editor:
+        editor.open(place / "a.py")
+        editor.command("codeagent.undo", runId=back)
+        editor.told("is undone")
+        assert editor.text(place / "a.py").startswith("x = 2")
+
+
 def test_a_session_from_before_a_run(place: Path, tmp_path: Path) -> None:
     with StockEditor(place, tmp_path / "state", script=SCRIPT, settings={"edits": {"apply": "auto"}}) as editor:
         first = editor.command("codeagent.run", task="change x")

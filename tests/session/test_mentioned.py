@@ -257,6 +257,25 @@ async def test_what_the_user_gives_a_command_is_looked_up_where_its_text_has_it_
     assert [f"{name}.py, lines 1-1, as they are now" in told.text for name in "ab"] == [True, False]
 
 
+async def test_a_name_that_several_files_have_is_told_as_such(tmp_path: Path) -> None:
+    made = world(tmp_path / "w")
+    for name in ("a/same.py", "b/same.py"):
+        put(made, name, "x = 1\n")
+    told = await ask(made, "What does @same.py do?")
+    assert [line for line in told.notes if line.startswith("More than one file")] and "x = 1" not in told.text
+    assert "x = 1" in (await ask(made, "What does @a/same.py do?")).text
+
+
+@pytest.mark.parametrize(("on_disk", "typed"), [("caf\u00e9.py", "cafe\u0301.py"), ("cafe\u0301.py", "caf\u00e9.py")])
+async def test_letters_with_marks_are_the_same_however_they_are_written(
+    tmp_path: Path, on_disk: str, typed: str
+) -> None:
+    made = world(tmp_path / "w")
+    put(made, f"src/{on_disk}", "x = 1\n")
+    for name in (typed, f"src/{typed}"):
+        assert "x = 1" in (await ask(made, f"What does @{name} do?")).text
+
+
 async def test_one_mention_too_many_is_told(tmp_path: Path) -> None:
     made = world(tmp_path / "w")
     put(made, "cart.py", CART)

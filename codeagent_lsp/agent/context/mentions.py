@@ -98,5 +98,5 @@ def _lines(text: str) -> tuple[int, int] | None:
     match = _LINES.search(text)
     if match is None:
         return None
-    first = int(match[1])
+    first = max(1, int(match[1]))
     return first, max(first, int(match[2] or first))

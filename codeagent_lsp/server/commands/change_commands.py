@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.server.commands.arguments import Arguments, Later, Table
 from codeagent_lsp.server.commands.convert import chosen_files, chosen_hunks
+from codeagent_lsp.server.commands.recorded_runs import recorded_run
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
@@ -27,29 +28,30 @@ class ChangeCommands:
             "codeagent.undo": self._undo,
         }
 
-    def _review(self, given: Arguments) -> dict[str, Any]:
+    async def _review(self, given: Arguments) -> dict[str, Any]:
+        await recorded_run(self._backend, given["runId"])
         reviews = self._backend.reviews
         found = reviews.data(given["runId"])
         self._later(reviews.show(given["runId"]))
         return found
 
-    def _apply(self, given: Arguments) -> dict[str, str]:
-        run, view = self._backend.manager.runs.get(given["runId"]), self._backend.views.plain()
+    async def _apply(self, given: Arguments) -> dict[str, str]:
+        run, view = await recorded_run(self._backend, given["runId"]), self._backend.views.plain()
         reviews = self._backend.reviews
         seen = reviews.seen(given.get("digest"))
         self._later(reviews.apply(run, chosen_files(given, view), chosen_hunks(given, view), seen))
         return {"runId": given["runId"]}
 
-    def _discard(self, given: Arguments) -> dict[str, Any]:
-        run, view = self._backend.manager.runs.get(given["runId"]), self._backend.views.plain()
+    async def _discard(self, given: Arguments) -> dict[str, Any]:
+        run, view = await recorded_run(self._backend, given["runId"]), self._backend.views.plain()
         reviews = self._backend.reviews
         seen = reviews.seen(given.get("digest"))
         dropped = run.proposal.discard(chosen_files(given, view), chosen_hunks(given, view), seen)
         reviews.renew(run.record.run_id)
         return {"runId": given["runId"], "files": list(dropped.paths)}
 
-    def _undo(self, given: Arguments) -> dict[str, str]:
-        manager = self._backend.manager
-        run = manager.runs.get(given["runId"]) if "runId" in given else manager.runs.last_applied()
+    async def _undo(self, given: Arguments) -> dict[str, str]:
+        last = self._backend.manager.runs.last_applied
+        run = await recorded_run(self._backend, given["runId"]) if "runId" in given else last()
         self._later(self._backend.reviews.undo(run, (given["stepId"],) if "stepId" in given else None))
         return {"runId": run.record.run_id}

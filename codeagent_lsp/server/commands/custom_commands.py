@@ -27,6 +27,7 @@ def custom_commands(backend: Backend, start: Callable[[Arguments], Awaitable[dic
     async def call(given: Arguments) -> dict[str, Any]:
         name, known = given["name"].removeprefix("/"), await commands()
         if named(known, name) is None:
+            await asyncio.to_thread(backend.knowledge.commands.called, backend.views.plain(), f"/{name}")
             names = ", ".join(item.name for item in known[:30])
             raise UsageError("commands.unknown", name=name[:100], known=names or "-")
         words = f"/{name} {given.get('arguments', '')}".strip()

@@ -53,7 +53,7 @@ class QueueCommands:
         run_id = given.get("runId")
         run = self._manager.runs.newest_at_work() if run_id is None else await recorded_run(self._backend, run_id)
         if run.record.attempt_of:  # what is said is for all attempts
-            run = self._manager.runs.get(run.record.attempt_of)
+            run = await recorded_run(self._backend, run.record.attempt_of)
         if "text" in given:
             return self._say(run, given["text"])
         self._manager.queue.check(run)
@@ -110,6 +110,8 @@ def started(manager: SessionManager, run_id: str) -> dict[str, Any]:
 
 def waiting_words(sessions: Iterable[Session]) -> list[dict[str, Any]]:
     """Return the words that wait in these sessions, in the form of `codeagent.pending`."""
+    sessions = tuple(sessions)
+    heard = {item for session in sessions for item in session.context.waiting.heard}  # by an attempt, if not by its run
     return [
         item
         for session in sessions
@@ -118,6 +120,7 @@ def waiting_words(sessions: Iterable[Session]) -> list[dict[str, Any]]:
             *(
                 {"kind": "steer", "itemId": said.item_id, "runId": said.run_id, "title": said.text}
                 for said in session.context.waiting.said.values()
+                if said.item_id not in heard
             ),
             *(
                 {"kind": "queued", "itemId": run_id, "runId": run_id, "title": task.title, "task": task.task}

@@ -33,12 +33,13 @@ class RewindCommands:
         """Start the rewind as a run, or tell what it would do."""
         await self._backend.ready()
         from codeagent_lsp.session.own_runs import going_back  # late: with the parts of a run
+        from codeagent_lsp.session.rewind.other_attempts import load_attempts  # late, as above
         from codeagent_lsp.session.rewind.rewinding import check  # late, as above
 
         session, run_id = await self._before(given.get("runId"))
         what = given.get("what", "both")
         gone = check(session, run_id, self._manager.runs)
-        self._manager.resume_attempts(session, gone)  # what was taken from them goes with the rest
+        load_attempts(session, gone, self._manager.resume)  # what was taken from them goes with the rest
         if given.get("preview"):
             return await self._preview(session, gone, what)
         subject = session.context.runs[run_id].title

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 INNER = ("documents", "prompt")
 MOST_KEPT = 50
+KEPT_SECONDS = 30 * 24 * 3600
 
 
 class PromptFiles:
@@ -25,16 +27,23 @@ class PromptFiles:
         self._state = state
 
     def write(self, name: str, content: str) -> str:
-        """Write a new file and return its URI; the oldest ones go. UserError if it cannot be written."""
+        """Write a new file and return its URI; of more than fifty those go that nobody has saved for a month. UserError
+        if it cannot be written.
+        """
         path = self._folder / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             path.write_text(content, "utf-8", "replace")
-            for old in sorted(self._folder.glob("*.md"))[:-MOST_KEPT]:
-                old.unlink(missing_ok=True)
+            self._forget_old()
         except OSError as error:
             raise UserError("prompt.unwritten", reason=error.strerror or str(error)) from error
         return uris.from_path(str(path))
+
+    def _forget_old(self) -> None:
+        saved = sorted((path.stat().st_mtime, path) for path in self._folder.glob("*.md"))
+        for when, path in saved[:-MOST_KEPT]:
+            if time.time() - when > KEPT_SECONDS:
+                path.unlink(missing_ok=True)
 
     async def open(self, uri: str) -> None:
         """Open a file for editing; where the client cannot, show its path."""

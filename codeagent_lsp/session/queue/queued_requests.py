@@ -24,7 +24,9 @@ def place_of(target: Target | None) -> dict[str, Any] | None:
     if target is None:
         return None
     selected = target.file.text[target.start : target.end]
-    return {"path": target.file.path, "start": target.start, "end": target.end, "selected": selected}
+    place = {"path": target.file.path, "start": target.start, "end": target.end, "selected": selected}
+    found = _places(target.file.text, selected)
+    return {**place, "of": len(found), "number": found.index(target.start)} if selected else place
 
 
 def request_of(queued: events.TaskQueued, read: Callable[[str], FileText]) -> RunRequest:
@@ -45,17 +47,29 @@ def request_of(queued: events.TaskQueued, read: Callable[[str], FileText]) -> Ru
 
 
 def _target(place: Mapping[str, Any], read: Callable[[str], FileText]) -> Target | None:
-    """Return what was selected, where it is now; None if it is not there any more, or not in one place."""
+    """Return what was selected, where it is now: of several that are alike, the one in the same place among them. None
+    if it is not there any more, or one of those that are alike has come or gone.
+    """
     try:
         file = read(str(place["path"]))
     except AgentError:
         return None
     start, selected = int(place["start"]), str(place["selected"])
-    if not file.text.startswith(selected, start):
-        if file.text.count(selected) != 1:
+    if selected:
+        found = _places(file.text, selected)
+        if len(found) != int(place.get("of", 1)):
             return None
-        start = file.text.index(selected)
-    return Target(file, start, start + len(selected))
+        start = found[int(place.get("number", 0))]
+    return Target(file, start, start + len(selected)) if start <= len(file.text) else None
+
+
+def _places(text: str, part: str) -> list[int]:
+    """Return where a text has this part; such parts may overlap."""
+    found, at = [], text.find(part) if part else -1
+    while at >= 0:
+        found.append(at)
+        at = text.find(part, at + 1)
+    return found
 
 
 def _selected_before(place: Mapping[str, Any]) -> str:

@@ -6,10 +6,11 @@ Not here: the run itself, and what is staged (`rewinding.py`), the attempts (`..
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from codeagent_lsp import events
+from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.rewind.rewinds import AppliedPart, after_undo, staged_data, staged_from, taken_from
 
 if TYPE_CHECKING:
@@ -28,6 +29,18 @@ class Known(Protocol):
 
 
 Each = TypeVar("Each", bound=Known)
+
+
+def load_attempts(session: Session, run_ids: Iterable[str], resume: Callable[..., Session]) -> None:
+    """Load the sessions of the attempts at some runs of a session by the manager's `resume`, but for deleted ones.
+    SessionError if another process works with one.
+    """
+    for name in [name for run_id in run_ids for name in session.context.runs[run_id].attempts]:
+        try:
+            resume(name, enter=False)
+        except SessionError as error:
+            if error.key != "session.unknown":
+                raise
 
 
 def attempts_at(gone: Collection[str], runs: Iterable[Each]) -> list[Each]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from codeagent_lsp.shadow.shell import Finished
@@ -19,6 +21,15 @@ MOST_WORDS = 10_000
 DENIED = 2
 """The exit code by which a hook denies."""
 
+MOST_ANSWERS = 200
+UNREADABLE = "its JSON cannot be read"
+
+_DECODER = json.JSONDecoder(strict=False)
+_OBJECT = re.compile(r"\{")
+_ANSWERS = frozenset(
+    ("hookSpecificOutput", "decision", "reason", "continue", "stopReason", "additionalContext", "systemMessage",
+     "suppressOutput")
+)  # fmt: skip
 _NO_SCRIPT = re.compile(r"\S*python[\w.]*: can't open file .*: \[Errno \d+\]")
 """What Python says, with the same exit code, when the script of a hook is not there, as in the hidden home folder."""
 
@@ -47,10 +58,22 @@ def answer_of(finished: Finished, stdout: str, stderr: str, *, words_are_context
     if finished.exit_code:
         said = _words(stderr) or _words(stdout)
         return HookAnswer(problem=f"exit code {finished.exit_code}{': ' + said.splitlines()[0] if said else ''}"[:300])
-    given = _json(stdout)
-    if given is None:
-        return HookAnswer(context=_words(stdout) if words_are_context else "")
-    return _by_json(given)
+    given = _objects(stdout)
+    if given:
+        return _together([_by_json(each) for each in given])
+    if stdout.lstrip().startswith("{") and not words_are_context:
+        return HookAnswer(problem=UNREADABLE)
+    return HookAnswer(context=_words(stdout) if words_are_context else "")
+
+
+def _together(answers: Sequence[HookAnswer]) -> HookAnswer:
+    """Return answers of one hook as one; a denial is one wherever it stands."""
+    return HookAnswer(
+        next((each.denied for each in answers if each.denied is not None), None),
+        any(each.asks for each in answers),
+        "\n".join(filter(None, (each.context for each in answers))),
+        "\n".join(filter(None, (each.notice for each in answers))),
+    )
 
 
 def _by_json(given: Mapping[str, Any]) -> HookAnswer:
@@ -65,14 +88,18 @@ def _by_json(given: Mapping[str, Any]) -> HookAnswer:
     return HookAnswer(denied, decision == "ask", context, _text(given.get("systemMessage")))
 
 
-def _json(stdout: str) -> Mapping[str, Any] | None:
-    if not stdout.lstrip().startswith("{"):
-        return None
-    try:
-        given = json.loads(stdout)
-    except (ValueError, RecursionError):
-        return None
-    return given if isinstance(given, Mapping) else None
+def _objects(stdout: str) -> list[Mapping[str, Any]]:
+    """Return the answers in JSON, wherever they begin; line breaks within a text, as a shell makes them, are right."""
+    found: list[Mapping[str, Any]] = []
+    end = 0
+    for match in islice(_OBJECT.finditer(stdout), MOST_ANSWERS):
+        at = match.start()
+        if at < end:
+            continue
+        with suppress(ValueError, RecursionError):
+            given, end = _DECODER.raw_decode(stdout, at)
+            found.extend([given] if not _ANSWERS.isdisjoint(given) else [])
+    return found
 
 
 def _text(value: Any) -> str:

@@ -36,9 +36,8 @@ _FOREIGN_NAMES = {
 
 _COMMAND_END = re.compile(r"[;&|\n(){}`]+")
 _BLANKS = re.compile(r"\\\n|[ \t]+")
-_BEFORE = re.compile(
-    r"^\s*(?:(?:do|then|else|elif|if|while|until|!|sudo|env|time|nohup|nice|exec|command|\w+=\S*)\s+)+"
-)
+_QUOTING = str.maketrans("", "", "\"'\\")
+_MOST_WORDS = 200
 _COMMANDS = ("run_beside",)
 _CONTENT = ("content", "new_string")
 _EDITS = ("batch_edit", "apply_patch", "edit_by_ast", "rename_symbol", "code_actions")
@@ -86,14 +85,17 @@ def tool_input(arguments: Mapping[str, Any], forms: CallForms, roots: Roots) -> 
 
 
 def subjects(told: Mapping[str, Any], roots: Roots) -> tuple[str, ...]:
-    """Return what a call is about, from the arguments that hooks are told: its path, or the commands in its line."""
+    """Return what a call is about, from the arguments that hooks are told: its path, or the commands in its line. What
+    may be one, as it stands behind another word (`timeout 5 git push`, `bash -c 'git push'`), counts as one.
+    """
     given = told.get("tool_input")
     if not isinstance(given, Mapping):
         return ()
     path, command = given.get("file_path", given.get("path")), given.get("command", given.get("cmd"))
     if isinstance(command, str):
-        parts = _COMMAND_END.split(_BLANKS.sub(" ", command))
-        return (command.strip(), *filter(None, (_BEFORE.sub("", part).strip() for part in parts)))
+        parts = [part.translate(_QUOTING).split() for part in _COMMAND_END.split(_BLANKS.sub(" ", command))]
+        ends = (" ".join(words[at:]) for words in parts for at in range(min(len(words), _MOST_WORDS)))
+        return (command.strip(), *dict.fromkeys(ends))
     if not isinstance(path, str):
         return ()
     try:

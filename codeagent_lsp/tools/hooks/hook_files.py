@@ -142,7 +142,7 @@ def _file(path: str, data: bytes, view: FileView, finder: ScriptFinder) -> HookF
         given = None
     if not isinstance(given, Mapping):
         return HookFile(path, (), left_out=("the file: not a JSON object",), foreign=foreign)
-    hooks, left_out = _read(given.get("hooks", {}))
+    hooks, left_out = _read(given.get("hooks", {} if foreign or "disableAllHooks" in given else None))
     folder = view.roots.root_of(path) or next(iter(view.roots.folders), "/")
     commands = dict.fromkeys(hook.command for hook in hooks)
     named = {f"file:{name}": data for each in commands for name, data in finder.scripts_of(each, folder, view).items()}
@@ -164,11 +164,14 @@ def _read(given: Any) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
 
 
 def _items(given: Any) -> Iterator[tuple[str, Mapping[str, Any], Any]]:
+    """Yield each hook with its event and its group; None for what stands where there should be one."""
+    if not isinstance(given, Mapping) and given != []:
+        yield "hooks", {}, None
     for name, groups in given.items() if isinstance(given, Mapping) else ():
-        for group in groups if isinstance(groups, list) else ():
+        for group in groups if isinstance(groups, list) else (None,):
             inner = group.get("hooks") if isinstance(group, Mapping) else None
-            for item in inner if isinstance(inner, list) else ():
-                yield str(name)[:80], group, item
+            for item in inner if isinstance(inner, list) else (None,):
+                yield str(name)[:80], group if isinstance(group, Mapping) else {}, item
 
 
 def _hook(event: str, group: Mapping[str, Any], item: Any) -> Hook | None:

@@ -18,7 +18,7 @@ from typing import Any
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import PermissionDenied, SettingError, ToolFailed
 from codeagent_lsp.messages import ToolCall
-from codeagent_lsp.shadow.shell import Command, CommandResult, Shell, Stream
+from codeagent_lsp.shadow.shell import Command, CommandResult, Finished, Shell, Stream
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.hooks.hook_answers import MOST_WORDS, HookAnswer, answer_of
 from codeagent_lsp.tools.hooks.hook_consent import HookConsent
@@ -32,6 +32,7 @@ from codeagent_lsp.tools.hooks.hook_events import (
     tool_input,
 )
 from codeagent_lsp.tools.hooks.hook_files import Hook, HookEvent, HookFile, HookShelf
+from codeagent_lsp.tools.hooks.seen_changes import SeenChanges
 from codeagent_lsp.tools.permissions.decision import Decision
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
@@ -47,7 +48,6 @@ STILL_WRITTEN = "a command in the background keeps writing files"
 MOST_NAMES = 20
 MOST_LEFT_OUT = 3
 
-_NEVER = object()
 _HOME = re.compile(r"(?:^|[\s\"'=])(?:~|\$HOME\b|\$\{HOME\})")
 _AROUND_TOOLS: tuple[HookEvent, ...] = ("PreToolUse", "PostToolUse")
 
@@ -110,7 +110,7 @@ class Hooks:
         self.own_view = own_view
         self._consent = consent or HookConsent(shelf, facts.session_id)
         self._told: set[str] = set()
-        self._seen: dict[str, str | None] = {}  # what hooks have written or were told of: once is enough
+        self._seen = SeenChanges()
         self._judged = (Changeset(), "")
         self._before: dict[str, str] = {}
 
@@ -153,7 +153,7 @@ class Hooks:
             told = staged.get(told_path(call.arguments, context.view.roots))
             shown = told is not None and (told.text is None or tells_content(call.arguments, tool.forms))
             if told is not None and shown and told != before.get(told.path):
-                self._seen[told.path] = told.text
+                self._seen.add(told.path, told.text)
         answer = await self._of_tool(context, "PostToolUse", call, tool, response)
         objection = "" if answer.denied is None else f"A hook objects: {answer.denied}"
         added = [self._before.pop(call.id, ""), answer.context, objection]
@@ -170,8 +170,8 @@ class Hooks:
             if judged == context.staging.changeset:
                 return reason
             reason = await self._before_proposal(context, again=bool(reason))
-            if reason or not self._unseen(context):  # else a command in the background has written meanwhile
-                self._judged = (context.staging.changeset, reason)
+            if reason or not self._seen.unseen(context.staging.changeset):
+                self._judged = (context.staging.changeset, reason)  # else a command beside has written meanwhile
         judged, reason = self._judged
         return reason if judged == context.staging.changeset else STILL_WRITTEN
 
@@ -180,21 +180,17 @@ class Hooks:
         await self._run(context, "RunEnd", {"status": status, "files": list(files)}, proposes=False)
 
     async def _before_proposal(self, context: ToolContext, *, again: bool) -> str:
-        for change in self._unseen(context):
+        for change in self._seen.unseen(context.staging.changeset):
             if reason := await self._as_written(context, change):
                 return reason
         files = [context.view.roots.relative(path) for path in context.staging.changeset.paths]
         answer = await self._run(context, "PreProposal", {"files": files, "stop_hook_active": again})
         return answer.denied or ""
 
-    def _unseen(self, context: ToolContext) -> list[FileChange]:
-        """Return the staged changes that no hook was told of as they are."""
-        return [each for each in context.staging.changeset if self._seen.get(each.path, _NEVER) != each.text]
-
     async def _as_written(self, context: ToolContext, change: FileChange) -> str:
         """Give a change to the hooks for tools, as if a tool had written the file; return the reason of a denial."""
         places = [] if change.moved_from is None else [(change.moved_from, None)]
-        self._seen[change.path] = change.text
+        self._seen.add(change.path, change.text)
         for path, text in (*places, (change.path, change.text)):
             arguments = {"path": context.view.roots.relative(path), "file_path": path}
             name = "delete_file" if text is None else "write_file"
@@ -202,7 +198,7 @@ class Hooks:
             for event in _AROUND_TOOLS:
                 answer = await self._run(context, event, told, tool=name)
                 if answer.denied is not None:
-                    self._seen.pop(change.path, None)
+                    self._seen.forget(change.path)
                     return answer.denied
         return ""
 
@@ -230,7 +226,7 @@ class Hooks:
         names = names_of(tool, guards=event == "PreToolUse") if tool else ()
         about = subjects(told, context.view.roots) if tool else ()
         for file, shell in await self._trusted(context, event, names):
-            data = self._event(context, event, told, foreign_name(tool) if file.foreign else tool)
+            data = _event(self._facts, context, event, told, foreign_name(tool) if file.foreign else tool)
             for hook in (each for each in file.of(event, names) if each.is_met(names, about)):
                 folder = context.view.roots.root_of(file.path) or next(iter(context.view.roots.folders), "/")
                 command = _command(hook, folder, data, proposes=proposes and self._facts.writes())
@@ -238,20 +234,13 @@ class Hooks:
                 answer, result = await _ran(
                     context, shell, hook, command, self._tell, words_are_context=words_are_context
                 )
-                self._note_written(context, before, result)
+                self._seen.add_written(result.staged, before, context.staging.changeset)
+                for path, why in result.left_out[:MOST_LEFT_OUT]:
+                    self._tell(context, "hooks.not_staged", path=context.view.roots.relative(path), why=why)
                 if answer.denied is not None:
                     return answer
                 asks, contexts = asks or answer.asks, [*contexts, answer.context]
         return HookAnswer(asks=asks, context="\n".join(filter(None, contexts))[:MOST_WORDS])
-
-    def _note_written(self, context: ToolContext, before: Changeset, result: CommandResult | None) -> None:
-        """Note what a hook has written, as seen unless it is a change of something unseen; tell what was left out."""
-        for path in result.staged if result is not None else ():
-            earlier, now = before.get(path), context.staging.changeset.get(path)
-            if earlier is None or self._seen.get(path, _NEVER) == earlier.text:
-                self._seen[path] = None if now is None else now.text
-        for path, why in result.left_out[:MOST_LEFT_OUT] if result is not None else ():
-            self._tell(context, "hooks.not_staged", path=context.view.roots.relative(path), why=why)
 
     async def _trusted(
         self, context: ToolContext, event: HookEvent, names: tuple[str, ...]
@@ -260,7 +249,9 @@ class Hooks:
         for _ in range(MOST_QUESTIONS):
             files = await asyncio.to_thread(self._shelf.files, context.view)
             for file in files:
-                self._tell_left_out(context, file)
+                if file.left_out:
+                    name = context.view.roots.relative(file.path)
+                    self._tell(context, "hooks.left_out", path=name, what=", ".join(file.left_out))
             wanted = [file for file in files if file.of(event, names)]
             shell = await self._shell(context) if wanted else None
             if shell is None:
@@ -270,21 +261,6 @@ class Hooks:
             for file in wanted:
                 await self._consent.ask(context, file, shell)
         return []
-
-    def _event(self, context: ToolContext, event: HookEvent, told: Mapping[str, Any], tool: str) -> bytes:
-        facts = self._facts
-        return as_json(
-            {
-                "hook_event_name": event,
-                "session_id": facts.session_id,
-                "run_id": facts.run_id,
-                "cwd": next(iter(context.view.roots.folders), ""),
-                "permission_mode": facts.mode(),
-                "transcript_path": "",
-                **({"tool_name": tool} if tool else {}),
-                **told,
-            }
-        )
 
     async def _shell(self, context: ToolContext) -> Shell | None:
         """Return the shell for hooks. None, told once, where a command could write to the user's files."""
@@ -296,16 +272,26 @@ class Hooks:
         self._tell(context, "hooks.nowhere")
         return None
 
-    def _tell_left_out(self, context: ToolContext, file: HookFile) -> None:
-        if file.left_out:
-            name = context.view.roots.relative(file.path)
-            self._tell(context, "hooks.left_out", path=name, what=", ".join(file.left_out))
-
     def _tell(self, context: ToolContext, key: str, **values: object) -> None:
         line = context.words(key, **values)
         if line not in self._told:
             self._told.add(line)
             context.note(line)
+
+
+def _event(facts: RunFacts, context: ToolContext, event: HookEvent, told: Mapping[str, Any], tool: str) -> bytes:
+    return as_json(
+        {
+            "hook_event_name": event,
+            "session_id": facts.session_id,
+            "run_id": facts.run_id,
+            "cwd": next(iter(context.view.roots.folders), ""),
+            "permission_mode": facts.mode(),
+            "transcript_path": "",
+            **({"tool_name": tool} if tool else {}),
+            **told,
+        }
+    )
 
 
 def _command(hook: Hook, folder: str, data: bytes, *, proposes: bool) -> Command:
@@ -315,7 +301,7 @@ def _command(hook: Hook, folder: str, data: bytes, *, proposes: bool) -> Command
 
 async def _ran(
     context: ToolContext, shell: Shell, hook: Hook, command: Command, tell: Tell, *, words_are_context: bool
-) -> tuple[HookAnswer, CommandResult | None]:
+) -> tuple[HookAnswer, CommandResult]:
     """Run one hook; return its answer, and the result of its command. How it failed is told once."""
     said: dict[Stream, list[str]] = {"stdout": [], "stderr": []}
     name = one_line(hook.command, 80)
@@ -324,7 +310,7 @@ async def _ran(
         result = await shell.run(command, lambda stream, text: said[stream].append(text))
     except ToolFailed as failed:
         tell(context, "hooks.failed", command=name, problem=str(failed))
-        return HookAnswer(problem=str(failed)), None
+        return HookAnswer(problem=str(failed)), CommandResult(Finished(126, str(failed)), shell.isolation)
     out, err = "".join(said["stdout"]), "".join(said["stderr"])
     answer = answer_of(result.finished, out, err, words_are_context=words_are_context)
     if answer.problem:

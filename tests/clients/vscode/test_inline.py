@@ -72,7 +72,7 @@ def test_ghost_text_typed_along_and_taken(tmp_path: Path, extensions: Path) -> N
         opened.page.keyboard.type("su")
         until(lambda: ghost(opened).startswith("m("), f"not typed along: {ghost(opened)}")
         lines = [body["input_prefix"].rpartition("\n")[2] for body in server.bodies]
-        assert [line for line in lines if "return" in line] == ["    return "], "asked once, and typed along"
+        assert [line for line in lines if "return " in line] == ["    return "], "asked once, and typed along"
         opened.page.keyboard.press("Tab")
         until(lambda: "a, b)" in saved(opened), "not taken")
         assert saved(opened) == "def add(a, b):\n    return sum(\n        a, b)\n"

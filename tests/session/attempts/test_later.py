@@ -13,6 +13,7 @@ from codeagent_lsp.errors import SessionError
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.server.commands.rewind_commands import RewindCommands
 from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.session.rewind.other_attempts import load_attempts
 from codeagent_lsp.session.rewind.rewinding import undo_rewind
 from codeagent_lsp.session.run import Run
 from codeagent_lsp.session.store import SessionStore
@@ -95,7 +96,7 @@ async def restarted(made: World, folder: Path) -> World:
     other = world(folder / "w", state=folder / "sessions")
     other.buffers.documents.update(made.buffers.documents)
     resumed = other.manager.resume(session.session_id)
-    other.manager.resume_attempts(resumed, resumed.context.runs)
+    load_attempts(resumed, resumed.context.runs, other.manager.resume)
     return other
 
 
@@ -158,9 +159,9 @@ async def test_an_attempt_that_another_window_works_with_holds_up_what_needs_it(
     other = world(tmp_path / "w", state=tmp_path / "sessions")
     session = other.manager.resume(session_id)
     with pytest.raises(SessionError, match="another"):
-        other.manager.resume_attempts(session, session.context.runs)
+        load_attempts(session, session.context.runs, other.manager.resume)
     window.close()
-    other.manager.resume_attempts(session, session.context.runs)
+    load_attempts(session, session.context.runs, other.manager.resume)
     assert len(other.manager.runs.all()) == 3
     await other.manager.close()
 

@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.call_forms import CallForms
-from codeagent_lsp.shadow.shell import Finished
-from codeagent_lsp.tools.hooks.hook_answers import HookAnswer, answer_of
 from codeagent_lsp.tools.hooks.hook_events import MOST_CHARS, as_json, names_of, subjects, tool_input
 from codeagent_lsp.tools.hooks.hook_files import Hook, HookFile, HookShelf
 from codeagent_lsp.tools.skills.trust import Trust
@@ -55,8 +53,10 @@ def shelf(tmp_path: Path) -> Shelf:
 def test_nothing_is_no_hook(shelf: Shelf) -> None:
     assert shelf.files() == ()
     shelf.put('{"permissions": {"allow": ["Bash"]}}')
-    shelf.put("{}", ".codeagent/hooks.json")
+    shelf.put(hooks(), ".codeagent/hooks.json")
     assert shelf.files() == ()
+    shelf.put('{"PreToolUse": []}', ".codeagent/hooks.json")
+    assert shelf.only.left_out == ("hooks",), "a file for hooks alone has them under their name"
 
 
 def test_files_of_the_workspace_and_of_the_user(shelf: Shelf) -> None:
@@ -108,9 +108,15 @@ def test_which_tools_a_hook_is_for(shelf: Shelf, matcher: Any, yes: str, no: str
         (hooks(PreToolUse=[group("  ")]), ("PreToolUse",)),
         (hooks(PreToolUse=[{"hooks": [{"type": "prompt", "prompt": "x"}]}]), ("PreToolUse",)),
         (hooks(PreToolUse=[{"hooks": ["x", None]}]), ("PreToolUse",)),
-        (hooks(PreToolUse="x"), None),
+        (hooks(PreToolUse="x"), ("PreToolUse",)),
+        (hooks(PreToolUse=group("x")), ("PreToolUse",)),
+        (hooks(PreToolUse=[{"type": "command", "command": "x"}]), ("PreToolUse",)),
+        (hooks(PreToolUse=[{"hooks": {"type": "command", "command": "x"}}]), ("PreToolUse",)),
+        ('{"hooks": {"PreToolUse": [[]]}}', ("PreToolUse",)),
+        ('{"hooks": "x"}', ("hooks",)),
+        ('{"hooks": ["x"]}', ("hooks",)),
         ('{"hooks": []}', None),
-        ('{"hooks": {"PreToolUse": [[]]}}', None),
+        (hooks(PreToolUse=[]), None),
     ],
 )
 def test_what_is_not_understood(shelf: Shelf, text: str, left_out: tuple[str, ...] | None) -> None:
@@ -432,7 +438,7 @@ def test_arguments_in_both_spellings(tmp_path: Path) -> None:
     [
         ({"file_path": "{w}/a.py"}, ("{w}/a.py", "a.py")),
         ({"path": "/elsewhere/a.py"}, ("/elsewhere/a.py",)),
-        ({"command": "cd a && (git push)"}, ("cd a && (git push)", "cd a", "git push")),
+        ({"command": "cd a && (git push)"}, ("cd a && (git push)", "cd a", "a", "git push", "push")),
         ({"pattern": "x"}, ()),
         (None, ()),
     ],
@@ -444,57 +450,24 @@ def test_what_a_condition_is_about(tmp_path: Path, given: Any, about: tuple[str,
     assert subjects(told, bench.view.roots) == tuple(each.replace("{w}", here) for each in about)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "timeout 5 git status", "GIT_DIR='x y' git status", "env -i git status", "nice -n 5 git status",
+        "bash -c 'git status'", "eval git status", "find . -exec git status ;", ">out git status", "\\git status",
+        "'git' status", "ls; /usr/bin/git status", "echo $(git status)", "time -p git \\\n status",
+    ],
+)  # fmt: skip
+def test_a_command_behind_others_meets_the_condition(shelf: Shelf, tmp_path: Path, line: str) -> None:
+    entry = {"type": "command", "command": "x", "if": "Bash(git *)"}
+    shelf.put(hooks(PreToolUse=[{"hooks": [entry]}]))
+    (hook,) = shelf.only.hooks
+    about = subjects({"tool_input": {"command": line}}, Bench(tmp_path / "w").view.roots)
+    assert hook.is_met(names_of("run_cmd"), about)
+
+
 def test_long_events_are_cut() -> None:
     event = {"tool_input": {"content": "x" * (2 * MOST_CHARS), "n": 1}, "list": ["y" * 20_000] * 200}
     written = as_json(event)
     assert len(written) < MOST_CHARS
     assert json.loads(written)["tool_input"]["n"] == 1
-
-
-# --- what a hook answers
-
-
-def answered(code: int = 0, out: str = "", err: str = "", *, ending: Any = "exited", words: bool = False) -> HookAnswer:
-    return answer_of(Finished(code, out + err, ending=ending), out, err, words_are_context=words)
-
-
-def specific(**values: Any) -> str:
-    return json.dumps({"hookSpecificOutput": values})
-
-
-GONE = "python3: can't open file '/home/me/.claude/hooks/x.py': [Errno 2] No such file or directory"
-
-
-@pytest.mark.parametrize(
-    ("answer", "wanted"),
-    [
-        (answered(), HookAnswer()),
-        (answered(out="words"), HookAnswer()),
-        (answered(out="words", words=True), HookAnswer(context="words")),
-        (answered(2, err="no tabs\n"), HookAnswer(denied="no tabs")),
-        (answered(2, out="no tabs"), HookAnswer(denied="no tabs")),
-        (answered(2), HookAnswer(denied="no reason given")),
-        (answered(2, err=GONE), HookAnswer(problem=f"exit code 2: {GONE}")),
-        (answered(1, err="boom\nmore"), HookAnswer(problem="exit code 1: boom")),
-        (answered(127), HookAnswer(problem="exit code 127")),
-        (answered(137, ending="timeout"), HookAnswer(problem="timeout")),
-        (answered(2, err="x", ending="timeout"), HookAnswer(problem="timeout")),
-        (answered(out=specific(permissionDecision="deny", permissionDecisionReason="r")), HookAnswer(denied="r")),
-        (answered(out=specific(permissionDecision="allow")), HookAnswer()),
-        (answered(out=specific(permissionDecision="ask")), HookAnswer(asks=True)),
-        (answered(out='{"decision": "block", "reason": "r"}'), HookAnswer(denied="r")),
-        (answered(out='{"decision": "approve", "reason": "r"}'), HookAnswer()),
-        (answered(out='{"continue": false, "stopReason": "r"}'), HookAnswer(denied="r")),
-        (answered(out=specific(additionalContext="c")), HookAnswer(context="c")),
-        (answered(out='{"systemMessage": "m"}'), HookAnswer(notice="m")),
-        (answered(out="{broken", words=True), HookAnswer(context="{broken")),
-        (answered(out='{"decision": 7, "hookSpecificOutput": []}'), HookAnswer()),
-        (answered(2, err="a\x1b[31mred"), HookAnswer(denied="ared")),
-    ],
-)
-def test_what_an_answer_means(answer: HookAnswer, wanted: HookAnswer) -> None:
-    assert answer == wanted
-
-
-def test_long_words_are_cut() -> None:
-    assert len(answered(out="x" * 100_000, words=True).context) == 10_000
