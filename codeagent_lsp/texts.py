@@ -299,8 +299,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "“{title}”已被撤回。请先撤销回退，再继续其计划。",
     ),
     "rewind.stay": (
-        "Places that you changed since, or right beside, stay as they are: {places}.",
-        "您之后改写过或紧邻改写处的内容保留不变：{places}。",
+        "What you rewrote since stays: {places}.",
+        "您之后改写的内容保留：{places}。",
     ),
     "session.attempt_stays": (
         "An attempt of the deleted session is in use in another window and stays, with what was said before it.",
@@ -1263,6 +1263,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "hooks.trust": (
         "Run the hooks of {path}, in the sandbox? {hooks}",
         "在沙箱中运行 {path} 的钩子吗？{hooks}",
+    ),
+    "hooks.still_written": (
+        "a command in the background keeps writing files while the hooks look at them",
+        "后台命令在钩子检查时不断写入文件",
     ),
     "hooks.refused_before": (
         "The hooks of {path} do not run: you did not trust them. You are asked again when they change, or in a new "

@@ -28,7 +28,9 @@ _MENTION = re.compile(rf"(?<![A-Za-z0-9_@/.`\\])@(?:{_QUOTED}|({_PLAIN}))(?:#({_
 _LINES = re.compile(r"(?::|#L)(\d{1,7})(?:-L?(\d{1,7})|:\d{1,7})?$")
 _PART = re.compile(rf"(.+)#({_SYMBOL})")
 _WORDS_BEGIN = re.compile(r"(?<=[\x21-\x7e])(?=[^\x00-\x7f])|(?=[(\[])")
-_CODE = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n(?:.*?\n)??[ \t]*\1|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+_CODE = re.compile(
+    r"^[ \t]*(`{3,}|~{3,})[^\n]*\n(?:.*?\n)??[ \t]*\1|(?<!`)(`+)(?!`)[^\n]*?(?<!`)\2(?!`)", re.DOTALL | re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,8 +109,7 @@ class TaskQueue:
     def ended(self, run: Run) -> None:
         """Go on after the end of a run. What an attempt has not heard is a matter of the run that it is for."""
         session = run.session
-        if run.record.attempt_of:
-            _drop_said(session)
+        _drop_said(session)
         if self._closed or run.record.attempt_of:
             return
         left_over = self._leave_over(session)
@@ -121,8 +120,7 @@ class TaskQueue:
 
     def resumed(self, session: Session) -> None:
         """Ask whether the tasks of a session go on whose process had ended."""
-        if any(record.attempt_of for record in session.context.runs.values()):
-            _drop_said(session)
+        _drop_said(session)
         if session.context.waiting.said or session.context.waiting.tasks:
             self._held.add(session.session_id)
             self._leave_over(session)
@@ -193,8 +191,9 @@ class TaskQueue:
 
 def _drop_said(session: Session) -> None:
     """Drop what was said to an attempt: it is with the run that the attempt is for."""
+    attempts = {run_id for run_id, record in session.context.runs.items() if record.attempt_of}
     for said in tuple(session.context.waiting.said.values()):
-        if session.context.runs[said.run_id].attempt_of:
+        if said.run_id in attempts:
             session.emit(said.run_id, events.ItemWithdrawn(item_id=said.item_id))
 
 

@@ -35,7 +35,8 @@ def load_attempts(session: Session, run_ids: Iterable[str], resume: Callable[...
     """Load the sessions of the attempts at some runs of a session by the manager's `resume`, but for deleted ones.
     SessionError if another process works with one.
     """
-    for name in [name for run_id in run_ids for name in session.context.runs[run_id].attempts]:
+    records = [record for run_id in run_ids if (record := session.context.runs.get(run_id)) is not None]
+    for name in [name for record in records for name in record.attempts]:
         try:
             resume(name, enter=False)
         except SessionError as error:

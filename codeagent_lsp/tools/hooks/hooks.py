@@ -44,7 +44,6 @@ MOST_QUESTIONS = 5
 MOST_ROUNDS = 5
 """How often what is written meanwhile is judged before the changes count as never at rest."""
 
-STILL_WRITTEN = "a command in the background keeps writing files"
 MOST_NAMES = 20
 MOST_LEFT_OUT = 3
 
@@ -173,7 +172,7 @@ class Hooks:
             if reason or not self._seen.unseen(context.staging.changeset):
                 self._judged = (context.staging.changeset, reason)  # else a command beside has written meanwhile
         judged, reason = self._judged
-        return reason if judged == context.staging.changeset else STILL_WRITTEN
+        return reason if judged == context.staging.changeset else context.words("hooks.still_written")
 
     async def at_end(self, context: ToolContext, status: str, files: Sequence[str]) -> None:
         """Tell the hooks that the run has ended; what they say and write counts for nothing."""

@@ -181,16 +181,16 @@ class Changeset:
         """Return the changes that undo these, in reverse order."""
         return Changeset(tuple(_inverse_change(change) for change in reversed(self.files)))
 
-    def rebase(self, current: Mapping[str, Current]) -> Rebased:
+    def rebase(self, current: Mapping[str, Current], *, beside: bool = False) -> Rebased:
         """Rebase these changes onto the texts in `current`, keyed by the path the user has now.
 
-        On conflict the user's text wins.
+        On conflict the user's text wins; it is none for lines `beside` each other, if that is allowed.
         """
         kept: list[FileChange] = []
         conflicts: list[HunkConflict] = []
         for change in self.files:
             source = change.moved_from or change.path
-            rebased, problems = _rebase_change(change, current.get(source, Current(None)))
+            rebased, problems = _rebase_change(change, current.get(source, Current(None)), beside=beside)
             conflicts.extend(problems)
             if rebased is not None and not rebased.empty:
                 kept.append(rebased)
@@ -214,14 +214,14 @@ def _inverse_change(change: FileChange) -> FileChange:
     return FileChange(change.path, change.text, change.base)
 
 
-def _rebase_change(change: FileChange, now: Current) -> tuple[FileChange | None, list[HunkConflict]]:
+def _rebase_change(change: FileChange, now: Current, *, beside: bool) -> tuple[FileChange | None, list[HunkConflict]]:
     if now.text == change.base:
         return replace(change, version=now.version), []
     if now.text == change.text and change.moved_from is None:
         return None, []
     if change.base is None or change.text is None or now.text is None:
         return None, [HunkConflict(change.path, 1, change.text or "", now.text or "")]
-    merged = merge.merge(change.base, change.text, now.text)
+    merged = merge.merge(change.base, change.text, now.text, beside=beside)
     conflicts = [
         HunkConflict(change.path, conflict.line + 1, conflict.ours, conflict.theirs) for conflict in merged.conflicts
     ]

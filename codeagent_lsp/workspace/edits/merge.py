@@ -6,6 +6,7 @@ files, versions, whole changesets (`changes/changeset.py`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -46,8 +47,10 @@ class Run(NamedTuple):
 Hunk = tuple[Run, ...]
 
 
-def merge(base: str, ours: str, theirs: str) -> Merged:
-    """Return `theirs` with the changes that `ours` made to `base`; conflicts keep `theirs`."""
+def merge(base: str, ours: str, theirs: str, *, beside: bool = False) -> Merged:
+    """Return `theirs` with the changes that `ours` made to `base`; conflicts keep `theirs`. Changes of lines that touch
+    are a conflict, unless they are allowed `beside` each other.
+    """
     if theirs == base:
         return Merged(ours, ())
     if ours in (base, theirs):
@@ -58,7 +61,10 @@ def merge(base: str, ours: str, theirs: str) -> Merged:
     merging = Merge3(before, left, right, sequence_matcher=LineMatcher)
     for kind, *parts in merging.merge_groups():
         if kind == "conflict":
-            _, our_lines, their_lines = parts
+            old_lines, our_lines, their_lines = parts
+            if beside and (both := _beside(old_lines, our_lines, their_lines)) is not None:
+                merged.extend(both)
+                continue
             conflicts.append(Conflict(len(merged), "".join(our_lines), "".join(their_lines)))
             merged.extend(their_lines)
         else:
@@ -68,15 +74,34 @@ def merge(base: str, ours: str, theirs: str) -> Merged:
 
 def runs(old: str, new: str) -> tuple[Run, ...]:
     """Return the runs of lines in which the texts differ, in order, separated by equal lines."""
-    if old == new:
-        return ()
+    return () if old == new else _runs(split_lines(old), split_lines(new))
+
+
+def _runs(old: Sequence[str], new: Sequence[str]) -> tuple[Run, ...]:
     found: list[Run] = []
     i = j = 0
-    for block_i, block_j, size in LineMatcher(None, split_lines(old), split_lines(new)).get_matching_blocks():
+    for block_i, block_j, size in LineMatcher(None, old, new).get_matching_blocks():
         if i < block_i or j < block_j:
             found.append(Run(i, block_i, j, block_j))
         i, j = block_i + size, block_j + size
     return tuple(found)
+
+
+def _beside(old: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> list[str] | None:
+    """Return the lines with the changes of both sides if these touch different lines, and what is inserted has one
+    place; None otherwise.
+    """
+    changes = sorted([*((run, ours) for run in _runs(old, ours)), *((run, theirs) for run in _runs(old, theirs))])
+    lines: list[str] = []
+    position = 0
+    for (run, new), (before, _) in zip(changes, [(None, ours), *changes], strict=False):
+        if run.old_start < position or (before is not None and run[:2] == before[:2]):
+            return None
+        lines.extend(old[position : run.old_start])
+        lines.extend(new[run.new_start : run.new_end])
+        position = run.old_end
+    lines.extend(old[position:])
+    return lines if all(ending_of(line) for line in lines[:-1]) else None
 
 
 def hunks(old: str, new: str) -> tuple[Hunk, ...]:

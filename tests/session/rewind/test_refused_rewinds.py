@@ -126,7 +126,7 @@ async def test_places_that_stay_are_named_in_the_summary(tmp_path: Path) -> None
     first = await did(made, "first", edit("a.py", "one", "ONE"))
     made.open("a.py", "mine\n")
     back = await rewound(made, first)
-    assert "stay as they are: a.py:1" in made.completed(back).summary
+    assert "What you rewrote since stays: a.py:1" in made.completed(back).summary
 
 
 async def test_a_question_beside_it_is_in_the_talk_once(tmp_path: Path) -> None:

@@ -95,6 +95,26 @@ async def test_one_of_both(tmp_path: Path, what: What, text: str, said: list[str
     assert (files(made), talk(made)) == ({"a.py": "ONE\n"}, ["first"])
 
 
+@pytest.mark.parametrize(
+    ("typed", "back"),
+    [
+        ("zero\nONE\ntwo\n", "zero\none\ntwo\n"),
+        ("ONE\ntyped\ntwo\n", "one\ntyped\ntwo\n"),
+        ("ONE\ntwo typed\n", "one\ntwo typed\n"),
+        ("ONE typed\ntwo\n", "ONE typed\ntwo\n"),
+    ],
+)
+async def test_typing_right_beside_is_in_nobodys_way(tmp_path: Path, typed: str, back: str) -> None:
+    made = world(tmp_path / "w", apply="auto")
+    made.open("a.py", "one\ntwo\n")
+    first = await did(made, "first", edit("a.py", "one", "ONE"))
+    made.open("a.py", typed)
+    rewind_id = await rewound(made, first)
+    assert files(made) == {"a.py": back}
+    await undo_rewind(made.manager.runs.get(rewind_id), made.manager.runs)
+    assert files(made) == {"a.py": typed}
+
+
 async def test_the_model_hears_nothing_of_what_was_taken_back(tmp_path: Path) -> None:
     made = world(tmp_path / "w", apply="auto")
     made.open("a.py", "one\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from itertools import pairwise
 
 import pytest
@@ -49,6 +50,50 @@ def test_one_side_without_changes_gives_the_other(base: str, other: str) -> None
     assert merge.merge(base, other, base) == merge.Merged(other, ())
     assert merge.merge(base, base, other) == merge.Merged(other, ())
     assert merge.merge(base, other, other) == merge.Merged(other, ())
+
+
+@given(texts(), texts(), texts())
+def test_beside_differs_only_where_there_would_be_a_conflict_and_loses_nothing(
+    base: str, ours: str, theirs: str
+) -> None:
+    plain, beside = (merge.merge(base, ours, theirs, beside=allowed) for allowed in (False, True))
+    assert len(beside.conflicts) <= len(plain.conflicts)
+    if not plain.conflicts:
+        assert beside == plain
+    typed = Counter(split_lines(theirs)) - Counter(split_lines(base))
+    assert typed <= Counter(split_lines(beside.text))
+
+
+@given(st.lists(st.tuples(st.sampled_from(["ours", "theirs", ""]), st.sampled_from(["", "X{}\n", "X{}\nY{}\n"]))))
+def test_lines_that_one_side_changes_are_no_conflict_beside_the_others(chosen: list[tuple[str, str]]) -> None:
+    base = [f"{number}\n" for number in range(len(chosen))]
+
+    def changed(*sides: str) -> str:
+        return "".join(
+            words.replace("{}", f" {line.strip()}") if side in sides else line
+            for line, (side, words) in zip(base, chosen, strict=True)
+        )
+
+    merged = merge.merge("".join(base), changed("ours"), changed("theirs"), beside=True)
+    assert merged == merge.Merged(changed("ours", "theirs"), ())
+
+
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs", "merged"),
+    [
+        ("a\nB\nc\n", "a\nb\nc\n", "a\ntyped\nB\nc\n", "a\ntyped\nb\nc\n"),
+        ("a\nB\nc\n", "a\nb\nc\n", "a\nB\ntyped\nc\n", "a\nb\ntyped\nc\n"),
+        ("a\nnew\n", "a\n", "a\nnew\ntyped\n", "a\ntyped\n"),
+        ("a\nnew 1\nnew 2\n", "a\n", "a\nnew 1\ntyped\nnew 2\n", None),  # in the midst of it
+        ("a\nB\n", "a\nb\n", "a\nB typed\n", None),
+        ("a\nB\n", "a\nb\n", "a\n", None),
+        ("a\nB\n", "a\nB\nx\n", "a\nB\ny\n", None),  # which comes first?
+        ("a\nB\n", "a\nb", "a\nB\ny\n", None),  # they would be one line
+    ],
+)
+def test_what_is_beside_and_what_is_not(base: str, ours: str, theirs: str, merged: str | None) -> None:
+    found = merge.merge(base, ours, theirs, beside=True)
+    assert (found.text, bool(found.conflicts)) == ((theirs, True) if merged is None else (merged, False))
 
 
 @given(texts(), texts(), texts())
