@@ -1191,6 +1191,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "/{name} was not used: it comes with the workspace, and you did not agree.",
         "未使用 /{name}：它来自工作区，而您没有同意。",
     ),
+    "attempts.not_asked": ("Not done, as an attempt asks nothing: {title}", "尝试不会提问，因此未执行：{title}"),
     "attempts.judged": ("Attempt {number} of {count}: {result}", "第 {number}/{count} 次尝试：{result}"),
     "attempts.best": (
         "Attempt {number} of {count} is the best: {result}.",

@@ -84,6 +84,7 @@ class RunOutput:
     async def ask(self, question: Question) -> tuple[str, ...] | None:
         """Ask the user and return the answer; None if there is none, and for an attempt, which asks nothing."""
         if self._record.attempt_of:
+            self.emit(events.StatusChanged(message=self.text("attempts.not_asked", title=question.title)))
             return None
         return await self._services.user.inbox.ask(self._record.run_id, question, self.emit)
 

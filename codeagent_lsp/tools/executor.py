@@ -232,6 +232,8 @@ class ToolExecutor:
             choices = (*choices, session, always) if standing else (*choices, session)
         detail = f"{describe(call)}\n\n{decision.reason}"
         answer = await self._context.asker.ask(Question("approval", title, choices, detail=detail, danger=True))
+        if answer is None:  # nobody saw it, or nobody answered in time
+            raise PermissionDenied(UNANSWERED)
         if not answer or answer[0] not in choices[1:]:
             raise PermissionDenied("The user did not allow this call. Do not try it again in another way.")
         if answer[0] == session:
@@ -270,6 +272,7 @@ MAX_CALLS = 64
 """Most tool calls of one reply of a model that are run."""
 
 _TOO_MANY = f"Not run: only the first {MAX_CALLS} calls of a reply are. Call it again if you still need it."
+UNANSWERED = "This call needs the user's approval, which was not given. Do not try it again in another way."
 _APPROVAL_KEYS = ("choice.deny", "choice.once", "choice.session", "choice.always")
 _ERROR_LENGTH = 300
 _MCP = "[MCP Error] "

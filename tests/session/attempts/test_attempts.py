@@ -156,6 +156,10 @@ async def test_an_attempt_asks_nothing_and_applies_nothing(make: Make) -> None:
     made = make(replies, replies, mode="acceptEdits", says=())
     done = await tried(made, 2, "write a.py")
     assert made.user.shown == []
+    notes = [event.message for event in made.of(events.StatusChanged) if isinstance(event, events.StatusChanged)]
+    assert sum(line.startswith("Not done, as an attempt asks nothing: ") for line in notes) == 2
+    (first, _) = others(made, done.run_id)
+    assert "This call needs the user's approval, which was not given." in str(first.record.messages)
     assert made.text("a.py") == "x = 1\n", "the mode lets the best one be applied, once"
     assert len(made.of(events.ChangesApplied)) == 1
     assert done.files_changed == (made.path("a.py"),)
