@@ -20,4 +20,4 @@ def hooks_of(session_id: str, services: Services, record: RunRecord, own_view: O
         return record.kind not in ANSWERS and mode() != "readOnly"
 
     facts, knowledge = RunFacts(session_id, record.run_id, mode, writes), services.knowledge
-    return Hooks(knowledge.hooks, facts, own_view, knowledge.consent)
+    return Hooks(knowledge.hooks, facts, own_view, knowledge.consent and knowledge.consent.copy())

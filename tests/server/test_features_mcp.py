@@ -84,7 +84,7 @@ def test_no_answer_is_no_call(start: StartEditor, tmp_path: Path) -> None:
     until(editor, "ready")
     editor.run("codeagent.run", task="say it")
     (result,) = results(editor)
-    assert result["success"] is False and "did not allow" in result["error"]
+    assert result["success"] is False and "needs the user's approval" in result["error"]
     assert "secret plan" not in notes.read_text()
 
 

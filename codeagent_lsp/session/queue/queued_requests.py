@@ -12,6 +12,7 @@ from codeagent_lsp import events
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.workspace.files.file_view import FileText
+from codeagent_lsp.workspace.text.document import text_digest
 
 SELECTED_BEFORE = (
     "When the user wrote this, the following was selected in {path}. It has changed since: read the file.\n{selected}"
@@ -26,7 +27,8 @@ def place_of(target: Target | None) -> dict[str, Any] | None:
     selected = target.file.text[target.start : target.end]
     place = {"path": target.file.path, "start": target.start, "end": target.end, "selected": selected}
     found = _places(target.file.text, selected)
-    return {**place, "of": len(found), "number": found.index(target.start)} if selected else place
+    before = text_digest(target.file.text[: target.start])
+    return {**place, "of": len(found), "number": found.index(target.start), "before": before} if selected else place
 
 
 def request_of(queued: events.TaskQueued, read: Callable[[str], FileText]) -> RunRequest:
@@ -47,15 +49,16 @@ def request_of(queued: events.TaskQueued, read: Callable[[str], FileText]) -> Ru
 
 
 def _target(place: Mapping[str, Any], read: Callable[[str], FileText]) -> Target | None:
-    """Return what was selected, where it is now: of several that are alike, the one in the same place among them. None
-    if it is not there any more, or one of those that are alike has come or gone.
+    """Return what was selected, where it is now: at its place, if nothing before it has changed, or of several that are
+    alike the one that is in its place among them. None if it is not there any more, or one of them has come or gone.
     """
     try:
         file = read(str(place["path"]))
     except AgentError:
         return None
     start, selected = int(place["start"]), str(place["selected"])
-    if selected:
+    is_same = text_digest(file.text[:start]) == place.get("before") and file.text.startswith(selected, start)
+    if selected and not is_same:
         found = _places(file.text, selected)
         if len(found) != int(place.get("of", 1)):
             return None

@@ -52,7 +52,7 @@ def attempts_at(gone: Collection[str], runs: Iterable[Each]) -> list[Each]:
 def applied_data(attempt: Known, refused: Iterable[str]) -> list[dict[str, Any]]:
     """Return what is taken back of what an attempt has applied, as an event stores it. The editor `refused` files."""
     taken = taken_from(attempt.record.applied, refused)
-    return [{"ts": part.ts, "changes": staged_data(part.changeset)} for part in taken]
+    return [{"ts": part.ts, "step": part.step_id, "changes": staged_data(part.changeset)} for part in taken]
 
 
 def take(attempt: Known, refused: tuple[str, ...]) -> None:
@@ -70,12 +70,16 @@ def take(attempt: Known, refused: tuple[str, ...]) -> None:
 def give_back(attempt: Known, data: Iterable[Mapping[str, Any]]) -> None:
     """Have an attempt know that what it had applied is in the user's files again."""
     for kept in data:
-        part = AppliedPart(staged_from(kept["changes"]), ts=kept["ts"])
+        part = AppliedPart(staged_from(kept["changes"]), kept["step"], kept["ts"])
         if part in attempt.record.applied:  # the process died before it was told
             continue
         attempt.record.applied.append(part)
         attempt.record.applied.sort(key=lambda each: each.ts)
         told = events.ChangesApplied(
-            outcome="full", files_changed=part.changeset.paths, applied=tuple(kept["changes"]), since=part.ts
+            outcome="full",
+            files_changed=part.changeset.paths,
+            applied=tuple(kept["changes"]),
+            step_id=part.step_id or None,
+            since=part.ts,
         )
         attempt.session.emit(attempt.record.run_id, told)

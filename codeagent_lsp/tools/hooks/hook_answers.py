@@ -26,10 +26,6 @@ UNREADABLE = "its JSON cannot be read"
 
 _DECODER = json.JSONDecoder(strict=False)
 _OBJECT = re.compile(r"\{")
-_ANSWERS = frozenset(
-    ("hookSpecificOutput", "decision", "reason", "continue", "stopReason", "additionalContext", "systemMessage",
-     "suppressOutput")
-)  # fmt: skip
 _NO_SCRIPT = re.compile(r"\S*python[\w.]*: can't open file .*: \[Errno \d+\]")
 """What Python says, with the same exit code, when the script of a hook is not there, as in the hidden home folder."""
 
@@ -58,10 +54,11 @@ def answer_of(finished: Finished, stdout: str, stderr: str, *, words_are_context
     if finished.exit_code:
         said = _words(stderr) or _words(stdout)
         return HookAnswer(problem=f"exit code {finished.exit_code}{': ' + said.splitlines()[0] if said else ''}"[:300])
-    given = _objects(stdout)
-    if given:
-        return _together([_by_json(each) for each in given])
-    if stdout.lstrip().startswith("{") and not words_are_context:
+    given, is_json = _objects(stdout), stdout.lstrip().startswith("{")
+    answer = _together([_by_json(each) for each in given])
+    if answer != HookAnswer() or (given and is_json):
+        return answer
+    if is_json and not words_are_context:
         return HookAnswer(problem=UNREADABLE)
     return HookAnswer(context=_words(stdout) if words_are_context else "")
 
@@ -98,7 +95,7 @@ def _objects(stdout: str) -> list[Mapping[str, Any]]:
             continue
         with suppress(ValueError, RecursionError):
             given, end = _DECODER.raw_decode(stdout, at)
-            found.extend([given] if not _ANSWERS.isdisjoint(given) else [])
+            found.append(given)
     return found
 
 

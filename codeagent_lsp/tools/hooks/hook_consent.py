@@ -17,13 +17,19 @@ from codeagent_lsp.workspace.text.visible import ends_of
 
 
 class HookConsent:
-    """The user's consent to the hooks of files, in one run and its attempts."""
+    """The user's consent to the hooks of files, in one run."""
 
     def __init__(self, shelf: HookShelf, session_id: str) -> None:
         self._shelf = shelf
         self._session_id = session_id
         self._asking = asyncio.Lock()
         self._answers: dict[str, bool] = {}
+
+    def copy(self) -> HookConsent:
+        """Return what the user has said until now, for another run: what becomes of it there stays there."""
+        made = HookConsent(self._shelf, self._session_id)
+        made._answers.update(self._answers)
+        return made
 
     def decided(self, file: HookFile, shell: Shell) -> bool:
         """Return whether the user has said in this run what becomes of the hooks of a file as they are."""

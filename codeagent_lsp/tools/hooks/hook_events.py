@@ -93,7 +93,8 @@ def subjects(told: Mapping[str, Any], roots: Roots) -> tuple[str, ...]:
         return ()
     path, command = given.get("file_path", given.get("path")), given.get("command", given.get("cmd"))
     if isinstance(command, str):
-        parts = [part.translate(_QUOTING).split() for part in _COMMAND_END.split(_BLANKS.sub(" ", command))]
+        written = _COMMAND_END.split(_BLANKS.sub(" ", command))
+        parts = [form.split() for part in written for form in (part, part.translate(_QUOTING))]
         ends = (" ".join(words[at:]) for words in parts for at in range(min(len(words), _MOST_WORDS)))
         return (command.strip(), *dict.fromkeys(ends))
     if not isinstance(path, str):

@@ -142,7 +142,7 @@ def _file(path: str, data: bytes, view: FileView, finder: ScriptFinder) -> HookF
         given = None
     if not isinstance(given, Mapping):
         return HookFile(path, (), left_out=("the file: not a JSON object",), foreign=foreign)
-    hooks, left_out = _read(given.get("hooks", {} if foreign or "disableAllHooks" in given else None))
+    hooks, left_out = _read(given.get("hooks", {} if foreign or "disableAllHooks" in given or not given else None))
     folder = view.roots.root_of(path) or next(iter(view.roots.folders), "/")
     commands = dict.fromkeys(hook.command for hook in hooks)
     named = {f"file:{name}": data for each in commands for name, data in finder.scripts_of(each, folder, view).items()}

@@ -89,19 +89,25 @@ def _runs(old: Sequence[str], new: Sequence[str]) -> tuple[Run, ...]:
 
 def _beside(old: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> list[str] | None:
     """Return the lines with the changes of both sides if these touch different lines, and what is inserted has one
-    place; None otherwise.
+    place; None otherwise. What they insert right behind lines that ours takes away may go on with these.
     """
     changes = sorted([*((run, ours) for run in _runs(old, ours)), *((run, theirs) for run in _runs(old, theirs))])
     lines: list[str] = []
     position = 0
-    for (run, new), (before, _) in zip(changes, [(None, ours), *changes], strict=False):
+    for (run, new), (before, other) in zip(changes, [(None, ours), *changes], strict=False):
         if run.old_start < position or (before is not None and run[:2] == before[:2]):
+            return None
+        if before is not None and other is ours and _takes_away(before) and run[:2] == (before.old_end,) * 2:
             return None
         lines.extend(old[position : run.old_start])
         lines.extend(new[run.new_start : run.new_end])
         position = run.old_end
     lines.extend(old[position:])
     return lines if all(ending_of(line) for line in lines[:-1]) else None
+
+
+def _takes_away(run: Run) -> bool:
+    return run.old_end - run.old_start > run.new_end - run.new_start
 
 
 def hunks(old: str, new: str) -> tuple[Hunk, ...]:

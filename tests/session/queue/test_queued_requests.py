@@ -29,7 +29,8 @@ def again(before: str, start: int, selected: str, now: str) -> tuple[int, int] |
         (TWO, 1, TWO, 5),
         (TWO, 1, f"# above\n{TWO}", 6),
         (TWO, 1, TWO[:-2] + "2\n", None),  # the one that was meant was rewritten
-        (TWO, 0, f"{TWO}x = 1\n", None),
+        (TWO, 0, f"{TWO}x = 1\n", 2),  # nothing before it has changed
+        (TWO, 1, f"x = 1\n{TWO}", None),
         ("x = 1\ny = 2\n", 0, "x = 3\nx = 1\n", 2),
         ("x = 1\n", 0, "", None),
     ],

@@ -272,7 +272,7 @@ async def test_secrets_stay_out(repo: Bench) -> None:
     repo.rules(deny=("read_file(a.py)",))
     text = await diff(repo)
     assert "changed" not in text and "a.py" in text
-    assert "the user did not allow" in (await failure(repo, path=".env")).lower()
+    assert "needs the user's approval" in (await failure(repo, path=".env")).lower()
     repo.asker.answers = ["Allow once"]
     assert "+TOKEN=new" in await diff(repo, path=".env")
 

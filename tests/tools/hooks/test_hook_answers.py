@@ -53,7 +53,12 @@ GONE = "python3: can't open file '/home/me/.claude/hooks/x.py': [Errno 2] No suc
             HookAnswer(denied="r", notice="m"),
         ),
         (answered(out='{"systemMessage": "m"} {"decision": "block"}'), HookAnswer("no reason given", notice="m")),
-        (answered(out='{"a": 1}', words=True), HookAnswer(context='{"a": 1}')),
+        (answered(out='{"a": 1}', words=True), HookAnswer()),
+        (answered(out="{}\n"), HookAnswer()),
+        (
+            answered(out='read:\n[{"reason": "review_requested"}]', words=True),
+            HookAnswer(context='read:\n[{"reason": "review_requested"}]'),
+        ),
         (answered(out='{"decision": 7, "hookSpecificOutput": []}'), HookAnswer()),
         (answered(2, err="a\x1b[31mred"), HookAnswer(denied="ared")),
     ],

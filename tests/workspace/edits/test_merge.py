@@ -83,7 +83,11 @@ def test_lines_that_one_side_changes_are_no_conflict_beside_the_others(chosen: l
     [
         ("a\nB\nc\n", "a\nb\nc\n", "a\ntyped\nB\nc\n", "a\ntyped\nb\nc\n"),
         ("a\nB\nc\n", "a\nb\nc\n", "a\nB\ntyped\nc\n", "a\nb\ntyped\nc\n"),
-        ("a\nnew\n", "a\n", "a\nnew\ntyped\n", "a\ntyped\n"),
+        ("a\nnew\n", "a\n", "a\nnew\n  typed\n", None),  # it goes on with what would be taken away
+        ("go\n", "go\n", "go\nelse\n", "go\nelse\n"),
+        ("if\n  go\n", "go\n", "if\n  go\nelse\n", None),
+        ("new\na\n", "a\n", "typed\nnew\na\n", "typed\na\n"),
+        ("a\nnew\nb\n", "a\nb\n", "a\nnew\nb typed\n", "a\nb typed\n"),
         ("a\nnew 1\nnew 2\n", "a\n", "a\nnew 1\ntyped\nnew 2\n", None),  # in the midst of it
         ("a\nB\n", "a\nb\n", "a\nB typed\n", None),
         ("a\nB\n", "a\nb\n", "a\n", None),
