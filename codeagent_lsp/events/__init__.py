@@ -273,14 +273,14 @@ class FileRunStarted(Event, name="started"):
 
 @dataclass(frozen=True, kw_only=True)
 class Stdout(Event, name="stdout"):
-    """Output of a file run."""
+    """A piece of what a program of the user's, started by `codeagent.runFile`, wrote to its standard output."""
 
     content: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stderr(Event, name="stderr"):
-    """Error output of a file run."""
+    """A piece of what a program of the user's, started by `codeagent.runFile`, wrote to its standard error."""
 
     content: str = ""
 

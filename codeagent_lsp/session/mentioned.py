@@ -49,7 +49,9 @@ class _Pointed:
 
 
 async def mentioned(parts: RunParts, request: RunRequest, model: Model) -> RunRequest:
-    """Return the request with what its words point at. UsageError for a picture if the model does not see."""
+    """Return the request with the texts and pictures that mentions in its words stand for, as much as fits into the
+    model's window; what is not found or cut is told to the user. UsageError for a picture if the model does not see.
+    """
     own = mentions_in(request.arguments)  # also where the command's text puts them as code
     mentions = tuple(dict.fromkeys((*mentions_in(request.task, MOST_MENTIONS + 1), *own)))
     if not mentions:

@@ -204,8 +204,9 @@ class Proposal:
         return chosen
 
     async def undo(self, steps: Collection[str] | None = None) -> Applied:
-        """Undo what this run, or some steps of its plan, have applied; later edits of the user are kept. SessionError
-        if there is nothing to undo.
+        """Undo what this run, or some steps of its plan, have applied; return what the editor did. Later edits of the
+        user are kept: lines that they changed since stay, as conflicts of the result. SessionError if there is nothing
+        to undo.
         """
         async with self._applying:
             parts = [part for part in self.record.applied if steps is None or part.step_id in steps]

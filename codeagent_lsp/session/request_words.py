@@ -71,7 +71,9 @@ async def _with_hooks(parts: RunParts, request: RunRequest) -> RunRequest:
 
 
 async def with_mentions(parts: RunParts, request: RunRequest, model: Model) -> RunRequest:
-    """Return the request with what its words point at. UsageError for a picture if the model does not see."""
+    """Return the request with the texts and pictures that mentions in its words (`@file`, `@diff`) stand for; what is
+    not found is told to the user. UsageError for a picture if the model does not see.
+    """
     if "@" not in request.task or request.kind not in WITH_WORDS:
         return request
     from codeagent_lsp.session.mentioned import mentioned  # late: tools that most runs have no use for

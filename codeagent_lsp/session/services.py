@@ -43,7 +43,7 @@ class ServerPool(Protocol):
 
 
 class Shadows(Protocol):
-    """Port: the places in which the commands of sessions run, one per session."""
+    """Port: makes and removes the private views of the workspace in which commands run, one per session."""
 
     async def shell(self, session_id: str, view: FileView, staging: Staging, approve: Approve) -> Shell:
         """Return the shell for the commands of one run. ToolFailed with the reason if nothing can run here."""

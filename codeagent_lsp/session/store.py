@@ -99,7 +99,7 @@ class SessionStore:
         return self.load(session_id)
 
     def list(self) -> list[StoredSession]:
-        """Return all sessions, the last written first."""
+        """Return what is known of every stored session without reading it, the last written first."""
         found = []
         for path in self._folder.glob(f"*{SUFFIX}"):
             try:

@@ -68,7 +68,9 @@ def shortened(mention: Mention) -> Iterator[Mention]:
 
 
 def written(path: str, lines: tuple[int, int] | None = None) -> str:
-    """Return the mention of a file, or of some of its lines."""
+    """Return how a user writes the mention of a file: `@path`, quoted if it has to be, with `#L3-L9` for `lines` (the
+    first and the last one, 1-based).
+    """
     match = _MENTION.fullmatch(f"@{path}")
     plain = match is not None and _mention(match) == Mention("file", f"@{path}", path)
     name = path if plain else f'"{path}"'

@@ -111,7 +111,6 @@ def started(manager: SessionManager, run_id: str) -> dict[str, Any]:
 def waiting_words(sessions: Iterable[Session]) -> list[dict[str, Any]]:
     """Return the words that wait in these sessions, in the form of `codeagent.pending`."""
     sessions = tuple(sessions)
-    heard = {item for session in sessions for item in session.context.waiting.heard}  # by an attempt, if not by its run
     return [
         item
         for session in sessions
@@ -120,7 +119,7 @@ def waiting_words(sessions: Iterable[Session]) -> list[dict[str, Any]]:
             *(
                 {"kind": "steer", "itemId": said.item_id, "runId": said.run_id, "title": said.text}
                 for said in session.context.waiting.said.values()
-                if said.item_id not in heard
+                if not any(each.context.waiting.was_heard(said.item_id) for each in sessions)  # as by an attempt
             ),
             *(
                 {"kind": "queued", "itemId": run_id, "runId": run_id, "title": task.title, "task": task.task}

@@ -62,27 +62,23 @@ class SessionCommands:
         return found_rows(await asyncio.to_thread(self._backend.kept.history.search, given["query"], limit))
 
     def _delete(self, given: Arguments) -> dict[str, bool]:
-        attempts = self._delete_one(given["sessionId"])
+        stored = list(self._stored_events(given["sessionId"]))
+        self._delete_one(given["sessionId"], stored)
+        attempts = [name for event in stored if isinstance(event, events.AttemptsBegun) for name in event.sessions]
         for name in attempts:  # they began with the talk of this session
             try:
-                if not self._goes_on(name):
-                    self._delete_one(name)
+                stored = list(self._stored_events(name))
+                if sum(isinstance(event, events.RunStarted) for event in stored) <= 1:  # else it was gone on with
+                    self._delete_one(name, stored)
             except SessionError as error:
                 if error.key != "session.unknown":
                     words = text("session.attempt_stays", self._backend.front.language())
                     self._backend.announcer.tell(words, types.MessageType.Warning)
         return {"ok": True}
 
-    def _delete_one(self, session_id: str) -> tuple[str, ...]:
-        """Delete a session; return the sessions of the attempts at its runs."""
-        stored = list(self._stored_events(session_id))
+    def _delete_one(self, session_id: str, stored: Iterable[events.Event]) -> None:
         run_ids = {event.run_id for event in stored}
         self._later(self._forget_documents(session_id, run_ids, self._manager.delete(session_id)))
-        return tuple(name for event in stored if isinstance(event, events.AttemptsBegun) for name in event.sessions)
-
-    def _goes_on(self, session_id: str) -> bool:
-        """Return whether the user has gone on with the session of an attempt, which is then one of their own."""
-        return sum(isinstance(event, events.RunStarted) for event in self._stored_events(session_id)) > 1
 
     async def _export(self, given: Arguments) -> dict[str, Any]:
         session_id = given.get("sessionId") or self._manager.current().session_id

@@ -26,9 +26,11 @@ def place_of(target: Target | None) -> dict[str, Any] | None:
         return None
     selected = target.file.text[target.start : target.end]
     place = {"path": target.file.path, "start": target.start, "end": target.end, "selected": selected}
+    if not selected:
+        return place
     found = _places(target.file.text, selected)
     before = text_digest(target.file.text[: target.start])
-    return {**place, "of": len(found), "number": found.index(target.start), "before": before} if selected else place
+    return {**place, "of": len(found), "number": found.index(target.start), "before": before}
 
 
 def request_of(queued: events.TaskQueued, read: Callable[[str], FileText]) -> RunRequest:
@@ -57,8 +59,7 @@ def _target(place: Mapping[str, Any], read: Callable[[str], FileText]) -> Target
     except AgentError:
         return None
     start, selected = int(place["start"]), str(place["selected"])
-    is_same = text_digest(file.text[:start]) == place.get("before") and file.text.startswith(selected, start)
-    if selected and not is_same:
+    if selected and not _is_there(file.text, start, selected, place.get("before")):
         found = _places(file.text, selected)
         if len(found) != int(place.get("of", 1)):
             return None
@@ -66,9 +67,14 @@ def _target(place: Mapping[str, Any], read: Callable[[str], FileText]) -> Target
     return Target(file, start, start + len(selected)) if start <= len(file.text) else None
 
 
+def _is_there(text: str, start: int, selected: str, before: str | None) -> bool:
+    """Return whether what was selected is at its place, and nothing before it has changed."""
+    return text.startswith(selected, start) and text_digest(text[:start]) == before
+
+
 def _places(text: str, part: str) -> list[int]:
-    """Return where a text has this part; such parts may overlap."""
-    found, at = [], text.find(part) if part else -1
+    """Return the offsets at which a text has this part, which is not empty; such places may overlap."""
+    found, at = [], text.find(part)
     while at >= 0:
         found.append(at)
         at = text.find(part, at + 1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
-from codeagent_lsp.session.rewind.rewinds import AppliedPart, after_undo, staged_data, staged_from, taken_from
+from codeagent_lsp.session.rewind.rewinds import AppliedPart, staged_data, staged_from, take_from, taken_from
 
 if TYPE_CHECKING:
     from codeagent_lsp.session.session import Session
@@ -58,8 +58,7 @@ def applied_data(attempt: Known, refused: Iterable[str]) -> list[dict[str, Any]]
 def take(attempt: Known, refused: tuple[str, ...]) -> None:
     """Have an attempt know that what it has applied was taken back, but for the files that the editor `refused`."""
     record = attempt.record
-    paths = tuple(path for part in taken_from(record.applied, refused) for path in part.changeset.paths)
-    record.applied[:] = after_undo(record.applied, lambda part: True, refused)
+    paths = tuple(path for part in take_from(record, refused) for path in part.changeset.paths)
     outcome: events.Outcome = "partial" if record.applied else "full"
     told = events.ChangesApplied(
         outcome=outcome, undo=True, files_changed=tuple(dict.fromkeys(paths)), refused=refused or None

@@ -26,7 +26,8 @@ async def retell(session: Session, at_work: Callable[[], frozenset[str]]) -> Non
     context = session.context
     while True:
         working, known = at_work(), len(context.runs)
-        told = (await asyncio.to_thread(_told, session, context.rewinds.silenced | working)).context
+        silenced = context.rewinds.silenced | working
+        told = (await asyncio.to_thread(_loaded, session, silenced)).context
         if (working, known) == (at_work(), len(context.runs)):  # else one has begun or ended while it was read
             break
     context.conversation, context.generation = told.conversation, told.generation
@@ -41,15 +42,21 @@ def conversation_before(session: Session, run_id: str | None) -> tuple[Message, 
         return tuple(session.context.conversation)
     names = list(session.context.runs)
     later = frozenset(names[names.index(run_id) :])
-    before = silenced_in(takewhile(lambda record: not _begins(record, run_id), _records(session)))
-    return tuple(_told(session, before | later).context.conversation)
+    records = _records(session)
+    before = silenced_in(takewhile(lambda record: not _begins(record, run_id), records or ()))
+    return tuple(_told(session, records, before | later).context.conversation)
 
 
-def _told(session: Session, silenced: frozenset[str]) -> Session:
+def _loaded(session: Session, silenced: frozenset[str]) -> Session:
+    return _told(session, _records(session), silenced)
+
+
+def _told(session: Session, records: list[dict[str, Any]] | None, silenced: frozenset[str]) -> Session:
+    """Return a session with the talk of all runs but those `silenced`, from its records, or from memory for None."""
     told = Session(session.session_id, session.store)
-    if session.store.keeps(session.session_id):
-        replay(told, _records(session), silenced)
-    else:  # the folder cannot be written: what is known is in memory
+    if records is not None:
+        replay(told, records, silenced)
+    else:
         counted = (run for run in session.context.runs.values() if run.run_id not in silenced)
         told.context.conversation.extend(message for run in counted for message in run.messages)
         told.context.todos.restore(session.context.todos.to_data())
@@ -57,8 +64,9 @@ def _told(session: Session, silenced: frozenset[str]) -> Session:
     return told
 
 
-def _records(session: Session) -> list[dict[str, Any]]:
-    return session.store.load(session.session_id) if session.store.keeps(session.session_id) else []
+def _records(session: Session) -> list[dict[str, Any]] | None:
+    """Return the stored events of a session; None where something of it could not be stored."""
+    return session.store.load(session.session_id) if session.store.keeps(session.session_id) else None
 
 
 def _begins(record: Mapping[str, Any], run_id: str) -> bool:

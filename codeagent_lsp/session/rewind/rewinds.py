@@ -54,6 +54,13 @@ class Changed(Protocol):
     applied: list[AppliedPart]
 
 
+def take_from(run: Changed, refused: Iterable[str]) -> tuple[AppliedPart, ...]:
+    """Take from a run what was undone of its changes, all but the files that the editor refused, and return it."""
+    taken = taken_from(run.applied, refused)
+    run.applied[:] = after_undo(run.applied, lambda part: True, refused)
+    return taken
+
+
 @dataclass(frozen=True, slots=True)
 class Rewind:
     """One rewind: its event, and what it took from the runs that it took back."""
@@ -74,8 +81,7 @@ class Rewinds:
         taken: dict[str, tuple[AppliedPart, ...]] = {}
         for run_id in event.gone if event.what != "talk" else ():
             if run := runs.get(run_id):
-                taken[run_id] = taken_from(run.applied, event.refused)
-                run.applied[:] = after_undo(run.applied, lambda part: True, event.refused)
+                taken[run_id] = take_from(run, event.refused)
         self.standing[event.run_id] = Rewind(event, taken)
         self._silence()
 

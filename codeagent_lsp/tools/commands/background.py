@@ -224,7 +224,7 @@ class _Running:
                     await self._changed.wait()
 
     def has_printed(self, words: str) -> bool:
-        """Return whether this is in what was printed since it was asked last, also at the beginning of a line."""
+        """Return whether these words are in the output that `heard` has not returned yet, also in an unended line."""
         return words in self.unread + self.partial
 
     def has_news(self) -> bool:

@@ -48,8 +48,9 @@ Hunk = tuple[Run, ...]
 
 
 def merge(base: str, ours: str, theirs: str, *, beside: bool = False) -> Merged:
-    """Return `theirs` with the changes that `ours` made to `base`; conflicts keep `theirs`. Changes of lines that touch
-    are a conflict, unless they are allowed `beside` each other.
+    """Return `theirs` with the changes, by lines, that `ours` made to `base`. Where both sides changed the same lines
+    in different ways, the lines of `theirs` stay and a conflict is reported. So it is for changes of adjacent lines,
+    unless `beside` is true; then both are made.
     """
     if theirs == base:
         return Merged(ours, ())

@@ -490,13 +490,13 @@ export interface FileRunStarted extends EventBase {
   readonly file?: string;
 }
 
-/** Output of a file run. */
+/** A piece of what a program of the user's, started by `codeagent.runFile`, wrote to its standard output. */
 export interface Stdout extends EventBase {
   readonly type: "stdout";
   readonly content: string;
 }
 
-/** Error output of a file run. */
+/** A piece of what a program of the user's, started by `codeagent.runFile`, wrote to its standard error. */
 export interface Stderr extends EventBase {
   readonly type: "stderr";
   readonly content: string;

@@ -131,11 +131,9 @@ class Window:
         """Wait until nothing is at work and nothing waits for a decision."""
         self.page.locator(f"{STATUS}:has(.codicon-sparkle)").wait_for()
 
-    def pick(self, label: str) -> None:
+    def pick(self, label: str, seconds: float = SECONDS) -> None:
         """Choose a row of the list that is open."""
-        row = self.page.locator(ROWS).filter(has_text=label).first
-        row.wait_for(state="visible")
-        row.click()
+        self.page.locator(ROWS).filter(has_text=label).first.click(timeout=seconds * 1000)  # once it is visible
 
     def choose(self, title: str, label: str) -> None:
         """Choose a row of the list that a command opens. A document that gets ready beside may take the keyboard, which
@@ -144,7 +142,7 @@ class Window:
         for seconds in (5, 15, 30, SECONDS):
             self.command(title)
             with contextlib.suppress(timeout()):
-                self.page.locator(ROWS).filter(has_text=label).first.click(timeout=seconds * 1000)
+                self.pick(label, seconds)
                 return
         raise TimeoutError(f"{title} {label}: not offered, but {self.page.locator(ROWS).all_inner_texts()}")
 

@@ -21,7 +21,7 @@ from codeagent_lsp.texts import text
 from tests.session.attempts.test_attempts import Make, make, others, tried
 from tests.session.fakes import World, call, calls, say, until, world, write
 from tests.session.hooks.test_hooks import hook
-from tests.session.rewind.test_rewinding import rewound
+from tests.session.rewind.test_rewinding import again, rewound
 from tests.shadow.rig import needs_overlay
 
 __all__ = ["make"]
@@ -91,12 +91,10 @@ async def test_what_was_taken_from_another_goes_and_comes_back_with_its_run(
 
 async def restarted(made: World, folder: Path) -> World:
     """The same session in a new process, over the same buffers."""
-    session = made.manager.current()
     await made.manager.close()
-    other = world(folder / "w", state=folder / "sessions")
-    other.buffers.documents.update(made.buffers.documents)
-    resumed = other.manager.resume(session.session_id)
-    load_attempts(resumed, resumed.context.runs, other.manager.resume)
+    other = again(made, folder)
+    session = other.manager.current()
+    load_attempts(session, session.context.runs, other.manager.resume)
     return other
 
 
