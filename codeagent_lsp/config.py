@@ -84,7 +84,12 @@ class ModelSettings:
     effort: Literal["auto", "none", "low", "medium", "high"] = _setting(
         "auto", "How much a model that can reason does so, in its provider's terms; `auto` leaves it to the provider."
     )
-    max_tokens: int | Auto = _setting("auto", "Most tokens of one reply.", minimum=1)
+    max_tokens: int | Auto = _setting(
+        "auto",
+        "Most tokens of one reply; `auto`: a quarter of a window up to 16,000 tokens, and for larger ones the longest "
+        "reply known of the model, else a quarter, at most 32,000, more after a reply was cut.",
+        minimum=1,
+    )
     small: str | None = _setting(
         None,
         "Model for summaries and other small work: a name at the same server, `NAME@URL` at another, or `embedded`.",
@@ -150,7 +155,12 @@ class AgentSettings:
         "auto", "Whether a task is planned in steps first; `auto` lets the model decide."
     )
     intent_gate: bool = _setting(True, "Tell questions from tasks before planning.")
-    max_iterations: int = _setting(20, "Most model calls per run or per plan step.", minimum=1, maximum=500)
+    max_iterations: int | Auto = _setting(
+        "auto",
+        "Most model calls per run or per plan step; `auto`: 20 for a window up to 16,000 tokens, 200 for larger ones.",
+        minimum=1,
+        maximum=500,
+    )
     answer_form: Literal["auto", "tools", "whole", "function", "line", "blocks", "diff"] = _setting(
         "auto",
         "How the model hands over changed code: by tool calls, or as whole files, whole functions, one line, search "
@@ -175,7 +185,12 @@ class BudgetSettings:
 class ContextSettings:
     """The settings `codeagent.context.*`."""
 
-    max_messages: int = _setting(30, "Most messages of history that are sent.", minimum=4)
+    max_messages: int | Auto = _setting(
+        "auto",
+        "Most messages of history that are sent; `auto`: 30 for a window up to 16,000 tokens, any number for larger "
+        "ones.",
+        minimum=4,
+    )
     focused_files_max_chars: int = _setting(
         100_000, "Most characters of file text kept in front of the model.", minimum=1000
     )

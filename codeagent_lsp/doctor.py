@@ -13,12 +13,14 @@ from typing import Any, Literal
 
 from codeagent_lsp import __version__
 from codeagent_lsp.agent.forms.proof import BY_SCRIPT, ProofStore
+from codeagent_lsp.agent.limits import SMALL_WINDOW, limits_for
 from codeagent_lsp.config import NetworkSettings, Settings
 from codeagent_lsp.errors import ModelError, ModelRejected, SettingError, ToolFailed
 from codeagent_lsp.fact_words import facts_told
 from codeagent_lsp.index.vectors import installed as vectors_installed
 from codeagent_lsp.llm.builtin_embeddings import BuiltinEmbedder, engine_installed
 from codeagent_lsp.llm.factory import Surroundings, open_model
+from codeagent_lsp.llm.facts import CAPABLE_WINDOW
 from codeagent_lsp.llm.model import Model, ModelInfo
 from codeagent_lsp.network import check, described
 from codeagent_lsp.policy_file import PolicyFile, changeable, read_policy
@@ -102,7 +104,8 @@ async def _model(settings: Settings, state: Path, language: str) -> list[Check]:
         info = model.info
         where = f" at {info.url}" if info.url else ""
         calling = f"tool calls {info.tool_calling}; {_edits(model, settings, language)}"
-        return [Check("model", "ok", f"{info.name} ({info.provider}{where}, {calling})"), _facts(info, language)]
+        named = Check("model", "ok", f"{info.name} ({info.provider}{where}, {calling})")
+        return [named, _facts(info, language), _room(settings, info, language)]
     finally:
         await model.close()
 
@@ -116,11 +119,39 @@ def _facts(info: ModelInfo, language: str) -> Check:
     return Check("facts", "warning", told, advice)
 
 
+def _room(settings: Settings, info: ModelInfo, language: str) -> Check:
+    """Return the limits that hold for work with this model, and why."""
+    limits = limits_for(settings, info)
+    count = limits.messages
+    key = "limits.all_messages" if count is None else "limits.messages"
+    chosen = {
+        "agent.maxIterations": settings.agent.max_iterations,
+        "context.maxMessages": settings.context.max_messages,
+        "model.maxTokens": settings.model.max_tokens,
+    }
+    keys = ", ".join(name for name, value in chosen.items() if value != "auto")
+    why = "limits.small" if limits.window <= SMALL_WINDOW else "limits.large"
+    reasons = [text(why, language, most=f"{SMALL_WINDOW:,}", window=f"{limits.window:,}")]
+    reasons += [text("limits.set", language, keys=keys)] if keys else []
+    told = text(
+        "limits.told",
+        language,
+        calls=limits.iterations,
+        messages=text(key, language, count=count),
+        reply=f"{limits.reply_tokens:,}",
+        share=f"{limits.compact_at:.0%}",
+        why="; ".join(reasons),
+    )
+    return Check("limits", "ok", told)
+
+
 def _edits(model: Model, settings: Settings, language: str) -> str:
     """Return how the model gives changed code, and the source of that knowledge."""
     form = settings.agent.answer_form
     if form != "auto":
         return text("forms.edits", language, forms=form, source=text("forms.setting", language))
+    if model.info.capable:
+        return text("forms.capable", language, least=f"{CAPABLE_WINDOW:,}")
     proof = BY_SCRIPT if model.info.provider == "scripted" else ProofStore(state_root()).get(model.info)
     if proof is None:
         return text("forms.unknown", language)

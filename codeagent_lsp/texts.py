@@ -397,6 +397,22 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "forms.setting": ("set", "已设置"),
     "forms.script": ("a script", "脚本"),
     "forms.unknown": ("edits: tested at the first task", "编辑方式：将在第一个任务时测试"),
+    "forms.capable": (
+        "edits: by tools, without a trial (calls tools by the API, window of at least {least} tokens)",
+        "编辑：直接使用工具，无需测试（通过 API 调用工具，窗口不小于 {least} 个 token）",
+    ),
+    "limits.told": (
+        "{calls} model calls a task, {messages}, replies up to {reply} tokens, compacted at {share} of the window; {why}",
+        "每个任务最多 {calls} 次模型调用，{messages}，回复最长 {reply} 个 token，用到窗口的 {share} 时压缩；{why}",
+    ),
+    "limits.messages": ("at most {count} messages", "最多 {count} 条消息"),
+    "limits.all_messages": ("any number of messages", "消息数不限"),
+    "limits.small": (
+        "a window up to {most} tokens has the small limits",
+        "窗口不超过 {most} 个 token 时采用较小的限制",
+    ),
+    "limits.large": ("these follow the window of {window} tokens", "这些限制随 {window} 个 token 的窗口而定"),
+    "limits.set": ("set by you: {keys}", "由您设置：{keys}"),
     "forms.edits": ("edits: {forms} ({source})", "编辑：{forms}（{source}）"),
     "forms.tools": (
         "The model will use tool calls. The result is stored.",
@@ -845,11 +861,39 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Not applied: nobody can be asked here. Use --yes or --apply auto to accept changes.",
         "未应用：当前环境无法询问用户。请使用 --yes 或 --apply auto 接受更改。",
     ),
+    "terminal.not_allowed": (
+        "Not allowed: nobody can be asked here. --yes allows each such call once.",
+        "未允许：当前环境无法询问用户。--yes 会对每个此类调用允许一次。",
+    ),
+    "terminal.unanswered": (
+        "Not answered: nobody can be asked here.",
+        "未回答：当前环境无法询问用户。",
+    ),
     "terminal.not_applied": ("Done, but the changes were not applied.", "已完成，但更改未应用。"),
     "terminal.choose": ("Your choice", "您的选择"),
     "terminal.choose_again": ("A number from 1 to {count}, please.", "请输入 1 到 {count} 之间的数字。"),
     "terminal.plan": ("Plan", "计划"),
     "terminal.more": ("… and {count} more lines", "…… 另有 {count} 行"),
+    "terminal.left_out": (
+        "⋯ {count} lines are left out. To see them: {command}",
+        "⋯ 省略了 {count} 行。查看方法：{command}",
+    ),
+    "terminal.waiting": ("The agent waits for your answer.", "代理在等待您的回答。"),
+    "terminal.answer": ("To answer:", "回答方法："),
+    "terminal.go_on": ("To go on in this session:", "在此会话中继续："),
+    "terminal.written": ("written", "已写入"),
+    "terminal.staged": ("not written", "未写入"),
+    "terminal.more_files": ("… and {count} more files", "…… 另有 {count} 个文件"),
+    "terminal.nothing_written": ("No file was written.", "未写入任何文件。"),
+    "terminal.apply": (
+        "To see what is not written, and to write or discard it: {command}",
+        "查看未写入的更改，并写入或放弃：{command}",
+    ),
+    "terminal.write": ("Write these changes to your files?", "将这些更改写入您的文件？"),
+    "terminal.no_changes": (
+        "The run {run} has no changes that wait for a decision.",
+        "运行 {run} 没有等待决定的更改。",
+    ),
     "terminal.tokens": ("{prompt} tokens in, {completion} out", "输入 {prompt} 词元，输出 {completion}"),
     "model.line": ("{name}, {size}", "{name}，{size}"),
     "model.here": ("installed in {path}", "已安装于 {path}"),
@@ -1024,6 +1068,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "model.rejected": (
         "{url} refused the request ({status}): {reason}. Check model.name and the other model settings.",
         "{url} 拒绝了请求（{status}）：{reason}。请检查 model.name 等模型设置。",
+    ),
+    "model.no_tools": (
+        "The model at {url} takes no tools by the API: {reason}. Set model.toolCalling to auto, constrained or text.",
+        "{url} 上的模型不接受通过 API 传入的工具：{reason}。请将 model.toolCalling 设为 auto、constrained 或 text。",
     ),
     "model.redirected": (
         "{url} redirects to {target}, which is not followed. Set model.baseUrl to the address you trust.",

@@ -21,7 +21,7 @@ from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.visible import one_line, visible
 
 PROJECT_FOLDER = ".codeagent/agents"
-MOST_ITERATIONS = 50
+MOST_ITERATIONS = 200
 MAX_BYTES = 64 * 1024
 
 Place = Literal["builtin", "user", "project"]
@@ -33,7 +33,7 @@ _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
 @dataclass(frozen=True, slots=True)
 class Profile:
     """The definition of one agent. Empty `tools` means all tools of the run that the agent may use; an empty `model`
-    means the model of the run.
+    means the model of the run, None for `max_iterations` the limit that follows its window.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Profile:
     reads_only: bool = True
     tools: tuple[str, ...] = ()
     model: str = ""
-    max_iterations: int = 20
+    max_iterations: int | None = None
     digest: str = ""
     approved: bool = True
 
@@ -141,12 +141,12 @@ def _profile(path: str, place: Place, data: bytes, trust: Trust) -> Profile | Ag
     except FrontMatterError as error:
         return AgentProblem(path, f"its head cannot be read, {error}")
     name = document.one("name").strip() or PurePath(path).stem.lower()
-    description, limit = one_line(document.one("description"), 200), document.one("max_iterations") or "20"
+    description, limit = one_line(document.one("description"), 200), document.one("max_iterations")
     if not _NAME.fullmatch(name):
         return AgentProblem(path, "its name must be small letters, digits and dashes.")
     if not description or not document.body.strip():
         return AgentProblem(path, "it needs a description in its head and a text after it.")
-    if not limit.isdigit() or not 1 <= int(limit) <= MOST_ITERATIONS:
+    if limit and not (limit.isdigit() and 1 <= int(limit) <= MOST_ITERATIONS):
         return AgentProblem(path, f"max_iterations must be a number from 1 to {MOST_ITERATIONS}.")
     tools, digest = document.many("tools"), digest_of({"agent": data})
     return Profile(
@@ -157,7 +157,7 @@ def _profile(path: str, place: Place, data: bytes, trust: Trust) -> Profile | Ag
         not tools,
         tools,
         one_line(document.one("model"), 100) if place == "user" else "",
-        int(limit),
+        int(limit) if limit else None,
         digest,
         place == "user" or trust.covers(digest),
     )

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Literal
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts
 from codeagent_lsp.agent.context.history import UNFINISHED, History, note
-from codeagent_lsp.agent.context.tokens import size
-from codeagent_lsp.agent.context.window import ConversationWindow, WindowLimits, nothing_kept
+from codeagent_lsp.agent.context.tokens import estimate_tokens, size
+from codeagent_lsp.agent.context.window import ConversationWindow, nothing_kept
 from codeagent_lsp.agent.guards import Anomaly, LoopGuard
+from codeagent_lsp.agent.limits import DEFAULT_WINDOW, LoopLimits
 from codeagent_lsp.errors import ContextOverflow, ModelError, ModelReplyInvalid, ModelStreamBroken
 from codeagent_lsp.llm.calls.bare_calls import own_spelling
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply, TextChunk
@@ -35,26 +36,20 @@ NUDGE = (
     "Do something different, or give your answer now."
 )
 EMPTY = "Your last reply was empty. Call a tool, or give your answer."
-CUT = "Your last reply was cut at its length limit. Go on right where it stopped."
+CUT = "Your last reply was cut at its length limit of {limit:,} tokens. Go on right where it stopped.{more}"
+CUT_CALL = "{problem} The limit was {limit:,} tokens.{more}"
+MORE = " Your next reply may have {tokens:,}."
+OVERTHOUGHT = "You thought until the room for a reply was full, without an answer. Answer now, without thinking first."
+CLOSING = (
+    "{left} model calls are left for this task. Bring what you are doing to an end and check it; the last reply has to "
+    "be your answer."
+)
+LAST = "This is your last reply: nothing can be looked at after it. Answer now: what is done, and what is not."
+CLOSING_CALLS = 3
 UNSEEN = "(A picture, which you cannot see: nothing says that this model sees pictures.)"
-DEFAULT_WINDOW = 8192
 KEPT_OF_REPETITION = 500
 ANOTHER_TRY = 0.3
 """The lowest temperature after an unusable reply: at 0, a small model writes the same reply again."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoopLimits:
-    """Limits of one run. `iterations` counts model calls; `messages` and `window` (tokens) bound what is sent;
-    `compact_at` is the share of the window at which old turns are summarised.
-    """
-
-    iterations: int = 20
-    messages: int = 30
-    window: int = DEFAULT_WINDOW
-    reply_tokens: int = 2048
-    temperature: float = 0.0
-    compact_at: float = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +108,9 @@ class AgentLoop:
         self._after_tools = after_tools
         self._handed_over = handed_over
         self._allowed = allowed
-        room = WindowLimits(limits.window, limits.reply_tokens, limits.compact_at, limits.messages)
-        self._window = ConversationWindow(history, room, emit, kept, self._summarise)
+        self._window = ConversationWindow(history, limits, emit, kept, self._summarise)
+        self._reply_tokens = limits.reply_tokens
+        self._thinks = True
         self._guard = LoopGuard()
         self._nudged = False
         self._was_empty = False
@@ -135,6 +131,7 @@ class AgentLoop:
     async def _iterate(self) -> LoopResult:
         text, before = "", ""
         for left in reversed(range(self._limits.iterations)):
+            self._tell(self._closing(left + 1))
             reply, anomaly = await self._ask()
             text = before + reply.text if reply.text else text
             tools = self._tools()
@@ -148,6 +145,8 @@ class AgentLoop:
                 if self._handed_over():
                     return LoopResult("handed_over", text)
             unclear, self._unclear = self._unclear, reply.unclear
+            if reply.finish_reason == "length":
+                reply = self._cut(reply)
             if reply.problem and not (reply.unclear and unclear):
                 anomaly = self._refuse(reply) or anomaly
             elif not calls and anomaly is None and self._is_answer(reply) and not (left and self._heard()):
@@ -156,6 +155,12 @@ class AgentLoop:
             if anomaly is not None and self._stop_after(anomaly):
                 return LoopResult("anomaly", text)
         return LoopResult("limit", text)
+
+    def _closing(self, left: int) -> str:
+        """Return what the model is told before a call that is one of its last ones, '' before all others."""
+        if not self._limits.closes or left not in (1, CLOSING_CALLS):
+            return ""
+        return LAST if left == 1 else CLOSING.format(left=left)
 
     async def _ask(self) -> tuple[Reply, Anomaly | None]:
         """Make one model call; repeat it while the server finds the prompt too long and it can be shortened."""
@@ -185,6 +190,7 @@ class AgentLoop:
         """Return the reply, emitting its text as it comes; stop early when it repeats itself."""
         self._guard.new_reply()
         shown: list[str] = []
+        thought = 0
         async with aclosing(self._model.stream(request)) as stream:
             async for item in stream:
                 if isinstance(item, Reply):
@@ -193,6 +199,10 @@ class AgentLoop:
                 if isinstance(item, TextChunk):
                     shown.append(item.text)
                     self._emit(events.Token(content=item.text))
+                else:
+                    thought += estimate_tokens(item.text)
+                if not shown and request.thinks and thought > (self._limits.thought_tokens or thought):
+                    return Reply("", finish_reason="length", reasoning="…"), None
                 anomaly = self._guard.observe_text(item.text)
                 if anomaly is not None:
                     return Reply("".join(shown)[:KEPT_OF_REPETITION]), anomaly
@@ -204,8 +214,9 @@ class AgentLoop:
             self._history.messages,
             tools,
             temperature=max(limits.temperature, ANOTHER_TRY if self._spoilt else 0.0),
-            max_tokens=limits.reply_tokens,
+            max_tokens=self._window.reply_room(tools, self._reply_tokens),
             allowed=self._callable(tools),
+            thinks=self._thinks,
         )
 
     def _callable(self, tools: tuple[ToolSpec, ...]) -> tuple[str, ...] | None:
@@ -278,12 +289,26 @@ class AgentLoop:
             self._tell(NUDGE.format(detail=anomaly.detail))
         return stop
 
+    def _cut(self, reply: Reply) -> Reply:
+        """Return a reply that was cut, with the limit in what the model is told of a call in it. The next one may be
+        twice as long, as far as the model and the window allow; one that was all thoughts is asked for without them.
+        """
+        limit, self._reply_tokens = self._reply_tokens, min(self._limits.longest_reply, 2 * self._reply_tokens)
+        if self._thinks and reply.reasoning and not (reply.text.strip() or reply.tool_calls):
+            self._thinks = False
+            return replace(reply, problem=OVERTHOUGHT)
+        more = MORE.format(tokens=self._reply_tokens) if self._reply_tokens > limit else ""
+        if reply.problem:
+            return replace(reply, problem=CUT_CALL.format(problem=reply.problem, limit=limit, more=more))
+        if not reply.tool_calls:
+            self._tell(CUT.format(limit=limit, more=more))
+        return reply
+
     def _is_answer(self, reply: Reply) -> bool:
         """Return whether a reply without calls is complete; if not, append a note for the model. ModelReplyInvalid when
         a reply is empty for the second time.
         """
         if reply.finish_reason == "length":
-            self._tell(CUT)
             return False
         if _says_something(reply):
             return True

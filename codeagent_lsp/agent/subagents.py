@@ -14,7 +14,8 @@ from itertools import count
 from codeagent_lsp import events
 from codeagent_lsp.agent.agent_files import Profile
 from codeagent_lsp.agent.context.history import History
-from codeagent_lsp.agent.loop import AgentLoop, LoopLimits, LoopResult
+from codeagent_lsp.agent.limits import limits_for
+from codeagent_lsp.agent.loop import AgentLoop, LoopResult
 from codeagent_lsp.agent.subset import Subset
 from codeagent_lsp.errors import ErrorCode, ModelError, PermissionDenied, ToolFailed
 from codeagent_lsp.llm.model import Model
@@ -38,7 +39,7 @@ NEVER = frozenset({"delegate", "create_plan", "plan_enter", "plan_update", "plan
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """The calling run as its agents use it: model, limits, tools (those that are switched on, or those of the given
+    """The calling run as its agents use it: model, tools (those that are switched on, or those of the given
     names that it could have), and where events go.
 
     `model` opens a model, '' for the run's own; `prompt` makes the system prompt of an agent from its profile;
@@ -51,7 +52,6 @@ class Parent:
     mode: Callable[[], Mode]
     approvals: Approvals
     language: str
-    limits: LoopLimits
     emit: Callable[[events.Event], None]
     model: Callable[[str], Awaitable[Model]]
     prompt: Callable[[Profile], Awaitable[str]]
@@ -132,7 +132,7 @@ class Subagents:
             model = await parent.model(profile.model)
             system = Message("system", await parent.prompt(profile))
             told = "\n\n".join(filter(None, (await parent.before(task), task)))
-            limits = replace(parent.limits, iterations=min(profile.max_iterations, parent.limits.iterations))
+            limits = limits_for(parent.context.settings, model.info, profile.max_iterations)
             groups = OwnGroups(lambda: self._groups(profile))
             loop = AgentLoop(
                 model,
@@ -140,7 +140,7 @@ class Subagents:
                 History([system, Message("user", told)]),
                 lambda: self._tools(profile, groups),
                 self._shown(profile, next(self._numbers)),
-                replace(limits, window=model.info.context_window or limits.window),
+                limits,
             )
             return await loop.run()
         except ModelError as error:

@@ -63,7 +63,8 @@ async def open_model(settings: ModelSettings, state_dir: Path, *, around: Surrou
     except BaseException:
         await backend.close()
         raise
-    return ToolCallingModel(backend, mode)
+    untried = probe.Untried(backend, state_dir) if mode is None else None
+    return ToolCallingModel(backend, mode or "native", untried)
 
 
 async def list_models(settings: ModelSettings, *, around: Surroundings | None = None) -> list[str]:
@@ -179,8 +180,10 @@ def weights_of(around: Surroundings) -> Path:
     return around.weights or weights.weights_path()
 
 
-async def _mode(settings: ModelSettings, backend: Model, state_dir: Path) -> ToolCalling:
-    """Return the mode of the settings; that of the embedded model is known; others are probed once."""
+async def _mode(settings: ModelSettings, backend: Model, state_dir: Path) -> ToolCalling | None:
+    """Return the mode of the settings; that of the embedded model is known. None for a model that is taken to be
+    capable without a trial; all others are probed once.
+    """
     raw = settings.api_mode == "completion"
     if settings.tool_calling != "auto":
         return "text" if raw and settings.tool_calling == "native" else settings.tool_calling
@@ -192,6 +195,9 @@ async def _mode(settings: ModelSettings, backend: Model, state_dir: Path) -> Too
         return "native"
     if backend.info.provider == "embedded" or (raw and backend.info.provider == "llamacpp"):
         return "constrained"
+    info = replace(backend.info, tool_calling="native")
+    if info.capable and info.facts.native_tools is not False and not (kind and kind.native):
+        return await asyncio.to_thread(probe.known_mode, info, state_dir)
     return await probe.best_mode(backend, state_dir)
 
 

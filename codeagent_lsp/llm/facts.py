@@ -21,6 +21,10 @@ HOSTED_WINDOW = 128_000
 """Tokens assumed for any other server that does not tell its window."""
 
 
+CAPABLE_WINDOW = 32_000
+"""Tokens from which on a model that calls tools by the API is worked with as a capable one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prices:
     """USD per million tokens: of the prompt, of its part read from a cache or written to one, of the completion.
@@ -60,12 +64,18 @@ class KnownFacts(Facts):
 
     sources: Mapping[str, Source] = field(default_factory=lambda: MappingProxyType({}))
 
-    def learned(self, window: int) -> KnownFacts:
-        """Return the facts after an overflow told the window, which the user and the server's lists know better."""
-        if self.sources.get("context_window") in ("setting", "server"):
-            return self
-        sources = MappingProxyType({**self.sources, "context_window": "overflow"})
-        return replace(self, context_window=window, sources=sources)
+    def learned(self, told: Facts) -> KnownFacts:
+        """Return the facts after an error told the window, which the user and the server's lists know better, or the
+        longest reply, which nothing knows better than the refusal of a longer one.
+        """
+        known = self
+        if told.context_window is not None and self.sources.get("context_window") not in ("setting", "server"):
+            sources = MappingProxyType({**known.sources, "context_window": "overflow"})
+            known = replace(known, context_window=told.context_window, sources=sources)
+        if told.longest_reply is not None:
+            sources = MappingProxyType({**known.sources, "longest_reply": "overflow"})
+            known = replace(known, longest_reply=told.longest_reply, sources=sources)
+        return known
 
 
 def combine(said: Iterable[tuple[Source, Facts]]) -> KnownFacts:

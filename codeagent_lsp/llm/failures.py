@@ -48,6 +48,13 @@ _NO_CREDIT = re.compile(r"credit balance is too low")  # Anthropic's 400
 _GOOGLE_DELAY = re.compile(rb'"retryDelay":\s*"(\d+(?:\.\d+)?)s"')
 _GOOGLE_BAD_KEY = re.compile(rb"API_KEY_INVALID")
 _NO_MODEL = re.compile(r"\bmodel\b|\bmodels/\S+ is not found", re.IGNORECASE)
+_NO_TOOLS = re.compile(
+    r"\b(?:tools?|tool[ _](?:use|choice|calling)|functions?|function calling)\b[^.]{0,40}(?:not supported|unsupported)"
+    r"|(?:not|n't) support (?:\w+ ){0,2}(?:tools?|functions?|tool[ _-]\w+|function[ _-]\w+)\b|requires? --jinja"
+    r"|enable-auto-tool-choice|support tool use",
+    re.IGNORECASE,
+)
+"""The wordings of Ollama, OpenAI's likes, llama.cpp, vLLM and OpenRouter for a model that takes no tools."""
 _SERVER_PARSE = re.compile(r"failed to parse", re.IGNORECASE)
 
 
@@ -89,6 +96,8 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
         return ContextOverflow("model.overflow", reason=reason)
     if status == 413 or (status in (400, 422, 500) and _OVERFLOW.search(reason)):
         return ContextOverflow("model.overflow", stated=window_in(body.decode("utf-8", "replace")), reason=reason)
+    if status >= 400 and _NO_TOOLS.search(reason):
+        return ModelRejected("model.no_tools", url=url, reason=reason)
     if status >= 500 and _SERVER_PARSE.search(reason):
         return ModelReplyInvalid("model.server_parse", url=url, reason=reason)
     known = proxy_refused(url, where.network) if status == PROXY_LOGIN else client_refused(url, status, reason)

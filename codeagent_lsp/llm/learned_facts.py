@@ -1,4 +1,5 @@
-"""The window that an endpoint told when a prompt was too long, remembered for each endpoint and model.
+"""What an endpoint told in errors: the window when a prompt was too long, the longest reply when one was asked for
+that is longer. Remembered for each endpoint and model.
 
 Not here: which errors are overflows (`failures.py`), what a run does then (`agent/context/window.py`).
 """
@@ -12,9 +13,14 @@ from codeagent_lsp.llm import remembered
 from codeagent_lsp.llm.facts import Facts
 
 FILE = "windows.json"
+REPLY = "reply"
+LEAST_REPLY = 256
 LEAST, MOST = 1024, 20_000_000
 """Tokens: smaller and larger numbers in an error are something else."""
 
+_REPLY = re.compile(
+    r"max_?(?:completion_|output_|new_)?tokens|(?:completion|output) tokens|maximum tokens", re.IGNORECASE
+)
 _NUMBER = r"(\d[\d,_.]*\d|\d)\s*(k\b)?"
 _TOLD = tuple(
     re.compile(pattern.replace("N", _NUMBER), re.IGNORECASE)
@@ -40,6 +46,16 @@ def window_in(error: str) -> int | None:
     return next((value for value in found if value is not None), None)
 
 
+def reply_in(error: str, asked: int) -> int | None:
+    """Return the longest reply in tokens that the text of a refusal of `asked` tells; None if it is about other things:
+    the largest number below `asked` beside a word for the length of replies, as `[1, 8192]` or `at most 16384`.
+    """
+    if not _REPLY.search(error):
+        return None
+    numbers = (int(re.sub(r"[,_.]", "", digits)) for digits in re.findall(r"\d[\d,_]*\d", error))
+    return max((number for number in numbers if LEAST_REPLY <= number < asked), default=None)
+
+
 class LearnedFacts:
     """What was learned of the models of one state folder. Blocking, with small files."""
 
@@ -48,12 +64,19 @@ class LearnedFacts:
 
     def get(self, url: str, name: str) -> Facts:
         """Return what this endpoint once told of this model."""
-        window = remembered.read(self._path).get(f"{url} {name}")
-        return Facts(context_window=window if type(window) is int and LEAST <= window <= MOST else None)
+        known = remembered.read(self._path)
+        window, reply = known.get(f"{url} {name}"), known.get(f"{url} {name} {REPLY}")
+        return Facts(
+            context_window=window if type(window) is int and LEAST <= window <= MOST else None,
+            longest_reply=reply if type(reply) is int and LEAST_REPLY <= reply <= MOST else None,
+        )
 
-    def learn(self, url: str, name: str, window: int) -> None:
-        """Remember a window that was told."""
-        remembered.remember(self._path, f"{url} {name}", window)
+    def learn(self, url: str, name: str, learned: Facts) -> None:
+        """Remember what was told."""
+        if learned.context_window is not None:
+            remembered.remember(self._path, f"{url} {name}", learned.context_window)
+        if learned.longest_reply is not None:
+            remembered.remember(self._path, f"{url} {name} {REPLY}", learned.longest_reply)
 
 
 def _value(match: re.Match[str]) -> int | None:

@@ -6,15 +6,21 @@ Not here: HTTP, tool-call dialects, retries. A backend yields text while it arri
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from codeagent_lsp.llm.facts import LOCAL_WINDOW, KnownFacts
+from codeagent_lsp.llm.facts import CAPABLE_WINDOW, LOCAL_WINDOW, KnownFacts
 from codeagent_lsp.messages import Message, ToolCall, ToolSpec, Usage
 
 FinishReason = Literal["stop", "length", "tool_calls"]
 ToolCalling = Literal["native", "constrained", "text"]
+
+
+LIGHT_WEIGHTS = 12
+"""Billions of weights, below which a model on this machine is not taken to be capable."""
+_WEIGHTS = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)b(?![a-z0-9])", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +28,7 @@ class ModelInfo:
     """The model's name, provider, URL and capabilities.
 
     `facts` are what is known of it and from where; `slots` is how many requests the server handles in parallel without
-    slowing each other down, as far as known.
+    slowing each other down, as far as known; `local` says that it is on this machine or in its private network.
     """
 
     name: str
@@ -31,6 +37,7 @@ class ModelInfo:
     facts: KnownFacts = field(default_factory=KnownFacts)
     tool_calling: ToolCalling = "text"
     slots: int = 1
+    local: bool = False
 
     @property
     def context_window(self) -> int | None:
@@ -38,10 +45,25 @@ class ModelInfo:
         return self.facts.context_window
 
     @property
+    def capable(self) -> bool:
+        """Return whether the model can be given long work with tools untried: it calls tools by the API, its window is
+        known, or assumed for a server on another machine, to be large enough, and its name does not say that its
+        weights are few. One that runs here with few weights has to prove what it can do.
+        """
+        window = self.facts.context_window or 0
+        return self.tool_calling == "native" and window >= CAPABLE_WINDOW and not (self.local and _is_light(self.name))
+
+    @property
     def known_small(self) -> bool:
         """Return whether the window is known, not only assumed, to be small: prompt and tools are then kept short."""
         window = self.facts.context_window
         return window is not None and window <= LOCAL_WINDOW and self.facts.sources.get("context_window") != "assumed"
+
+
+def _is_light(name: str) -> bool:
+    """Return whether a model's name tells that it has fewer than 12 billion weights, as `llama3.2:3b` does."""
+    sizes = [float(size) for size in _WEIGHTS.findall(name)]
+    return bool(sizes) and max(sizes) < LIGHT_WEIGHTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +73,7 @@ class ModelRequest:
     `response_schema` asks for one JSON object of that schema, `grammar` (GBNF) for a text of that grammar, where the
     backend can constrain it. `allowed` are the
     tools that this reply may call, None for all: the prompt describes all of them either way, so that its beginning
-    stays cached.
+    stays cached. `thinks` is False to have a model that reasons answer without, where its server can be told so.
     """
 
     messages: tuple[Message, ...]
@@ -62,6 +84,7 @@ class ModelRequest:
     response_schema: dict[str, Any] | None = None
     grammar: str = ""
     allowed: tuple[str, ...] | None = None
+    thinks: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,15 +42,36 @@ async def best_mode(model: Model, state_dir: Path) -> ToolCalling:
 
     Connection failures are raised. Nothing is remembered of them, nor where a mode failed in a way that may pass.
     """
-    path, key = state_dir / FILE, _key(model.info)
-    known = remembered.read(path).get(key)
-    if known in _MODES:
-        mode: ToolCalling = known
-        return mode
+    if (known := known_mode(model.info, state_dir)) is not None:
+        return known
     found, sure = await _find(model)
     if sure:
-        remembered.remember(path, key, found)
+        remembered.remember(state_dir / FILE, _key(model.info), found)
     return found
+
+
+class Untried:
+    """What is to be done about a model that is taken to call tools by the API without having been asked: it proves
+    itself at work, or is asked in the end.
+    """
+
+    def __init__(self, model: Model, state_dir: Path) -> None:
+        self._model = model
+        self._state_dir = state_dir
+
+    async def worked(self) -> None:
+        """Remember that the model called tools by the API."""
+        await asyncio.to_thread(remembered.remember, self._state_dir / FILE, _key(self._model.info), "native")
+
+    async def asked(self) -> ToolCalling:
+        """Return the mode that a probe finds."""
+        return await best_mode(self._model, self._state_dir)
+
+
+def known_mode(info: ModelInfo, state_dir: Path) -> ToolCalling | None:
+    """Return the remembered mode of a model; None for one that was never seen to call tools."""
+    known = remembered.read(state_dir / FILE).get(_key(info))
+    return known if known in _MODES else None
 
 
 async def _find(model: Model) -> tuple[ToolCalling, bool]:
@@ -81,7 +102,7 @@ async def _works(model: Model, mode: ToolCalling) -> bool | None:
     except TimeoutError as error:
         raise ModelTimeout("model.timeout_first", url=model.info.url, seconds=f"{_SECONDS:g}") from error
     except ModelRejected as error:
-        if error.key != "model.rejected":
+        if error.key not in ("model.rejected", "model.no_tools"):
             raise  # a wrong key or no credit is not about tools
     except ModelReplyInvalid as error:
         return False if error.key == "model.server_parse" else None

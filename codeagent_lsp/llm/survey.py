@@ -59,7 +59,7 @@ class Survey:
         """Return the description of one model, with what all sources say of it."""
         slots = min(self.props.slots, MOST_SLOTS) if self.props else 1
         facts = await self._facts(name, settings, LearnedFacts(state_dir))
-        return ModelInfo(name, self.kind, url=self.where.root, facts=facts, slots=slots)
+        return ModelInfo(name, self.kind, url=self.where.root, facts=facts, slots=slots, local=self.where.private)
 
     async def _facts(self, name: str, settings: ModelSettings, learned: LearnedFacts) -> KnownFacts:
         """Return what is known: by the setting, the server, an overflow, the catalogue, else assumed. Servers of one's

@@ -16,6 +16,7 @@ from typing import Any
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import UNCHANGED
+from codeagent_lsp.agent.limits import SMALL_MESSAGES
 from codeagent_lsp.agent.memory import MemoryEntry
 from codeagent_lsp.config import Settings
 from codeagent_lsp.session.state import CodeAgentContext, RunRecord
@@ -48,8 +49,14 @@ def to_dict(context: CodeAgentContext, stored: Iterable[events.Event], around: S
         "memory": _memory(around.memory),
         "environment": _environment(context),
         "safety": _safety(told, around),
-        "conversation": {"messages": _messages(told), "max_messages": around.settings.context.max_messages},
+        "conversation": {"messages": _messages(told), "max_messages": _most(around.settings)},
     }
+
+
+def _most(settings: Settings) -> int:
+    """Return the most messages of a conversation, for `auto` that of a small window."""
+    most = settings.context.max_messages
+    return SMALL_MESSAGES if most == "auto" else most
 
 
 def to_json(context: CodeAgentContext, stored: Iterable[events.Event], around: SessionSurroundings) -> str:

@@ -18,12 +18,13 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.context.gather import BEGINNING, MOST_FILES, headed, named_files
 from codeagent_lsp.agent.context.history import WHOLE
 from codeagent_lsp.agent.context.mentions import MOST_MENTIONS, Mention, MentionKind, mentions_in, shortened
+from codeagent_lsp.agent.limits import window_of
 from codeagent_lsp.agent.prompt import shorten
 from codeagent_lsp.errors import AgentError, UsageError
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.messages import Image
 from codeagent_lsp.session.request import REWRITES, RunRequest
-from codeagent_lsp.session.run_parts import RunParts, window_of
+from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.diagnostics.port import Diagnostics
@@ -59,7 +60,7 @@ async def mentioned(parts: RunParts, request: RunRequest, model: Model) -> RunRe
     await parts.toolbox.open()
     rewrites = request.kind in REWRITES and request.target is not None
     resolver = _Resolver(parts, request, parts.toolbox.context(), pictures=not rewrites)
-    request = await resolver.resolved(mentions, window_of(model) // (2 if rewrites else 1))
+    request = await resolver.resolved(mentions, window_of(model.info) // (2 if rewrites else 1))
     if request.images and model.info.facts.vision is not True:
         raise UsageError("mentions.no_vision", name=model.info.name)
     return request

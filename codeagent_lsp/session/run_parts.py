@@ -9,9 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.loop import DEFAULT_WINDOW
 from codeagent_lsp.agent.prompt import Selection
-from codeagent_lsp.llm.model import Model
 from codeagent_lsp.messages import Message
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.replay import message_to_dict
@@ -59,18 +57,6 @@ def hear(parts: RunParts, wanted: Callable[[str], bool] = lambda words: True) ->
         parts.output.emit(events.SteerDelivered(item_id=said.item_id, text=said.text))
         heard.append(message)
     return tuple(heard)
-
-
-def window_of(model: Model) -> int:
-    """Return the model's context window in tokens, or a default if it is unknown."""
-    return model.info.context_window or DEFAULT_WINDOW
-
-
-def reply_tokens(setting: int | str, window: int) -> int:
-    """Return the most tokens of a reply: the setting, but at most half of the window, or for `auto` a quarter of the
-    window, from 512 to 4096.
-    """
-    return min(setting, window // 2) if isinstance(setting, int) else max(512, min(4096, window // 4))
 
 
 def selection_of(target: Target, roots: Roots) -> Selection:

@@ -12,7 +12,8 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import UNFINISHED, History
-from codeagent_lsp.agent.loop import ANOTHER_TRY, CUT, EMPTY, AgentLoop, LoopLimits, LoopResult
+from codeagent_lsp.agent.limits import LoopLimits
+from codeagent_lsp.agent.loop import ANOTHER_TRY, EMPTY, AgentLoop, LoopResult
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import ContextOverflow, ModelBusy, ModelReplyInvalid, ModelStreamBroken, ModelTimeout
 from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
@@ -342,7 +343,7 @@ async def test_an_answer_that_was_cut_is_continued(tmp_path: Path) -> None:
     model = Replies([Reply("first half, ", finish_reason="length"), Reply("second half")])
     made = bench(tmp_path, model)
     assert (await made.loop.run()) == LoopResult("answered", "first half, second half")
-    assert model.requests[1].messages[-1].content == CUT
+    assert "cut at its length limit of 2,048 tokens" in model.requests[1].messages[-1].content
 
 
 async def test_the_prompt_only_grows_while_it_fits(tmp_path: Path) -> None:

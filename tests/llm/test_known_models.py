@@ -81,7 +81,7 @@ async def test_each_source_comes_before_the_next(tmp_path: Path) -> None:
     host = endpoint(FAR).root
     facts = await known(tmp_path, name, FAR, [])
     assert facts["context_window"][1] == facts["prices"][1] == "catalogue"
-    LearnedFacts(tmp_path).learn(host, name, 50_000)
+    LearnedFacts(tmp_path).learn(host, name, Facts(context_window=50_000))
     assert (await known(tmp_path, name, FAR, []))["context_window"] == (50_000, "overflow")
     facts = await known(tmp_path, name, FAR, [entry])
     assert facts["context_window"] == (64_000, "server") and facts["prices"] == (Prices(1.0, 2.0), "server")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.llm.learned_facts import FILE, LearnedFacts, window_in
+from codeagent_lsp.llm.facts import Facts
+from codeagent_lsp.llm.learned_facts import FILE, LearnedFacts, reply_in, window_in
 
 TOLD = {
     "This model's maximum context length is 128000 tokens. However, your messages resulted in 130512 tokens.": 128_000,
@@ -52,7 +53,7 @@ def test_an_error_without_a_window(error: str) -> None:
 
 
 def test_it_is_remembered_for_each_endpoint_and_model(tmp_path: Path) -> None:
-    LearnedFacts(tmp_path).learn("https://a.example", "m", 4096)
+    LearnedFacts(tmp_path).learn("https://a.example", "m", Facts(context_window=4096))
     again = LearnedFacts(tmp_path)
     assert again.get("https://a.example", "m").context_window == 4096
     assert again.get("https://b.example", "m").context_window is None
@@ -63,3 +64,27 @@ def test_it_is_remembered_for_each_endpoint_and_model(tmp_path: Path) -> None:
 def test_a_damaged_file_tells_nothing(tmp_path: Path, stored: str) -> None:
     (tmp_path / FILE).write_text(stored)
     assert LearnedFacts(tmp_path).get("u", "m").context_window is None
+
+
+REPLIES = {
+    "max_tokens is too large: 32000. This model supports at most 16384 completion tokens, you provided 32000.": 16384,
+    "`max_tokens` must be less than or equal to `8192`, the maximum value for this model": 8192,
+    "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]": 8192,
+    "Range of max_tokens should be [1, 6000]": 6000,
+    "The maximum tokens you requested exceeds the model limit of 4096.": 4096,
+    "too many tokens: max tokens must be less than or equal to 4,096, given 32,000 output tokens": 4096,
+    "max_completion_tokens: 100": None,
+    "max_tokens must be a number": None,
+    "Unknown parameter 4096": None,
+}
+
+
+@pytest.mark.parametrize("error", REPLIES)
+def test_the_longest_reply_in_a_refusal(error: str) -> None:
+    assert reply_in(error, 32_000) == REPLIES[error]
+
+
+def test_the_longest_reply_is_remembered_beside_the_window(tmp_path: Path) -> None:
+    LearnedFacts(tmp_path).learn("u", "m", Facts(context_window=4096))
+    LearnedFacts(tmp_path).learn("u", "m", Facts(longest_reply=512))
+    assert LearnedFacts(tmp_path).get("u", "m") == Facts(context_window=4096, longest_reply=512)

@@ -212,8 +212,11 @@ def _without_loose_references(messages: Sequence[Message], before: Sequence[Mess
 
 
 async def _summary(plan: CompactionPlan, summarise: Summarise | None, count: Counter) -> str:
-    """Return the model's summary of the old exchanges; '' when they are too short for one or the model gave none."""
-    if summarise is None or size(flat(plan.old), count) < 2 * plan.summary_tokens:
+    """Return the model's summary of the old exchanges; '' when the model gave none, or when it has done too little in
+    them: notes of the program are made anew, and there is nothing to tell of them.
+    """
+    worked = [exchange for exchange in plan.old if exchange[0].role == "assistant"]
+    if summarise is None or size(flat(worked), count) < 2 * plan.summary_tokens:
         return ""
     question = note(SUMMARISE.format(words=plan.summary_tokens * 2 // 3))
     told = await summarise((*plan.sent, question), plan.summary_tokens)

@@ -7,13 +7,14 @@ cache). Not here: how a compaction is made (`compaction.py`), asking the model (
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts, Summarise, compact, within
 from codeagent_lsp.agent.context.excerpts import keywords_of, share_out
 from codeagent_lsp.agent.context.history import History, is_request, reference
 from codeagent_lsp.agent.context.tokens import Sizes, TokenMeter, estimate_tokens, flat, size, take_apart, tools_size
+from codeagent_lsp.agent.limits import MARGIN, LoopLimits
 from codeagent_lsp.errors import ContextOverflow
 from codeagent_lsp.messages import Message, ToolCall, ToolSpec
 
@@ -21,21 +22,8 @@ MOST_IN_A_ROW = 3
 LEAST_BUDGET = 512
 LEAST_RESULT = 200
 RESULT_SHARE = 4
-MARGIN = 32
 FULL = 0.9
 SHORTENED = "\n(Shortened to fit. Read a range of lines or search for what you need.)"
-
-
-@dataclass(frozen=True, slots=True)
-class WindowLimits:
-    """`window` and `reply_tokens` are in tokens; `compact_at` is the share of the window, and `messages` the number of
-    messages since the last compaction, at which old turns are summarised.
-    """
-
-    window: int
-    reply_tokens: int
-    compact_at: float = 0.8
-    messages: int = 30
 
 
 async def nothing_kept() -> KeptFacts:
@@ -53,7 +41,7 @@ class ConversationWindow:
     def __init__(
         self,
         history: History,
-        limits: WindowLimits,
+        limits: LoopLimits,
         emit: Callable[[events.Event], None],
         kept: Callable[[], Awaitable[KeptFacts]] = nothing_kept,
         summarise: Summarise | None = None,
@@ -76,7 +64,7 @@ class ConversationWindow:
             if not shrunk and self._in_a_row >= MOST_IN_A_ROW:
                 break
         if self._tokens(tools) > self._most:
-            needed = f"{self._tokens(tools)} + {self._limits.reply_tokens} > {self._limits.window}"
+            needed = f"{self._tokens(tools)} + {self._limits.reserved} > {self._limits.window}"
             raise ContextOverflow("model.overflow", reason=needed)
 
     async def shrink(self, tools: Sequence[ToolSpec], told: int | None = None) -> bool:
@@ -97,6 +85,13 @@ class ConversationWindow:
         self._meter = self._meter.told(self._estimated(tools), prompt_tokens)
         self._in_a_row = 0
 
+    def reply_room(self, tools: Sequence[ToolSpec], wanted: int) -> int:
+        """Return how many tokens a reply to the present prompt may have, at most `wanted`: prompt and reply share the
+        window, and servers refuse a request for more.
+        """
+        window = self._limits.window
+        return min(wanted, max(self._limits.reserved, window - self._tokens(tools) - window // MARGIN))
+
     def admit(self, calls: Sequence[ToolCall], results: Sequence[str], tools: Sequence[ToolSpec]) -> tuple[str, ...]:
         """Return the results as they go into the history: unchanged files as a reference, long texts as excerpts.
 
@@ -116,7 +111,7 @@ class ConversationWindow:
     def _most(self) -> int:
         """Return the tokens of the longest prompt that leaves room for a reply and for errors of the estimate."""
         window = self._limits.window
-        return max(LEAST_BUDGET, window - self._limits.reply_tokens - window // MARGIN)
+        return max(LEAST_BUDGET, window - self._limits.reserved - window // MARGIN)
 
     @property
     def _aim(self) -> int:
@@ -126,6 +121,8 @@ class ConversationWindow:
         full = self._aim if self._floor < FULL * self._aim else self._most  # else every call would compact again
         if self._tokens(tools) > full:
             return True
+        if self._limits.messages is None:
+            return False
         parts = take_apart(self._history.messages)
         return parts.latest_turn > 0 and len(flat(parts.exchanges)) > self._limits.messages and not self._in_a_row
 

@@ -21,7 +21,8 @@ from codeagent_lsp.agent.context.history import History
 from codeagent_lsp.agent.forms.answer import Files, read_answer
 from codeagent_lsp.agent.forms.form import TEXT_FORMS, AnswerForm, TextForm
 from codeagent_lsp.agent.forms.proof import Proof, Score
-from codeagent_lsp.agent.loop import AgentLoop, LoopLimits
+from codeagent_lsp.agent.limits import LoopLimits
+from codeagent_lsp.agent.loop import AgentLoop
 from codeagent_lsp.agent.prompt import load
 from codeagent_lsp.agent.solving.material import Material, ShownFile
 from codeagent_lsp.agent.solving.prompt import messages_for

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 
 from codeagent_lsp.agent.forms.form import AnswerForm
-from codeagent_lsp.agent.forms.proof import BY_SCRIPT, Proof, ProofStore
+from codeagent_lsp.agent.forms.proof import BY_SCRIPT, CAPABLE, Proof, ProofStore
 from codeagent_lsp.llm.model import Model
 
 
@@ -24,10 +24,13 @@ class KnownForms:
         """Return the probe result of a model; `on_probe` is called when it has to be probed first. ModelError when that
         fails.
 
-        A scripted model is not probed: it has nothing to prove, and no replies to spare.
+        A scripted model is not probed: it has nothing to prove, and no replies to spare; nor is a capable one, which
+        proves itself at work.
         """
         if model.info.provider == "scripted":
             return BY_SCRIPT
+        if model.info.capable:
+            return CAPABLE
         async with self._lock:
             known = await asyncio.to_thread(self._store.get, model.info)
             if known is not None:
@@ -43,5 +46,5 @@ class KnownForms:
         """Record whether a run in this form worked; after several failures in a row the model is probed anew at its
         next task.
         """
-        if model.info.provider != "scripted":
+        if model.info.provider != "scripted" and not model.info.capable:
             await asyncio.to_thread(self._store.worked if worked else self._store.failed, model.info, form)

@@ -23,7 +23,7 @@ HALF = 0.5
 STRIKES = 3
 """Failed runs in a row in one form after which the entry is dropped."""
 
-Source = Literal["shipped", "probed", "setting", "script"]
+Source = Literal["shipped", "probed", "setting", "script", "capable"]
 
 _QUANTISED = re.compile(r"[-_.](?:i?q\d\w*|f16|bf16|fp16|fp8|awq|gptq|int[48]|gguf)\b.*$")
 
@@ -74,6 +74,8 @@ class Proof:
 
 
 BY_SCRIPT = Proof({"tools": Score(1, 1)}, "script")
+CAPABLE = Proof({"tools": Score(1, 1)}, "capable")
+"""Of models that are not tried: they work with tools, and in no other form."""
 
 
 class ProofStore:

@@ -10,8 +10,9 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Protocol
 
-from codeagent_lsp.errors import ModelReplyInvalid
+from codeagent_lsp.errors import ModelRejected, ModelReplyInvalid
 from codeagent_lsp.llm import wire
 from codeagent_lsp.llm.calls import call_history, call_instructions, constrained, toolcalls
 from codeagent_lsp.llm.calls.bare_calls import check
@@ -31,17 +32,32 @@ from codeagent_lsp.llm.model import (
 from codeagent_lsp.messages import ToolCall, ToolSpec
 
 _REMEMBERED = 500
+_UNREADABLE = 2
+"""Replies in a row with calls that cannot be understood, after which a model is asked how it calls tools."""
+
+
+class Untried(Protocol):
+    """Port: a model that is taken to call tools by the API without having been asked (`llm/probe.py`)."""
+
+    async def worked(self) -> None:
+        """Remember that it does."""
+
+    async def asked(self) -> ToolCalling:
+        """Return the mode that a probe finds."""
 
 
 class ToolCallingModel:
     """A model that calls tools in the given mode. `tool_calls` of a reply fit their tools' schemas.
 
-    Calls that fit are kept even when `problem` reports others that do not.
+    Calls that fit are kept even when `problem` reports others that do not. `untried` says that nobody has seen it call
+    tools by the API: it goes on in another mode if it cannot.
     """
 
-    def __init__(self, inner: Model, mode: ToolCalling) -> None:
+    def __init__(self, inner: Model, mode: ToolCalling, untried: Untried | None = None) -> None:
         self._inner = inner
         self._mode: ToolCalling = mode
+        self._untried = untried
+        self._unreadable = 0
         self._written: OrderedDict[str, str] = OrderedDict()
 
     @property
@@ -55,10 +71,41 @@ class ToolCallingModel:
         plain = not request.tools or request.response_schema is not None
         if plain and (self._mode != "native" or not request.tools):  # calls without tools are refused by some servers
             request = self._without_tools(request)
-        source = self._inner.stream(request) if plain else by_mode[self._mode](request)
-        async with aclosing(source) as items:
+        try:
+            async with aclosing(self._inner.stream(request) if plain else by_mode[self._mode](request)) as items:
+                async for item in items:
+                    if isinstance(item, Reply) and not plain:
+                        await self._learn(item)
+                    yield item
+            return
+        except ModelRejected as error:
+            if error.key != "model.no_tools" or self._untried is None or plain:
+                raise
+            await self._ask()
+            if self._mode == "native":
+                raise
+        async with aclosing(by_mode[self._mode](request)) as items:
             async for item in items:
                 yield item
+
+    async def _learn(self, reply: Reply) -> None:
+        """Learn from a reply of a model that was not tried: one readable call proves it, and after two unreadable
+        replies in a row it is asked in which way it calls tools.
+        """
+        if self._untried is None or reply.finish_reason == "length":
+            return
+        if reply.tool_calls:
+            untried, self._untried = self._untried, None
+            await untried.worked()
+            return
+        self._unreadable = self._unreadable + 1 if reply.problem else 0
+        if self._unreadable >= _UNREADABLE:
+            await self._ask()
+
+    async def _ask(self) -> None:
+        untried, self._untried = self._untried, None
+        if untried is not None:
+            self._mode = await untried.asked()
 
     async def count_tokens(self, text: str) -> int:
         """Return the number of tokens in `text`."""

@@ -24,10 +24,13 @@ from codeagent_lsp.errors import (
 from codeagent_lsp.llm import failures, retry
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.exchange import DONE, Exchange, json_object
+from codeagent_lsp.llm.facts import Facts
+from codeagent_lsp.llm.learned_facts import reply_in
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, StreamItem, TextChunk
 from codeagent_lsp.llm.retry import RetryPolicy
 from codeagent_lsp.llm.sse import Clock
 
+_REPLY_NAMES = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "num_predict")
 _BROKEN_OFF = ("model.stream_cut", "model.timeout_silence")
 
 
@@ -53,14 +56,14 @@ class Assembler(Protocol):
 
 class Options(TypedDict, total=False):
     """Options of a model: time limits, retries, the longest reply to requests that name none, how much it may reason,
-    and what stores the window that a server tells when a prompt was too long.
+    and what stores the facts that a server tells in its errors.
     """
 
     limits: TimeLimits | None
     policy: RetryPolicy | None
     max_tokens: int | None
     effort: str
-    learn: Callable[[int], None] | None
+    learn: Callable[[Facts], None] | None
 
 
 class HttpModel:
@@ -84,7 +87,7 @@ class HttpModel:
         self._policy = options.get("policy") or RetryPolicy()
         self._max_tokens = options.get("max_tokens")
         self._effort = options.get("effort", "auto")
-        self._learn_window = options.get("learn")
+        self._remember = options.get("learn")
         self._refused: set[str] = set()
         self._http = Exchange(where, self._limits, self._headers())
 
@@ -102,9 +105,8 @@ class HttpModel:
                 async for item in items:
                     yield item
         except ContextOverflow as overflow:
-            if overflow.stated is not None and self._learn_window is not None:
-                self._info = replace(self._info, facts=self._info.facts.learned(overflow.stated))
-                await asyncio.to_thread(self._learn_window, overflow.stated)
+            if overflow.stated is not None:
+                await self._learn_facts(Facts(context_window=overflow.stated))
             raise
 
     async def count_tokens(self, text: str) -> int:
@@ -143,6 +145,7 @@ class HttpModel:
     async def _exchange(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Yield one exchange; it is repeated at once without an optional parameter that the server rejects."""
         while True:
+            request = self._within(request)
             body = self._acceptable(self._body(request))
             try:
                 async with aclosing(self._reply(body)) as items:
@@ -150,10 +153,22 @@ class HttpModel:
                         yield item
                 return
             except ModelRejected as error:
-                if not self._learn(error, body):
+                if (longest := reply_in(refusal(error), _asked(body))) is not None:
+                    await self._learn_facts(Facts(longest_reply=longest))
+                elif not self._learn(error, body):
                     raise
             except ModelNotFound as error:
                 raise (await self._missing(error) if error.key == "model.unknown" else error) from None
+
+    def _within(self, request: ModelRequest) -> ModelRequest:
+        """Return the request with no more tokens for its reply than the server has said that it gives."""
+        longest, asked = self._info.facts.longest_reply, request.max_tokens or self._max_tokens
+        return replace(request, max_tokens=longest) if longest and asked and asked > longest else request
+
+    async def _learn_facts(self, told: Facts) -> None:
+        self._info = replace(self._info, facts=self._info.facts.learned(told))
+        if self._remember is not None:
+            await asyncio.to_thread(self._remember, told)
 
     def _learn(self, error: ModelError, body: dict[str, Any]) -> bool:
         reason = refusal(error)
@@ -210,6 +225,13 @@ def _finished(assembler: Assembler, where: Endpoint, last: Mapping[str, Any], *,
     if told is not None and retry.is_empty(reply):
         raise told
     return reply
+
+
+def _asked(body: Mapping[str, Any]) -> int:
+    """Return the length of the reply that a request asks for, in tokens, by any of its usual names; 0 for none."""
+    places = (body, body.get("generationConfig"), body.get("options"))
+    numbers = (place.get(name) for place in places if isinstance(place, Mapping) for name in _REPLY_NAMES)
+    return next((number for number in numbers if type(number) is int), 0)
 
 
 def refusal(error: ModelError) -> str:

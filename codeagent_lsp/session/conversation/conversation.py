@@ -13,7 +13,8 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts
 from codeagent_lsp.agent.context.gather import if_it_stands, starting_context
 from codeagent_lsp.agent.context.history import History, note
-from codeagent_lsp.agent.loop import AgentLoop, LoopLimits, LoopResult
+from codeagent_lsp.agent.limits import LoopLimits, limits_for, window_of
+from codeagent_lsp.agent.loop import AgentLoop, LoopResult
 from codeagent_lsp.agent.prompt import system_prompt, task_message
 from codeagent_lsp.agent.subset import NOT_YET, Subset
 from codeagent_lsp.llm.model import Model
@@ -26,7 +27,7 @@ from codeagent_lsp.session.conversation.tool_selection import ToolSelection, too
 from codeagent_lsp.session.plan.run_planner import RunPlanner
 from codeagent_lsp.session.replay import message_to_dict
 from codeagent_lsp.session.request import ANSWERS, Planning, RunRequest
-from codeagent_lsp.session.run_parts import RunParts, hear, remember, reply_tokens, selection_of, window_of
+from codeagent_lsp.session.run_parts import RunParts, hear, remember, selection_of
 from codeagent_lsp.session.state import Compacted
 from codeagent_lsp.session.toolbox import commands_line
 from codeagent_lsp.tools.context import ToolContext
@@ -61,7 +62,12 @@ class Conversation:
     @property
     def window(self) -> int:
         """Return the model's context window in tokens."""
-        return window_of(self._model)
+        return window_of(self._model.info)
+
+    @property
+    def limits(self) -> LoopLimits:
+        """Return the limits of each loop that names none of its own."""
+        return self._limits(None)
 
     async def open(self, request: RunRequest | None = None, also: str = "") -> None:
         """Begin the conversation: the system prompt, the session's earlier messages, and the request with the note
@@ -81,10 +87,10 @@ class Conversation:
             registry, self._mode.offered, said, self._planning, system.content, small=small, room=room
         )
         self._small = await parts.models.small(self._model)
-        context = parts.toolbox.context(self._model, self._reply_tokens, self._small)
+        context = parts.toolbox.context(self._model, self.limits.reply_tokens, self._small)
         planner = None if self._planning == "never" else self._planner
         context = context.having((Planner, planner), (ToolGroups, self._tool_selection))
-        self._context = self._prompt_context.equipped(context, self._tools, self._limits(None))
+        self._context = self._prompt_context.equipped(context, self._tools)
         self._focusing = _focusing(parts, context)
         if request is not None:
             await self._request(request, also)
@@ -183,20 +189,8 @@ class Conversation:
         given = (if_it_stands(relative(path), text, stands) or text for path, text in request.files)
         return "\n\n".join(filter(None, (found, *given)))
 
-    @property
-    def _reply_tokens(self) -> int:
-        return reply_tokens(self._parts.services.user.settings().model.max_tokens, self.window)
-
     def _limits(self, iterations: int | None) -> LoopLimits:
-        settings = self._parts.services.user.settings()
-        return LoopLimits(
-            iterations or settings.agent.max_iterations,
-            settings.context.max_messages,
-            self.window,
-            self._reply_tokens,
-            settings.model.temperature,
-            settings.context.compact_at,
-        )
+        return limits_for(self._parts.services.user.settings(), self._model.info, iterations)
 
 
 def _task(request: RunRequest, parts: RunParts) -> str:

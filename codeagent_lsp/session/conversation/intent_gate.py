@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.intent import Intent, classify, classify_with_model
-from codeagent_lsp.agent.loop import DEFAULT_WINDOW
+from codeagent_lsp.agent.limits import DEFAULT_WINDOW, window_of
 from codeagent_lsp.config import AgentSettings
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.request import Planning, RunRequest
@@ -59,7 +59,7 @@ def cheap(model: Model) -> bool:
     and the question evicts the conversation from their cache), nor for a scripted model, which has no replies to spare.
     """
     info = model.info
-    return info.provider != "scripted" and (info.context_window or DEFAULT_WINDOW) > DEFAULT_WINDOW
+    return info.provider != "scripted" and window_of(info) > DEFAULT_WINDOW
 
 
 def _has_selection(request: RunRequest) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.agent_files import Profile
-from codeagent_lsp.agent.loop import DEFAULT_WINDOW, LoopLimits
+from codeagent_lsp.agent.limits import window_of
 from codeagent_lsp.agent.prompt import agent_prompt
 from codeagent_lsp.agent.subagents import Parent, Subagents
 from codeagent_lsp.errors import ToolFailed
@@ -84,9 +84,8 @@ class PromptContext:
         self,
         context: ToolContext,
         tools: Callable[[tuple[str, ...] | None], tuple[ToolSpec, ...]],
-        limits: LoopLimits,
     ) -> ToolContext:
-        """Return the tools' context with subagents to delegate to; `tools` returns their specs, `limits` are theirs."""
+        """Return the tools' context with subagents to delegate to; `tools` returns their specs."""
 
         async def prompt(profile: Profile) -> str:
             where = parts.session.context.environment
@@ -106,7 +105,6 @@ class PromptContext:
             self._allowed,
             parts.session.context.approvals,
             services.user.language(),
-            limits,
             parts.output.emit,
             self._open,
             prompt,
@@ -117,7 +115,7 @@ class PromptContext:
 
     @property
     def _window(self) -> int:
-        return self._model.info.context_window or DEFAULT_WINDOW
+        return window_of(self._model.info)
 
     def _worked_on(self, message: Message) -> list[str]:
         """Return the absolute paths that the tool calls of a message name."""

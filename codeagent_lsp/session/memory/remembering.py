@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from codeagent_lsp import events
 from codeagent_lsp.agent import memory
 from codeagent_lsp.agent.completion import complete
-from codeagent_lsp.agent.loop import DEFAULT_WINDOW
+from codeagent_lsp.agent.limits import window_of
 from codeagent_lsp.errors import CodeAgentError
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.memory.memory_store import MemoryStore
@@ -124,7 +124,7 @@ class Remembering:
 
     async def _distilled(self, session_id: str, said: list[tuple[str, str]]) -> list[memory.MemoryEntry]:
         model = await self._open_model()
-        window = model.info.context_window or DEFAULT_WINDOW
+        window = window_of(model.info)
         cleaner = self._sanitizer() if self._sanitizer else _own_sanitizer()
         known = await asyncio.to_thread(self._store.entries)
         text = memory.conversation([(who, cleaner.text(words)) for who, words in said], known, window)

@@ -136,7 +136,7 @@ class PlanRun:
         if result.ending == "unsolved":
             return _Failure(result.text, hopeful=True)
         key = "run.limit" if result.ending == "limit" else "run.anomaly"
-        count = self._parts.services.user.settings().agent.max_iterations
+        count = conversation.limits.iterations
         return _Failure(self._parts.output.text(key, count=count), hopeful=True)
 
     def _instruction(self, step: PlanStep) -> str:

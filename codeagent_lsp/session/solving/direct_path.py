@@ -16,6 +16,7 @@ from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.forms.form import TextForm
 from codeagent_lsp.agent.forms.proof import Proof
 from codeagent_lsp.agent.instructions import INSTRUCTIONS_LIMIT, rendered, root_instructions
+from codeagent_lsp.agent.limits import reply_tokens, window_of
 from codeagent_lsp.agent.prompt import Selection, system_prompt, task_message
 from codeagent_lsp.agent.rewrite import RewriteLimits, RewriteRequest
 from codeagent_lsp.agent.solving.brief import Brief, brief_of
@@ -26,7 +27,7 @@ from codeagent_lsp.llm.model import Model
 from codeagent_lsp.messages import Message
 from codeagent_lsp.session.conversation.repo_maps import SMALL_WINDOW, unless_failed
 from codeagent_lsp.session.request import RunRequest, Target
-from codeagent_lsp.session.run_parts import RunParts, remember, reply_tokens, selection_of, window_of
+from codeagent_lsp.session.run_parts import RunParts, remember, selection_of
 from codeagent_lsp.session.solving.relevance import Subject
 from codeagent_lsp.session.solving.solution_words import SolutionWords
 from codeagent_lsp.session.solving.workshop import SelectionWorkshop, SolvingWorkshop
@@ -165,11 +166,11 @@ class DirectPath:
 
     @property
     def _window(self) -> int:
-        return window_of(self._model)
+        return window_of(self._model.info)
 
     def _limits(self) -> SolverLimits:
         settings = self._parts.services.user.settings()
-        tokens = reply_tokens(settings.model.max_tokens, self._window)
+        tokens = reply_tokens(settings, self._model.info)
         return SolverLimits(
             settings.agent.attempts, self._window, tokens, settings.model.temperature, self._model.info.slots
         )

@@ -10,7 +10,7 @@ import pytest
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import END, SUMMARISE
 from codeagent_lsp.agent.context.history import SUMMARY, is_request
-from codeagent_lsp.agent.loop import LoopLimits
+from codeagent_lsp.agent.limits import LoopLimits
 from codeagent_lsp.llm.model import ModelRequest
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from tests.agent.test_loop import Bench, bench

@@ -6,6 +6,7 @@ import asyncio
 import json
 import random
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,8 @@ from codeagent_lsp.agent.context.compaction import KeptFacts
 from codeagent_lsp.agent.context.focus import FocusedFiles
 from codeagent_lsp.agent.context.history import SUMMARY, UNCHANGED, History, is_request
 from codeagent_lsp.agent.context.tokens import size
-from codeagent_lsp.agent.context.window import SHORTENED, ConversationWindow, WindowLimits
+from codeagent_lsp.agent.context.window import SHORTENED, ConversationWindow
+from codeagent_lsp.agent.limits import LoopLimits
 from codeagent_lsp.errors import ContextOverflow
 from codeagent_lsp.llm import wire
 from codeagent_lsp.messages import Message, ToolCall, ToolSpec
@@ -74,7 +76,7 @@ class Script:
         self.history = History([Message("system", "rules " * 300), Message("user", "Fix src/file3.py 请修复")])
         self.window = ConversationWindow(
             self.history,
-            WindowLimits(WINDOW, REPLY, 0.8, 30),
+            LoopLimits(window=WINDOW, reply_tokens=REPLY),
             self._emit,
             self._kept,
             self._summarise if summarises else None,
@@ -155,9 +157,9 @@ async def long_run(script: Script, calls: int) -> None:
     assert kept_prefix > calls / 2
 
 
-def window(history: History, told: list[events.Event] | None = None, **limits: int) -> ConversationWindow:
+def window(history: History, told: list[events.Event] | None = None, **limits: Any) -> ConversationWindow:
     emitted: list[events.Event] = [] if told is None else told
-    return ConversationWindow(history, WindowLimits(**{"window": 4000, "reply_tokens": 500, **limits}), emitted.append)
+    return ConversationWindow(history, LoopLimits(**{"window": 4000, "reply_tokens": 500, **limits}), emitted.append)
 
 
 def read(number: int, text: str, tool: str = "read_file") -> list[Message]:
@@ -252,7 +254,7 @@ async def test_cancelled_while_it_is_summarised_nothing_has_changed() -> None:
     begun = asyncio.Event()
     history = History([Message("user", "t"), *(message for n in range(6) for message in read(n, "x\n" * 830, "grep"))])
     before = history.messages
-    small = ConversationWindow(history, WindowLimits(4000, 500), lambda event: None, summarise=never)
+    small = ConversationWindow(history, LoopLimits(window=4000, reply_tokens=500), lambda event: None, summarise=never)
     task = asyncio.ensure_future(small.fit(()))
     await asyncio.wait_for(begun.wait(), 5)
     task.cancel()

@@ -631,7 +631,7 @@ return {
       key = "model.maxTokens",
       default = "auto",
       allowed = "whole number | auto (≥ 1)",
-      description = "Most tokens of one reply.",
+      description = "Most tokens of one reply; `auto`: a quarter of a window up to 16,000 tokens, and for larger ones the longest reply known of the model, else a quarter, at most 32,000, more after a reply was cut.",
       restricted = false,
     },
     {
@@ -715,9 +715,9 @@ return {
     },
     {
       key = "agent.maxIterations",
-      default = 20,
-      allowed = "whole number (1 … 500)",
-      description = "Most model calls per run or per plan step.",
+      default = "auto",
+      allowed = "whole number | auto (1 … 500)",
+      description = "Most model calls per run or per plan step; `auto`: 20 for a window up to 16,000 tokens, 200 for larger ones.",
       restricted = false,
     },
     {
@@ -748,9 +748,9 @@ return {
     },
     {
       key = "context.maxMessages",
-      default = 30,
-      allowed = "whole number (≥ 4)",
-      description = "Most messages of history that are sent.",
+      default = "auto",
+      allowed = "whole number | auto (≥ 4)",
+      description = "Most messages of history that are sent; `auto`: 30 for a window up to 16,000 tokens, any number for larger ones.",
       restricted = false,
     },
     {
