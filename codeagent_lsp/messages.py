@@ -119,7 +119,8 @@ class Usage:
     """Token counts of one or more model calls, and their cost in USD, None where no price is known.
 
     `cached_tokens` is the part of the prompt that was reused, `written_tokens` the part that was stored for reuse at a
-    price of its own, `reasoning_tokens` the part of the completion that was reasoning.
+    price of its own, `written_1h_tokens` what of that is kept for an hour instead of minutes (known of single calls
+    only); `reasoning_tokens` is the part of the completion that was reasoning.
     """
 
     prompt_tokens: int = 0
@@ -128,6 +129,7 @@ class Usage:
     written_tokens: int = 0
     reasoning_tokens: int = 0
     cost: float | None = None
+    written_1h_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         """Return the sum, field by field; the known costs are summed."""
@@ -139,4 +141,5 @@ class Usage:
             self.written_tokens + other.written_tokens,
             self.reasoning_tokens + other.reasoning_tokens,
             sum(known) if known else None,
+            self.written_1h_tokens + other.written_1h_tokens,
         )

@@ -22,6 +22,8 @@ DOCUMENT_SCHEME = "codeagent"
 PROMPT_TRIGGERS = ("@", "#", "/")
 SECTION = "codeagent"
 SOURCE = "codeagent"
+TERMINAL_CLIENT = "codeagent-lsp terminal"
+"""The name by which `codeagent-lsp run` introduces itself as a client."""
 
 KIND_REWRITE = "refactor.rewrite.codeagent"
 KIND_QUICKFIX = "quickfix.codeagent"

@@ -40,20 +40,22 @@ class Budget:
         """Return whether there is any limit."""
         return self._limits != Limits()
 
-    def promise(self, prompt: int, wanted: int | None, prices: Prices | None) -> Usage:
-        """Promise a call its prompt, at the full price, and a reply as long as is left, at most `wanted` tokens.
+    def promise(self, prompt: int, wanted: int | None, prices: Prices | None, lasting: int = 0) -> Usage:
+        """Promise a call its prompt, at the most that it can cost, and a reply as long as is left, at most `wanted`
+        tokens. `lasting` is the part of the prompt that a cache may keep for an hour.
 
         Raises BudgetSpent if less than a short reply is left.
         """
         least = min(LEAST_REPLY, wanted or LEAST_REPLY)
         room = [wanted] if wanted else []
-        for limit, left in (("tokens", self._tokens_left(prompt)), ("usd", self._reply_paid(prompt, prices))):
+        for limit, left in (("tokens", self._tokens_left(prompt)), ("usd", self._reply_paid(prompt, prices, lasting))):
             if left is not None and left < least:
                 raise self._refusal(limit)
             room += [left] if left is not None else []
         reply = min(room, default=0)
         promised = Usage(prompt_tokens=prompt, completion_tokens=reply)
-        promised = replace(promised, cost=prices.cost(promised) if prices else None)
+        if prices is not None:
+            promised = replace(promised, cost=prices.at_most(prompt, lasting) + prices.cost(Usage(0, 0, reply)))
         self._promised += promised
         return promised
 
@@ -73,11 +75,11 @@ class Budget:
         taken = self._spent + self._promised
         return self._limits.tokens - taken.prompt_tokens - taken.completion_tokens - prompt
 
-    def _reply_paid(self, prompt: int, prices: Prices | None) -> int | None:
+    def _reply_paid(self, prompt: int, prices: Prices | None, lasting: int) -> int | None:
         """Return how many tokens of a reply to this prompt are left to be paid; None without a limit or prices."""
         if self._limits.usd is None or prices is None:
             return None
-        left = self._limits.usd - ((self._spent + self._promised).cost or 0.0) - prices.cost(Usage(prompt))
+        left = self._limits.usd - ((self._spent + self._promised).cost or 0.0) - prices.at_most(prompt, lasting)
         if not prices.output:
             return None if left >= 0 else 0
         return int(left * 1_000_000 / prices.output)
@@ -91,11 +93,14 @@ class Budget:
 
 
 class BudgetedModel:
-    """The `Model` port around another model whose calls count in a budget. Replies have their cost, if it is known."""
+    """The `Model` port around another model whose calls count in a budget and belong to a session. Replies have their
+    cost, if it is known.
+    """
 
-    def __init__(self, model: Model, budget: Budget) -> None:
+    def __init__(self, model: Model, budget: Budget, session: str = "") -> None:
         self._model = model
         self._budget = budget
+        self._session = session
 
     @property
     def info(self) -> ModelInfo:
@@ -109,8 +114,10 @@ class BudgetedModel:
                 async for item in items:
                     yield item
             return
-        prompt = size(request.messages) + tools_size(request.tools)
-        promised = self._budget.promise(prompt, request.max_tokens, self.info.facts.prices)
+        tools = tools_size(request.tools)
+        head = tools + size(message for message in request.messages if message.role == "system")
+        prompt = tools + size(request.messages)
+        promised = self._budget.promise(prompt, request.max_tokens, self.info.facts.prices, head)
         begun, used = False, None
         try:
             async with aclosing(self._priced(replace(request, max_tokens=promised.completion_tokens or None))) as items:
@@ -130,7 +137,7 @@ class BudgetedModel:
         await self._model.close()
 
     async def _priced(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        async with aclosing(self._model.stream(request)) as items:
+        async with aclosing(self._model.stream(replace(request, session=self._session))) as items:
             async for item in items:
                 yield _with_cost(item, self.info.facts.prices) if isinstance(item, Reply) else item
 

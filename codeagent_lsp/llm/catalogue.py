@@ -59,10 +59,11 @@ def _spellings(name: str) -> Iterator[str]:
 
 def _prices(model: Any) -> Prices | None:
     listed = model.get_prices(datetime.now(UTC))
-    values = [_base(getattr(listed, f"{unit}_mtok", None)) for unit in ("input", "output", "cache_read", "cache_write")]
+    units = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
+    values = [_base(getattr(listed, f"{unit}_mtok", None)) for unit in units]
     if values[0] is None or values[1] is None:
         return None
-    return Prices(values[0], values[1], cached=values[2], written=values[3])
+    return Prices(values[0], values[1], cached=values[2], written=values[3], written_1h=values[4])
 
 
 def _base(price: Any) -> float | None:

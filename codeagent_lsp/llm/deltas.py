@@ -244,12 +244,14 @@ def _usage(value: Mapping[str, Any]) -> Usage:
     details = value.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
     cached = cached if cached is not None else value.get("prompt_cache_hit_tokens")
+    written = details.get("cache_write_tokens") if isinstance(details, Mapping) else None
     made = value.get("completion_tokens_details")
     reasoning = made.get("reasoning_tokens") if isinstance(made, Mapping) else None
     return Usage(
         _count(value.get("prompt_tokens")),
         _count(cached),
         _count(value.get("completion_tokens")),
+        _count(written),
         reasoning_tokens=_count(reasoning),
     )
 

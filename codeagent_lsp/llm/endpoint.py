@@ -72,6 +72,11 @@ class Endpoint:
         except ValueError:
             return is_loopback(host) or host.endswith((".local", ".lan", ".internal", ".home.arpa"))
 
+    def is_of(self, host: str) -> bool:
+        """Return whether the server is this host, or one with a name below it."""
+        named = (urlsplit(self.root).hostname or "").lower()
+        return named == host or named.endswith(f".{host}")
+
     def headers(self) -> dict[str, str]:
         """Return the headers of every request; no compression is requested, as streams gain nothing by it."""
         headers = {"Accept-Encoding": "identity", "User-Agent": "codeagent-lsp"}

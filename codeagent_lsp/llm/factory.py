@@ -41,7 +41,8 @@ _MOST_DESCRIBED = 200
 @dataclass(frozen=True)
 class Surroundings:
     """What the local machine offers: ports to look at, weights, embedded engine, None for the defaults; and how other
-    machines are reached. `hosts` are the embedded models that run, with a slot that fills in if `fills`.
+    machines are reached. `hosts` are the embedded models that run, with a slot that fills in if `fills`; `interactive`
+    says that a person works with the model in an editor.
     """
 
     ports: Mapping[str, int] | None = None
@@ -50,6 +51,7 @@ class Surroundings:
     network: NetworkSettings = NetworkSettings()
     hosts: EmbeddedHosts = field(default_factory=EmbeddedHosts)
     fills: bool = False
+    interactive: bool = False
 
 
 async def open_model(settings: ModelSettings, state_dir: Path, *, around: Surroundings | None = None) -> Model:
@@ -117,7 +119,7 @@ async def _backend(settings: ModelSettings, around: Surroundings, state_dir: Pat
     home = home_of(settings)
     if not home:
         return await _discovered(settings, around, state_dir)
-    return await _server(settings, endpoint_of(settings, home, around), state_dir)
+    return await _server(settings, endpoint_of(settings, home, around), state_dir, interactive=around.interactive)
 
 
 def endpoint_of(settings: ModelSettings, url: str, around: Surroundings) -> Endpoint:
@@ -135,13 +137,13 @@ async def _discovered(settings: ModelSettings, around: Surroundings, state_dir: 
     if settings.name:  # servers that have it first
         found.sort(key=lambda server: settings.name not in server.models)
     if found:
-        return await _server(settings, found[0].where, state_dir)
+        return await _server(settings, found[0].where, state_dir, interactive=around.interactive)
     if settings.provider == "auto" and has_embedded(around):
         return _embedded(settings, around)
     raise ModelNotFound("model.not_found")
 
 
-async def _server(settings: ModelSettings, where: Endpoint, state_dir: Path) -> Model:
+async def _server(settings: ModelSettings, where: Endpoint, state_dir: Path, *, interactive: bool) -> Model:
     found = await survey(where, settings.provider, _limits(settings, quick=True), named=bool(settings.name))
     info = await found.info(settings.name or found.chosen(), settings, state_dir)
     limits = _limits(settings)
@@ -149,8 +151,8 @@ async def _server(settings: ModelSettings, where: Endpoint, state_dir: Path) -> 
     learn = partial(LearnedFacts(state_dir).learn, where.root, info.name)
     if found.kind == "llamacpp":
         return LlamaCppModel(where, info, api_mode=settings.api_mode, limits=limits, max_tokens=longest, learn=learn)
-    kind = KINDS[found.kind].load()
-    return kind(where, info, limits=limits, max_tokens=longest, effort=settings.effort, learn=learn)
+    kind, effort = KINDS[found.kind].load(), settings.effort
+    return kind(where, info, limits=limits, max_tokens=longest, effort=effort, learn=learn, interactive=interactive)
 
 
 def _embedded(settings: ModelSettings, around: Surroundings) -> EmbeddedModel:

@@ -29,21 +29,41 @@ CAPABLE_WINDOW = 32_000
 class Prices:
     """USD per million tokens: of the prompt, of its part read from a cache or written to one, of the completion.
 
-    None where the source names no such price: reads and writes then cost as the prompt does.
+    None where the source names no such price: reads and writes then cost as the prompt does. Where only the shorter
+    writes have a price, those for an hour cost twice what the prompt does, as Anthropic's page on prices says.
     """
 
     input: float
     output: float
     cached: float | None = None
     written: float | None = None
+    written_1h: float | None = None
 
     def cost(self, usage: Usage) -> float:
         """Return what this usage costs, in USD."""
         cached = self.input if self.cached is None else self.cached
-        written = self.input if self.written is None else self.written
         fresh = max(0, usage.prompt_tokens - usage.cached_tokens - usage.written_tokens)
-        prompt = fresh * self.input + usage.cached_tokens * cached + usage.written_tokens * written
+        hour = min(usage.written_1h_tokens, usage.written_tokens)
+        written = (usage.written_tokens - hour) * self._written + hour * self._hour
+        prompt = fresh * self.input + usage.cached_tokens * cached + written
         return (prompt + usage.completion_tokens * self.output) / 1_000_000
+
+    def at_most(self, prompt: int, lasting: int = 0) -> float:
+        """Return what a prompt of so many tokens costs at most, in USD: all of it is written to a cache, the `lasting`
+        tokens of it for an hour.
+        """
+        dear = max(self.input, self._written)
+        return ((prompt - lasting) * dear + lasting * max(dear, self._hour)) / 1_000_000
+
+    @property
+    def _written(self) -> float:
+        return self.input if self.written is None else self.written
+
+    @property
+    def _hour(self) -> float:
+        if self.written_1h is not None:
+            return self.written_1h
+        return self.input if self.written is None else 2 * self.input
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,7 @@ def _is_light(name: str) -> bool:
 class ModelRequest:
     """One request. `messages` start with the system message; `max_tokens` None means the backend's choice.
 
+    `session` is the id of the session that it belongs to, whose requests share a prompt cache; '' for none.
     `response_schema` asks for one JSON object of that schema, `grammar` (GBNF) for a text of that grammar, where the
     backend can constrain it. `allowed` are the
     tools that this reply may call, None for all: the prompt describes all of them either way, so that its beginning
@@ -80,6 +81,7 @@ class ModelRequest:
     tools: tuple[ToolSpec, ...] = ()
     temperature: float = 0.0
     max_tokens: int | None = None
+    session: str = ""
     stop: tuple[str, ...] = ()
     response_schema: dict[str, Any] | None = None
     grammar: str = ""

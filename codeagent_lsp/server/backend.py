@@ -72,7 +72,7 @@ class Backend:
 
     def _offer(self, front: Front) -> None:
         """Create what runs work with: models, tools, shells, the index, MCP servers, own tools."""
-        self.models = Models(front.settings_link, state_root(), front.completes)
+        self.models = Models(front.settings_link, state_root(), front.completes, front.interactive)
         self.registry = builtin_registry(front.settings)
         self.variables = session_variables(front.folders())
         self.standing = StandingApprovals(self.state / "approvals.json")

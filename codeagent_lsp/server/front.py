@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from codeagent_lsp.errors import SettingError
+from codeagent_lsp.protocol import TERMINAL_CLIENT
 from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import policy_of
 from codeagent_lsp.server.server import CodeAgentServer, folders_of
@@ -45,6 +46,12 @@ class Front:
     def completes(self) -> bool:
         """Return whether inline completions are wanted, and the client shows such."""
         return self.client.policy.inline and self.settings().inline.enabled is not False
+
+    def interactive(self) -> bool:
+        """Return whether a person works in an editor, so that one task follows the other in a session. The client of
+        `codeagent-lsp run` and of batches does one.
+        """
+        return self.client.policy.name != TERMINAL_CLIENT
 
     def begin(self, params: types.InitializeParams) -> None:
         """Store what `initialize` says of the client."""

@@ -29,13 +29,20 @@ Wanted = tuple[ModelSettings, NetworkSettings, bool]
 class Models:
     """The model of the settings, and those that agents ask for by name. At most one of the former is open.
 
-    `fills` says whether an embedded model gets a slot that fills in.
+    `fills` says whether an embedded model gets a slot that fills in, `interactive` whether a person works in an editor.
     """
 
-    def __init__(self, link: SettingsLink, state: Path, fills: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self,
+        link: SettingsLink,
+        state: Path,
+        fills: Callable[[], bool] = lambda: False,
+        interactive: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._link = link
         self._state = state
         self._fills = fills
+        self._interactive = interactive
         self._hosts: EmbeddedHosts | None = None
         self._lock = asyncio.Lock()
         self._model: Model | None = None
@@ -132,7 +139,9 @@ class Models:
         factory = await _factory()
         if self._hosts is None:
             self._hosts = factory.EmbeddedHosts()
-        around: Surroundings = factory.Surroundings(network=network, hosts=self._hosts, fills=fills)
+        around: Surroundings = factory.Surroundings(
+            network=network, hosts=self._hosts, fills=fills, interactive=self._interactive()
+        )
         return around
 
     async def _drop(self) -> None:

@@ -65,7 +65,7 @@ class RunModels:
         opened, redactor = self._services.models.open_named, self._services.redactor
         others = [_opener(opened, name) for name in names] if opened is not None else []
         model: Model = await StandInModel.open([opener, *others], self._stands_in) if others else await opener()
-        model = BudgetedModel(model, self._budget)
+        model = BudgetedModel(model, self._budget, self._session.session_id)
         return model if redactor is None else await redactor.before(model, self._session.session_id, self._run_id)
 
     def _stands_in(self, error: ModelError, info: ModelInfo) -> None:

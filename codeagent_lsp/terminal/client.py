@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from codeagent_lsp.protocol import EVENT_METHOD, EXPERIMENTAL_KEY, INPUT_METHOD
+from codeagent_lsp.protocol import EVENT_METHOD, EXPERIMENTAL_KEY, INPUT_METHOD, TERMINAL_CLIENT
 from codeagent_lsp.terminal.connection import LEAVE_SECONDS, Connection, ConnectionLost
 from codeagent_lsp.terminal.disk import Disk, commit
 from codeagent_lsp.terminal.edits import EditImpossible, FileWrite, plan
@@ -139,7 +139,7 @@ class Client:
         uri = uris.from_path(str(folder))
         return {
             "processId": os.getpid(),
-            "clientInfo": {"name": "codeagent-lsp terminal"},
+            "clientInfo": {"name": TERMINAL_CLIENT},
             "locale": user_locale(),
             "rootUri": uri,
             "workspaceFolders": [{"uri": uri, "name": folder.name}],

@@ -229,6 +229,11 @@ def test_the_limit_counts_everything_together() -> None:
         ({"prompt_tokens": 5, "completion_tokens": 2}, None, Usage(5, 0, 2)),
         ({"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 3}}, None, Usage(5, 3, 0)),
         ({"prompt_tokens": 5, "prompt_cache_hit_tokens": 4}, None, Usage(5, 4, 0)),
+        (
+            {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 3, "cache_write_tokens": 5}},
+            None,
+            Usage(9, 3, 0, 5),
+        ),
         ({"prompt_tokens": "5", "completion_tokens": None}, None, Usage(0, 0, 0)),
         ({"prompt_tokens": -5, "completion_tokens": True}, None, Usage(0, 0, 0)),
         ({"prompt_tokens": 5, "prompt_tokens_details": None}, {"cache_n": 4, "prompt_n": 1}, Usage(5, 4, 0)),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
@@ -60,6 +63,30 @@ def test_a_task_and_a_question_after_a_restart(name: str, start: StartEditor, wo
     assert ("thoughtSignature" in carried) is (name == "gemini")
     assert ("'signature': '" in carried) is (name == "anthropic")
     assert ("'encrypted_content': '" in carried) is (name == "responses")
+    assert ("'ttl': '1h'" in carried) is (name == "anthropic")
+
+
+def test_the_client_of_one_task_has_its_prompt_kept_for_minutes(workspace: Path, tmp_path: Path) -> None:
+    """Nobody pauses there and goes on: an hour in the cache would cost more and be of no use."""
+    fake = FakeMessages(Said("Hello."))
+    with serving_aside(fake) as url:
+        known = {"provider": "anthropic", "baseUrl": url, "apiKey": fake_messages.KEY}
+        settings = [word for name, value in known.items() for word in ("--set", f"model.{name}={value}")]
+        words = [
+            sys.executable,
+            "-m",
+            "codeagent_lsp.cli",
+            "run",
+            "--yes",
+            "--workspace",
+            str(workspace),
+            *settings,
+            "hi",
+        ]
+        environment = {**os.environ, "CODEAGENT_STATE_DIR": str(tmp_path / "state")}
+        subprocess.run(words, env=environment, check=False, timeout=120, capture_output=True)
+    assert "cache_control" in str(fake.bodies[0])
+    assert "ttl" not in str(fake.bodies[0])
 
 
 @pytest.mark.parametrize("name", ["anthropic", "responses", "gemini"])

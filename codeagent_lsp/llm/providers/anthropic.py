@@ -1,7 +1,8 @@
 """Client of Anthropic's Messages API, and of servers that speak it.
 
-A reply's blocks are kept as they came, thinking with its signatures. Not here: the form of conversations
-(`anthropic_messages.py`).
+A reply's blocks are kept as they came, thinking with its signatures. Where a person works in an editor, tools and
+system prompt are kept in the prompt cache for an hour, as pauses between tasks are longer than the usual five minutes.
+Not here: the form of conversations (`anthropic_messages.py`).
 """
 
 from __future__ import annotations
@@ -19,13 +20,21 @@ from codeagent_lsp.llm.deltas import NO_ANSWER, REPLY_LIMIT
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, TextChunk
 from codeagent_lsp.llm.providers import openai
-from codeagent_lsp.llm.providers.anthropic_messages import begun_without_thinking, system_blocks, tool_blocks, turns
+from codeagent_lsp.llm.providers.anthropic_messages import (
+    LASTING_MARK,
+    MARK,
+    begun_without_thinking,
+    system_blocks,
+    tool_blocks,
+    turns,
+)
 from codeagent_lsp.llm.providers.http_model import HttpModel, Options, refusal
 from codeagent_lsp.llm.wire import tidy
 from codeagent_lsp.llm.written_calls import WrittenCall, read_calls
 from codeagent_lsp.messages import Usage
 
 _MOST = re.compile(r"max_tokens: \d+ > (\d+)")
+_TTL = re.compile(r"\bttl\b")
 _STATUS = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -55,6 +64,7 @@ class AnthropicModel(HttpModel):
 
     def __init__(self, where: Endpoint, info: ModelInfo, **options: Unpack[Options]) -> None:
         super().__init__(keyed(where), info, **options)
+        self._head_mark = LASTING_MARK if options.get("interactive") else MARK
         self._budgeted = False
         self._longest_reply = 0
 
@@ -69,8 +79,8 @@ class AnthropicModel(HttpModel):
             "model": self._info.name,
             "max_tokens": self._longest(request, thinking),
             "stream": True,
-            "system": system_blocks(messages),
-            "tools": tool_blocks(request.tools),
+            "system": system_blocks(messages, self._head_mark),
+            "tools": tool_blocks(request.tools, self._head_mark),
             "messages": told,
             "stop_sequences": list(request.stop),
         }
@@ -102,10 +112,15 @@ class AnthropicModel(HttpModel):
         return min(room, self._longest_reply or self._info.facts.longest_reply or room)
 
     def _learn(self, error: ModelError, body: dict[str, Any]) -> bool:
-        """Learn also the longest reply, and that a model wants a budget for its thinking instead of an effort."""
+        """Learn also the longest reply, how long the cache keeps, and that a model wants a budget for its thinking
+        instead of an effort.
+        """
         reason = refusal(error)
         if (most := _MOST.search(reason)) and 0 < int(most[1]) < body["max_tokens"]:
             self._longest_reply = int(most[1])
+            return True
+        if self._head_mark is LASTING_MARK and _TTL.search(reason):
+            self._head_mark = MARK
             return True
         if "display" in body.get("thinking", {}) and "display" in reason:
             self._refused.add("display")
@@ -245,14 +260,14 @@ class MessagesAssembler:
         """Take over the counts of an event, which replace those before."""
         if not isinstance(usage, Mapping):
             return
-        details = usage.get("output_tokens_details")
-        told = {**usage, **details} if isinstance(details, Mapping) else usage
+        parts = (usage.get("output_tokens_details"), usage.get("cache_creation"))
+        told = dict(usage) | {name: part[name] for part in parts if isinstance(part, Mapping) for name in part}
         self._counts |= {name: told[name] for name in _COUNTS if type(told.get(name)) is int and told[name] >= 0}
 
     def _usage(self) -> Usage:
         """Return the counts; the API tells the parts of the prompt."""
-        fresh, cached, written, made, thinking = (self._counts.get(name, 0) for name in _COUNTS)
-        return Usage(fresh + cached + written, cached, made, written, thinking)
+        fresh, cached, written, made, thinking, hour = (self._counts.get(name, 0) for name in _COUNTS)
+        return Usage(fresh + cached + written, cached, made, written, thinking, written_1h_tokens=hour)
 
 
 _COUNTS = (
@@ -261,6 +276,7 @@ _COUNTS = (
     "cache_creation_input_tokens",
     "output_tokens",
     "thinking_tokens",
+    "ephemeral_1h_input_tokens",
 )
 
 

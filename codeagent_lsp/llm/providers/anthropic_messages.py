@@ -7,7 +7,7 @@ it. Not here: requests and replies (`anthropic.py`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from codeagent_lsp.llm import wire
@@ -15,26 +15,29 @@ from codeagent_lsp.llm.carried import unpack
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.messages import Image, Message, ToolSpec, sent
 
-MARK = {"cache_control": {"type": "ephemeral"}}
+MARK: Mapping[str, Any] = {"cache_control": {"type": "ephemeral"}}
+LASTING_MARK: Mapping[str, Any] = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+"""For the beginning of the prompt only: the API wants what is kept for longer to come first."""
+
 MARKED_TURNS = 2
 
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def system_blocks(messages: Iterable[Message]) -> list[dict[str, Any]]:
+def system_blocks(messages: Iterable[Message], mark: Mapping[str, Any] = MARK) -> list[dict[str, Any]]:
     """Return the system prompt, marked for the cache."""
     told = [message.content for message in messages if message.role == "system" and message.content.strip()]
-    return [{"type": "text", "text": "\n\n".join(told), **MARK}] if told else []
+    return [{"type": "text", "text": "\n\n".join(told), **mark}] if told else []
 
 
-def tool_blocks(tools: tuple[ToolSpec, ...]) -> list[dict[str, Any]]:
+def tool_blocks(tools: tuple[ToolSpec, ...], mark: Mapping[str, Any] = MARK) -> list[dict[str, Any]]:
     """Return the tools, the last one marked for the cache."""
     told = [sent(tool) for tool in tools]
     blocks = [
         {"name": wire.wire_name(tool["name"]), "description": tool["description"], "input_schema": tool["parameters"]}
         for tool in told
     ]
-    return [*blocks[:-1], {**blocks[-1], **MARK}] if blocks else []
+    return [*blocks[:-1], {**blocks[-1], **mark}] if blocks else []
 
 
 def turns(messages: Iterable[Message], info: ModelInfo) -> list[dict[str, Any]]:

@@ -56,7 +56,8 @@ class Assembler(Protocol):
 
 class Options(TypedDict, total=False):
     """Options of a model: time limits, retries, the longest reply to requests that name none, how much it may reason,
-    and what stores the facts that a server tells in its errors.
+    what stores the facts that a server tells in its errors, and whether a person works with it in an editor, with
+    pauses between the tasks of a session.
     """
 
     limits: TimeLimits | None
@@ -64,6 +65,7 @@ class Options(TypedDict, total=False):
     max_tokens: int | None
     effort: str
     learn: Callable[[Facts], None] | None
+    interactive: bool
 
 
 class HttpModel:

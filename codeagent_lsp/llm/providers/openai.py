@@ -1,4 +1,9 @@
-"""Streaming client of `/v1/chat/completions` on any OpenAI-compatible server.
+"""Streaming client of `/v1/chat/completions` on any OpenAI-compatible server, and the use of OpenAI's own prompt cache.
+
+OpenAI's models from GPT-5.6 on bill what they write into the cache, and find in it only what ends at a breakpoint: one
+at the end of the latest message, which the server sets, and those that are marked in texts. So the end of the stable
+prefix, which is the system prompt behind the tools, is marked. No other server gets the fields for it
+(https://developers.openai.com/api/docs/guides/prompt-caching).
 
 Not here: what is the same for all servers (`http_model.py`), extensions of llama.cpp (`llamacpp.py`), tool calls for
 models without tools (`calls/toolcalling.py`).
@@ -7,6 +12,7 @@ models without tools (`calls/toolcalling.py`).
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import re
 from collections.abc import Mapping
 from typing import Any, Unpack
@@ -23,7 +29,12 @@ from codeagent_lsp.llm.providers.http_model import HttpModel, Options, refusal
 from codeagent_lsp.llm.server_facts import facts_of
 from codeagent_lsp.messages import Message
 
+OPENAI = "api.openai.com"
+BREAKPOINT = {"prompt_cache_breakpoint": {"mode": "explicit"}}
+
 _REASONING = ("reasoning_content", "reasoning_details")
+_BILLS_WRITES = (5, 6)
+_VERSION = re.compile(r"gpt-(\d+)(?:\.(\d+))?")
 _MISSED = re.compile(r"missing|must be|required|expected", re.IGNORECASE)
 
 
@@ -36,6 +47,7 @@ class OpenAIModel(HttpModel):
         "max_tokens": "max_completion_tokens",
         "stop": "",
         "reasoning_effort": "",
+        "prompt_cache_key": "",
     }
 
     def __init__(
@@ -46,6 +58,7 @@ class OpenAIModel(HttpModel):
     ) -> None:
         super().__init__(where, info, **options)
         self._demanded: set[str] = set()
+        self._marks = marks_prefix(where, info)
 
     def _url(self) -> str:
         return f"{self._where.api}/chat/completions"
@@ -53,10 +66,11 @@ class OpenAIModel(HttpModel):
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self._info.name,
-            "messages": wire.chat_messages(request.messages, self._given),
+            "messages": self._conversation(request),
             "stream": True,
             "stream_options": {"include_usage": True},
             "temperature": request.temperature,
+            **cache_key(self._where, request),
         }
         if limit := request.max_tokens or self._max_tokens:
             body["max_tokens"] = limit
@@ -70,6 +84,14 @@ class OpenAIModel(HttpModel):
             schema = {"name": "reply", "schema": request.response_schema}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         return body
+
+    def _conversation(self, request: ModelRequest) -> list[dict[str, Any]]:
+        """Return the messages, the end of the system prompt marked for the cache where that is wanted."""
+        told = wire.chat_messages(request.messages, self._given)
+        first = told[0] if told else {}
+        if self._marks and first.get("role") == "system" and first["content"]:
+            told[0] = {**first, "content": [{"type": "text", "text": first["content"], **BREAKPOINT}]}
+        return told
 
     def _assembler(self) -> Assembler:
         return Assembler(self._where, self._info)
@@ -94,6 +116,8 @@ class OpenAIModel(HttpModel):
         """Learn also from a refusal which reasoning the server wants back, and which it does not take."""
         reason = refusal(error)
         learned = super()._learn(error, body)
+        if self._marks and refuses_marks(reason):
+            self._marks, learned = False, True
         for name in (name for name in _REASONING if name in reason):
             if _MISSED.search(reason) and name not in self._demanded:
                 self._demanded.add(name)
@@ -113,6 +137,34 @@ class OpenAIModel(HttpModel):
             name=self._info.name,
             available=", ".join(names[:20]) or "?",
         )
+
+
+def cache_key(where: Endpoint, request: ModelRequest) -> dict[str, str]:
+    """Return the field by which OpenAI sends requests with the same prefix to the same machine; {} for other servers.
+
+    All requests of a session share one key; those of none share one with the same system prompt and first request.
+    """
+    if not where.is_of(OPENAI):
+        return {}
+    begin = request.session or "\0".join(message.content for message in request.messages[:2])
+    return {"prompt_cache_key": hashlib.sha256(begin.encode("utf-8", "replace")).hexdigest()[:32]}
+
+
+def marks_prefix(where: Endpoint, info: ModelInfo) -> bool:
+    """Return whether the end of the stable prefix is marked for the cache: at OpenAI's own address, for a model with a
+    price for writing, or one too new for the price list whose name says that it is one of those.
+    """
+    if not where.is_of(OPENAI):
+        return False
+    if (prices := info.facts.prices) is not None:
+        return prices.written is not None
+    version = _VERSION.search(info.name)
+    return version is not None and (int(version[1]), int(version[2] or 0)) >= _BILLS_WRITES
+
+
+def refuses_marks(reason: str) -> bool:
+    """Return whether a refusal is about a mark for the cache."""
+    return next(iter(BREAKPOINT)) in reason
 
 
 async def list_models(where: Endpoint, limits: TimeLimits) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from codeagent_lsp.errors import ModelError, ModelRejected, ModelReplyInvalid, ModelStreamBroken
 from codeagent_lsp.llm import failures
@@ -15,8 +15,9 @@ from codeagent_lsp.llm.carried import pack
 from codeagent_lsp.llm.deltas import NO_ANSWER, REPLY_LIMIT
 from codeagent_lsp.llm.endpoint import Endpoint
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, TextChunk
-from codeagent_lsp.llm.providers.http_model import HttpModel, refusal
-from codeagent_lsp.llm.providers.responses_items import cache_key, instructions, items, tools
+from codeagent_lsp.llm.providers.http_model import HttpModel, Options, refusal
+from codeagent_lsp.llm.providers.openai import BREAKPOINT, cache_key, marks_prefix, refuses_marks
+from codeagent_lsp.llm.providers.responses_items import instructions, items, tools
 from codeagent_lsp.llm.wire import tidy
 from codeagent_lsp.llm.written_calls import WrittenCall, read_calls
 from codeagent_lsp.messages import Usage
@@ -52,22 +53,28 @@ class ResponsesModel(HttpModel):
         "prompt_cache_key": "",
     }
 
+    def __init__(self, where: Endpoint, info: ModelInfo, **options: Unpack[Options]) -> None:
+        super().__init__(where, info, **options)
+        self._marks = marks_prefix(where, info)
+
     def _url(self) -> str:
         return f"{self._where.api}/responses"
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         messages = tidy(request.messages)
+        told = instructions(messages)
+        marked = [_marked(told)] if self._marks and told else []
         body: dict[str, Any] = {
             "model": self._info.name,
-            "instructions": instructions(messages),
-            "input": items(messages, self._info),
+            "instructions": "" if marked else told,
+            "input": [*marked, *items(messages, self._info)],
             "tools": tools(request.tools),
             "stream": True,
             "store": False,
             "include": ["reasoning.encrypted_content"],
-            "prompt_cache_key": cache_key(messages),
             "temperature": request.temperature,
             "reasoning": self._reasoning(),
+            **cache_key(self._where, request),
         }
         if limit := request.max_tokens or self._max_tokens:
             room = limit + REASONING_ROOM.get(self._effort, 0 if self._effort == "none" else ROOM)
@@ -84,6 +91,9 @@ class ResponsesModel(HttpModel):
     def _learn(self, error: ModelError, body: dict[str, Any]) -> bool:
         """Learn also which part of `reasoning` is refused: summaries may want a verified account, efforts differ."""
         reason, sent = refusal(error), body.get("reasoning", {})
+        if self._marks and refuses_marks(reason):
+            self._marks = False
+            return True
         for name, said in (("summary", "summar"), ("effort", "effort")):
             if name in sent and len(sent) > 1 and said in reason:
                 self._refused.add(f"reasoning.{name}")
@@ -190,6 +200,11 @@ class ResponsesAssembler:
         self._size += amount
         if self._size > REPLY_LIMIT:
             raise ModelReplyInvalid("model.reply_too_long", url=self._where.root, limit=f"{REPLY_LIMIT >> 20} MiB")
+
+
+def _marked(told: str) -> dict[str, Any]:
+    """Return the system prompt as the first message, whose end can be marked for the cache; `instructions` cannot."""
+    return {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": told, **BREAKPOINT}]}
 
 
 def _written(item: Mapping[str, Any]) -> WrittenCall:

@@ -6,10 +6,9 @@ requests and replies (`responses.py`).
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from codeagent_lsp.llm import wire
@@ -31,12 +30,6 @@ def items(messages: Iterable[Message], info: ModelInfo) -> list[dict[str, Any]]:
 def tools(specs: tuple[ToolSpec, ...]) -> list[dict[str, Any]]:
     """Return the tools."""
     return [{"type": "function", **sent(spec), "name": wire.wire_name(spec["name"]), "strict": False} for spec in specs]
-
-
-def cache_key(messages: Iterable[Message]) -> str:
-    """Return a key that all requests of one conversation share: made of its system prompt and its first request."""
-    begin = "\0".join(message.content for message in islice(messages, 2))
-    return hashlib.sha256(begin.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def _items(message: Message, info: ModelInfo) -> list[dict[str, Any]]:

@@ -13,7 +13,9 @@ _EFFORTS = ("none", "minimal", "low", "medium", "high")
 
 
 class FakeChat(FakeServer):
-    """A server with one model. `style` is `lmstudio`, `deepseek`, `openrouter`, or `plain`, which refuses reasoning."""
+    """A server with one model. `style` is `lmstudio`, `deepseek`, `openrouter`, `openai`, which knows the fields for a
+    prompt cache, or `plain`, which refuses reasoning.
+    """
 
     def __init__(self, *script: Said, style: str = "lmstudio") -> None:
         super().__init__(*script)
@@ -22,7 +24,7 @@ class FakeChat(FakeServer):
         self._prompts: list[str] = []
 
     def answer(self, asked: Asked) -> Answer:
-        path = asked.path.replace("http://models.test", "")
+        path = asked.path.replace("http://models.test", "").removeprefix("http://api.openai.com")
         if path == "/v1/models":
             return _json({"object": "list", "data": [{"id": "m", "object": "model", "owned_by": "organization_owner"}]})
         if path == "/api/v0/models" and self.style == "lmstudio":
@@ -36,7 +38,8 @@ class FakeChat(FakeServer):
         return 200, "text/event-stream", self._stream(body)
 
     def _check(self, body: dict[str, Any]) -> None:
-        only(body, f"{_BODY} {'' if self.style == 'plain' else 'reasoning_effort'}", "body")
+        also = {"plain": "", "openai": "reasoning_effort prompt_cache_key"}.get(self.style, "reasoning_effort")
+        only(body, f"{_BODY} {also}", "body")
         need(body.get("reasoning_effort", "low") in _EFFORTS, "Unsupported value: 'reasoning_effort'")
         pending: list[str] = []
         for at, message in enumerate(body["messages"]):

@@ -29,6 +29,7 @@ class FakeMessages(FakeServer):
         self.adaptive = adaptive
         self.longest = longest
         self.hides = True  # knows `display`
+        self.lasts = True  # knows `ttl`
         self.events: list[dict[str, Any]] = []  # the next events as they are, instead of the script
         self.errors: list[Answer] = []
         self.marks: list[int] = []
@@ -72,6 +73,14 @@ class FakeMessages(FakeServer):
         marks = sum("cache_control" in block for block in _blocks(body))
         need(marks <= 4, f"A maximum of 4 blocks with cache_control may be provided. Found {marks}.")
         self.marks.append(marks)
+        lasting = [block["cache_control"].get("ttl") for block in _blocks(body) if "cache_control" in block]
+        need(self.lasts or not any(lasting), "tools.0.cache_control.ephemeral.ttl: Extra inputs are not permitted")
+        need(
+            all(ttl in (None, "5m", "1h") for ttl in lasting),
+            "cache_control.ephemeral.ttl: Input should be '5m' or '1h'",
+        )
+        first = lasting[: lasting.count("1h")]
+        need("1h" not in lasting[len(first) :], "a ttl='1h' block must not come after a ttl='5m' block")
         for block in body.get("system", []):
             need(block["text"].strip(), "system: text content blocks must be non-empty")
         for tool in body.get("tools", []):
@@ -140,10 +149,14 @@ class FakeMessages(FakeServer):
         prompt = json.dumps(unmarked(body))[:-3]
         cached = max((shared(prompt, earlier) for earlier in self._prompts), default=0) if self.marks[-1] else 0
         self._prompts.append(prompt)
-        usage = {
+        written = (len(prompt) - cached) // 8
+        lasting = any("1h" in str(block.get("cache_control")) for block in _blocks(body)) and not cached
+        hour = len(json.dumps(prompt_head(body))) // 8 if lasting else 0
+        usage: dict[str, Any] = {
             "input_tokens": (len(prompt) - cached) // 8,
             "cache_read_input_tokens": cached // 4,
-            "cache_creation_input_tokens": (len(prompt) - cached) // 8,
+            "cache_creation_input_tokens": written,
+            "cache_creation": {"ephemeral_5m_input_tokens": written - hour, "ephemeral_1h_input_tokens": hour},
             "output_tokens": 1,
         }
         events = self.events or list(self._events(self.next_reply(_names(body)), usage))
@@ -151,7 +164,7 @@ class FakeMessages(FakeServer):
         lines = (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
         return "".join(lines).encode()
 
-    def _events(self, said: Said, usage: dict[str, int]) -> Iterator[dict[str, Any]]:
+    def _events(self, said: Said, usage: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Thinking, text, calls: each a block in pieces."""
         message: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-test-1"}
         message |= {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
@@ -195,6 +208,11 @@ def unmarked(body: dict[str, Any]) -> list[Any]:
     for block in _blocks({"tools": prompt[0], "system": prompt[1], "messages": prompt[2]}):
         block.pop("cache_control", None)
     return prompt
+
+
+def prompt_head(body: dict[str, Any]) -> list[Any]:
+    """Tools and system prompt of a request, as the model reads them."""
+    return unmarked(body)[:2]
 
 
 def _blocks(body: dict[str, Any]) -> list[dict[str, Any]]:

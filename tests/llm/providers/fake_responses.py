@@ -12,19 +12,26 @@ from tests.faults.model_server import Asked
 from tests.llm.providers.fake_server import Answer, FakeServer, Refused, Said, halves, need, only, shared
 
 KEY = "test-" + "o" * 20
+MARKED = {"mode": "explicit"}
+OWN_ADDRESS = "http://api.openai.com"
 _BODY = (
-    "model instructions input tools stream store include prompt_cache_key temperature reasoning max_output_tokens text "
-    "tool_choice parallel_tool_calls"
+    "model instructions input tools stream store include temperature reasoning max_output_tokens text tool_choice "
+    "parallel_tool_calls"
 )
 
 
 class FakeResponses(FakeServer):
-    """A `reasons` model refuses a temperature and wants its encrypted reasoning back; the others refuse `reasoning`."""
+    """A `reasons` model refuses a temperature and wants its encrypted reasoning back; the others refuse `reasoning`.
+
+    Asked as the proxy to OpenAI's own address, it knows the fields for its prompt cache, breakpoints if it `marks`;
+    at any other address it is a server that knows none.
+    """
 
     def __init__(self, *script: Said, reasons: bool = True) -> None:
         super().__init__(*script)
         self.reasons = reasons
         self.verified = True
+        self.marks = True
         self.efforts: tuple[str, ...] = ("none", "minimal", "low", "medium", "high")
         self.events: list[dict[str, Any]] = []  # the next events as they are, instead of the script
         self.errors: list[Answer] = []
@@ -34,24 +41,26 @@ class FakeResponses(FakeServer):
     def answer(self, asked: Asked) -> Answer:
         if asked.headers.get("authorization") != f"Bearer {KEY}":
             raise Refused("Incorrect API key provided", 401)
-        if asked.path == "/v1/models":
+        path = asked.path.removeprefix(OWN_ADDRESS)
+        if path == "/v1/models":
             listed = {"object": "list", "data": [{"id": "gpt-test", "object": "model", "owned_by": "x"}]}
             return 200, "application/json", json.dumps(listed).encode()
-        if asked.path != "/v1/responses":
+        if path != "/v1/responses":
             raise Refused(f"Invalid URL (GET {asked.path})", 404)
         if self.errors:
             return self.errors.pop(0)
         body = asked.json
         self.bodies.append(body)
-        self._check(body)
+        self._check(body, own=asked.path.startswith(OWN_ADDRESS))
         return 200, "text/event-stream; charset=utf-8", self._stream(body)
 
     def refusal(self, error: Refused) -> Answer:
         told = {"message": str(error), "type": "invalid_request_error", "param": error.param, "code": None}
         return error.status, "application/json", json.dumps({"error": told}).encode()
 
-    def _check(self, body: dict[str, Any]) -> None:
-        only(body, _BODY, "body")
+    def _check(self, body: dict[str, Any], *, own: bool) -> None:
+        only(body, f"{_BODY} {'prompt_cache_key' if own else ''}", "body")
+        self._check_marks(body, own=own)
         need(body["store"] is False, "this organisation stores nothing")
         if "temperature" in body and self.reasons:
             raise Refused("Unsupported parameter: 'temperature' is not supported", param="temperature")
@@ -70,6 +79,14 @@ class FakeResponses(FakeServer):
             only(tool, "type name description parameters strict", "tools")
             need(re.fullmatch(r"[a-zA-Z0-9_-]+", tool["name"]), f"tools.name: {tool['name']}")
         self._check_items(body["input"])
+
+    def _check_marks(self, body: dict[str, Any], *, own: bool) -> None:
+        for item in body["input"]:
+            parts = item["content"] if isinstance(item.get("content"), list) else []
+            for part in (part for part in parts if part["type"].startswith("input_")):
+                known = "type text image_url detail" + (" prompt_cache_breakpoint" if own and self.marks else "")
+                only(part, known, "input.content")
+                need(part.get("prompt_cache_breakpoint", MARKED) == MARKED, "prompt_cache_breakpoint.mode: explicit")
 
     def _check_items(self, items: list[dict[str, Any]]) -> None:
         waiting: list[str] = []

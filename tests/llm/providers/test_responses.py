@@ -243,19 +243,6 @@ async def test_a_schema_of_the_reply_is_sent_and_nothing_is_stored() -> None:
     assert body["instructions"] == "s"
 
 
-async def test_one_conversation_has_one_key_for_the_cache_and_another_one_has_another() -> None:
-    fake = FakeResponses()
-    longer = (*ASK.messages, Message("assistant", "Hello."), Message("user", "More."))
-    other = (ASK.messages[0], Message("user", "Something else."))
-    async with serving(fake) as url:
-        model = model_at(url)
-        for messages in (ASK.messages, longer, other):
-            await collect(model, ModelRequest(messages, tools=TOOLS))
-        await model.close()
-    keys = [body["prompt_cache_key"] for body in fake.bodies[1:]]
-    assert keys[0] == keys[1] != keys[2]
-
-
 async def test_usage_has_cached_and_reasoning_tokens() -> None:
     fake = FakeResponses()
     given = {"cached_tokens": 64, "cache_write_tokens": 8}
