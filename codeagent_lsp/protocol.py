@@ -167,7 +167,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "codeagent.runs",
-        "Lists the runs of this workspace, the newest first: state, step, tokens, cost.",
+        "Lists the runs of this workspace, the newest first: state, step, tokens, cost, the share from the cache.",
         (_may("limit", "integer"),),
     ),
     Command("codeagent.pending", "Open approvals and questions, changes, paused plans, and words that wait."),

@@ -657,6 +657,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "No prices are known of {name}, so budget.usd cannot be kept for it; budget.tokens can.",
         "不知道 {name} 的价格，因此无法遵守 budget.usd；budget.tokens 可以。",
     ),
+    "cost.cached": ("{cost} ({share} % cached)", "{cost}（缓存命中 {share}%）"),
     "cost.session": ("{run}, the session {session}", "{run}，本会话共 {session}"),
     "model.stand_in": ("{name} takes over. {reason}", "改用 {name}。{reason}"),
     "model.small_failed": (

@@ -16,7 +16,8 @@ from lsprotocol import types
 from codeagent_lsp import events
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import EditorError
-from codeagent_lsp.session.spending import cost_words, dollars
+from codeagent_lsp.messages import Usage
+from codeagent_lsp.session.spending import cost_words, spent_words, usage_data, usage_of
 from codeagent_lsp.session.transcript import call_words
 from codeagent_lsp.texts import text
 
@@ -70,7 +71,8 @@ class Progress:
             return
         self._place(bar, event)
         if isinstance(event, events.UsageReported) and event.cost is not None:
-            bar.cost += event.cost
+            bar.usage += usage_of(event)
+            bar.spent = spent_words(usage_data(bar.usage), self._client.language)
         if isinstance(event, events.RunCompleted):
             bar.end(ending(event, self._client.language))
             del self._bars[event.run_id]
@@ -103,7 +105,8 @@ class Bar:
         self._last = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self.step = ""
-        self.cost = 0.0  # USD
+        self.usage = Usage()
+        self.spent = ""
         self.percentage: int | None = None
 
     async def create(self) -> None:
@@ -123,7 +126,7 @@ class Bar:
 
     def report(self, message: str) -> None:
         """Show a line; delayed, with only the latest line, when another was sent less than 0.1 seconds ago."""
-        self._waiting = " · ".join(filter(None, (self.step, message, dollars(self.cost) if self.cost else "")))
+        self._waiting = " · ".join(filter(None, (self.step, message, self.spent)))
         if not self._begun or self._ended is not None or self._timer is not None:
             return
         wait = self._last + INTERVAL - time.monotonic()

@@ -21,7 +21,7 @@ from codeagent_lsp.session.rewind.retelling import conversation_before
 from codeagent_lsp.session.runs import Runs
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Listener, Session
-from codeagent_lsp.session.spending import usage_data, used_in
+from codeagent_lsp.session.spending import cached_percent, usage_data, used_in
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.tools.permissions.approvals import Approvals
@@ -198,12 +198,14 @@ def _forked(made: Session, source: Session, messages: Sequence[Message], title: 
 
 def _rows(store: SessionStore, live: Mapping[str, tuple[str, Usage]]) -> list[dict[str, Any]]:
     """Return a row for each session; those that are not `live` are read, which blocks."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for item in store.list():
         title, usage = live.get(item.session_id) or _stored(store, item.session_id)
         used = usage_data(usage)
-        row = {"sessionId": item.session_id, "title": title, "modified": item.modified}
-        rows.append({**row, "usage": used} if used else row)
+        row: dict[str, Any] = {"sessionId": item.session_id, "title": title, "modified": item.modified}
+        if used:
+            row |= {"usage": used} | ({"cachedPercent": share} if (share := cached_percent(used)) else {})
+        rows.append(row)
     return rows
 
 

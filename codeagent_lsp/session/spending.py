@@ -68,11 +68,27 @@ def dollars(cost: float) -> str:
     return f"${cost:.2f}" if cost >= 0.1 else f"${cost:.2g}" if cost >= 0.0001 else "$0"
 
 
+def cached_percent(usage: Mapping[str, Any] | None) -> int:
+    """Return how many percent of the prompts came from a cache, rounded down; 0 where nothing is told of one."""
+    prompt, cached = ((usage or {}).get(name) for name in ("prompt_tokens", "cached_tokens"))
+    if type(prompt) is not int or type(cached) is not int or prompt <= 0 or cached <= 0:
+        return 0
+    return 100 * min(cached, prompt) // prompt
+
+
+def spent_words(usage: Mapping[str, Any] | None, language: str) -> str:
+    """Return a cost for users, with the share of the prompts that came from a cache; '' where no price is known."""
+    cost = (usage or {}).get("cost")
+    if cost is None:
+        return ""
+    share = cached_percent(usage)
+    return text("cost.cached", language, cost=dollars(cost), share=share) if share else dollars(cost)
+
+
 def cost_words(run: Mapping[str, Any] | None, session: Mapping[str, Any] | None, language: str) -> str:
     """Return what a run and its session have cost, as `usage_data` tells them; '' where no price is known."""
     cost, whole = (run or {}).get("cost"), (session or {}).get("cost")
-    if cost is None:
-        return ""
-    if whole is None or whole <= cost:
-        return dollars(cost)
-    return text("cost.session", language, run=dollars(cost), session=dollars(whole))
+    spent = spent_words(run, language)
+    if cost is None or whole is None or whole <= cost:
+        return spent
+    return text("cost.session", language, run=spent, session=spent_words(session, language))

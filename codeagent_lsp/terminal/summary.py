@@ -8,7 +8,6 @@ from typing import Any
 
 from rich.text import Text
 
-from codeagent_lsp.session.spending import dollars
 from codeagent_lsp.terminal.safe import one_line, visible
 from codeagent_lsp.texts import text
 
@@ -30,7 +29,7 @@ class Summary:
     files: tuple[str, ...] = ()
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    cost: str = ""
+    usage: Mapping[str, Any] | None = None
     declined: int = 0
     refused: str | None = None
     told: str = ""
@@ -56,7 +55,7 @@ class Summary:
                     error=event.get("error") or "",
                     words=event.get("summary") or "",
                     files=tuple(event.get("files_changed", ())),
-                    cost=_cost(event.get("usage")),
+                    usage=event.get("usage"),
                 )
         return self
 
@@ -79,8 +78,10 @@ class Summary:
         return EXIT_FAILED
 
 
-def _cost(usage: Mapping[str, Any] | None) -> str:
-    return dollars(usage["cost"]) if usage and usage.get("cost") else ""
+def _cost(usage: Mapping[str, Any] | None, language: str) -> str:
+    from codeagent_lsp.session.spending import spent_words  # late: all events, which the terminal does without
+
+    return spent_words(usage, language) if usage and usage.get("cost") else ""
 
 
 def tool_line(call: Mapping[str, Any]) -> str:
@@ -99,8 +100,8 @@ def ending(summary: Summary, note: str, seconds: float, language: str) -> Iterat
     if summary.prompt_tokens or summary.completion_tokens:
         prompt, completion = f"{summary.prompt_tokens:,}", f"{summary.completion_tokens:,}"
         parts.insert(0, text("terminal.tokens", language, prompt=prompt, completion=completion))
-    if summary.cost:
-        parts.insert(0, summary.cost)
+    if cost := _cost(summary.usage, language):
+        parts.insert(0, cost)
     yield Text.assemble(mark, (said, "bold"), ("  " + " · ".join(parts), "dim"))
     if summary.refused:
         yield Text(f"  {one_line(summary.refused, 1000)}", style="yellow")

@@ -98,7 +98,12 @@ def _about(kind: str, data: Mapping[str, Any]) -> str:
         count = len(messages) if isinstance(messages, list) else 0
         last = messages[-1] if isinstance(messages, list) and messages else {}
         return f"{data.get('model', '')} · {count} messages · {_compact(last)}"
-    return _compact({key: value for key, value in data.items() if key not in _STAMPED})
+    from codeagent_lsp.session.spending import cached_percent  # late: all events, which other commands do without
+
+    usage = data.get("usage") if kind == "reply" else data
+    share = cached_percent(usage) if isinstance(usage, Mapping) else 0
+    told = _compact({key: value for key, value in data.items() if key not in _STAMPED})
+    return f"{share} % cached · {told}" if share else told
 
 
 def _compact(value: Any) -> str:

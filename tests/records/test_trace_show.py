@@ -47,6 +47,13 @@ def test_a_request_shows_its_last_message() -> None:
     assert "tiny · 2 messages" in line and "hello" in line
 
 
+def test_the_share_from_the_cache_is_told_of_a_reply_and_of_its_usage() -> None:
+    usage = {"prompt_tokens": 200, "cached_tokens": 150, "completion_tokens": 3}
+    assert "75 % cached" in shown({"ts": 1.0, "type": "event", "data": {"type": "usage", **usage, "cost": 0.1}})
+    assert "75 % cached" in shown({"ts": 1.0, "type": "reply", "data": {"text": "hello", "usage": usage}})
+    assert "cached ·" not in shown({"ts": 1.0, "type": "reply", "data": {"usage": {**usage, "cached_tokens": 0}}})
+
+
 def test_secrets_and_control_sequences_never_reach_the_terminal() -> None:
     secret = TOKENS["npm"](random.Random(1))
     line = shown({"ts": "?", "type": "reply", "data": {"content": f"{secret} \x1b[31mred\u202e"}})

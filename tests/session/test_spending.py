@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,10 @@ from codeagent_lsp.llm.facts import Facts, Prices, combine
 from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, StreamItem
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message, Usage
+from codeagent_lsp.server.progress import ending
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.session import Session
-from codeagent_lsp.session.spending import cost_words, dollars, used_in
+from codeagent_lsp.session.spending import cached_percent, cost_words, dollars, used_in
 from tests.session.fakes import World, call, calls, say, world, write
 
 FACTS = combine([("server", Facts(context_window=32_768)), ("catalogue", Facts(prices=Prices(3.0, 15.0)))])
@@ -168,6 +170,44 @@ def test_costs_in_words() -> None:
     assert cost_words({"cost": 0.2}, {"cost": 0.5}, "en") == "$0.20, the session $0.50"
     assert cost_words({"cost": 0.2}, {"cost": 0.2}, "zh-cn") == "$0.20"
     assert cost_words({"prompt_tokens": 3}, None, "en") == cost_words(None, None, "en") == ""
+
+
+def test_the_share_from_the_cache_stands_where_the_cost_stands() -> None:
+    run, session = (
+        {"cost": 0.2, "prompt_tokens": 900, "cached_tokens": 755},
+        {"cost": 0.5, "prompt_tokens": 2000, "cached_tokens": 1999},
+    )
+    assert cost_words(run, session, "en") == "$0.20 (83 % cached), the session $0.50 (99 % cached)"
+    assert cost_words(run, None, "zh-cn") == "$0.20（缓存命中 83%）"
+    assert cost_words({**run, "cached_tokens": 0}, None, "en") == "$0.20"
+    end = events.RunCompleted(status="completed", summary="", usage=run, session_usage=run)
+    assert ending(end, "en").endswith(" · $0.20 (83 % cached)")
+    odd: list[Any] = [None, {}, {"prompt_tokens": "x", "cached_tokens": 5}, {"prompt_tokens": 0, "cached_tokens": 5}]
+    assert [cached_percent(usage) for usage in odd] == [0, 0, 0, 0]
+    assert cached_percent({"prompt_tokens": 5, "cached_tokens": 9}) == 100
+
+
+async def test_sessions_are_listed_with_the_share_from_the_cache(tmp_path: Path) -> None:
+    made = world(tmp_path / "w")
+    info = replace(PAID, facts=replace(PAID.facts, prices=Prices(3.0, 15.0, cached=0.3)))
+    made.models["model"] = CachingModel([say("Hello.")], info=info)
+    done = await made.run("a")
+    (row,) = await made.manager.list()
+    usage = row["usage"]
+    assert usage["cached_tokens"] == usage["prompt_tokens"] // 2
+    assert row["cachedPercent"] in (49, 50)
+    assert f"({row['cachedPercent']} % cached)" in cost_words(done.usage, done.session_usage, "en")
+    assert usage["cost"] < (3 * usage["prompt_tokens"] + 15 * usage["completion_tokens"]) / 1e6
+
+
+class CachingModel(ScriptedModel):
+    """Half of each prompt comes from a cache."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        async for item in super().stream(request):
+            if isinstance(item, Reply):
+                item = replace(item, usage=replace(item.usage, cached_tokens=item.usage.prompt_tokens // 2))
+            yield item
 
 
 async def test_an_assumed_small_window_is_told_once_for_each_session(tmp_path: Path) -> None:

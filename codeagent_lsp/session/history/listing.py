@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from codeagent_lsp.session.spending import cached_percent
+
 if TYPE_CHECKING:  # an idle server does without SQLite
     from codeagent_lsp.session.history.recorded_run import RecordedRun
     from codeagent_lsp.session.history.run_history import Found
@@ -22,6 +24,7 @@ def listed(run: RecordedRun, state: str = "") -> dict[str, Any]:
         "modified": run.changed,
         "tokens": run.tokens,
         "cost": run.cost,
+        "cachedPercent": cached_percent({"prompt_tokens": run.prompt, "cached_tokens": run.cached}),
     }
     return {name: value for name, value in row.items() if value not in ("", None, 0.0)}
 

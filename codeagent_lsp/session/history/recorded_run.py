@@ -16,7 +16,8 @@ RUN_CHARS, MESSAGE_CHARS, RESULT_CHARS = 24_000, 4_000, 600
 
 @dataclass(slots=True)
 class RecordedRun:
-    """One run: times in seconds since the epoch, tokens read and written, cost in USD (None where no price is known).
+    """One run: times in seconds since the epoch, tokens read and written, cost in USD (None where no price is known);
+    of the tokens those of the prompts, and what of these came from a cache.
 
     `status` is `queued`, `running` (it has no end), or how it ended; `step` is the title of the plan's last step;
     `text` is what can be found.
@@ -31,6 +32,8 @@ class RecordedRun:
     changed: float = 0.0
     step: str = ""
     tokens: int = 0
+    prompt: int = 0
+    cached: int = 0
     cost: float | None = None
     text: str = ""
 
@@ -62,13 +65,16 @@ class RecordedRun:
             case "run_completed":
                 self.status = str(record.get("status", ""))
                 if isinstance(record.get("usage"), Mapping):  # with that of its attempts, which are other sessions
-                    self.tokens, self.cost = 0, None
+                    self.tokens, self.prompt, self.cached, self.cost = 0, 0, 0, None
                     self._use(record["usage"])
             case "run_interrupted":
                 self.status = "interrupted"
 
     def _use(self, record: Mapping[str, Any]) -> None:
-        self.tokens += int(record.get("prompt_tokens", 0)) + int(record.get("completion_tokens", 0))
+        prompt = int(record.get("prompt_tokens", 0))
+        self.tokens += prompt + int(record.get("completion_tokens", 0))
+        self.prompt += prompt
+        self.cached += int(record.get("cached_tokens", 0))
         if record.get("cost") is not None:
             self.cost = (self.cost or 0.0) + float(record["cost"])
 

@@ -19,7 +19,7 @@ from codeagent_lsp.session.history.query import excerpt, expressions, separated,
 from codeagent_lsp.session.history.recorded_run import COLUMNS, RecordedRun
 from codeagent_lsp.session.store import SUFFIX
 
-STAMP = "runs-2"
+STAMP = "runs-3"
 RANKED = 2000
 """So many of the newest runs with the words are compared with each other."""
 

@@ -223,6 +223,12 @@ export function dollars(run: Run | undefined): string {
   return cost >= 0.1 ? `$${cost.toFixed(2)}` : `$${Number(cost.toPrecision(2))}`;
 }
 
+/** The share of a run's prompts that came from a cache, in whole percent; 0 where nothing is told of one. */
+export function cachedPercent(run: Run | undefined): number {
+  const { prompt = 0, cached = 0 } = run?.usage ?? {};
+  return prompt > 0 && cached > 0 ? Math.floor((100 * Math.min(cached, prompt)) / prompt) : 0;
+}
+
 function lastWhere(state: State, holds: (run: Run) => boolean): Run | undefined {
   for (let index = state.order.length - 1; index >= 0; index--) {
     const run = state.runs[state.order[index] ?? ""];

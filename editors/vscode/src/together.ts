@@ -6,6 +6,7 @@ import * as vscode from "vscode";
 import type { Agent } from "./agent";
 import { whileOpen } from "./boxes";
 import type { Store } from "./store";
+import { withCached } from "./views/statusBar";
 import { unlinked } from "./words";
 
 /** A run as `codeagent.runs` and `codeagent.session.search` list it. */
@@ -17,6 +18,7 @@ interface Row {
   readonly step?: string;
   readonly modified?: number;
   readonly cost?: number;
+  readonly cachedPercent?: number;
   readonly excerpt?: string;
 }
 
@@ -137,7 +139,7 @@ export class Together {
   }
 
   private item(row: Row, run: () => unknown): Choice {
-    const parts = [STATES[row.state]?.() ?? row.state, row.step, when(row.modified), row.cost === undefined ? "" : `$${row.cost.toFixed(3)}`];
+    const parts = [STATES[row.state]?.() ?? row.state, row.step, when(row.modified), withCached(row.cost === undefined ? "" : `$${row.cost.toFixed(3)}`, row.cachedPercent ?? 0)];
     return {
       label: `$(${ICONS[row.state] ?? "circle-outline"}) ${row.title}`,
       description: parts.filter(Boolean).join(" · "),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  type AnyEvent, attemptsOf, condition, INITIAL, newest, position, reduce, type State, undoable, withChanges, working,
+  type AnyEvent, attemptsOf, cachedPercent, condition, INITIAL, newest, position, reduce, type State, undoable, withChanges, working,
 } from "../src/state";
 import { patches } from "../src/transcript";
 
@@ -32,6 +32,15 @@ test("a run is at work from its first event to its last", () => {
   assert.equal(condition(after(start, completed("completed"))), "idle");
   assert.equal(condition(after(start, completed("cancelled"))), "idle");
   assert.equal(condition(after(start, completed("failed"))), "error");
+});
+
+test("the share of the prompts that came from the cache", () => {
+  const usage = (prompt: number, cached: number): AnyEvent => ({
+    ...base, type: "usage", prompt_tokens: prompt, cached_tokens: cached, completion_tokens: 1, cost: 0.1,
+  });
+  assert.equal(cachedPercent(newest(after(start))), 0);
+  assert.equal(cachedPercent(newest(after(start, usage(100, 0)))), 0);
+  assert.equal(cachedPercent(newest(after(start, usage(100, 0), usage(200, 190)))), 63);
 });
 
 test("a question waits until it is answered", () => {

@@ -61,6 +61,26 @@ def test_a_state_never_changes(name: str) -> None:
     ) == {"bad": 0}
 
 
+def test_the_status_has_the_cost_and_the_share_from_the_cache() -> None:
+    found = evaluate(
+        """
+        local state = reducer.initial()
+        local function go(event)
+          event.run_id, event.session_id = "r", "s"
+          state = reducer.reduce(state, event)
+          return (require("codeagent.render").summary(state))
+        end
+        go({ type = "response_start", mode = "direct" })
+        return {
+          go({ type = "status", message = "thinking" }),
+          go({ type = "usage", prompt_tokens = 100, cached_tokens = 0, completion_tokens = 1, cost = 0.042 }),
+          go({ type = "usage", prompt_tokens = 200, cached_tokens = 190, completion_tokens = 1, cost = 1.2 }),
+        }
+        """
+    )
+    assert found == ["… thinking", "… thinking · $0.042", "… thinking · $1.24 (63 % cached)"]
+
+
 def test_every_event_that_is_sent_is_known_and_unknown_ones_do_no_harm() -> None:
     found = evaluate(
         """

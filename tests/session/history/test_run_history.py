@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.session.history.kept import history_in
+from codeagent_lsp.session.history.listing import listed
 from codeagent_lsp.session.history.run_history import RunHistory
 from codeagent_lsp.session.store import SessionStore
 
@@ -42,12 +43,15 @@ def names(history: RunHistory, query: str) -> list[str]:
 
 def test_runs_are_listed_with_what_is_known_of_them(tmp_path: Path, history: RunHistory) -> None:
     usage = {"type": "usage", "run_id": "r1", "prompt_tokens": 100, "completion_tokens": 20, "cost": 0.5, "ts": 3}
+    usage["cached_tokens"] = 83
     step = {"type": "step_started", "run_id": "r1", "description": "second step", "ts": 3}
     end = {"type": "run_completed", "run_id": "r1", "status": "stopped", "ts": 4}
     record(tmp_path, "s1", started("r1", "repair it"), usage, usage, step, end)
     record(tmp_path, "s2", started("r2", "another", ts=9), {"type": "task_queued", "run_id": "r3", "title": "later"})
     one, two, three = sorted(history.runs(10), key=lambda run: run.run_id)
     assert (one.title, one.status, one.tokens, one.cost, one.step) == ("repair it", "stopped", 240, 1.0, "second step")
+    assert listed(one)["cachedPercent"] == 83
+    assert "cachedPercent" not in listed(two)
     assert (two.status, three.status, three.title) == ("running", "queued", "later")
     assert [run.run_id for run in history.runs(1)] == ["r2"]
 

@@ -196,7 +196,7 @@ return {
     },
     {
       name = "codeagent.runs",
-      summary = "Lists the runs of this workspace, the newest first: state, step, tokens, cost.",
+      summary = "Lists the runs of this workspace, the newest first: state, step, tokens, cost, the share from the cache.",
       starts_run = false,
       arguments = { { name = "limit", kind = "integer", required = false } },
     },

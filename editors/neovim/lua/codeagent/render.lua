@@ -256,6 +256,16 @@ function M.gap(before, block)
   return block.kind == "text" or block.kind == "plan" or block.kind == "step" or (block.kind == "exit" and before.kind == "output")
 end
 
+--- What a run has cost, with the share of its prompts from the cache; empty where no price is known.
+---@param usage table
+---@return string
+local function spent(usage)
+  if not usage.cost or usage.cost < 0.0001 then return "" end
+  local cost = (usage.cost >= 0.1 and "$%.2f" or "$%.2g"):format(usage.cost)
+  local share = usage.prompt > 0 and math.floor(100 * math.min(usage.cached, usage.prompt) / usage.prompt) or 0
+  return " · " .. (share > 0 and texts.get("status.cached", { cost = cost, share = share }) or cost)
+end
+
 --- A short line about the whole: what works, what waits. Empty when there is nothing to tell.
 ---@param state codeagent.State
 ---@return string words, string group
@@ -267,8 +277,7 @@ function M.summary(state)
   end
   if working then
     local words = working.activity ~= "" and working.activity or working.title
-    local cost = working.usage.cost and working.usage.cost >= 0.0001 and (" · $%.2g"):format(working.usage.cost) or ""
-    return "… " .. one_line(words ~= "" and words or texts.get("status.working"), 40) .. cost, "CodeAgentStatusWorking"
+    return "… " .. one_line(words ~= "" and words or texts.get("status.working"), 40) .. spent(working.usage), "CodeAgentStatusWorking"
   end
   local staged = #queries.waiting_changes(state)
   if staged > 0 then return "± " .. texts.get("status.changes", { count = staged }), "CodeAgentStatusWaiting" end

@@ -138,6 +138,7 @@ M.CATALOGUE = {
   },
   ["server.slow"] = { "The server does not answer.", "服务器没有响应。" },
   ["server.through"] = { "Starting codeagent-lsp through {how}; the first time may take a while.", "正在通过 {how} 启动 codeagent-lsp；首次可能需要一些时间。" },
+  ["status.cached"] = { "{cost} ({share} % cached)", "{cost}（缓存命中 {share}%）" },
   ["status.working"] = { "working", "工作中" },
   ["status.waiting"] = { "codeagent waits for you ({count})", "codeagent 等待你（{count}）" },
   ["status.changes"] = { "changes to review ({count})", "待查看的更改（{count}）" },

@@ -1,7 +1,7 @@
 /** The status bar item: idle, working with its step, waiting for the user, error. A click opens the menu. */
 import * as vscode from "vscode";
 import type { Agent, ServerState } from "../agent";
-import { condition, dollars, newest, position, type State, withChanges, working } from "../state";
+import { cachedPercent, condition, dollars, newest, position, type Run, type State, withChanges, working } from "../state";
 import type { Store } from "../store";
 
 const WIDTH = 48;
@@ -53,7 +53,7 @@ function face(state: State, server: ServerState): Face {
       const run = working(state);
       const at = run?.plan && position(run.plan);
       const doing = at ? `${at.number}/${at.of} ${at.title}` : run?.activity || vscode.l10n.t("working");
-      const text = [cut(doing), dollars(run)].filter(Boolean).join(" · ");
+      const text = [cut(doing), spent(run)].filter(Boolean).join(" · ");
       return { icon: "sync~spin", text, tooltip: vscode.l10n.t("{0} works: {1}", name, run?.title ?? "") };
     }
   }
@@ -69,8 +69,17 @@ function face(state: State, server: ServerState): Face {
     const tooltip = vscode.l10n.t("{0} files to decide on", undecided);
     return { icon: "diff-multiple", text: `${name}: ${undecided}`, tooltip };
   }
-  const tooltip = [vscode.l10n.t("{0} is ready", name), dollars(newest(state))].filter(Boolean).join(" · ");
+  const tooltip = [vscode.l10n.t("{0} is ready", name), spent(newest(state))].filter(Boolean).join(" · ");
   return { icon: "sparkle", text: name, tooltip };
+}
+
+/** A cost with the share of the prompts that came from a cache, in whole percent; the cost alone for 0. */
+export function withCached(cost: string, percent: number): string {
+  return cost && percent > 0 ? vscode.l10n.t("{0} ({1} % cached)", cost, percent) : cost;
+}
+
+function spent(run: Run | undefined): string {
+  return withCached(dollars(run), cachedPercent(run));
 }
 
 function cut(text: string): string {
