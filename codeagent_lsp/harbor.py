@@ -1,6 +1,6 @@
 """An agent for Harbor (PyPI `harbor`), so that its task sets run with codeagent-lsp unchanged.
 
-    harbor run --agent codeagent_lsp.harbor:CodeAgent --model openai/gpt-5 --dataset …
+    harbor run --agent codeagent_lsp.harbor:CodeAgent --model openai/gpt-6.2-sol --dataset …
 
 Harbor installs it into the task's container and reads tokens and cost from what `run --json` printed. Only Harbor
 imports this module. Not here: anything about a task, its container or its verdict.
