@@ -1,8 +1,9 @@
-"""Reads the instructions of a project for agents: `AGENTS.md`, in the workspace folders and in folders below them.
+"""Reads the instructions of a project for agents, in the workspace folders and in folders below them: `AGENTS.md`, and
+where there is none `CLAUDE.md` with the files that it imports by `@path`.
 
 The text is read with unsaved changes from the editor, never with changes that a run has staged. Text of a workspace is
-untrusted: invisible characters are written out and its size is bounded. Not here: when it is sent to the model
-(`session/memory/background.py`).
+untrusted: invisible characters are written out, its size is bounded, and nothing is imported from outside the workspace
+or of which the user would be asked. Not here: when it is sent to the model (`session/memory/background.py`).
 """
 
 # ruff: noqa: PTH118, PTH120 - paths of the workspace are plain strings and may be any bytes
@@ -10,17 +11,32 @@ untrusted: invisible characters are written out and its size is bounded. Not her
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from codeagent_lsp.errors import AgentError
-from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.file_view import FileText, FileView
 from codeagent_lsp.workspace.files.paths import is_untitled
 from codeagent_lsp.workspace.text.lines import split_lines
 from codeagent_lsp.workspace.text.visible import has_unseen, visible
 
 INSTRUCTIONS_FILE = "AGENTS.md"
+OTHER_FILE = "CLAUDE.md"
+"""Read in folders without the other; only this one imports."""
+
 INSTRUCTIONS_LIMIT = 32 * 1024
+IMPORT_DEPTH = 5
+MOST_IMPORTS = 100
+"""So many imports are looked for at most for one prompt, those that name no file included."""
+
+MayRead = Callable[[str], bool]
+
+_FENCE = re.compile(r"[ \t>]*(`{3,}(?![^\n]*`)|~{3,})(.*)")
+_SPAN = re.compile(r"(?<!`)(`+)(?!`)[\s\S]*?(?<!`)\1(?!`)")
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
+_IMPORT = re.compile(r"""(?<![^\s("'\[])@((?:\\ |[^\s\\]){1,1000})""")
+_AFTER_NAMES = ".,;:!?)]}\"'*_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +49,25 @@ class Instructions:
     unseen: bool = False
 
 
-def root_instructions(view: FileView, limit: int = INSTRUCTIONS_LIMIT) -> tuple[Instructions, ...]:
-    """Return the instruction files of the workspace folders, in their order, together at most `limit` bytes."""
-    return _bounded(view, (os.path.join(folder, INSTRUCTIONS_FILE) for folder in view.roots.folders), limit)
+def root_instructions(
+    view: FileView, limit: int = INSTRUCTIONS_LIMIT, may_read: MayRead | None = None
+) -> tuple[Instructions, ...]:
+    """Return the instruction files of the workspace folders, in their order, together at most `limit` bytes.
+
+    `may_read` tells of a file (absolute path) whether it may be read without asking; without it none is imported.
+    """
+    return _Collected(view, limit, may_read).of(view.roots.folders)
 
 
 def nested_instructions(
-    view: FileView, paths: Iterable[str], limit: int = INSTRUCTIONS_LIMIT
+    view: FileView, paths: Iterable[str], limit: int = INSTRUCTIONS_LIMIT, may_read: MayRead | None = None
 ) -> tuple[Instructions, ...]:
     """Return the instruction files of the folders between the workspace folders and `paths`, the nearest folder first;
-    the workspace folders' own are left out. Together at most `limit` bytes.
+    the workspace folders' own are left out. Together at most `limit` bytes; `may_read` as for the workspace folders.
     """
-    places = dict.fromkeys(place for path in paths for place in _between(view, path))
-    return _bounded(view, (os.path.join(place, INSTRUCTIONS_FILE) for place in places), limit)
+    return _Collected(view, limit, may_read).of(
+        dict.fromkeys(place for path in paths for place in _between(view, path))
+    )
 
 
 def rendered(found: Iterable[Instructions]) -> str:
@@ -64,25 +86,84 @@ def _between(view: FileView, path: str) -> list[str]:
     return found
 
 
-def _bounded(view: FileView, paths: Iterable[str], limit: int) -> tuple[Instructions, ...]:
-    found = []
-    left = min(limit, INSTRUCTIONS_LIMIT)
-    for path in paths:
-        item = _read(view, path, left)
-        if item is not None:
-            left -= len(item.text.encode("utf-8", "replace"))
-            found.append(item)
-    return tuple(found)
+class _Collected:
+    """The instruction files for one prompt, each once, together at most `limit` bytes."""
+
+    def __init__(self, view: FileView, limit: int, may_read: MayRead | None) -> None:
+        self._view = view
+        self._left = min(limit, INSTRUCTIONS_LIMIT)
+        self._may_read = may_read or (lambda path: False)
+        self._imports = MOST_IMPORTS
+        self._found: dict[str, Instructions] = {}
+
+    def of(self, folders: Iterable[str]) -> tuple[Instructions, ...]:
+        """Return the files of these folders, each followed by those that it imports."""
+        for folder in folders:
+            path = os.path.join(folder, INSTRUCTIONS_FILE)
+            if _own(self._view, path) is not None:
+                self._add(path)
+            else:
+                self._add_with_imports(os.path.join(folder, OTHER_FILE), 0)
+        return tuple(self._found.values())
+
+    def _add_with_imports(self, path: str, depth: int) -> None:
+        item = self._add(path)
+        if item is None or depth == IMPORT_DEPTH:
+            return
+        for name in _imports(item.text):
+            if self._imports <= 0 or self._left <= 0:
+                return
+            self._imports -= 1
+            if (imported := self._resolved(name, path)) is not None:
+                self._add_with_imports(imported, depth + 1)
+
+    def _add(self, path: str) -> Instructions | None:
+        """Add a file and return it; None for one that is there already, is no text, or for which there is no room."""
+        file = _own(self._view, path)
+        if path in self._found or file is None or not file.text.strip() or self._left <= 0:
+            return None
+        text = _cut(visible(file.text).strip(), self._left)
+        self._left -= len(text.encode("utf-8", "replace"))
+        item = Instructions(path, self._view.roots.relative(path), text, has_unseen(file.text))
+        self._found[path] = item
+        return item
+
+    def _resolved(self, name: str, importer: str) -> str | None:
+        """Return the file of the workspace that an import in another file means; None for none that may be read."""
+        for written in dict.fromkeys((name, name.rstrip(_AFTER_NAMES))):
+            if not written:
+                continue
+            try:
+                path = self._view.roots.resolve(os.path.join(os.path.dirname(importer), written))
+            except AgentError:  # outside of the workspace, also by a link, or no name of a file
+                continue
+            if _own(self._view, path) is not None:
+                return path if self._may_read(path) else None
+        return None
 
 
-def _read(view: FileView, path: str, limit: int) -> Instructions | None:
+def _own(view: FileView, path: str) -> FileText | None:
+    """Return the user's version of a file; None for none, a link, a folder, no text, or far too much of it."""
     try:
-        file = view.base(path)
-    except AgentError:  # a link, a folder, no text, or far too large: nothing to go by
+        return view.base(path)
+    except AgentError:
         return None
-    if file is None or not file.text.strip() or limit <= 0:
-        return None
-    return Instructions(path, view.roots.relative(path), _cut(visible(file.text).strip(), limit), has_unseen(file.text))
+
+
+def _imports(text: str) -> Iterator[str]:
+    """Yield the paths that a Markdown text imports: `@path` after a blank, outside of code; `\\ ` is a blank in it."""
+    prose: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        match = _FENCE.match(line)
+        if fence:
+            if match and match[1].startswith(fence) and not match[2].strip():
+                fence = ""
+        elif match:
+            fence = match[1]
+        prose.append("" if fence or match else line)
+    for paragraph in _BLANK_LINE.split("\n".join(prose)):
+        yield from (name.replace("\\ ", " ") for name in _IMPORT.findall(_SPAN.sub(" ", paragraph)))
 
 
 def _cut(text: str, limit: int) -> str:

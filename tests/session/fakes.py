@@ -235,7 +235,13 @@ def world(
         ),
         registry=ToolRegistry(tool() for tool in BUILTIN),
         standing=StandingApprovals(root.parent / "approvals.json"),
-        knowledge=knowledge_in(own, root.parent, lambda: chosen.skills.paths, lambda: chosen.memory.enabled),
+        knowledge=knowledge_in(
+            own,
+            root.parent,
+            lambda: chosen.skills.paths,
+            lambda: chosen.memory.enabled,
+            permissions=lambda: chosen.permissions,
+        ),
     )
     store = SessionStore(state or root.parent / "sessions", problems.append)
     STORES.append(store)

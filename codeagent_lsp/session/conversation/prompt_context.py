@@ -132,7 +132,9 @@ class PromptContext:
     async def _below(self, paths: Sequence[str]) -> str:
         if not paths:
             return ""
-        return await asyncio.to_thread(self._background.below, self._view, paths, self._window, self._unseen)
+        return await asyncio.to_thread(
+            self._background.below, self._knowledge, self._view, paths, self._window, self._unseen
+        )
 
     async def _open(self, name: str) -> Model:
         return await self._parts.models.named(name) if name else self._model

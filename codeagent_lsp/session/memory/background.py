@@ -18,6 +18,7 @@ from codeagent_lsp.agent.instructions import (
     root_instructions,
 )
 from codeagent_lsp.session.memory.knowledge import Knowledge
+from codeagent_lsp.tools.permissions.may_read import may_read
 from codeagent_lsp.tools.skills.skill import Skill
 from codeagent_lsp.workspace.files.file_view import FileView
 
@@ -64,9 +65,12 @@ class Background:
         hint = skills.hint(known, task, mode)
         return "\n\n".join(filter(None, (*changed, hint)))
 
-    def below(self, view: FileView, paths: Iterable[str], window: int, on_unseen: OnUnseen) -> str:
+    def below(
+        self, knowledge: Knowledge, view: FileView, paths: Iterable[str], window: int, on_unseen: OnUnseen
+    ) -> str:
         """Return the instructions in subfolders that apply to these files and are new or changed; '' for none."""
-        found = nested_instructions(view, paths, min(INSTRUCTIONS_LIMIT, max(LEAST, window // 2)))
+        limit = min(INSTRUCTIONS_LIMIT, max(LEAST, window // 2))
+        found = nested_instructions(view, paths, limit, may_read(knowledge.permissions(), view.roots))
         with self._lock:
             new = [item for item in found if self._nested.get(item.path) != item.text]
             for item in new:
@@ -90,7 +94,7 @@ class Background:
         known: Iterable[Skill],
     ) -> Mapping[str, str]:
         limit = min(MOST, max(LEAST, window // 8))
-        found = root_instructions(view, min(INSTRUCTIONS_LIMIT, window))
+        found = root_instructions(view, min(INSTRUCTIONS_LIMIT, window), may_read(knowledge.permissions(), view.roots))
         for item in found:
             self._note_unseen(item.name, on_unseen, unseen=item.unseen)
         return {

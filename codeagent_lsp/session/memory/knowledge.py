@@ -8,7 +8,7 @@ from pathlib import Path
 
 from codeagent_lsp.agent.agent_files import AgentShelf
 from codeagent_lsp.agent.custom_commands import CommandShelf
-from codeagent_lsp.config import Settings
+from codeagent_lsp.config import PermissionsSettings, Settings
 from codeagent_lsp.session.memory.memory_store import MemoryStore
 from codeagent_lsp.tools.hooks.hook_consent import HookConsent
 from codeagent_lsp.tools.hooks.hook_files import HookShelf
@@ -19,7 +19,7 @@ from codeagent_lsp.tools.skills.trust import Trust
 @dataclass(frozen=True, slots=True)
 class Knowledge:
     """The skills, agents, commands, hooks and memory of one workspace; `consent` is what the user has said of the hooks
-    to a run, for its attempts.
+    to a run, for its attempts; `permissions` returns the rules by which files may be read.
     """
 
     skills: SkillShelf
@@ -28,12 +28,14 @@ class Knowledge:
     hooks: HookShelf
     memory: MemoryStore
     consent: HookConsent | None = None
+    permissions: Callable[[], PermissionsSettings] = PermissionsSettings
 
 
 def knowledge_for(settings: Callable[[], Settings], own: Path, state: Path) -> Knowledge:
     """Return the knowledge of a server, which follows its settings. See `knowledge_in` for the folders."""
     others = (Path.home() / ".claude",)
-    return knowledge_in(own, state, lambda: settings().skills.paths, lambda: settings().memory.enabled, others)
+    paths, remembers = lambda: settings().skills.paths, lambda: settings().memory.enabled
+    return knowledge_in(own, state, paths, remembers, others, lambda: settings().permissions)
 
 
 def knowledge_in(
@@ -42,6 +44,7 @@ def knowledge_in(
     skill_paths: Callable[[], Sequence[str]],
     memory_enabled: Callable[[], bool],
     others: Sequence[Path] = (),
+    permissions: Callable[[], PermissionsSettings] = PermissionsSettings,
 ) -> Knowledge:
     """Return the knowledge stored in `own`, the folder of all our state, and `state`, that of this workspace; `others`
     are more folders of the user, with commands in `commands` and hooks in `settings.json`.
@@ -53,4 +56,5 @@ def knowledge_in(
         CommandShelf((own / "commands", *(other / "commands" for other in others)), trust),
         HookShelf((own / "hooks.json", *(other / "settings.json" for other in others)), trust),
         MemoryStore(state / "memory.json", memory_enabled),
+        permissions=permissions,
     )

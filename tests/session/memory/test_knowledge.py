@@ -84,6 +84,29 @@ async def test_nested_instructions_come_with_the_file_the_task_is_about(tmp_path
     assert "no classes" not in system_prompts(model)[0]
 
 
+async def test_claude_md_comes_with_what_it_imports_and_the_user_s_rules_hold(tmp_path: Path) -> None:
+    def ruled(settings: Settings) -> Settings:
+        return replace(settings, permissions=replace(settings.permissions, ask=("read_file(private/**)",)))
+
+    made = world(tmp_path / "w", settings=ruled)
+    put(made, "CLAUDE.md", "Use tabs. @docs/git.md @private/plan.md @../../secrets")
+    put(made, "docs/git.md", "Small commits.")
+    put(made, "private/plan.md", "Nobody knows.")
+    (tmp_path / "secrets").write_text("hidden")
+    put(made, "src/CLAUDE.md", "No classes. @../docs/git.md @../private/plan.md")
+    put(made, "src/a.py", "x = 1\n")
+    model = made.script(calls(call("read_file", path="src/a.py")), say())
+    await made.run()
+    prompt = system_prompts(model)[0]
+    assert "Project instructions (CLAUDE.md):\nUse tabs." in prompt
+    assert "Project instructions (docs/git.md):\nSmall commits." in prompt
+    notes = [message.content for message in model.requests[-1].messages if message.name == "note"]
+    assert "Project instructions (src/CLAUDE.md):\nNo classes." in notes[-1]
+    assert "Small commits." in notes[-1]
+    everything = str(model.requests)
+    assert "Nobody knows." not in everything and "hidden" not in everything
+
+
 async def test_nested_instructions_come_once_when_the_agent_works_below(tmp_path: Path) -> None:
     made = world(tmp_path / "w")
     for name in ("src/AGENTS.md", "src/deep/AGENTS.md"):
