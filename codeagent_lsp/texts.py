@@ -338,6 +338,17 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Stopped because the model went in circles. Rephrase the task, or use another model.",
         "模型陷入循环，已停止。请换一种说法，或换一个模型。",
     ),
+    # --- the end of a run with tools
+    "finish.red": (
+        "Not done: with the changes tests fail that did not fail before, or that the task names.",
+        "未完成：更改后有测试失败，它们之前没有失败，或任务要求其通过。",
+    ),
+    "finish.unchanged": ("Nothing was changed.", "没有任何更改。"),
+    "finish.limit": (
+        "The limit of {count} model calls is reached. The changes are complete as far as tests tell: {passed} passed.",
+        "已达到 {count} 次模型调用的上限。就测试结果而言更改已完成：{passed} 个测试通过。",
+    ),
+    "finish.as_before": ("These tests fail as they did before: {names}", "以下测试与更改前一样失败：{names}"),
     # --- tasks on the direct path: the model answers with code, and that is checked
     "solve.probing": (
         "Testing in which form {name} writes edits best (once per model)",
@@ -468,6 +479,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Tests: not all results are known; {passed} passed.",
         "测试：结果不完整；{passed} 个通过。",
     ),
+    "tests.new_failed": (
+        "Tests: {failed} new failures, {passed} passed, on your unsaved text and these changes.",
+        "测试：{failed} 个新失败，{passed} 个通过（基于未保存的文本和这些更改）。",
+    ),
+    "tests.as_before": ("{count} fail as they did before.", "另有 {count} 个与更改前一样失败。"),
     "proof.now_passing": ("Failed before and pass now: {count}.", "其中 {count} 个之前失败的现已通过。"),
     "proof.clean": ("No new problems.", "没有新增问题。"),
     "proof.diagnostics": ("Problems: {fixed} fixed, {new} new.", "问题：已修复 {fixed} 个，新增 {new} 个。"),
@@ -664,6 +680,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "The model {name} (model.small) is not used, the main one does its work. {reason}",
         "未使用模型 {name}（model.small），由主模型代替。{reason}",
     ),
+    "ended.waiting": ("Waits for your answer.", "等待您的回答。"),
     "ended.stopped": ("Stopped without an answer.", "已停止，没有答案。"),
     "ended.rejected": ("Discarded.", "已放弃。"),
     "lens.changes": ("Agent: {count} changed file(s) ·", "代理：{count} 个已更改文件 ·"),
@@ -875,21 +892,15 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "terminal.choose_again": ("A number from 1 to {count}, please.", "请输入 1 到 {count} 之间的数字。"),
     "terminal.plan": ("Plan", "计划"),
     "terminal.more": ("… and {count} more lines", "…… 另有 {count} 行"),
-    "terminal.left_out": (
-        "⋯ {count} lines are left out. To see them: {command}",
-        "⋯ 省略了 {count} 行。查看方法：{command}",
-    ),
+    "terminal.left_out": ("⋯ {count} more lines: {command}", "⋯ 另有 {count} 行：{command}"),
     "terminal.waiting": ("The agent waits for your answer.", "代理在等待您的回答。"),
-    "terminal.answer": ("To answer:", "回答方法："),
-    "terminal.go_on": ("To go on in this session:", "在此会话中继续："),
+    "terminal.answer": ("To answer: {command}", "回答：{command}"),
+    "terminal.go_on": ("To go on: {command}", "继续：{command}"),
     "terminal.written": ("written", "已写入"),
     "terminal.staged": ("not written", "未写入"),
     "terminal.more_files": ("… and {count} more files", "…… 另有 {count} 个文件"),
     "terminal.nothing_written": ("No file was written.", "未写入任何文件。"),
-    "terminal.apply": (
-        "To see what is not written, and to write or discard it: {command}",
-        "查看未写入的更改，并写入或放弃：{command}",
-    ),
+    "terminal.apply": ("To decide about what is not written: {command}", "对未写入的更改作出决定：{command}"),
     "terminal.write": ("Write these changes to your files?", "将这些更改写入您的文件？"),
     "terminal.no_changes": (
         "The run {run} has no changes that wait for a decision.",

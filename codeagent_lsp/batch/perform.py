@@ -122,7 +122,7 @@ def _reason(run: AgentRun, patch: Patch) -> Reason:
     match run.completed.get("status"):
         case "completed":
             return "" if patch.files else "unchanged"
-        case "stopped":
+        case "stopped" | "waiting":
             return "stopped"
     return "failed"
 

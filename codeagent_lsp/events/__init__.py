@@ -33,7 +33,7 @@ from codeagent_lsp.events.queue import ItemWithdrawn, SteerDelivered, Steered, T
 from codeagent_lsp.events.rewind import SessionForked, SessionRestored, SessionRewound
 
 Mode = Literal["direct", "plan"]
-RunStatus = Literal["completed", "failed", "cancelled", "stopped", "rejected"]
+RunStatus = Literal["completed", "failed", "cancelled", "stopped", "rejected", "waiting"]
 WITHOUT_TOOLS = ("runFile", "prove", "minimize", "nextEdit.apply", "session.rewind")
 """The kinds of runs that call no tool, and need no server of tools."""
 

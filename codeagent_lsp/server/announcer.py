@@ -39,6 +39,9 @@ _LENS_EVENTS = (
     events.PlanModified,
 )
 
+SAYS = ("completed", "waiting")
+"""Statuses of runs whose last word is shown as what the model says."""
+
 
 class Announcer:
     """The listener for the events of all sessions of a server. `hide` masks secrets in what goes into transcripts."""
@@ -110,9 +113,9 @@ class Announcer:
             self.tell(event.error, types.MessageType.Error)
         elif event.status == "stopped":
             self.tell(summary, types.MessageType.Warning)
-        elif event.status == "completed" and (kind in ANSWERS or long):
+        elif event.status in SAYS and (kind in ANSWERS or long):
             self._spawn(self._documents.show(transcript_name(event.session_id)))
-        elif event.status == "completed" and event.summary:
+        elif event.status in SAYS and event.summary:
             self.tell(summary)
 
     def refresh_lenses(self) -> None:

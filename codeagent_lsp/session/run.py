@@ -115,13 +115,22 @@ class Run:
         except CodeAgentError as problem:
             self.problem = problem
             status, error = "failed", self._output.fail(self._output.explain(problem), problem.code)
+            await self._offer_rest()
         except Exception:
             logger.exception("run failed")
             status, error = "failed", self._output.fail(self._output.text("run.internal"), ErrorCode.EXECUTION_ERROR)
+            await self._offer_rest()
         finally:
             self._finish(status, summary, error)
             if self._toolbox.hooks.own_view is not None:
                 self._toolbox.hooks.own_view.leave()
+
+    async def _offer_rest(self) -> None:
+        """Let the user decide about what was staged before the run failed."""
+        try:
+            await self.proposal.decide("failed")
+        except CodeAgentError as problem:
+            logger.warning("the changes of a failed run could not be offered: %s", problem)
 
     async def _within_budget(self, work: Callable[[], Awaitable[_Ended]]) -> _Ended:
         """Do the work; where the budget ends, the run is stopped, and what it has changed is decided about as ever."""
@@ -141,7 +150,8 @@ class Run:
         request = await with_mentions(self._parts, request, model)
         if request.kind in REWRITES and request.target is not None:
             return await self._rewrite(model, request, request.target)
-        await gate.ask(await self._parts.models.small(model), self._output.emit)
+        if not model.info.capable:  # a capable one decides itself whether it plans
+            await gate.ask(await self._parts.models.small(model), self._output.emit)
         if gate.event is not None:
             self._output.emit(gate.event)
         return await self._talk(model, request, _planning(request, gate))
@@ -164,6 +174,8 @@ class Run:
                 self._output.begin("direct")  # the first answer may take a minute: what is being done is told meanwhile
                 return await work.judged(None, await work.solve())
             await conversation.open(request, PLAN_FIRST if planning == "always" else "")
+            if work.is_capable:
+                await work.finish.begin()
             if planning == "always":
                 await conversation.loop(iterations=PLANNING_CALLS, only=(PLANNING_CALL,))
                 if not self._planner.made:

@@ -17,22 +17,32 @@ from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.code_knowledge import code_index, code_ports, diagnosing, edit_diagnostics
 from codeagent_lsp.session.proposal import Proposal
+from codeagent_lsp.session.proving.baselines import Baselines, Execute
 from codeagent_lsp.session.redaction.audited_shell import AuditedShell
 from codeagent_lsp.session.redaction.redactor import OpenRecords
+from codeagent_lsp.session.rewind.taking_back import taking_back
 from codeagent_lsp.session.run_hooks import hooks_of
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.screens import Desk
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
+from codeagent_lsp.session.solving.change_checks import LookingShell
 from codeagent_lsp.shadow.shell import Isolation, Shell
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.commands.background import BackgroundCommands
 from codeagent_lsp.tools.context import Complete, OnTested, Redaction, SmallComplete, ToolContext, tool_context
+from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.hooks.hooks import Hooks, OwnView
 from codeagent_lsp.tools.outputs import OutputStore
+from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.skills.desk import SkillDesk
+from codeagent_lsp.tools.testing.baseline import Baseline
+from codeagent_lsp.tools.testing.testing_tools import RunTests
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.variables.variables import Variables
+from codeagent_lsp.workspace.changes.changeset import Changeset
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import own_file
 from codeagent_lsp.workspace.files.paths import is_build_file
 
 
@@ -48,6 +58,7 @@ class Toolbox:
         self.diagnostics = edit_diagnostics(session.session_id, services, proposal.view)
         views = OwnView(partial(self._private_shell, "hooks", audited=True), partial(self._close_private, "hooks"))
         self.hooks = hooks_of(session.session_id, services, proposal.record, views)
+        self.baselines = Baselines(self._on_own_text, partial(self._close_private, "baseline"), self._touched)
         self._background = BackgroundCommands(
             self._private_shell, self._close_private, self._record, services.kept.variables(session.session_id)
         )
@@ -87,6 +98,7 @@ class Toolbox:
             (Complete, self._complete(model, reply_tokens)),
             (SmallComplete, self._complete(small, reply_tokens)),
             (OnTested, proposal.tested),
+            (Baseline, self.baselines),
             (OutputStore, services.kept.outputs(session_id)),
             (ArtifactStore, services.kept.artifacts(session_id)),
             (Variables, services.kept.variables(session_id)),
@@ -119,7 +131,28 @@ class Toolbox:
     def close(self) -> None:
         """End the commands in the background, and pass on the last output of all."""
         self._background.close()
+        self.baselines.close()
         self._output.flush()
+
+    def _touched(self) -> bool:
+        return bool(self._proposal.changeset or self._proposal.record.applied)
+
+    async def _on_own_text(self) -> Execute | None:
+        """Return what runs tests on the user's text as it is without this run's changes, silently; None where commands
+        are not isolated. What needs to be asked about is denied there.
+        """
+        proposal, services = self._proposal, self._services
+        if self.shell is None or not self.shell.isolation.complete:
+            return None
+        applied = [part.changeset for part in proposal.record.applied]
+        back = (await asyncio.to_thread(taking_back, applied, proposal.view)).changeset if applied else Changeset()
+        staging = Staging(lambda path: own_file(proposal.view, path), changeset=back)
+        view = services.workspace.view(staging)
+        shell = await services.shells.shadows.shell(f"{self._run_id}-baseline", view, staging, _approve_none)
+        looking = LookingShell(self.audited(shell))
+        context = tool_context(view, staging, services.user.settings(), words=self._output.text, shell=looking)
+        approvals, registry = self._session.context.approvals, ToolRegistry([RunTests()])
+        return ToolExecutor(registry, context, services.user.mode, approvals, self._output.language).execute
 
     async def _private_shell(self, name: str, *, audited: bool = False) -> Shell:
         """Return a shell with a private view of its own."""
@@ -173,6 +206,10 @@ class Toolbox:
         if not paths:
             return True
         return await self._proposal.questions.ask_about_protected(paths)
+
+
+async def _approve_none(paths: tuple[str, ...]) -> bool:
+    return False
 
 
 def commands_line(isolation: Isolation | None, reason: str) -> str:

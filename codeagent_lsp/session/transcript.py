@@ -50,7 +50,7 @@ def _block(event: events.Event) -> str:
             return f"\n*exit code {event.exit_code}, {event.duration:.1f} s*\n\n"
         case events.RunCompleted() if event.error:
             return f"\n**{_line(event.error)}**\n\n"
-        case events.RunCompleted(status="completed"):
+        case events.RunCompleted(status="completed" | "waiting"):
             return ""
         case events.RunCompleted():
             return f"\n*{event.status}{': ' + event.summary if event.summary else ''}*\n\n"

@@ -28,7 +28,8 @@ NO_SHELL = "Commands cannot run here."
 @dataclass(frozen=True, slots=True)
 class Tally:
     """The counts of a test run. `failed` includes tests that could not run; `whole` is True if
-    every result is known. `passing` and `failing` are the names of tests, where they are known.
+    every result is known. `passing` and `failing` are the names of tests, where they are known; `as_before` those of
+    the failing ones that failed in the same way before the change, and `mended` of the passing ones that failed before.
     """
 
     passed: int
@@ -36,6 +37,8 @@ class Tally:
     whole: bool = True
     passing: frozenset[str] = frozenset()
     failing: frozenset[str] = frozenset()
+    as_before: frozenset[str] = frozenset()
+    mended: frozenset[str] = frozenset()
 
     @property
     def passes(self) -> bool:

@@ -1,6 +1,6 @@
 """Prints the shape of the package in figures, by `python -m tests.bench.house`.
 
-Reads the source only. Not here: the limits (`tests/tidy/test_structure.py`, `tests/tidy/test_sizes.py`).
+Reads the source only. Not here: what is checked (`tests/tidy/test_structure.py`).
 """
 
 from __future__ import annotations
@@ -15,11 +15,15 @@ from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.tools.catalogue import BUILTIN, FEATURES
 from codeagent_lsp.tools.context import ToolContext
-from tests.tidy.source import Module, classes, modules, test_modules
-from tests.tidy.test_sizes import methods
+from tests.tidy.source import Function, Module, classes, modules, test_modules
 from tests.tidy.test_structure import circles, imported
 
 MANY_METHODS = 15
+
+
+def methods(node: ast.ClassDef) -> int:
+    """Return the number of methods defined in a class body."""
+    return sum(isinstance(item, Function) for item in node.body)
 
 
 def main() -> None:

@@ -120,7 +120,7 @@ def test_the_lists_and_the_doctor(editor: StockEditor) -> None:
     assert {"name", "provider", "facts", "answerForms"} == set(editor.command("codeagent.model.list", details=True)[0])
     checks = {check["name"]: check for check in editor.command("codeagent.doctor")}
     assert checks["client"]["detail"].startswith("stock")
-    assert "edits: tools" in checks["model"]["detail"]
+    assert "edits: by tools" in checks["model"]["detail"] and "200 model calls" in checks["limits"]["detail"]
     assert editor.command("codeagent.session.new")["sessionId"]
     assert isinstance(editor.command("codeagent.session.list"), list)
 

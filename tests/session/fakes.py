@@ -14,7 +14,8 @@ from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.events import Event, RunCompleted, StatusChanged
 from codeagent_lsp.index.port import Indexing
-from codeagent_lsp.llm.model import Model
+from codeagent_lsp.llm.facts import window_known
+from codeagent_lsp.llm.model import Model, ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message, ToolCall
 from codeagent_lsp.session.inbox import Inbox, OpenQuestion
@@ -43,6 +44,9 @@ from codeagent_lsp.workspace.files.file_view import FileText, FileView, StagedVi
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.tools.shells import FakeShadows
 from tests.workspace.file_fakes import FakeBuffers, FakeStaged
+
+MIDDLING = ModelInfo("middling", "scripted", facts=window_known(16_384), tool_calling="native")
+"""A model with tools whose window is not that of a capable one."""
 
 
 class FakeEditor:
@@ -200,15 +204,16 @@ def world(
     on_event: Callable[[Event], None] = lambda event: None,
     shadows: Shadows | None = None,
     indexing: Indexing | None = None,
+    info: ModelInfo | None = None,
 ) -> World:
-    """A world over the folder `root`; sessions are kept in `state`."""
+    """A world over the folder `root`; sessions are kept in `state`; `info` describes its model, else a capable one."""
     root.mkdir(parents=True, exist_ok=True)
     buffers = FakeBuffers()
     editor, user = FakeEditor(buffers), FakeUser(says)
     inbox = user.inbox = Inbox(user, deadline)
     roots, told = Roots([str(root)]), list[Event]()
     problems, own = list[OSError](), root.parent / "own"
-    models: dict[str, Model] = {"model": ScriptedModel(replies)}
+    models: dict[str, Model] = {"model": ScriptedModel(replies, info=info)}
     base = Settings()
     chosen = settings(replace(base, edits=replace(base.edits, apply=apply)))
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from codeagent_lsp.tools.testing.baseline import contains
+
 
 @dataclass(frozen=True, slots=True)
 class FailedTest:
@@ -81,9 +83,4 @@ def better(one: Verdict | None, other: Verdict | None) -> bool:
 
 def _weight(verdict: Verdict, other: Verdict) -> int:
     """Return the number of failures; one that contains failures of the other check counts for them, and one more."""
-    return sum(1 + sum(_contains(one, each) for each in other.names) for one in verdict.names)
-
-
-def _contains(outer: str, inner: str) -> bool:
-    """Return whether one test id is that of a file or class, and the other of a test in it."""
-    return inner.startswith(outer) and inner[len(outer) : len(outer) + 1] in (".", ":", "/", " ")
+    return sum(1 + sum(contains(one, each) for each in other.names) for one in verdict.names)

@@ -111,6 +111,10 @@ class Conversation:
         """Append a note from the program to the model, in the user's role."""
         self._history.append(note(words))
 
+    def answer(self, words: str) -> None:
+        """Append the user's answer to the question with which the model has ended."""
+        self._history.append(Message("user", words))
+
     async def loop(
         self,
         *,
@@ -149,6 +153,8 @@ class Conversation:
         """Apply staged changes in the style `live`; return notes for the model after its tool calls, '' for none."""
         told = await self._parts.proposal.apply_live()
         await self._focusing.after(self._history.messages)
+        relative = self._parts.proposal.view.roots.relative
+        self._parts.toolbox.baselines.changing(map(relative, self._parts.record.changed_paths))
         below = await self._prompt_context.below(self._history.messages)
         return "\n\n".join(filter(None, (told, below, self._availability.news())))
 

@@ -23,7 +23,8 @@ Words = Callable[..., str]
 @dataclass(frozen=True, slots=True)
 class TestsProof:
     """A test run: counts, at most `MAX_NAMES` names of tests that fail and of those that failed on the user's own text
-    and pass now. `whole` is False if not every result is known.
+    and pass now. `whole` is False if not every result is known; `before` counts the failing ones that failed in the
+    same way on the user's own text, whose names (`as_before`) are not among `failing`.
     """
 
     digest: str
@@ -32,6 +33,8 @@ class TestsProof:
     whole: bool = True
     failing: tuple[str, ...] = ()
     now_passing: tuple[str, ...] = ()
+    before: int = 0
+    as_before: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,8 @@ class ProposalProof:
                 "whole": tests.whole,
                 "failing": list(tests.failing),
                 "now_passing": list(tests.now_passing),
+                "before": tests.before,
+                "as_before": list(tests.as_before),
                 **_state(tests.digest, now),
             }
         if (seen := self.diagnostics) is not None:
@@ -103,8 +108,12 @@ class ProposalProof:
         """Return a sentence for each part, the outdated ones marked."""
         said: list[tuple[str, str]] = []
         if (tests := self.tests) is not None:
-            key = "failed" if tests.failed else "passed" if tests.whole else "unclear"
-            line = text(f"tests.{key}", passed=tests.passed, failed=tests.failed)
+            new = tests.failed - tests.before
+            key = "failed" if new else "passed" if tests.whole else "unclear"
+            key = "new_failed" if tests.before and new else key
+            line = text(f"tests.{key}", passed=tests.passed, failed=new)
+            if tests.before:
+                line = f"{line} {text('tests.as_before', count=tests.before)}"
             if tests.now_passing:
                 line = f"{line} {text('proof.now_passing', count=len(tests.now_passing))}"
             said.append((tests.digest, line))
@@ -121,7 +130,8 @@ def proof_from(data: Mapping[str, Any]) -> ProposalProof:
     proof = ProposalProof()
     if tests := data.get("tests"):
         names = tuple(tests["failing"]), tuple(tests["now_passing"])
-        made = TestsProof(tests["digest"], tests["passed"], tests["failed"], tests["whole"], *names)
+        before = tests.get("before", 0), tuple(tests.get("as_before", ()))
+        made = TestsProof(tests["digest"], tests["passed"], tests["failed"], tests["whole"], *names, *before)
         proof = replace(proof, tests=made)
     if seen := data.get("diagnostics"):
         counts, texts = (seen["new"], seen["fixed"], seen["unknown"]), (tuple(seen["lines"]), tuple(seen["sources"]))

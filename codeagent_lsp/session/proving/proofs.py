@@ -43,14 +43,16 @@ class Proofs:
         if not changeset:
             self._failed_before = tally.failing
             return
-        now_passing = sorted(self._failed_before & tally.passing)
+        now_passing = sorted((self._failed_before & tally.passing) | tally.mended)
         made = TestsProof(
             digest,
             tally.passed,
             tally.failed,
             tally.whole,
-            tuple(sorted(tally.failing)[:MAX_NAMES]),
+            tuple(sorted(tally.failing - tally.as_before)[:MAX_NAMES]),
             tuple(now_passing[:MAX_NAMES]),
+            len(tally.as_before),
+            tuple(sorted(tally.as_before)[:MAX_NAMES]),
         )
         self._tests[digest] = made
         self._keep(replace(self._record.proof, tests=made))

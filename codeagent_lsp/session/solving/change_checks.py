@@ -60,7 +60,11 @@ class Checker:
         return _of_tests([await self._call(RUN_TESTS, path=path) for path in plan.tests])
 
     async def _call(self, name: str, **arguments: object) -> ToolResult:
-        call = ToolCall(name, arguments, f"check_{next(self._ids)}")
+        return await self.call(ToolCall(name, arguments))
+
+    async def call(self, call: ToolCall) -> ToolResult:
+        """Run a call of a tool, shown to the user as any call is, and return its result."""
+        call = replace(call, id=f"check_{next(self._ids)}")
         self._emit(events.ToolCalls(calls=(call_data(call),)))
         result = await self._executor.execute(call)
         self._emit(result_event(call, result))

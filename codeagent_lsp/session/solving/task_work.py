@@ -13,11 +13,14 @@ from typing import Literal
 from codeagent_lsp import events
 from codeagent_lsp.agent.forms.form import AnswerForm, TextForm
 from codeagent_lsp.agent.forms.proof import BY_SCRIPT, Proof
+from codeagent_lsp.agent.limits import limits_for, window_of
 from codeagent_lsp.agent.loop import LoopResult
 from codeagent_lsp.agent.solving.brief import may_want_edit, wants_edit
 from codeagent_lsp.agent.solving.verdict import Verdict
+from codeagent_lsp.llm.facts import CAPABLE_WINDOW
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.conversation.conversation import Conversation
+from codeagent_lsp.session.finish import ANSWER_NOW, Finish
 from codeagent_lsp.session.own_commands import Ended
 from codeagent_lsp.session.proposal import REFUSED
 from codeagent_lsp.session.request import ANSWERS, RunRequest
@@ -29,7 +32,6 @@ Wish = Literal["change", "unclear", "none"]
 
 STILL_FAILING = "You are not done: what you changed does not pass yet.\n{report}\nFind the cause and repair it."
 MENDING_ROUNDS = 2
-ANSWER_NOW = "Do not look any further. Answer now with what you know."
 
 
 class TaskWork:
@@ -45,6 +47,15 @@ class TaskWork:
         text_form: TextForm | None = self._forced if self._forced not in (None, "tools") else None  # type: ignore[assignment]
         self.path = DirectPath(parts, model, proof, text_form)
         self.wish = wish_of(parts, request)
+        self.finish = Finish(parts, request)
+        self._proof = proof
+
+    @property
+    def is_capable(self) -> bool:
+        """Return whether the model works with tools and in a large window: untried, or proved by its own trial."""
+        info = self._model.info
+        proved = self._proof.calls_tools and window_of(info) >= CAPABLE_WINDOW
+        return self._forced in (None, "tools") and (info.capable or proved)
 
     @property
     def is_direct(self) -> bool:
@@ -68,7 +79,11 @@ class TaskWork:
         return LoopResult("answered" if solution.ending in ("answered", "solved") else "unsolved", text)
 
     async def settled(self, conversation: Conversation, result: LoopResult) -> tuple[events.RunStatus, str]:
-        """Check the result of the tool loop, try another way if it failed; return the run's status and summary."""
+        """Check the result of the tool loop, try another way if it failed; return the run's status and summary. A
+        capable model has no other way: it stays in its conversation.
+        """
+        if self.is_capable:
+            return await self.finish.settled(conversation, result)
         if self.wish == "none":
             return await self._answered(conversation, result)
         if result.ending == "answered":
@@ -138,7 +153,8 @@ class TaskWork:
         if result.ending == "answered":
             return "stopped", "\n".join((text("solve.not_done"), result.text))
         key = "run.limit" if result.ending == "limit" else "run.anomaly"
-        return "stopped", text(key, count=self._parts.services.user.settings().agent.max_iterations)
+        limits = limits_for(self._parts.services.user.settings(), self._model.info)
+        return "stopped", text(key, count=limits.iterations)
 
     async def _count(self, form: AnswerForm, *, worked: bool) -> None:
         """Record whether the form worked, unless the user has forced one."""

@@ -33,6 +33,7 @@ from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.files.edit_tools import WriteFile
 from codeagent_lsp.tools.permissions.may_read import may_read
 from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.tools.testing.baseline import Baseline
 from codeagent_lsp.tools.tool import Tool
 from codeagent_lsp.workspace.changes.changeset import Changeset
 
@@ -46,7 +47,7 @@ class _RunWorkshop:
     def __init__(self, parts: RunParts) -> None:
         self._parts = parts
         self._staging = parts.proposal.staging
-        context = parts.toolbox.context()
+        context = parts.toolbox.context().having((Baseline, None))  # this path compares with it by itself
         self._context = replace(context, shell=LookingShell(context.shell)) if context.shell is not None else context
         self._checker = self._checker_on(self._context)
 

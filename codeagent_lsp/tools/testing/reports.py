@@ -10,7 +10,7 @@ import os
 import re
 import signal
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
@@ -103,6 +103,12 @@ class TestReport:
             "note": self.note,
             "cases": [asdict(case) for case in self.cases],
         }
+
+
+def report_from(data: Mapping[str, Any]) -> TestReport:
+    """Return the report that `TestReport.as_dict` made plain."""
+    cases = tuple(TestCase(**case) for case in data["cases"])
+    return TestReport(data["framework"], cases, data["problem"], data["seconds"], data["note"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -20,6 +21,7 @@ from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutp
 from codeagent_lsp.tools.commands.command_tools import MAX_NAMED, shell_of
 from codeagent_lsp.tools.context import OnTested, Tally, ToolContext
 from codeagent_lsp.tools.testing import projects, runners
+from codeagent_lsp.tools.testing.baseline import RED, Baseline, Compared, Fate, all_cases
 from codeagent_lsp.tools.testing.projects import Project
 from codeagent_lsp.tools.testing.reports import TestReport
 from codeagent_lsp.tools.testing.runners import Selection
@@ -63,28 +65,36 @@ class RunTests(Tool[RunTestsParameters]):
         if node and any(project.framework != "pytest" for project in found):
             raise ToolRetry("`::` names a test of pytest only. Give the file as path and the name as pattern.")
         state = state_of(context, shell.isolation)  # before the run may stage something itself
+        own = frozenset(map(context.view.roots.relative, context.staging.paths()))
+        baseline = context.get(Baseline)
+        changed = baseline is not None and baseline.changed
         tested = noting() if (noting := context.get(OnTested)) is not None else None
         reports = [await _tested(project, selection, context, shell) for project in found]
-        scope = _scope(path, arguments, context)
-        heads = [headline(report, scope, state) for report in reports]
+        placed = [_placed(report, project, context) for project, report in zip(found, reports, strict=True)]
+        differs = await baseline.compare(placed) if baseline is not None and changed else None
+        if baseline is not None and not changed:
+            baseline.record(placed, whole=not (selection.node or selection.pattern))
         if tested is not None:
-            tested(tally(reports))
-        told = zip(found, reports, heads, strict=True)
-        texts = [_told(head, report, project, context, len(found)) for project, report, head in told]
+            tested(tally(reports, differs))
+        scope, budget = _scope(path, arguments, context), BUDGET // len(found)
+        texts = [_told(report, headline(report, scope, state, differs), budget, differs, own) for report in placed]
         return ToolOutput(
-            "\n\n".join(texts) + wrote(shell.results, context), {"reports": [report.as_dict() for report in reports]}
+            "\n\n".join(texts) + wrote(shell.results, context),
+            {"reports": [report.as_dict() for report in reports], "failures": _failures(placed, differs)},
         )
 
 
-def tally(reports: Sequence[TestReport]) -> Tally:
-    """Return the summed counts of several reports, and the names of their tests."""
+def tally(reports: Sequence[TestReport], differs: Compared | None = None) -> Tally:
+    """Return the summed counts of several reports, and the names of their tests, with what is known of them before."""
     cases = [case for report in reports for case in report.cases]
     return Tally(
         sum(report.passed for report in reports),
         sum(report.failed + report.errors for report in reports),
         whole=not any(report.problem for report in reports),
         passing=frozenset(case.id for case in cases if case.outcome == "passed"),
-        failing=frozenset(case.id for case in cases if case.outcome in ("failed", "error")),
+        failing=frozenset(case.id for case in cases if case.outcome in RED),
+        as_before=frozenset(case.id for case in differs.as_before) if differs else frozenset(),
+        mended=frozenset(differs.mended) if differs else frozenset(),
     )
 
 
@@ -176,6 +186,15 @@ def _pattern(pattern: str | None) -> str:
     return pattern or ""
 
 
+def _failures(reports: Sequence[TestReport], differs: Compared | None) -> list[dict[str, Any]]:
+    """Return each failure's id, file in the workspace, and how it stands to the user's own text."""
+    cases = [case for report in reports for case in all_cases(report) if case.outcome in RED]
+    fates: dict[str, Fate] = {case.id: "as_before" for case in (differs.as_before if differs else ())}
+    fates |= {case.id: "otherwise" for case in (differs.otherwise if differs else ())}
+    fates |= {case.id: "new" for case in (differs.new if differs else ())}
+    return [{"id": case.id, "file": case.file, "fate": fates.get(case.id, "unknown")} for case in cases]
+
+
 async def _tested(project: Project, selection: Selection, context: ToolContext, shell: Shell) -> TestReport:
     if not project.program:
         return TestReport(project.framework, problem=not_installed(project))
@@ -209,15 +228,21 @@ def _scope(path: str | None, arguments: RunTestsParameters, context: ToolContext
     return f"{where} matching {arguments.pattern!r}" if arguments.pattern else where
 
 
-def _told(head: str, report: TestReport, project: Project, context: ToolContext, shares: int) -> str:
+def _placed(report: TestReport, project: Project, context: ToolContext) -> TestReport:
+    """Return the report with its files relative to the workspace."""
+    locate = partial(_located, project.folder, context)
+    cases = tuple(replace(case, file=locate(case.file)) if case.file else case for case in report.cases)
+    return replace(report, cases=cases)
+
+
+def _located(folder: str, context: ToolContext, file: str) -> str:
+    """Return the shown path of a file: Cargo names files from the top of its workspace, others from the project."""
     roots = context.view.roots
+    while not context.view.exists(os.path.join(folder, file)) and folder not in (*roots.folders, "/"):
+        folder = os.path.dirname(folder)
+    return roots.relative(os.path.join(folder, file))
 
-    def locate(file: str) -> str:
-        """Return the shown path of a file: Cargo names files from the top of its workspace, others from the project."""
-        folder = project.folder
-        while not context.view.exists(os.path.join(folder, file)) and folder not in (*roots.folders, "/"):
-            folder = os.path.dirname(folder)
-        return roots.relative(os.path.join(folder, file))
 
-    body = details(report, locate, BUDGET // shares - len(head))
+def _told(report: TestReport, head: str, budget: int, differs: Compared | None, own: frozenset[str]) -> str:
+    body = details(report, budget - len(head), differs, own)
     return f"{head}\n{body}" if body else head

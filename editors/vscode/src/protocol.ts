@@ -322,7 +322,7 @@ export interface StepCompleted extends EventBase {
   readonly step_number?: number;
 }
 
-/** Output of a command that a step runs. */
+/** A piece of what a command prints. It may end within a line, and a carriage return begins its line anew. */
 export interface StepOutput extends EventBase {
   readonly type: "step_output";
   readonly step_id?: string;
@@ -377,7 +377,7 @@ export interface ResponseEnd extends EventBase {
 /** The run is over. `outcome` is what became of its changes, None when it had none; `tool_used` tells whether the model called a tool, `trace_id` names the run in the records; `usage` sums what its model calls used (fields as in `usage`), `session_usage` what all runs of the session did, `stopped_by` is `budget` if that ended it. */
 export interface RunCompleted extends EventBase {
   readonly type: "run_completed";
-  readonly status: "completed" | "failed" | "cancelled" | "stopped" | "rejected";
+  readonly status: "completed" | "failed" | "cancelled" | "stopped" | "rejected" | "waiting";
   readonly summary: string;
   readonly error?: string;
   readonly outcome?: "full" | "partial" | "none" | "unknown";

@@ -4,7 +4,7 @@
  */
 import type { ChangesProposed, ServerEvent } from "./protocol";
 
-export type RunStatus = "running" | "completed" | "failed" | "cancelled" | "stopped" | "rejected" | "lost";
+export type RunStatus = "running" | "completed" | "failed" | "cancelled" | "stopped" | "rejected" | "waiting" | "lost";
 export type StepState = "pending" | "running" | "completed" | "failed" | "skipped" | "cancelled";
 
 /** A staged change of one file; `base` is null for a file to be created, `text` for one to be deleted. */
@@ -385,7 +385,7 @@ function ofTools(run: Run, event: ServerEvent): Run | undefined {
       return say({ ...run, activity: event.command }, { kind: "command", text: event.command });
     case "stdout":
     case "stderr":
-      return stream(run, "output", event.content);
+      return stream(run, "output", event.content.replaceAll("\r", "\n"));
     case "exit":
       return say(run, { kind: "exit", exitCode: event.exit_code, duration: event.duration });
   }
@@ -527,7 +527,7 @@ function subject(given: unknown): string {
 }
 
 function lastLine(text: string): string {
-  return (text.trim().split("\n").at(-1) ?? "").slice(0, 120);
+  return (text.trim().split(/[\r\n]/).at(-1) ?? "").slice(0, 120);
 }
 
 function toStep(data: Readonly<Record<string, unknown>>): Step {

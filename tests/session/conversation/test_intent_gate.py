@@ -18,7 +18,7 @@ from tests.session.fakes import World, say, world, write
 from tests.session.plan.plans import create, ended, planned, start, step
 
 TASK, CHAT, ABOUT_US, UNCLEAR = "Fix the bug in app.py", "hello", "What can you do?", "the login page"
-LARGE = ModelInfo("m", "openai", facts=window_known(32_768), tool_calling="native")
+LARGE = ModelInfo("m", "openai", facts=window_known(16_384), tool_calling="native")
 
 
 def gate(task: str, setting: Planning = "auto", asked: Planning | None = None, kind: RunKind = "run") -> IntentGate:

@@ -27,7 +27,7 @@ from tests.session.indexed import TAXES, RealIndexing, indexing
 
 LARGE = ModelInfo("m", "scripted", facts=window_known(65_536), tool_calling="native")
 SMALL = ModelInfo("s", "scripted", facts=window_known(8192), tool_calling="native")
-TASK = "The checkout of the cart adds the wrong tax"
+TASK = "Where does the checkout of the cart add the wrong tax?"
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ async def test_the_files_in_focus_count(tmp_path: Path, index: RealIndexing) -> 
     model = script(made, calls(call("read_file", path="lib/part7.py")), say(), say())
     await made.run("Read it")
     await made.run("And now make it faster")
-    assert paths_in(map_in(sent(model)[-2], TASK_MAP))[0] == "lib/part7.py"
+    assert paths_in(map_in(sent(model, 2)[-2], TASK_MAP))[0] == "lib/part7.py"
 
 
 async def test_the_file_of_a_selection_counts(tmp_path: Path, index: RealIndexing) -> None:
@@ -288,7 +288,7 @@ async def test_whatever_ails_the_index_the_run_goes_on(tmp_path: Path, index: Re
     made = shop(tmp_path, index)
     index.problem = problem
     script(made, say("Done."))
-    assert (await made.run(TASK)).status == "stopped"  # nothing was changed
+    assert (await made.run(TASK)).status == "completed"
 
 
 async def test_no_overview_of_half_a_workspace(tmp_path: Path, index: RealIndexing) -> None:

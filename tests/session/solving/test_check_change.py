@@ -10,7 +10,7 @@ from codeagent_lsp import events
 from codeagent_lsp.shadow.shell import Approve, Command, CommandResult, Isolation, OnOutput, Shell, no_output
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileView
-from tests.session.fakes import World, say, world, write
+from tests.session.fakes import MIDDLING, World, say, world, write
 from tests.session.solving.test_direct_path import NOW, RIGHT, TASK, put, settings
 from tests.tools.shells import OVERLAY
 from tests.tools.testing.rig import CopyShell
@@ -62,6 +62,7 @@ def shop(folder: Path, before: Callable[[FileView], None]) -> World:
         settings=settings("tools"),
         shadows=Copies(folder, before),
         deadline=0.01,
+        info=MIDDLING,
     )
     put(made, "stats.py", NOW)
     put(made, "test_stats.py", TESTS)

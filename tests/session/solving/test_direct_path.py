@@ -18,7 +18,7 @@ from codeagent_lsp.llm.model import Model, ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.request import RunKind, RunRequest, Target
 from tests.index.workspaces import write as write_files
-from tests.session.fakes import World, call, calls, know, say, until, world, write
+from tests.session.fakes import MIDDLING, World, call, calls, know, say, until, world, write
 from tests.session.indexed import indexing
 from tests.session.plan.plans import create
 
@@ -33,7 +33,7 @@ def settings(form: Form, attempts: int = 3) -> Callable[[Settings], Settings]:
 
 
 def shop(tmp_path: Path, *replies: ScriptedReply, form: Form = "function", says: tuple[str, ...] = ("Apply",)) -> World:
-    made = world(tmp_path / "w", *replies, says=says, settings=settings(form), deadline=0.2)
+    made = world(tmp_path / "w", *replies, says=says, settings=settings(form), deadline=0.2, info=MIDDLING)
     put(made, "stats.py", NOW)
     return made
 

@@ -146,6 +146,7 @@ M.CATALOGUE = {
   ["ended.failed"] = { "Failed.", "失败。" },
   ["ended.cancelled"] = { "Cancelled.", "已取消。" },
   ["ended.stopped"] = { "Stopped.", "已停止。" },
+  ["ended.waiting"] = { "Waits for your answer.", "等待您的回答。" },
   ["ended.rejected"] = { "Discarded.", "已放弃。" },
   ["ended.lost"] = { "The server ended while this was at work.", "运行期间服务器退出。" },
   ["transcript.title"] = { "CodeAgent", "CodeAgent" },

@@ -36,6 +36,7 @@ const RUN_ICONS: Record<Run["status"], [string, string?]> = {
   cancelled: ["circle-slash"],
   stopped: ["warning", "charts.yellow"],
   rejected: ["discard"],
+  waiting: ["question", "charts.yellow"],
   lost: ["debug-disconnect", "charts.yellow"],
 };
 
@@ -219,6 +220,7 @@ function statusWords(status: Run["status"]): string {
     cancelled: vscode.l10n.t("stopped by you"),
     stopped: vscode.l10n.t("stopped"),
     rejected: vscode.l10n.t("not accepted"),
+    waiting: vscode.l10n.t("waits for your answer"),
     lost: vscode.l10n.t("lost with the server"),
   };
   return words[status];

@@ -32,6 +32,7 @@ export function words(): Words {
     cancelled: l10n.t("Stopped by you"),
     stopped: l10n.t("Stopped"),
     rejected: l10n.t("Not accepted"),
+    waiting: l10n.t("Waits for your answer"),
     lost: l10n.t("Lost with the server"),
     working: l10n.t("working"),
   };

@@ -1,0 +1,305 @@
+"""How the work of a capable model with its tools ends: judged by tests, once told to mend what is red, and with its
+question put to the user.
+
+Whatever is staged is judged, whatever the words or the language of the task: the tests that the task names and those
+beside the change run on it, and what fails is compared with what fails without it. Not here: the baseline
+(`proving/baselines.py`), models that work in another way (`solving/task_work.py`), the steps of a plan.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from codeagent_lsp.agent.intent import classify
+from codeagent_lsp.agent.loop import LoopResult
+from codeagent_lsp.agent.solving.brief import brief_of, wants_edit
+from codeagent_lsp.index.kinds import is_test
+from codeagent_lsp.messages import ToolCall, ToolResult
+from codeagent_lsp.session.conversation.conversation import Conversation
+from codeagent_lsp.session.own_commands import Ended
+from codeagent_lsp.session.request import ANSWERS, RunRequest
+from codeagent_lsp.session.run_parts import RunParts
+from codeagent_lsp.session.solving.change_checks import Checker, LookingShell
+from codeagent_lsp.session.solving.workspace_files import WorkspaceFiles
+from codeagent_lsp.shadow.shell import CommandResult
+from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.tools.foreign_words import agent_asks
+from codeagent_lsp.tools.permissions.may_read import may_read
+
+MOST_TESTS = 4
+"""Test files that are run for a change beside those that the task names."""
+TEST_SECONDS = 30.0
+"""How long tests may take that nobody asked for."""
+MOST_NAMED = 5
+REPORT_CHARS = 6000
+
+RED = (
+    "You are not done: with your changes, tests fail.\n{report}\nFind the cause and repair it. If they fail rightly, "
+    "say why, and what you did."
+)
+UNCHANGED = (
+    "Nothing is changed. If the task asks for a change, make it now; if nothing has to change, say so and why. If you "
+    "need to know something from the user, ask it."
+)
+ANSWER_NOW = "Do not look any further. Answer now with what you know."
+NOBODY_ANSWERED = "The user has not answered your question."
+
+_QUESTION = re.compile(r"[?？؟⁇⁈][\s*_`\"'”’»)）\]】]*$")
+_LISTED = re.compile(r"^\s*(?:[-*•–]|\(?\w{1,2}[.):、])\s")
+_TEST_NAME = re.compile(r"test_\w+|\w+_test|Test\w+|\w+Tests?")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the tests say of a change: how many pass, the ids of those that fail and have to be mended, and of those
+    that failed before in the same way; `report` is for the model, `problem` says why nothing is known.
+    """
+
+    passed: int = 0
+    red: tuple[str, ...] = ()
+    as_before: tuple[str, ...] = ()
+    report: str = ""
+    problem: str = ""
+
+    @property
+    def green(self) -> bool:
+        """Return whether tests ran and none has to be mended."""
+        return not self.red and not self.problem and bool(self.passed or self.as_before)
+
+
+class Finish:
+    """The end of one run of a capable model. `request` is what the user asked for."""
+
+    def __init__(self, parts: RunParts, request: RunRequest) -> None:
+        self._parts = parts
+        self._request = request
+        self._judged: tuple[str, Verdict | None] | None = None
+
+    async def begin(self) -> None:
+        """Have the tests that this task is about run on the user's own text, beside the first call of the model."""
+        if self._request.kind in ANSWERS or not self._isolated:
+            return
+        target = self._request.target
+        about = [target.file.path] if target is not None else []
+        baselines, words = self._parts.toolbox.baselines, self._request.task
+        files = await asyncio.to_thread(self._files)
+        named = (*files.named(words), *map(files.relative, about))
+        tests = dict.fromkeys((*files.named_tests(words), *files.tests_beside(named)))
+        baselines.begin([*tests][:MOST_TESTS])
+        baselines.follow(lambda names: self._files().tests_beside(names)[:MOST_TESTS])
+
+    async def settled(self, conversation: Conversation, result: LoopResult) -> Ended:
+        """Judge how the loop has ended, let the model go on where that helps; return the run's status and summary."""
+        nudged = False
+        while True:
+            if result.ending == "anomaly" and not self._changed():
+                conversation.tell(ANSWER_NOW)
+                result = await conversation.loop(iterations=1, only=())
+            verdict = await self._verdict()
+            if result.ending != "answered":
+                return self._stopped(conversation, result, verdict)
+            if asks_back(result.text) and self._may_ask():
+                if not (answer := await self._ask(result.text)):
+                    return "waiting", result.text
+                conversation.answer(answer)
+            elif not nudged and (told := self._undone(verdict)):
+                nudged = True
+                conversation.tell(told)
+            else:
+                return self._ended(result, verdict)
+            result = await conversation.loop()
+
+    def _undone(self, verdict: Verdict | None) -> str:
+        """Return what the model is told about what is not done; '' for nothing."""
+        if verdict is not None and verdict.red:
+            return RED.format(report=verdict.report)
+        return UNCHANGED if self._lacks_change() else ""
+
+    def _ended(self, result: LoopResult, verdict: Verdict | None) -> Ended:
+        text = self._parts.output.text
+        if verdict is not None and verdict.red:
+            failing = text("solve.fails", names=_named(verdict.red))
+            return "stopped", "\n".join((text("finish.red"), failing, text("solve.said", words=result.text)))
+        if self._lacks_change():
+            return "stopped", "\n".join((text("finish.unchanged"), text("solve.said", words=result.text)))
+        return "completed", "\n\n".join(filter(None, (result.text, self._before(verdict))))
+
+    def _stopped(self, conversation: Conversation, result: LoopResult, verdict: Verdict | None) -> Ended:
+        """Return the end of a run whose model gave no answer: what is staged and green at the limit is done."""
+        text, count = self._parts.output.text, conversation.limits.iterations
+        if result.ending == "limit" and self._changed() and verdict is not None and verdict.green:
+            told = text("finish.limit", count=count, passed=verdict.passed)
+            return "completed", "\n\n".join(filter(None, (told, self._before(verdict))))
+        key = "run.limit" if result.ending == "limit" else "run.anomaly"
+        failing = text("solve.fails", names=_named(verdict.red)) if verdict is not None and verdict.red else ""
+        return "stopped", "\n".join(filter(None, (text(key, count=count), failing)))
+
+    def _before(self, verdict: Verdict | None) -> str:
+        """Return a sentence for the user on the tests that fail as they did before; '' for none."""
+        if verdict is None or not verdict.as_before:
+            return ""
+        return self._parts.output.text("finish.as_before", names=_named(verdict.as_before))
+
+    def _lacks_change(self) -> bool:
+        """Return whether the words surely ask for a change, and there is none."""
+        if self._changed() or self._request.kind in ANSWERS or self._parts.services.user.mode() == "readOnly":
+            return False
+        return self._request.kind == "test" or wants_edit(self._request.task, has_selection=self._has_selection)
+
+    def _may_ask(self) -> bool:
+        """Return whether a question at the end is one that has to be answered: not after a plain question or a chat."""
+        if self._request.kind in ANSWERS:
+            return False
+        return classify(self._request.task, has_selection=self._has_selection).label in ("CODING_TASK", "UNCERTAIN")
+
+    async def _ask(self, words: str) -> str:
+        """Put the question at the end of a text to the user; return the answer, '' for none."""
+        output = self._parts.output
+        title = agent_asks(question_of(words), output.text)
+        answer = await output.ask(Question("question", title, detail=words, by_agent=True))
+        return "\n".join(answer or ()).strip()
+
+    async def _verdict(self) -> Verdict | None:
+        """Return what the tests say of what has changed; None if nothing has, or there is nothing to run.
+
+        What was judged in exactly this state is not run again.
+        """
+        if not self._changed():
+            return None
+        proposal = self._parts.proposal
+        state = proposal.proofs.state(proposal.changeset)
+        if self._judged is None or self._judged[0] != state:
+            self._judged = state, await self._tested()
+        return self._judged[1]
+
+    async def _tested(self) -> Verdict | None:
+        if self._parts.toolbox.shell is None:
+            return None
+        brief = brief_of(self._request.task)
+        if brief.command:
+            return _of_command(brief.command, await self._run("run_cmd", command=brief.command))
+        files = await asyncio.to_thread(self._files)
+        changed = self._changed()
+        own = [name for name in changed if is_test(name)]
+        named = [name for name in files.named_tests(brief.words) if name in files.names]
+        paths = named or ([""] if brief.about_tests else [])
+        beside = dict.fromkeys((*own, *files.tests_beside(changed))) if self._isolated else {}
+        also = [name for name in beside if name not in paths and name in files.names][:MOST_TESTS]
+        results = [await self._run("run_tests", **({"path": path} if path else {})) for path in paths]
+        if "" not in paths:
+            results += await self._beside(also)
+        bound = frozenset(named) - frozenset(own)
+        return _of_tests(results, bound, tests_named(brief.words))
+
+    async def _beside(self, paths: Sequence[str]) -> list[ToolResult]:
+        """Return the results of tests that nobody asked for, as far as they are quick."""
+        results: list[ToolResult] = []
+        try:
+            async with asyncio.timeout(TEST_SECONDS):
+                for path in paths:
+                    results.append(await self._run("run_tests", path=path))
+        except TimeoutError:
+            pass
+        return results
+
+    async def _run(self, name: str, **arguments: object) -> ToolResult:
+        try:
+            return await self._checker.call(ToolCall(name, arguments))
+        finally:
+            self._parts.output.flush()  # what it prints is shown before the verdict
+
+    @cached_property
+    def _checker(self) -> Checker:
+        """Return what runs tests and commands on what is staged; what they write is not proposed."""
+        parts, context = self._parts, self._parts.toolbox.context()
+        shell = LookingShell(context.shell) if context.shell is not None else None
+        approvals, user = parts.session.context.approvals, parts.services.user
+        looking = replace(context, shell=shell)
+        executor = ToolExecutor(parts.services.registry, looking, user.mode, approvals, user.language())
+        return Checker(executor, parts.output.emit)
+
+    @property
+    def _isolated(self) -> bool:
+        shell = self._parts.toolbox.shell
+        return shell is not None and shell.isolation.complete
+
+    @property
+    def _has_selection(self) -> bool:
+        target = self._request.target
+        return target is not None and target.end > target.start
+
+    def _changed(self) -> tuple[str, ...]:
+        """Return the names of the files that this run has changed, applied or still staged."""
+        return tuple(map(self._parts.proposal.view.roots.relative, self._parts.record.changed_paths))
+
+    def _files(self) -> WorkspaceFiles:
+        view = self._parts.proposal.view
+        return WorkspaceFiles(view, may_read(self._parts.services.user.settings().permissions, view.roots))
+
+
+def asks_back(text: str) -> bool:
+    """Return whether a text ends with a question, in any language: also one with its choices listed below it."""
+    return bool(question_of(text))
+
+
+def question_of(text: str) -> str:
+    """Return the question at the end of a text: its last sentence; '' if it ends with none."""
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    if lines and not _QUESTION.search(lines[-1]):
+        while lines and _LISTED.match(lines[-1]):
+            lines.pop()
+    if not lines or not _QUESTION.search(lines[-1]):
+        return ""
+    return re.split(r"(?<=[.!?。！？])\s+", lines[-1].strip())[-1]
+
+
+def tests_named(words: str) -> frozenset[str]:
+    """Return the names of single tests and classes of tests in a text, without those of files."""
+    last = (re.split(r"::|[./]", token.strip(".:/"))[-1] for token in re.findall(r"[\w./:]+", words, re.ASCII))
+    return frozenset(name for name in last if _TEST_NAME.fullmatch(name))
+
+
+def _of_command(command: str, result: ToolResult) -> Verdict:
+    if not result.ok or not isinstance(result.data, CommandResult):
+        return Verdict(problem=result.text)
+    finished = result.data.finished
+    if finished.exit_code == 127:
+        return Verdict(problem=result.text)
+    if finished.exit_code == 0 and finished.ending == "exited":
+        return Verdict(passed=1)
+    return Verdict(red=(command,), report=result.text[-REPORT_CHARS:])
+
+
+def _of_tests(results: Sequence[ToolResult], bound: frozenset[str], names: frozenset[str]) -> Verdict | None:
+    """Return the verdict of test runs: all has to pass but what failed before in the same way. That too has to pass
+    where the task names it: `names` are those of tests in it, `bound` files that it names.
+    """
+    ran = [result for result in results if result.ok]
+    if not ran:
+        problem = next((result.text for result in results if not result.ok), "")
+        return Verdict(problem=problem) if problem else None
+    passed = sum(report["passed"] for result in ran for report in result.data["reports"])
+    cases = [case for result in ran for case in result.data["failures"]]
+    known = (case["id"] for result in ran for report in result.data["reports"] for case in report["cases"])
+    specific = any(_names(names, test_id) for test_id in known)
+    red: dict[str, None] = {}
+    before: dict[str, None] = {}
+    for case in cases:
+        wanted = _names(names, case["id"]) if specific else case["file"] in bound
+        (before if case["fate"] == "as_before" and not wanted else red)[case["id"]] = None
+    told = "\n\n".join(result.text for result in ran)
+    return Verdict(passed, tuple(red), tuple(before), told[:REPORT_CHARS])
+
+
+def _names(names: frozenset[str], test_id: str) -> bool:
+    return not names.isdisjoint(re.split(r"[.:/\[\s(]+", test_id))
+
+
+def _named(ids: Sequence[str]) -> str:
+    more = f", … ({len(ids)})" if len(ids) > MOST_NAMED else ""
+    return ", ".join(ids[:MOST_NAMED]) + more
