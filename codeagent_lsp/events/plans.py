@@ -137,7 +137,7 @@ class StepCompleted(Event, name="step_completed"):
 
 @dataclass(frozen=True, kw_only=True)
 class StepOutput(Event, name="step_output", transient=True):
-    """Output of a command that a step runs."""
+    """A piece of what a command prints. It may end within a line, and a carriage return begins its line anew."""
 
     step_id: str | None = None
     content: str = ""

@@ -52,7 +52,7 @@ class Output:
         self._spool = _Spool(folder)
 
     def feed(self, stream: Stream, data: bytes) -> str:
-        """Take bytes of one stream and return the new text for display, with carriage returns as line ends."""
+        """Take bytes of one stream and return the new text for display, in which lone carriage returns stay."""
         self.size += len(data)
         return self._take(self._readers[stream].feed(data))
 
@@ -90,7 +90,7 @@ class Output:
         if len(self._line) > _LINE_CHARACTERS:
             self._keep(self._line)
             self._line = ""
-        return text.replace("\r", "\n")
+        return text
 
     def _keep(self, text: str) -> None:
         data = text.encode("utf-8", "replace")

@@ -109,7 +109,7 @@ def test_streams_do_not_spoil_each_others_characters(tmp_path: Path) -> None:
 def test_the_user_sees_progress_as_it_comes(tmp_path: Path) -> None:
     output = Output(tmp_path)
     told = [output.feed("stdout", chunk) for chunk in (b"10%\r", b"20%\r", b"\nok", b"\r\n")]
-    assert told == ["10%", "\n20%", "\nok", "\n"]
+    assert told == ["10%", "\r20%", "\nok", "\n"]
     assert output.finish().text == "20%\nok\n"
 
 

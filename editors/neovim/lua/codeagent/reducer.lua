@@ -95,7 +95,7 @@ local function trimmed(text)
 end
 
 local function last_line(text)
-  return trimmed(text):match("[^\n]*$"):sub(1, 120)
+  return trimmed(text):match("[^\r\n]*$"):sub(1, 120)
 end
 
 local function same_files(event)
@@ -255,12 +255,10 @@ function on.started(run, event)
 end
 
 function on.stdout(run, event)
-  return stream(run, "output", event.content or "")
+  return stream(run, "output", ((event.content or ""):gsub("\r", "\n")))
 end
 
-function on.stderr(run, event)
-  return stream(run, "output", event.content or "")
-end
+on.stderr = on.stdout
 
 function on.exit(run, event)
   return say(run, { kind = "exit", exit_code = event.exit_code, duration = event.duration })
