@@ -1,4 +1,6 @@
-"""Rendering of a unified diff for a terminal: coloured lines with a heading per file and line numbers."""
+"""Rendering of a unified diff for a terminal: coloured lines with a heading per file, each with its number in the old
+file, in the new one, or in both.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +33,16 @@ def diff_lines(diff: str, language: str = "en") -> Iterator[Text]:
 
 def _rendered(lines: list[str]) -> Iterator[Text]:
     old = new = old_left = new_left = 0
-    origin, seen = "", False
+    origin, seen, digits = "", False, _digits(lines)
     for line in lines:
         inside = old_left > 0 or new_left > 0
         mark = line[:1]
         if inside and mark in ("+", "-", " ", ""):
-            yield _body(mark or " ", line[1:], new if mark == "+" else old)
-            old, old_left = (old, old_left) if mark == "+" else (old + 1, old_left - 1)
-            new, new_left = (new, new_left) if mark == "-" else (new + 1, new_left - 1)
+            removed, added = mark != "+", mark != "-"
+            before, after = str(old) if removed else "", str(new) if added else ""
+            yield _body(f"  {before:>{digits}} {after:>{digits}} ", mark or " ", line[1:])
+            old, old_left = old + removed, old_left - removed
+            new, new_left = new + added, new_left - added
         elif line.startswith("--- "):
             origin = line[4:]
         elif line.startswith("+++ "):
@@ -48,10 +52,17 @@ def _rendered(lines: list[str]) -> Iterator[Text]:
             old, new = int(match[1]), int(match[3])
             old_left, new_left = int(match[2] or 1), int(match[4] or 1)
             if seen:
-                yield Text("    ⋯", style="dim")
+                yield Text(f"  {'⋯':>{digits}}", style="dim")
             seen = True
         elif line:
-            yield Text(f"       {visible(line)}", style="dim")
+            yield Text(f"{'':{2 * digits + 5}}{visible(line)}", style="dim")
+
+
+def _digits(lines: list[str]) -> int:
+    """Return how wide the columns of a diff's line numbers are."""
+    hunks = filter(None, map(_HUNK.match, lines))
+    last = (int(hunk[at]) + int(hunk[at + 1] or 1) - 1 for hunk in hunks for at in (1, 3))
+    return max(3, len(str(max(last, default=0))))
 
 
 def _heading(old: str, new: str) -> Iterator[Text]:
@@ -66,8 +77,8 @@ def _heading(old: str, new: str) -> Iterator[Text]:
         yield Text.assemble(("✎ ", "yellow"), (visible(name), "bold"))
 
 
-def _body(mark: str, content: str, number: int) -> Text:
+def _body(numbers: str, mark: str, content: str) -> Text:
     style = {"+": "green", "-": "red"}.get(mark, "")
-    line = Text.assemble((f"{number:>5} ", "dim"), (f"{mark} {visible(content.rstrip(chr(13)))}", style))
+    line = Text.assemble((numbers, "dim"), (f"{mark} {visible(content.rstrip(chr(13)))}", style))
     line.expand_tabs(8)
     return line

@@ -1,16 +1,26 @@
-"""Markdown answers as they stream: splitting into complete blocks, and the rendering of a block."""
+"""Markdown answers as they stream: splitting into complete blocks, and the rendering of a block.
+
+A block comes from a model, so nothing in it is hidden from the reader: links show their targets and are no terminal
+links (OSC 8), HTML is shown as it was written, and unseen characters for which entities stand are shown by number.
+Not here: the control characters of the text itself (`safe.py`).
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import CodeBlock, Heading, Markdown
 from rich.padding import Padding
 from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.text import Text
+
+from codeagent_lsp.terminal.safe import visible
 
 _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
 
@@ -53,7 +63,7 @@ class _BareCode(CodeBlock):
 
 
 class PlainMarkdown(Markdown):
-    """Markdown for streamed text: nothing centred, no boxes."""
+    """Markdown for streamed text: nothing centred, no boxes, nothing hidden."""
 
     elements: ClassVar[dict[str, Any]] = {
         **Markdown.elements,
@@ -62,12 +72,39 @@ class PlainMarkdown(Markdown):
         "code_block": _BareCode,
     }
 
+    def __init__(self, markup: str) -> None:
+        super().__init__("", hyperlinks=False)
+        parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+        parser.disable("reference")  # what is defined in one block would be used in another
+        self.parsed = parser.parse(markup)
+        for token in self.parsed:
+            if token.children:
+                token.children = [*_shown(token.children)]
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         begun = False
         for piece in super().__rich_console__(console, options):
             begun = begun or not isinstance(piece, Segment) or piece.text != "\n"
             if begun:  # lists would begin with an empty line
                 yield piece
+
+
+def _shown(inline: Iterable[Token]) -> Iterator[Token]:
+    """Yield the tokens of a paragraph with the target of each link and picture as text behind its words."""
+    target = words = ""
+    for token in inline:
+        token.content = visible(token.content)  # entities stand for any character
+        if token.type == "link_open":
+            target, words = str(token.attrs.get("href", "")), ""
+        elif token.type == "link_close":
+            if words not in (target, target.removeprefix("mailto:")):
+                yield Token("text", "", 0, content=f" ({visible(target)})")
+        elif token.type == "image":
+            words += token.content
+            yield Token("text", "", 0, content=f"{token.content} ({visible(str(token.attrs.get('src', '')))})".lstrip())
+        else:
+            words += token.content
+            yield token
 
 
 def _end_of_block(text: str) -> int | None:

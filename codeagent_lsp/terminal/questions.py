@@ -13,21 +13,24 @@ from collections.abc import Sequence
 
 from codeagent_lsp.texts import pair
 
-_YES_KEYS = ("choice.apply", "choice.session", "choice.once", "choice.delete")
+_YES_KEYS = ("choice.apply", "choice.once", "choice.session", "choice.delete")  # the narrowest consent that will do
+_STANDING_KEY = "choice.always"
 RISKY = "⚠"  # marks a choice that has risks
 _REVIEW_KEY = "choice.review"
 _CHUNK = 4096
 
 
 def accepted(choices: Sequence[str]) -> str | None:
-    """Return the choice that approves most; the second one if none is known, since the safe one is first.
+    """Return the choice with which the agent can go on, the narrowest of them: this call before the whole session, and
+    never a consent that outlives it. Where none is known, it is the second one, since the safe one is first.
 
     A recommended choice is preferred, and one without risks to those with risks, since `--yes` has not weighed them.
     """
+    choices = [title for title in choices if title not in pair(_STANDING_KEY)]
     marked = [title for title in choices if any(word in title for word in pair("decision.recommended"))]
     safe = [title for title in choices if RISKY not in title and title not in pair("choice.neither")]
     if len(safe) < len(choices) and any(RISKY in title for title in choices):
-        return next((title for title in marked if title in safe), (safe or list(choices))[0])
+        return next((title for title in marked if title in safe), (safe or choices)[0])
     if marked:
         return marked[0]
     for key in _YES_KEYS:

@@ -6,9 +6,11 @@ import asyncio
 import io
 import os
 import pty
+import re
 import termios
 from argparse import Namespace
 from collections.abc import Iterator
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +76,33 @@ def test_markdown_is_printed_at_any_width(source: str, width: int) -> None:
     console.print(PlainMarkdown(source))
 
 
+LINKS: dict[str, tuple[str, str]] = {
+    "words": ("[the docs](https://evil.example/x 'a title')", "the docs (https://evil.example/x)"),
+    "another address as words": (
+        "[https://good.example](https://evil.example)",
+        "https://good.example (https://evil.example)",
+    ),
+    "an address alone": ("<https://one.example>", "https://one.example"),
+    "mail": ("<a@b.example>", "a@b.example"),
+    "no words": ("[](https://evil.example)", "(https://evil.example)"),
+    "a picture": ("![a cat](https://evil.example/c.png)", "a cat (https://evil.example/c.png)"),
+    "a picture with a link": ("[![a](http://p.example)](http://t.example)", "a (http://p.example) (http://t.example)"),
+    "a command": ("[x](command:rm)", "x (command:rm)"),
+    "a reference": ("[x][1]\n\n[1]: http://t.example", "[x][1] [1]: http://t.example"),
+    "a terminal link": ("&#27;]8;;http://t.example&#7;x", "\ufffd]8;;http://t.example\ufffdx"),
+    "a hidden direction": ("a&#x202e;b&rlm;", "a<U+202E>b<U+200F>"),
+    "HTML": ("List<int> <!-- no --> <b>x</b>", "List<int> <!-- no --> <b>x</b>"),
+}
+
+
+@pytest.mark.parametrize(("source", "shown"), LINKS.values(), ids=LINKS.keys())
+def test_markdown_hides_nothing(source: str, shown: str) -> None:
+    out = io.StringIO()
+    Console(file=out, width=100, force_terminal=True, legacy_windows=False).print(PlainMarkdown(source))
+    assert " ".join(re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue()).split()) == shown
+    assert "\x1b]" not in out.getvalue()
+
+
 def test_lists_do_not_begin_with_an_empty_line() -> None:
     out = io.StringIO()
     Console(file=out, width=20).print(PlainMarkdown("- a\n- b\n"))
@@ -84,14 +113,24 @@ def test_a_diff_has_numbers_and_marks() -> None:
     assert is_diff(DIFF)
     assert [line.plain for line in diff_lines(DIFF)] == [
         "✎ x.py",
-        "    1   one",
-        "    2 - two",
-        "    2 + TWO",
-        "    3   three",
+        "    1   1   one",
+        "    2     - two",
+        "        2 + TWO",
+        "    3   3   three",
         "    ⋯",
-        "    9 - nine",
-        "    9 + NINE",
+        "    9     - nine",
+        "        9 + NINE",
     ]
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=30), st.lists(st.sampled_from("abc"), max_size=30))
+def test_the_numbers_of_a_diff_are_those_in_both_files(old: list[str], new: list[str]) -> None:
+    diff = "\n".join(unified_diff(old, new, "a/x", "b/x", lineterm=""))
+    for line in (line.plain for line in diff_lines(diff)):
+        if line.startswith(" ") and "⋯" not in line:
+            before, after, mark, content = line[2:5].strip(), line[6:9].strip(), line[10], line[12:]
+            assert before == "" if mark == "+" else old[int(before) - 1] == content
+            assert after == "" if mark == "-" else new[int(after) - 1] == content
 
 
 @pytest.mark.parametrize(
@@ -108,12 +147,12 @@ def test_headings_say_what_happens_to_a_file(old: str, new: str, heading: str) -
 
 def test_lines_that_look_like_headings_stay_in_the_diff() -> None:
     diff = "--- a/x.sql\n+++ b/x.sql\n@@ -1,2 +1,1 @@\n--- a comment\n kept\n"
-    assert [line.plain for line in diff_lines(diff)][1:] == ["    1 - -- a comment", "    2   kept"]
+    assert [line.plain for line in diff_lines(diff)][1:] == ["    1     - -- a comment", "    2   1   kept"]
 
 
 def test_a_diff_cannot_write_to_the_terminal() -> None:
     diff = "--- a/x\n+++ b/x\n@@ -0,0 +1,1 @@\n+\x1b]0;owned\x07\u202egnp.exe\n"
-    assert [line.plain for line in diff_lines(diff)][1] == "    1 + <U+001B>]0;owned<U+0007><U+202E>gnp.exe"
+    assert [line.plain for line in diff_lines(diff)][1] == "        1 + <U+001B>]0;owned<U+0007><U+202E>gnp.exe"
 
 
 def test_a_long_diff_is_cut_and_says_so() -> None:
@@ -137,7 +176,11 @@ def test_picking(line: str, choice: str | None) -> None:
     [
         (("Review", "Apply", "Discard"), "Apply"),
         (("查看", "应用", "放弃"), "应用"),
-        (("Deny", "Allow once", "Allow for this session"), "Allow for this session"),
+        (("Deny", "Allow once", "Allow for this session", "Always allow"), "Allow once"),
+        (("拒绝", "允许一次", "本会话内允许", "始终允许"), "允许一次"),
+        (("Deny", "Allow for this session"), "Allow for this session"),
+        (("Deny", "Always allow"), "Deny"),
+        (("Always allow",), None),
         (("Deny", "Allow once"), "Allow once"),
         (("Keep", "Delete"), "Delete"),
         (("no", "yes"), "yes"),
@@ -149,7 +192,7 @@ def test_picking(line: str, choice: str | None) -> None:
         ((), None),
     ],
 )
-def test_yes_takes_the_widest_consent(choices: tuple[str, ...], choice: str | None) -> None:
+def test_yes_takes_the_narrowest_consent_that_will_do(choices: tuple[str, ...], choice: str | None) -> None:
     assert accepted(choices) == choice
 
 
@@ -235,7 +278,7 @@ def test_a_tool_call_names_what_it_is_about() -> None:
 
 @pytest.fixture
 def options(tmp_path: Path) -> Iterator[Namespace]:
-    flags: dict[str, object] = {"yes": False, "json": False, "width": None, "set": []}
+    flags: dict[str, object] = {"yes": False, "json": False, "width": None, "set": [], "session": ""}
     yield Namespace(task="x", workspace=str(tmp_path), mode="auto", attempts=1, apply="review", **flags)
 
 
