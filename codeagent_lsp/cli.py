@@ -73,7 +73,8 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--attempts", type=_attempts, default=1, metavar="N", help="of several attempts the best is proposed (1)"
     )
     run.add_argument("--apply", choices=("review", "auto"), default="review", help="ask before changing files")
-    run.add_argument("--yes", action="store_true", help="accept everything")
+    run.add_argument("--yes", action="store_true", help="accept the changes, and allow each call that would ask, once")
+    run.add_argument("--session", metavar="ID", default="", help="go on in this session, or answer its question")
     run.add_argument("--json", action="store_true", help="print one event per line, as JSON")
     run.add_argument(
         "--set",
@@ -84,6 +85,12 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     run.add_argument("--width", type=_width, metavar="COLUMNS", help="use this width instead of the terminal's")
     run.set_defaults(run=_run)
+    apply = commands.add_parser("apply", help="look at what a run has left undecided, and apply or discard it")
+    apply.add_argument("run_id", metavar="RUN", help="the run, as `codeagent-lsp run` names it at its end")
+    apply.add_argument("--workspace", metavar="DIR", default=".", help="the folder that it worked in")
+    apply.add_argument("--yes", action="store_true", help="apply them without a question")
+    apply.add_argument("--width", type=_width, metavar="COLUMNS", help="use this width instead of the terminal's")
+    apply.set_defaults(run=_apply)
 
 
 def _add_batch(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -125,6 +132,7 @@ def _add_small(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     trace.add_argument("--workspace", metavar="DIR", default=".")
     trace.add_argument("--run", metavar="ID", default="", dest="run_id", help="only this run")
     trace.add_argument("--last", type=_width, metavar="COUNT", help="only the last records")
+    trace.add_argument("--full", action="store_true", help="all that tools returned and commands printed, line by line")
     trace.set_defaults(run=_trace)
     sessions = commands.add_parser("sessions", help="the runs of a folder: the last ones, or those with some words")
     sessions.add_argument("action", choices=("list", "search"))
@@ -215,6 +223,12 @@ def _run(options: argparse.Namespace) -> int:
     return run_task(options)
 
 
+def _apply(options: argparse.Namespace) -> int:
+    from codeagent_lsp.terminal.run import apply_run
+
+    return apply_run(options)
+
+
 def _batch(options: argparse.Namespace) -> int:
     from codeagent_lsp.batch.command import batch_command
 
@@ -238,7 +252,14 @@ def _trace(options: argparse.Namespace) -> int:
 
     follow = options.action == "tail"
     last = options.last or (TAIL if follow else None)
-    return show_trace(options.workspace, session=options.session, run=options.run_id, last=last, follow=follow)
+    return show_trace(
+        options.workspace,
+        session=options.session,
+        run=options.run_id,
+        last=last,
+        follow=follow,
+        full=options.full,
+    )
 
 
 def _sessions(options: argparse.Namespace) -> int:

@@ -1,4 +1,5 @@
-"""A small LSP client for one task: starts the run, shows its events, answers its prompts, writes accepted edits.
+"""A small LSP client: starts a run, shows its events, answers its prompts, writes accepted edits; or gets a decision
+about what an earlier run has staged.
 
 It is an editor without buffers: its documents are the files on disk. Not here: how things look (`screen.py`), the wire
 (`connection.py`).
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
 from codeagent_lsp.protocol import EVENT_METHOD, EXPERIMENTAL_KEY, INPUT_METHOD, TERMINAL_CLIENT
@@ -22,6 +23,8 @@ from codeagent_lsp.workspace.files import uris
 
 CANCEL_SECONDS = 1.0
 QUICK_SECONDS = 0.5
+WARNED_SECONDS = 1.0
+"""How long after a warning it is still waited for the outcome of changes, which the warning may not be about."""
 CREATED, CHANGED, DELETED = 1, 2, 3
 WARNING = 2
 
@@ -39,6 +42,14 @@ CAPABILITIES: dict[str, Any] = {
     "window": {"showMessage": {"messageActionItem": {"additionalPropertiesSupport": False}}},
     "experimental": {EXPERIMENTAL_KEY: {"event": True, "input": True}},
 }
+
+Event = Mapping[str, Any]
+AskAboutDiff = Callable[[str], Awaitable[bool | None]]
+"""Returns whether the changes of a diff are to be applied; None for no decision."""
+
+
+class NothingStaged(Exception):
+    """Raised if no changes of a run wait for a decision."""
 
 
 class Face(Protocol):
@@ -58,8 +69,8 @@ class Face(Protocol):
 
 
 class Client:
-    """One server and one run. `interrupted` ends it early. `environ` is the server's; `written` is all that was written
-    to files, in order.
+    """One server and one run, by `run` or `decide`. `interrupted` ends it early. `environ` is the server's; `written`
+    is all that was written to files, in order.
     """
 
     def __init__(
@@ -78,17 +89,29 @@ class Client:
         self._run_id: str | None = None
         self._ended: dict[str | None, Mapping[str, Any]] = {}
         self._completed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._applied: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._warned = asyncio.Event()
         self._connection = Connection(server_command(), environ)
 
-    async def run(self) -> Mapping[str, Any] | None:
+    async def run(self) -> Event | None:
         """Return the run's `run_completed` event; None if interrupted before there was one.
 
         ConnectionLost if the server ends early, Refused if it does not accept the task.
         """
+        return await self._served(self._work)
+
+    async def decide(self, run_id: str, ask: AskAboutDiff) -> Event | None:
+        """Let `ask` decide about the staged changes of an earlier run by their diff; return the end of the run as it is
+        now, None if interrupted. Raises as `run`, NothingStaged if there are none.
+        """
+        return await self._served(lambda: self._decide(run_id, ask))
+
+    async def _served(self, do: Callable[[], Coroutine[Any, Any, Event]]) -> Event | None:
+        """Start a server, do something with it and end it; None if interrupted before it was done."""
         self._listen()
         try:
             await self._connection.start()
-            work = asyncio.ensure_future(self._work())
+            work = asyncio.ensure_future(do())
             stop = asyncio.ensure_future(self._interrupted.wait())
             await asyncio.wait([work, stop], return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
@@ -108,27 +131,64 @@ class Client:
         connection.requests[INPUT_METHOD] = self._input
         connection.requests["workspace/applyEdit"] = self._apply
 
-    async def _work(self) -> Mapping[str, Any]:
-        connection = self._connection
-        await connection.request("initialize", self._hello(), seconds=60)
-        connection.notify("initialized", {})
+    async def _work(self) -> Event:
+        await self._begin()
         options = self._options
         arguments = {"task": options.task, "mode": options.mode, "attempts": options.attempts, "untilProven": True}
-        command = {"command": "codeagent.run", "arguments": [arguments]}
-        self._run_id = (await connection.request("workspace/executeCommand", command, seconds=60))["runId"]
+        if options.session:
+            arguments["sessionId"] = options.session
+        self._run_id = (await self._command("codeagent.run", arguments))["runId"]
         self._settle()
-        lost: asyncio.Future[Any] = asyncio.ensure_future(connection.lost.wait())
-        await asyncio.wait([self._completed, lost], return_when=asyncio.FIRST_COMPLETED)
-        lost.cancel()
-        if not self._completed.done():
-            raise ConnectionLost(connection.log.last_line)
-        completed: Mapping[str, Any] = self._completed.result()
+        await self._until(self._completed)
+        completed: Event = self._completed.result()
         return completed
 
-    async def _cancel(self, work: asyncio.Task[Mapping[str, Any]]) -> None:
+    async def _decide(self, run_id: str, ask: AskAboutDiff) -> Event:
+        await self._begin()
+        review = await self._command("codeagent.review", {"runId": run_id})
+        if not review["diff"]:
+            raise NothingStaged(run_id)
+        decision = {"runId": run_id, "digest": review["digest"]}
+        ended: dict[str, Any] = {"type": "run_completed", "run_id": run_id, "status": "completed", "outcome": "none"}
+        answer = await ask(review["diff"])
+        if answer:
+            await self._command("codeagent.apply", decision)
+            ended |= await self._outcome()
+        elif answer is not None:
+            await self._command("codeagent.discard", decision)
+            ended["status"] = "rejected"
+        self._event(ended)
+        return ended
+
+    async def _outcome(self) -> Event:
+        """Return how the changes were applied, which an event says after the command's reply, or else a warning."""
+        warned = asyncio.ensure_future(self._warned.wait())
+        await self._until(self._applied, warned)
+        warned.cancel()
+        await asyncio.wait([self._applied], timeout=WARNED_SECONDS)
+        if not self._applied.done():
+            return {"status": "failed"}
+        return {name: self._applied.result()[name] for name in ("outcome", "files_changed")}
+
+    async def _until(self, *one_of: asyncio.Future[Any]) -> None:
+        """Wait for one of these. ConnectionLost if the server ends before."""
+        lost: asyncio.Future[Any] = asyncio.ensure_future(self._connection.lost.wait())
+        await asyncio.wait([*one_of, lost], return_when=asyncio.FIRST_COMPLETED)
+        lost.cancel()
+        if not any(future.done() for future in one_of):
+            raise ConnectionLost(self._connection.log.last_line)
+
+    async def _begin(self) -> None:
+        await self._connection.request("initialize", self._hello(), seconds=60)
+        self._connection.notify("initialized", {})
+
+    async def _command(self, name: str, arguments: Mapping[str, Any], seconds: float = 60) -> Any:
+        params = {"command": name, "arguments": [arguments]}
+        return await self._connection.request("workspace/executeCommand", params, seconds)
+
+    async def _cancel(self, work: asyncio.Task[Event]) -> None:
         """Ask the server to stop; wait at most `CANCEL_SECONDS`."""
-        request = {"command": "codeagent.cancel", "arguments": [{}]}
-        cancel = asyncio.ensure_future(self._connection.request("workspace/executeCommand", request, CANCEL_SECONDS))
+        cancel = asyncio.ensure_future(self._command("codeagent.cancel", {}, CANCEL_SECONDS))
         await asyncio.wait([work], timeout=CANCEL_SECONDS)
         for task in (work, cancel):
             task.cancel()
@@ -154,6 +214,8 @@ class Client:
             self._face.event(event)
         except OSError:  # the output was closed
             self._interrupted.set()
+        if event["type"] == "changes_applied" and not self._applied.done():
+            self._applied.set_result(event)
         if event["type"] == "run_completed":
             self._ended[event.get("run_id", "")] = event
             self._settle()
@@ -167,6 +229,7 @@ class Client:
         """Show warnings and errors; answers and outcomes arrive as events."""
         if params["type"] <= WARNING and not self._completed.done():
             self._face.message(params["message"])
+            self._warned.set()
 
     async def _prompt(self, params: Mapping[str, Any]) -> Mapping[str, str] | None:
         choices = tuple(action["title"] for action in params.get("actions") or ())

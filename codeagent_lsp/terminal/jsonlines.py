@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, TextIO
 
+from codeagent_lsp.terminal.edits import FileWrite
 from codeagent_lsp.terminal.questions import accepted
 from codeagent_lsp.terminal.safe import visible
-from codeagent_lsp.terminal.summary import Summary
+from codeagent_lsp.terminal.summary import Summary, account
 from codeagent_lsp.texts import text
 
 
 class JsonLines:
-    """The `Face` for programs."""
+    """The `Face` for programs. `folder` is that of the run, None for the current one."""
 
-    def __init__(self, language: str, *, accept_all: bool = False, out: TextIO | None = None) -> None:
+    def __init__(
+        self, language: str, folder: Path | None = None, *, accept_all: bool = False, out: TextIO | None = None
+    ) -> None:
         self.summary = Summary()
+        self._folder = folder or Path.cwd()
         self._language = language
         self._accept_all = accept_all
         self._out = out or sys.stdout
@@ -28,10 +33,13 @@ class JsonLines:
     def open(self, title: str, place: str) -> None:
         """Do nothing: `response_start` is the first line."""
 
-    def close(self, note: str = "") -> None:
-        """Print `note` if the run had no proper end."""
+    def close(self, note: str = "", written: Sequence[FileWrite] = ()) -> None:
+        """Print `note` if the run had no proper end, and how to get what is staged; the rest is in the events."""
         if note:
             self.message(note)
+        if self.summary.staged:
+            for line in account(self.summary, written, self._folder, self._language):
+                self.message(line.plain)
 
     def event(self, event: Mapping[str, Any]) -> None:
         """See `client.Face`."""

@@ -1,4 +1,4 @@
-"""The validated options of `codeagent-lsp run`. Not here: doing it (`run.py`)."""
+"""The validated options of `codeagent-lsp run` and `codeagent-lsp apply`. Not here: doing it (`run.py`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from codeagent_lsp.settings_layers import load
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """The options of one run. `settings` has flat keys as in the section `codeagent`; `width` None means the
-    terminal's.
+    terminal's; `session` is the id of the session to go on with, '' for a new one.
     """
 
     task: str
@@ -28,27 +28,35 @@ class RunOptions:
     as_json: bool = False
     width: int | None = None
     settings: tuple[tuple[str, Any], ...] = ()
+    session: str = ""
 
 
 def from_namespace(options: Namespace) -> RunOptions:
     """Return the options of a command line. UsageError if one is invalid."""
-    workspace = Path(options.workspace).absolute()
-    if not workspace.is_dir():
-        raise UsageError("terminal.folder", folder=options.workspace)
+    workspace = folder_of(options.workspace)
     if not options.task.strip():
         raise UsageError("terminal.no_task")
     settings = dict(settings_of(options.set))
     settings.setdefault("edits.apply", options.apply)
     return RunOptions(
         task=options.task,
-        workspace=workspace.resolve(),
+        workspace=workspace,
         mode=options.mode,
         attempts=options.attempts,
         accept_all=options.yes,
         as_json=options.json,
         width=options.width,
         settings=tuple(settings.items()),
+        session=options.session,
     )
+
+
+def folder_of(workspace: str) -> Path:
+    """Return the path of a folder without links. UsageError if it is none."""
+    folder = Path(workspace).absolute()
+    if not folder.is_dir():
+        raise UsageError("terminal.folder", folder=workspace)
+    return folder.resolve()
 
 
 def settings_of(assignments: Iterable[str]) -> Iterable[tuple[str, Any]]:

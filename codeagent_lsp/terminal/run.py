@@ -1,4 +1,6 @@
-"""The command `codeagent-lsp run`: one task from the terminal, from the options to the exit code."""
+"""The commands `codeagent-lsp run`, one task from the terminal, and `codeagent-lsp apply`, a decision about what a run
+has staged: from the options to the exit code.
+"""
 
 from __future__ import annotations
 
@@ -7,47 +9,79 @@ import os
 import signal
 import sys
 from argparse import Namespace
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from codeagent_lsp.errors import UsageError
-from codeagent_lsp.terminal.client import Client
+from codeagent_lsp.terminal.client import Client, NothingStaged
 from codeagent_lsp.terminal.connection import ConnectionLost, Refused
 from codeagent_lsp.terminal.jsonlines import JsonLines
 from codeagent_lsp.terminal.locales import user_locale
-from codeagent_lsp.terminal.options import RunOptions, from_namespace
+from codeagent_lsp.terminal.options import RunOptions, folder_of, from_namespace
 from codeagent_lsp.terminal.questions import Keyboard
 from codeagent_lsp.terminal.screen import Screen
 from codeagent_lsp.terminal.stage import Stage, console
 from codeagent_lsp.terminal.summary import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
 from codeagent_lsp.texts import choose_language, text
 
+Work = Callable[[Client, Screen | JsonLines, str], Awaitable[object]]
+"""What is done with a client and a face, in the user's language."""
+
 
 def run_task(namespace: Namespace) -> int:
     """Run the task and return the exit code: 0 done, 1 failed, 2 usage, 3 rejected, 130 interrupted."""
+    return _command("run", lambda: from_namespace(namespace), lambda client, face, language: client.run())
+
+
+def apply_run(namespace: Namespace) -> int:
+    """Show what a run has staged, ask, and apply or discard it; return the exit code, as `run_task` does."""
+
+    def options() -> RunOptions:
+        folder = folder_of(namespace.workspace)
+        return RunOptions(f"apply {namespace.run_id}", folder, accept_all=namespace.yes, width=namespace.width)
+
+    async def decide(client: Client, face: Screen | JsonLines, language: str) -> None:
+        title, apply, discard = (text(key, language) for key in ("terminal.write", "choice.apply", "choice.discard"))
+
+        async def ask(diff: str) -> bool | None:
+            face.event({"type": "approval_requested", "title": title, "detail": diff})
+            answer = await face.choose(title, (apply, discard))
+            return None if answer is None else answer == apply
+
+        try:
+            await client.decide(namespace.run_id, ask)
+        except NothingStaged as error:
+            raise Refused(text("terminal.no_changes", language, run=namespace.run_id)) from error
+
+    return _command("apply", options, decide)
+
+
+def _command(name: str, options: Callable[[], RunOptions], work: Work) -> int:
     try:
-        options = from_namespace(namespace)
+        given = options()
     except UsageError as error:
         language = choose_language("auto", user_locale())
-        sys.stderr.write(f"codeagent-lsp run: {error.localized(language)}\n")
+        sys.stderr.write(f"codeagent-lsp {name}: {error.localized(language)}\n")
         return EXIT_USAGE
     try:
-        return asyncio.run(_run(options))
+        return asyncio.run(_served(given, work))
     except BrokenPipeError:  # the reader of our output is gone
         return EXIT_FAILED
     finally:
         _let_go_of_stdout()
 
 
-async def _run(options: RunOptions) -> int:
+async def _served(options: RunOptions, work: Work) -> int:
     language = choose_language(str(dict(options.settings).get("language", "auto")), user_locale())
     face = _face(options, language)
     interrupted = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, interrupted.set)
     face.open(options.task, _short(options.workspace))
+    client = Client(options, face, interrupted)
     note, failed = "", False
     try:
-        await Client(options, face, interrupted).run()
+        await work(client, face, language)
     except ConnectionLost as error:
         note, failed = text("terminal.lost", language, reason=str(error)).replace("  ", " "), True
     except Refused as error:
@@ -55,7 +89,7 @@ async def _run(options: RunOptions) -> int:
     finally:
         if interrupted.is_set() and not face.summary.status:
             note = text("ended.cancelled", language)
-        face.close(note)
+        face.close(note, client.written)
     if interrupted.is_set():
         return EXIT_INTERRUPTED
     return EXIT_FAILED if failed else face.summary.exit_code
@@ -63,8 +97,9 @@ async def _run(options: RunOptions) -> int:
 
 def _face(options: RunOptions, language: str) -> Screen | JsonLines:
     if options.as_json:
-        return JsonLines(language, accept_all=options.accept_all)
-    return Screen(Stage(console(options.width)), Keyboard(), language, accept_all=options.accept_all)
+        return JsonLines(language, options.workspace, accept_all=options.accept_all)
+    stage = Stage(console(options.width))
+    return Screen(stage, Keyboard(), language, options.workspace, accept_all=options.accept_all)
 
 
 def _let_go_of_stdout() -> None:

@@ -1,4 +1,4 @@
-"""The output of a run for a person: the head, the events, prompts with a diff, the outcome.
+"""The output of a run for a person: the head, the events, prompts with a diff, the outcome, what is on the disk.
 
 Not here: how events become lines (`story.py`), what a typed answer means (`questions.py`).
 """
@@ -6,55 +6,65 @@ Not here: how events become lines (`story.py`), what a typed answer means (`ques
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from rich.padding import Padding
 from rich.rule import Rule
 from rich.text import Text
 
 from codeagent_lsp.terminal.diffview import diff_lines, is_diff
+from codeagent_lsp.terminal.edits import FileWrite
 from codeagent_lsp.terminal.questions import Keyboard, accepted, picked, without_review
 from codeagent_lsp.terminal.safe import one_line, visible
 from codeagent_lsp.terminal.stage import Stage
 from codeagent_lsp.terminal.story import Story
-from codeagent_lsp.terminal.summary import Summary, ending
+from codeagent_lsp.terminal.summary import Summary, account, ending, place_of
 from codeagent_lsp.texts import text
 
 DETAIL_LINES = 40
-_ASKING = ("approval_requested", "question_asked")
+_QUESTION = "question_asked"
+_ASKING = ("approval_requested", _QUESTION)
 
 
 class Screen:
-    """The `Face` for a person. `accept_all` approves every prompt."""
+    """The `Face` for a person. `folder` is that of the run, None for the current one; `accept_all` approves every
+    prompt.
+    """
 
-    def __init__(self, stage: Stage, keyboard: Keyboard, language: str, *, accept_all: bool = False) -> None:
+    def __init__(
+        self, stage: Stage, keyboard: Keyboard, language: str, folder: Path | None = None, *, accept_all: bool = False
+    ) -> None:
         self.summary = Summary()
         self._stage = stage
         self._keyboard = keyboard
         self._language = language
         self._accept_all = accept_all
-        self._story = Story(stage, language)
-        self._about: tuple[str, str] = ("", "")
+        self._folder = folder or Path.cwd()
+        self._story = Story(stage, language, place_of(self._folder))
+        self._about: tuple[str, str, str] = ("", "", "")  # type, title and detail of the last event that asks
 
     def open(self, title: str, place: str) -> None:
-        """Print the head of a run."""
+        """Print the head of a run, in a folder whose name is `place`."""
         self._stage.print(Text.assemble(("● ", "cyan"), (one_line(title), "bold")))
         self._stage.print(Text(f"  {visible(place)}\n", style="dim"))
         self._stage.activity = text("progress.thinking", self._language)
         self._stage.resume()
 
-    def close(self, note: str = "") -> None:
-        """Print the outcome. `note` is the reason if there was no proper end."""
+    def close(self, note: str = "", written: Sequence[FileWrite] = ()) -> None:
+        """Print the outcome, and what was `written`. `note` is the reason if there was no proper end."""
+        self._story.end()
         self._stage.pause()
-        for line in ending(self.summary, note, self._stage.seconds, self._language):
+        self._stage.gap()
+        end = ending(self.summary, note, self._stage.seconds, self._language)
+        for line in (*end, *account(self.summary, written, self._folder, self._language)):
             self._stage.print(line)
 
     def event(self, event: Mapping[str, Any]) -> None:
         """See `client.Face`."""
         self.summary = self.summary.after(event)
         if event["type"] in _ASKING:
-            self._about = (event["title"], event.get("detail", ""))
+            self._about = (event["type"], event["title"], event.get("detail", ""))
         self._story.tell(event)
 
     def message(self, words: str) -> None:
@@ -65,15 +75,23 @@ class Screen:
         """See `client.Face`."""
         self._stage.pause()
         try:
-            offered = self._show_question(title, choices)
+            kind, detail = self._asked(title)
+            if is_diff(detail):
+                self._show_diff(detail)
+                choices = without_review(choices)
+            elif detail and not self._accept_all:
+                self._show_detail(detail)
+            self._show_title(title)
             if self._accept_all:
                 answer = accepted(choices)
-                self._stage.print(Text(f"  → {answer}\n", style="dim"))
+                self._stage.print(Text(f"  → {visible(answer or '–')}\n", style="dim"))
                 return answer
-            if not self._keyboard.present:
-                self._nobody()
-                return None
-            return await self._pick(offered)
+            for number, choice in enumerate(choices, 1):
+                self._stage.print(Text.assemble((f"  {number} ", "cyan bold"), visible(choice)))
+            if self._keyboard.present:
+                return await self._pick(choices)
+            self._nobody("unasked" if is_diff(detail) else "unanswered" if kind == _QUESTION else "not_allowed")
+            return None
         finally:
             self._stage.resume()
 
@@ -81,34 +99,35 @@ class Screen:
         """See `client.Face`."""
         self._stage.pause()
         try:
-            self._stage.print(Text.assemble(("? ", "cyan"), (visible(title), "bold")))
+            self._show_title(title)
             if detail:
                 self._stage.print(Text(visible(detail)))
             if not self._keyboard.present:
-                self._nobody()
+                self._nobody("unanswered")
                 return None
             self._stage.console.print("> ", end="", style="cyan")
             return await (self._keyboard.secret_line() if secret else self._keyboard.line())
         finally:
             self._stage.resume()
 
-    def _show_question(self, title: str, choices: tuple[str, ...]) -> tuple[str, ...]:
-        """Print a question with its detail and return the choices to offer."""
-        subject, detail = self._about
-        if one_line(subject)[:100] != one_line(title)[:100]:
-            detail = ""
-        if is_diff(detail):
-            self._stage.print(Rule(style="dim"))
-            for line in diff_lines(detail, self._language):
-                self._stage.print(line)
-            choices = without_review(choices)
-        elif detail:
-            lines = visible(detail).split("\n")
-            self._stage.print(Padding(Text("\n".join(lines[:DETAIL_LINES]), style="dim"), (0, 0, 0, 2)))
-        self._stage.print(Text.assemble(("\n? ", "cyan"), (visible(title), "bold")))
-        for number, choice in enumerate(choices, 1):
-            self._stage.print(Text.assemble((f"  {number} ", "cyan bold"), visible(choice)))
-        return choices
+    def _asked(self, title: str) -> tuple[str, str]:
+        """Return the type of the event that told of a question, and its detail; '' where it was another one."""
+        kind, subject, detail = self._about
+        return (kind, detail) if one_line(subject)[:100] == one_line(title)[:100] else ("", "")
+
+    def _show_title(self, title: str) -> None:
+        self._stage.gap()
+        self._stage.print(Text.assemble(("? ", "cyan"), (visible(title), "bold")))
+
+    def _show_diff(self, diff: str) -> None:
+        self._stage.gap()
+        self._stage.print(Rule(style="dim"))
+        for line in diff_lines(diff, self._language):
+            self._stage.print(line)
+
+    def _show_detail(self, detail: str) -> None:
+        lines = visible(detail).split("\n")[:DETAIL_LINES]
+        self._stage.print(Text("\n".join(f"  {line}".rstrip() for line in lines), style="dim"))
 
     async def _pick(self, choices: tuple[str, ...]) -> str | None:
         console = self._stage.console
@@ -125,6 +144,7 @@ class Screen:
                 return chosen
             self._stage.print(Text(text("terminal.choose_again", self._language, count=len(choices)), style="yellow"))
 
-    def _nobody(self) -> None:
+    def _nobody(self, words: str) -> None:
+        """Say why nobody is asked; the answer is none."""
         self.summary = self.summary.unasked()
-        self._stage.print(Text(f"  {text('terminal.unasked', self._language)}\n", style="yellow"))
+        self._stage.print(Text(f"  {text(f'terminal.{words}', self._language)}\n", style="yellow"))

@@ -1,6 +1,8 @@
-"""The terminal output of a run: permanent lines, the unfinished block of an answer, and an activity line.
+"""The terminal output of a run: permanent lines, what is unfinished of an answer and of a command's output, and an
+activity line.
 
-The last two exist only on a terminal. Not here: what the lines say.
+The unfinished and the activity are shown on a terminal only. Of a command's output the middle is left out where it is
+long, also in a file or a pipe. Not here: what the lines say.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from collections.abc import Callable, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -20,6 +23,45 @@ from codeagent_lsp.terminal.safe import one_line, visible
 
 TAIL_LINES = 6
 INTERVAL = 0.1
+FIRST_LINES, LAST_LINES = 10, 20
+FEW_LINES = 5
+"""No more than these are never left out: to say so would take nearly as much room."""
+LINE_WIDTH = 1000
+INDENT = 4
+
+
+class CommandOutput:
+    """What a command prints, as lines. The first ones are due as soon as they end, of the others the last ones when
+    there is no more.
+    """
+
+    def __init__(self) -> None:
+        self._begun = ""  # the line that has no end yet
+        self._lines: list[str] = []  # not taken yet
+        self._taken = 0
+
+    @property
+    def waiting(self) -> list[str]:
+        """Return the lines that are not due yet, the one without an end included."""
+        return [*self._lines, *filter(None, [_rewritten(self._begun)])]
+
+    def feed(self, piece: str) -> None:
+        """Add a piece of any length."""
+        *ended, self._begun = (self._begun + piece).split("\n")
+        self._lines += map(_rewritten, ended)
+
+    def take(self) -> list[str]:
+        """Return the lines that are due, each once."""
+        due = self._lines[: FIRST_LINES - self._taken]
+        del self._lines[: len(due)]
+        self._taken += len(due)
+        return due
+
+    def close(self) -> tuple[list[str], int, list[str]]:
+        """Return the rest: the lines that are due, how many are left out behind them, and the last ones."""
+        self._lines, self._begun = self.waiting, ""
+        due, left_out = self.take(), len(self._lines) - LAST_LINES
+        return (due, left_out, self._lines[left_out:]) if left_out > FEW_LINES else (due, 0, self._lines)
 
 
 class Stage:
@@ -29,6 +71,9 @@ class Stage:
         self.console = console
         self.activity = ""
         self._blocks = Blocks()
+        self._output = CommandOutput()
+        self._left_out: Callable[[int], str] = str
+        self._parted = True  # the last line is empty, or there is none
         self._began = time.monotonic()
         self._spinner = Spinner("dots", style="cyan")
         self._live: Live | None = None
@@ -40,19 +85,38 @@ class Stage:
         return time.monotonic() - self._began
 
     def print(self, what: RenderableType) -> None:
-        """Print permanent lines, after finishing an answer in progress."""
+        """Print permanent lines, after finishing an answer and a command's output in progress."""
         self.flush()
         self._print(what)
 
+    def gap(self) -> None:
+        """Print an empty line, unless there is one already."""
+        self.flush()
+        self._part()
+
     def write(self, piece: str) -> None:
         """Add a piece of a Markdown answer."""
-        for block in self._blocks.feed(visible(piece)):
+        for block in self._blocks.feed(piece):
             self._print_block(block)
 
-    def flush(self) -> None:
-        """Print the rest of the answer."""
+    def end_answer(self) -> None:
+        """Print the rest of the answer; what is written from now on is another one."""
         for block in self._blocks.close():
             self._print_block(block)
+
+    def output(self, piece: str, left_out: Callable[[int], str]) -> None:
+        """Add a piece of what a command prints; `left_out` says for the user that this many lines are not shown."""
+        self._output.feed(piece)
+        self._left_out = left_out
+        if not self._blocks.rest:  # else it would stand within a sentence
+            self._print_output(self._output.take())
+
+    def flush(self) -> None:
+        """Print the rest of the answer, and of a command's output."""
+        self.end_answer()
+        due, left_out, last = self._output.close()
+        self._output = CommandOutput()
+        self._print_output([*due, *([self._left_out(left_out)] if left_out else ()), *last])
 
     def resume(self) -> None:
         """Show the activity line."""
@@ -85,21 +149,52 @@ class Stage:
 
     def _print_block(self, block: str) -> None:
         """Print a block, rendered for a terminal, unchanged for a file or a pipe."""
+        self._part()
         if self.console.is_terminal:
-            self._print(Padding(PlainMarkdown(block), (0, 0, 1, 0)))
+            self._print(PlainMarkdown(visible(block)))
         else:
-            self._print(Text(f"{block.rstrip()}\n"))
+            self._print(Text(visible(block).rstrip()))
+        self._part()
+
+    def _print_output(self, lines: Sequence[str]) -> None:
+        """Print lines of a command's output, below its call and indented."""
+        if not lines:
+            return
+        if self.console.is_terminal:
+            self._print(Padding(Text("\n".join(map(_cut, lines)), style="dim"), (0, 0, 0, INDENT)))
+        else:
+            self._print(Text("\n".join(f"{'':{INDENT}}{_cut(line)}".rstrip() for line in lines)))
+
+    def _part(self) -> None:
+        if not self._parted:
+            self._print(Text())
 
     def _print(self, what: RenderableType) -> None:
         if self._live is not None:
             self._live.refresh()  # the console repeats below what is printed what it showed last
+        self._parted = isinstance(what, Text) and (not what.plain or what.plain.endswith("\n"))
         self.console.print(what, soft_wrap=not self.console.is_terminal)
 
     def _bottom(self) -> RenderableType:
-        words = f"{one_line(self.activity)} · {int(self.seconds)} s"
-        self._spinner.update(text=Text(words, style="dim", no_wrap=True, overflow="ellipsis"))
-        tail = Text("\n".join(self._blocks.rest.split("\n")[-TAIL_LINES:]))
-        return Group(tail, self._spinner) if tail.plain.strip() else self._spinner
+        words, seconds = Text(one_line(self.activity), style="dim"), f" · {int(self.seconds)} s"
+        words.truncate(max(1, self.console.width - len(seconds) - 2), overflow="ellipsis")
+        self._spinner.update(text=words.append(seconds))
+        answer = Text(("" if self._parted else "\n") + "\n".join(visible(self._blocks.rest).split("\n")[-TAIL_LINES:]))
+        output = Text(
+            "\n".join(f"{'':{INDENT}}{_cut(line)}" for line in self._output.waiting[-TAIL_LINES:]), style="dim"
+        )
+        output.no_wrap, output.overflow = True, "ellipsis"
+        return Group(*(part for part in (answer, output) if part.plain.strip()), self._spinner)
+
+
+def _rewritten(line: str) -> str:
+    """Return what is seen of a line that was rewritten from its beginning, as progress bars do."""
+    return line.rstrip("\r").rpartition("\r")[2]
+
+
+def _cut(line: str) -> str:
+    line = visible(line)
+    return line if len(line) <= LINE_WIDTH else line[: LINE_WIDTH - 1] + "…"
 
 
 def console(width: int | None = None) -> Console:

@@ -1,17 +1,27 @@
-"""The result of a run so far, as a value, for the last line and the exit code."""
+"""The result of a run so far, as a value, for the last lines and the exit code: how it ended, which files it has
+written, what is staged and waits for a decision, and which question is open.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
+from codeagent_lsp.terminal.edits import FileWrite
 from codeagent_lsp.terminal.safe import one_line, visible
 from codeagent_lsp.texts import text
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 
 EXIT_DONE, EXIT_FAILED, EXIT_USAGE, EXIT_REJECTED, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+WAITING = "waiting"
+"""The status of a run whose question nobody has answered."""
+MOST_FILES = 20
+_MARKS = {"edit": "✎", "create": "✚", "delete": "✗", "move": "➜"}
 SUBJECT_KEYS = ("pattern", "query", "path", "file_path", "command", "question", "url", "name")
 
 
@@ -19,7 +29,9 @@ SUBJECT_KEYS = ("pattern", "query", "path", "file_path", "command", "question", 
 class Summary:
     """The result of a run. `status` is '' before its end; `declined` counts prompts without a user to answer them.
 
-    `refused` is the reason why accepted changes were not all written, None if they were.
+    `refused` is the reason why accepted changes were not all written, None if they were; `staged` are the changes that
+    were neither applied nor discarded; `question` is the last one that was not answered, and its choices. Of `attempts`
+    (run ids) only the tokens count: the best of them is proposed as the run's own.
     """
 
     status: str = ""
@@ -33,18 +45,41 @@ class Summary:
     declined: int = 0
     refused: str | None = None
     told: str = ""
+    run_id: str = ""
+    session_id: str = ""
+    staged: Changeset = Changeset()
+    question: tuple[str, ...] = ()
+    attempts: frozenset[str] = frozenset()
 
     def after(self, event: Mapping[str, Any]) -> Summary:
         """Return the summary after an event."""
+        run_id = str(event.get("run_id") or "")
+        if event["type"] == "usage":
+            prompt, completion = int(event.get("prompt_tokens", 0)), int(event.get("completion_tokens", 0))
+            return replace(
+                self,
+                prompt_tokens=self.prompt_tokens + prompt,
+                completion_tokens=self.completion_tokens + completion,
+            )
+        if event["type"] == "response_start" and event.get("attempt_of"):
+            return replace(self, attempts=self.attempts | {run_id})
+        if run_id in self.attempts:
+            return self
+        named = replace(self, run_id=run_id or self.run_id, session_id=str(event.get("session_id") or self.session_id))
+        return named._after(event)
+
+    def _after(self, event: Mapping[str, Any]) -> Summary:
         match event["type"]:
-            case "usage":
-                return replace(
-                    self,
-                    prompt_tokens=self.prompt_tokens + int(event.get("prompt_tokens", 0)),
-                    completion_tokens=self.completion_tokens + int(event.get("completion_tokens", 0)),
-                )
             case "error":
                 return replace(self, told=event["error"])
+            case "file_change":
+                change = event.get("change")
+                staged = self.staged.without([event["path"]])
+                return replace(self, staged=staged.with_change(FileChange.from_dict(change)) if change else staged)
+            case "question_asked":
+                return replace(self, question=(event["title"], *event.get("choices", ())))
+            case "question_answered" if event.get("answer") is not None:
+                return replace(self, question=())
             case "changes_applied":
                 return replace(self, refused=None if event["outcome"] == "full" else str(event.get("reason") or ""))
             case "run_completed":
@@ -71,6 +106,8 @@ class Summary:
                 return EXIT_REJECTED
             case "cancelled":
                 return EXIT_INTERRUPTED
+            case status if status == WAITING:
+                return EXIT_DONE  # the next run of its session has the answer
             case "completed" if self.outcome in ("", "full"):
                 return EXIT_DONE
             case "completed" if self.outcome == "none" and self.refused is None:
@@ -91,10 +128,13 @@ def tool_line(call: Mapping[str, Any]) -> str:
     return f"{call.get('name', '')} {subject}".strip()
 
 
+def place_of(folder: Path) -> str:
+    """Return the option that names a folder to our commands; '' where it is the current one."""
+    return "" if folder == Path.cwd() else f" --workspace {shlex.quote(str(folder))}"
+
+
 def ending(summary: Summary, note: str, seconds: float, language: str) -> Iterator[Text]:
-    """Yield the lines after a run. `note` replaces the outcome if there was no proper end."""
-    good = summary.exit_code == EXIT_DONE and not note
-    mark = ("✓ ", "green") if good else ("✗ ", "red" if summary.exit_code == EXIT_FAILED else "yellow")
+    """Yield the lines on how a run has ended. `note` replaces the outcome if there was no proper end."""
     said = visible(note or _outcome(summary, language))
     parts = [f"{seconds:.1f} s"]
     if summary.prompt_tokens or summary.completion_tokens:
@@ -102,13 +142,66 @@ def ending(summary: Summary, note: str, seconds: float, language: str) -> Iterat
         parts.insert(0, text("terminal.tokens", language, prompt=prompt, completion=completion))
     if cost := _cost(summary.usage, language):
         parts.insert(0, cost)
-    yield Text.assemble(mark, (said, "bold"), ("  " + " · ".join(parts), "dim"))
+    yield Text.assemble(_mark(summary, note), (said, "bold"), ("  " + " · ".join(parts), "dim"))
     if summary.refused:
         yield Text(f"  {one_line(summary.refused, 1000)}", style="yellow")
     if summary.error and summary.error != summary.told and not note:
         yield Text(f"  {one_line(summary.error, 1000)}", style="red")
     elif summary.status == "stopped" and summary.words:
         yield Text(f"  {one_line(summary.words, 1000)}", style="yellow")
+    elif summary.status == WAITING and not note:
+        yield Text(f"  {one_line(_open_question(summary), 1000)}", style="cyan")
+
+
+def account(summary: Summary, written: Iterable[FileWrite], folder: Path, language: str) -> Iterator[Text]:
+    """Yield the lines on what a run in this folder has left: each file that it wrote, each change that is only staged,
+    and the commands for that and for going on.
+    """
+    parts = [("terminal.written", "green", _net(written)), ("terminal.staged", "yellow", summary.staged.files)]
+    if not parts[0][2]:
+        yield Text(f"  {text('terminal.nothing_written', language)}", style="dim")
+    for key, colour, changes in parts:
+        for change in changes[:MOST_FILES]:
+            added, removed = change.counts()
+            name = one_line(change.path.removeprefix(f"{folder}/"))
+            word, mark = (f"  {text(key, language)}  ", colour), (f"{_MARKS[change.kind]} ", colour)
+            yield Text.assemble(word, mark, name, (f"  +{added} −{removed}", "dim"))
+        if len(changes) > MOST_FILES:
+            yield Text(f"  {text('terminal.more_files', language, count=len(changes) - MOST_FILES)}", style=colour)
+    if summary.staged:
+        command = f"codeagent-lsp apply {summary.run_id}{place_of(folder)}"
+        yield Text(f"  {text('terminal.apply', language, command=command)}", style="yellow")
+    if summary.session_id and summary.status not in ("completed", "rejected"):
+        command = f'codeagent-lsp run --session {summary.session_id}{place_of(folder)} "…"'
+        key, colour = ("terminal.answer", "cyan") if summary.status == WAITING else ("terminal.go_on", "dim")
+        yield Text(f"  {text(key, language, command=command)}", style=colour)
+
+
+def _net(written: Iterable[FileWrite]) -> tuple[FileChange, ...]:
+    """Return what all writes together have changed."""
+    changes: dict[Path, FileChange] = {}
+    for write in written:
+        before = changes[write.path].base if write.path in changes else _decoded(write.before)
+        changes[write.path] = FileChange(str(write.path), before, _decoded(write.after))
+    return tuple(change for change in changes.values() if not change.empty)
+
+
+def _decoded(data: bytes | None) -> str | None:
+    return None if data is None else data.decode("utf-8", "replace")
+
+
+def _mark(summary: Summary, note: str) -> tuple[str, str]:
+    if summary.status == WAITING and not note:
+        return "? ", "cyan"
+    if summary.exit_code == EXIT_DONE and not note:
+        return "✓ ", "green"
+    return "✗ ", "red" if summary.exit_code == EXIT_FAILED else "yellow"
+
+
+def _open_question(summary: Summary) -> str:
+    """Return the question that the run waits for: the one that was asked, else the end of its answer."""
+    title, *choices = summary.question or (summary.words.strip().rpartition("\n\n")[2],)
+    return f"{title} ({' · '.join(choices)})" if choices else title
 
 
 def _outcome(summary: Summary, language: str) -> str:
@@ -116,6 +209,8 @@ def _outcome(summary: Summary, language: str) -> str:
         return text("ended.failed", language)
     if summary.status == "completed" and summary.outcome in ("full", "partial", "unknown"):
         return text(f"outcome.{summary.outcome}", language, count=len(summary.files))
+    if summary.status == WAITING:
+        return text("terminal.waiting", language)
     if summary.status == "completed" and summary.outcome == "none":
         return text("terminal.not_applied", language)
     return text(f"ended.{summary.status}", language) if summary.status else text("ended.failed", language)

@@ -22,7 +22,7 @@ from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.records.trace import TRACE_FILE, belongs, read_trace
 from codeagent_lsp.state import workspace_state
 from codeagent_lsp.terminal.locales import user_locale
-from codeagent_lsp.terminal.safe import one_line
+from codeagent_lsp.terminal.safe import one_line, visible
 from codeagent_lsp.terminal.stage import console
 from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED
 from codeagent_lsp.texts import choose_language, text
@@ -32,33 +32,44 @@ POLL_SECONDS = 0.3
 TAIL = 20  # records that `trace tail` begins with
 
 _COLOURS = {"event": "cyan", "request": "magenta", "reply": "green"}
+_LONG = {"tool_result": "output", "step_output": "content", "stdout": "content", "stderr": "content"}
 _STAMPED = ("type", "session_id", "run_id", "seq", "ts")
 
 
 def show_trace(
-    workspace: str, *, session: str = "", run: str = "", last: int | None = None, follow: bool = False
+    workspace: str,
+    *,
+    session: str = "",
+    run: str = "",
+    last: int | None = None,
+    follow: bool = False,
+    full: bool = False,
 ) -> int:
     """Print a workspace's trace, or a part of it, and return the exit code; 1 if there is none.
-    `follow` never returns.
+    `follow` never returns; `full` as in `print_record`.
     """
     folder = workspace_state([str(Path(workspace).resolve())])
     out = console()
     found = 0
     for record in read_trace(folder, session=session, run=run, last=last):
-        print_record(record, out)
+        print_record(record, out, full=full)
         found += 1
     if follow:
         for record in followed(folder / TRACE_FILE):
             if belongs(record, session=session, run=run):
-                print_record(record, out)
+                print_record(record, out, full=full)
     if not found and not follow:
         sys.stderr.write(text("trace.none", choose_language("auto", user_locale())) + "\n")
         return EXIT_FAILED
     return EXIT_DONE
 
 
-def print_record(record: Mapping[str, Any], out: Console, sanitizer: Sanitizer | None = None) -> None:
-    """Print one record on one line: time, run, kind, contents."""
+def print_record(
+    record: Mapping[str, Any], out: Console, sanitizer: Sanitizer | None = None, *, full: bool = False
+) -> None:
+    """Print one record on one line: time, run, kind, contents. With `full`, what a tool returned and a command printed
+    is printed below, all of it.
+    """
     clean = (sanitizer or Sanitizer()).sanitize(record)
     kind = str(clean.get("type", "?"))
     data = clean.get("data")
@@ -73,6 +84,9 @@ def print_record(record: Mapping[str, Any], out: Console, sanitizer: Sanitizer |
         one_line(_about(kind, data or clean), WIDTH),
     )
     out.print(line, soft_wrap=True)
+    printed = str(data.get(_LONG.get(_headline(kind, data), ""), "")) if full else ""
+    if printed:
+        out.print(Text("".join(f"    {part}\n" for part in visible(printed).splitlines())), soft_wrap=True)
 
 
 def followed(path: Path, wait: Callable[[float], None] = time.sleep) -> Iterator[dict[str, Any]]:

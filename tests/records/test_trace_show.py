@@ -102,3 +102,14 @@ def test_what_is_added_is_followed_also_after_a_rotation(tmp_path: Path) -> None
             path.write_text(json.dumps({"n": 3}) + "\n")
 
     assert [record["n"] for record in islice(followed(path, wait), 3)] == [1, 2, 3]
+
+
+def test_full_shows_all_that_was_printed_line_by_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = TraceWriter(state_of(folder), Sanitizer())
+    lines = [f"line {number}" for number in range(2000)]
+    trace.event({"type": "tool_result", "run_id": "r", "tool": "run_cmd", "output": "\n".join([*lines, "\x1b[2J"])})
+    trace.close()
+    assert show_trace(str(folder), full=True) == 0
+    printed = capsys.readouterr().out.splitlines()[1:]
+    assert printed[:2000] == [f"    {line}" for line in lines]
+    assert printed[2000] == "    <U+001B>[2J"

@@ -60,10 +60,18 @@ class Desk:
         state = {"CODEAGENT_STATE_DIR": str(self.root / "state"), "TERM": "xterm-256color"}
         return {**kept, **state, "LANG": "C.UTF-8", **more}
 
+    def apply(self, run_id: str, *options: str) -> subprocess.CompletedProcess[str]:
+        """Decide about what a run has staged, without a terminal."""
+        return self.done([*COMMAND[:-1], "apply", run_id, "--workspace", str(self.workspace), *options])
+
     def run(self, script: Script, *options: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
         """Run to the end without a terminal."""
+        return self.done(self.command(script, *options), stdin, **env)
+
+    def done(self, command: Sequence[str], stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+        """Run a command line to its end without a terminal."""
         return subprocess.run(
-            self.command(script, *options),
+            command,
             input=stdin,
             capture_output=True,
             encoding="utf-8",

@@ -94,7 +94,7 @@ async def test_yes_answers_choices_but_never_free_text() -> None:
 
 def namespace(folder: Path, **given: Any) -> Namespace:
     plain = {"task": "x", "workspace": str(folder), "mode": "auto", "attempts": 1, "apply": "review", "set": []}
-    return Namespace(**{**plain, "yes": False, "json": False, "width": None, **given})
+    return Namespace(**{**plain, "yes": False, "json": False, "width": None, "session": "", **given})
 
 
 OPTIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

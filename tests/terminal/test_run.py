@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
+import shlex
 import subprocess
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp import events
-from tests.terminal.scripts import Desk, Terminal, call
+from tests.terminal.scripts import COMMAND, Desk, Terminal, call
 
 pytestmark = pytest.mark.slow
 
@@ -86,6 +87,56 @@ def test_nobody_to_ask_means_no(desk: Desk) -> None:
     assert result.returncode == 3
     assert (desk.workspace / "calc.py").read_bytes() == CALC
     assert "--yes" in result.stdout
+
+
+def test_what_a_broken_stream_leaves_is_told_and_can_be_applied(desk: Desk) -> None:
+    result = desk.run([FIX[1], {"text": "Half a sen", "error": "broken"}])
+    assert result.returncode == 1
+    assert (desk.workspace / "calc.py").read_bytes() == CALC
+    assert "No file was written." in result.stdout
+    assert "not written  ✎ calc.py  +1 −1" in result.stdout
+    (run_id,) = re.findall(r"codeagent-lsp apply (\w+) --workspace", result.stdout)
+    undecided = desk.apply(run_id)
+    assert (undecided.returncode, (desk.workspace / "calc.py").read_bytes()) == (3, CALC)
+    assert "+     return a + b" in undecided.stdout
+    applied = desk.apply(run_id, "--yes")
+    assert (applied.returncode, (desk.workspace / "calc.py").read_bytes()) == (0, FIXED), applied.stdout
+    assert "written  ✎ calc.py  +1 −1" in applied.stdout
+    again = desk.apply(run_id, "--yes")
+    assert (again.returncode, "no changes" in again.stdout) == (1, True)
+
+
+def test_changes_that_do_not_fit_any_more_are_told(desk: Desk) -> None:
+    (run_id,) = re.findall(r"codeagent-lsp apply (\w+) --workspace", desk.run(FIX).stdout)
+    desk.file("calc.py", CALC.replace(b"a - b", b"a * b"))
+    result = desk.apply(run_id, "--yes")
+    assert result.returncode == 1
+    assert "No file was written." in result.stdout
+    assert b"a * b" in (desk.workspace / "calc.py").read_bytes()
+
+
+def test_a_session_goes_on(desk: Desk) -> None:
+    (session,) = re.findall(r"codeagent-lsp run --session (\w+) ", desk.run([{"error": "timeout"}]).stdout)
+    result = desk.run([{"expect": "Do it", "text": "Again."}], "--session", session, "--json")
+    assert result.returncode == 0, result.stdout
+    assert json.loads(result.stdout.splitlines()[-1])["session_id"] == session
+
+
+def test_a_long_output_is_named_folded_and_kept(desk: Desk) -> None:
+    printing = (
+        "for number in $(seq 300); do echo line $number; done; printf '\\r10 %%\\r99 %%'; sleep 0.8; echo; exit 3"
+    )
+    script = [call("run_cmd", command=printing), {"text": "See [it](http://t.example)."}]
+    result = desk.run(script, "--yes")
+    shown = result.stdout[result.stdout.index("  ● run_cmd for number") :].splitlines()
+    assert shown[1:3] == ["    line 1", "    line 2"]
+    assert shown[11].startswith("    ⋯ 271 more lines: codeagent-lsp trace show --full --run ")
+    assert shown[30:33] == ["    line 300", "    99 %", "    ✗ exit code 3"]
+    words = shlex.split(shown[11].rpartition("codeagent-lsp ")[2])
+    assert "\n    line 150\n" in desk.done([*COMMAND[:-1], *words]).stdout
+    told = [json.loads(line) for line in desk.run(script, "--yes", "--json").stdout.splitlines()]
+    printed = "".join(event["content"] for event in told if event["type"] == "step_output")
+    assert printed.count("\n") == 301, "JSON is complete"
 
 
 def test_json_prints_events_and_nothing_else(desk: Desk) -> None:

@@ -70,6 +70,7 @@ class Theatre:
         """What holds for every screen."""
         raw = self.out.getvalue()
         assert self.colours or "\x1b" not in raw
+        assert "\x1b]" not in raw, "no title, no link"
         assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\u202e\U000e0041]", raw)
         if self.colours:
             assert [line for line in self.shown.split("\n") if cell_len(line.rstrip()) > self.width] == []
@@ -93,12 +94,16 @@ TOLD: dict[str, tuple[list[events.Event], list[str]]] = {
     "tool failed": ([events.ToolFinished(tool="run", success=False, error="Exit 1")], ["● run", "Exit 1"]),
     "tool failed with output": ([events.ToolFinished(tool="run", success=False, output="tail\x07")], ["tail<U+0007>"]),
     "answer": ([events.Token(content="One *two*.\n\n"), events.ResponseEnd()], ["One"]),
+    "link": ([events.Token(content="See [it](http://t.example)."), events.ResponseEnd()], ["it", "http://t.example"]),
     "code": ([events.Token(content="```py\nx = 1\n```\n"), events.ResponseEnd()], ["x = 1"]),
     "half an answer": (
         [events.Token(content="Half a sen"), events.ToolFinished(tool="grep")],
         ["Half a sen", "● grep"],
     ),
-    "output": ([events.Stdout(content="out\x1b]0;t\x07"), events.Stderr(content="err")], ["out<U+001B>]0;t", "err"]),
+    "output": (
+        [events.Stdout(content="out\x1b]0;t\x07\n"), events.Stderr(content="err\n")],
+        ["out<U+001B>]0;t", "err"],
+    ),
     "error": ([events.Failure(error="It broke " * 3)], ["! It broke It broke"]),
     "conflict": ([events.ChangesApplied(outcome="partial", conflicts=("a.py:3",))], ["! a.py:3"]),
     "hidden direction": ([events.Failure(error="a\u202eb\U000e0041c")], ["a<U+202E>b<U+E0041>c"]),

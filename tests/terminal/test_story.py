@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
 from codeagent_lsp import events
+from codeagent_lsp.terminal.edits import FileWrite
 from codeagent_lsp.terminal.questions import Keyboard
 from codeagent_lsp.terminal.screen import Screen
-from codeagent_lsp.terminal.stage import Stage
+from codeagent_lsp.terminal.stage import FEW_LINES, FIRST_LINES, LAST_LINES, LINE_WIDTH, Stage
 
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-one\n+two\n"
 
@@ -79,6 +81,100 @@ def test_tool_calls_are_short_lines() -> None:
     assert lines == ["  ● grep a b", "  ● run", "    It failed."]
 
 
+def make(number: int = 1, name: str = "run_cmd") -> dict[str, Any]:
+    return {"id": f"c{number}", "name": name, "arguments": {"command": f"make {number}"}}
+
+
+def test_a_call_is_named_before_what_it_prints() -> None:
+    theatre = Theatre()
+    assert theatre.tell(events.ToolCalls(calls=(make(),)), events.StepOutput(content="hi\n")) == [
+        "  ● run_cmd make 1",
+        "    hi",
+    ]
+    failed = events.ToolFinished(tool="run_cmd", call_id="c1", success=False, error="exit code 2")
+    assert theatre.tell(events.StepOutput(content="bye\n"), failed) == ["    bye", "    ✗ exit code 2"]
+
+
+def test_of_several_calls_at_work_the_one_that_failed_is_named() -> None:
+    lines = Theatre().tell(
+        events.ToolCalls(calls=(make(1), make(2))),
+        events.StepOutput(content="one\ntwo\n"),
+        events.ToolFinished(tool="run_cmd", call_id="c1", success=False, error="exit code 2"),
+        events.ToolFinished(tool="run_cmd", call_id="c2"),
+    )
+    assert lines[2:] == ["    one", "    two", "    ✗ run_cmd make 1: exit code 2"]
+
+
+def test_a_call_that_never_ends_is_named_at_the_end_of_the_run() -> None:
+    theatre = Theatre()
+    theatre.tell(events.ToolCalls(calls=(make(),)), events.RunCompleted(status="cancelled"))
+    theatre.screen.close()
+    assert theatre.out.getvalue().startswith("  ● run_cmd make 1\n\n✗ Cancelled.")
+
+
+def test_of_attempts_at_once_the_calls_are_shown_with_their_numbers() -> None:
+    theatre = Theatre()
+    for run, number in (("a", 1), ("b", 2)):
+        theatre.tell(events.ResponseStart(run_id=run, attempt_of="r", attempt=number))
+    lines = theatre.tell(
+        events.ToolCalls(run_id="a", calls=(make(),)),
+        events.ToolCalls(run_id="b", calls=(make(),)),
+        events.StepOutput(run_id="a", content="of a\n"),
+        events.Token(run_id="b", content="of b"),
+        events.ToolFinished(run_id="b", tool="run_cmd", call_id="c1"),
+        events.ToolFinished(run_id="a", tool="run_cmd", call_id="c1"),
+        events.RunCompleted(run_id="a"),
+    )
+    assert lines == ["  ● 2: run_cmd make 1", "  ● 1: run_cmd make 1"]
+    assert theatre.screen.summary.status == "", "the run itself goes on"
+
+
+PRINTED = {
+    "dots": ((".", "..", "F", ".\n", "1 failed\n"), ["    ...F.", "    1 failed"]),
+    "no end": (("...", "."), ["    ...."]),
+    "progress": (("\r 10 %", "\r 50 %\r", "100 %", "\r\n", "done\n"), ["    100 %", "    done"]),
+    "a return and a line end apart": (("one\r", "\ntwo\n"), ["    one", "    two"]),
+    "both streams": (("out ", "err\n"), ["    out err"]),
+    "tricks": (("\x1b]8;;https://x\x07y\x1b]8;;\x07\n",), ["    <U+001B>]8;;https://x<U+0007>y<U+001B>]8;;<U+0007>"]),
+}
+
+
+@pytest.mark.parametrize(("pieces", "lines"), PRINTED.values(), ids=PRINTED.keys())
+def test_a_line_is_one_line_however_it_arrives(pieces: tuple[str, ...], lines: list[str]) -> None:
+    theatre = Theatre()
+    theatre.tell(events.ToolCalls(calls=(make(),)))
+    printed = [events.StepOutput(content=piece) for piece in pieces]
+    assert theatre.tell(*printed, events.ToolFinished(tool="run_cmd", call_id="c1"))[1:] == lines
+
+
+@pytest.mark.parametrize("size", [1, 999, 100_000])
+@pytest.mark.parametrize("count", [3000, FIRST_LINES + LAST_LINES + FEW_LINES, 2])
+def test_of_a_long_output_the_middle_is_left_out(count: int, size: int) -> None:
+    theatre = Theatre()
+    printed = "".join(f"line {number}\n" for number in range(count))
+    pieces = (printed[start : start + size] for start in range(0, len(printed), size))
+    theatre.tell(events.ToolCalls(calls=(make(),)))
+    result = events.ToolFinished(tool="run_cmd", call_id="c1")
+    lines = theatre.tell(*(events.StepOutput(run_id="r1", content=piece) for piece in pieces), result)[1:]
+    whole = [f"    line {number}" for number in range(count)]
+    if count == 3000:
+        told = "    ⋯ 2,970 more lines: codeagent-lsp trace show --full --run r1"
+        whole[FIRST_LINES:-LAST_LINES] = [told]
+    assert lines == whole
+
+
+def test_a_line_without_end_does_not_fill_the_screen() -> None:
+    (line,) = Theatre().tell(events.StepOutput(content="x" * 10_000 + "\n"))
+    assert len(line) < LINE_WIDTH + 10
+
+
+def test_two_answers_are_apart() -> None:
+    theatre = Theatre()
+    theatre.tell(events.Token(content="Shall I?"), events.UsageReported(), events.Token(content="I do it."))
+    theatre.tell(events.ToolFinished(tool="grep"), events.Token(content="Done."), events.ResponseEnd())
+    assert theatre.out.getvalue() == "Shall I?\n\nI do it.\n\n  ● grep\n\nDone.\n\n"
+
+
 def test_an_answer_is_printed_in_blocks_and_to_its_end() -> None:
     theatre = Theatre()
     assert theatre.tell(events.Token(content="one\n\ntw")) == ["one"]
@@ -122,8 +218,41 @@ async def test_the_detail_of_one_question_is_not_shown_with_another() -> None:
 
 async def test_yes_answers_for_the_user() -> None:
     theatre = Theatre(accept_all=True, present=False)
-    assert await theatre.screen.choose("Allow run?", ("Deny", "Allow once")) == "Allow once"
-    assert "→ Allow once" in theatre.out.getvalue()
+    choices = ("Deny", "Allow once", "Allow for this session", "Always allow")
+    assert await theatre.screen.choose("Allow run?", choices) == "Allow once"
+    assert theatre.out.getvalue() == "? Allow run?\n  → Allow once\n\n"
+
+
+async def test_an_option_of_the_model_that_yes_takes_cannot_write_to_the_terminal() -> None:
+    theatre = Theatre(accept_all=True, present=False)
+    await theatre.screen.choose("Which?", ("One", "\x1b[2JTwo"))
+    assert "→ <U+001B>[2JTwo" in theatre.out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("asks", "detail", "words"),
+    [
+        (events.ApprovalRequested, DIFF, "--apply auto"),
+        (events.ApprovalRequested, "run_cmd", "Not allowed"),
+        (events.QuestionAsked, "", "Not answered"),
+    ],
+)
+async def test_why_nobody_is_asked(asks: type[events.Event], detail: str, words: str) -> None:
+    theatre = Theatre(present=False)
+    theatre.tell({"type": asks.type, "request_id": "1", "title": "So?", "detail": detail})
+    assert await theatre.screen.choose("So?", ("No", "Yes")) is None
+    assert words in theatre.out.getvalue()
+
+
+async def test_what_is_staged_is_offered_after_an_error_too() -> None:
+    theatre = Theatre(accept_all=True, present=False)
+    theatre.tell(events.Failure(error="The reply was cut off."))
+    theatre.tell(events.ApprovalRequested(title="Apply 1 file?", detail=DIFF, choices=("Review", "Apply", "Discard")))
+    assert await theatre.screen.choose("Apply 1 file?", ("Review", "Apply", "Discard")) == "Apply"
+    theatre.tell(events.ChangesApplied(), events.RunCompleted(status="failed", error="The reply was cut off."))
+    theatre.screen.close(written=[FileWrite(Path.cwd() / "x.py", b"one\n", b"two\n")])
+    assert theatre.screen.summary.exit_code == 1
+    assert theatre.out.getvalue().endswith("✗ Failed.  0.0 s\n  written  ✎ x.py  +1 −1\n")
 
 
 async def test_nobody_there_is_no() -> None:

@@ -74,18 +74,33 @@ async def test_a_terminal_shows_the_block_being_written_and_takes_it_away() -> N
     assert out.tell() == length
 
 
+async def test_a_terminal_shows_the_line_being_printed_and_the_last_ones() -> None:
+    out = io.StringIO()
+    stage = Stage(Console(file=out, width=40, force_terminal=True, legacy_windows=False, color_system=None))
+    stage.activity = "a call with a long line of arguments, and more"
+    stage.resume()
+    stage.output("".join(f"line {number}\n" for number in range(100)) + " 10 %\r 20 %", str)
+    await asyncio.sleep(0.15)
+    assert "line 95\n" in out.getvalue().replace("\r", "") and "    line 50\n" not in out.getvalue()
+    assert " 20 %" in out.getvalue() and " 10 %" not in out.getvalue()
+    assert "a call with a long line of argu… · 0 s" in out.getvalue()
+    stage.output("\r 99 %\n", str)
+    stage.pause()
+    assert "     99 % " in out.getvalue()
+
+
 # --- diffs
 
 
 HEAD = "--- a/x\n+++ b/x\n"
 DIFFS: dict[str, tuple[str, list[str]]] = {
-    "one line": (f"{HEAD}@@ -1 +1 @@\n-a\n+b\n", ["✎ x", "1 - a", "1 + b"]),
-    "numbers go on": (f"{HEAD}@@ -9,3 +9,2 @@\n a\n-b\n c\n", ["✎ x", "9   a", "10 - b", "11   c"]),
+    "one line": (f"{HEAD}@@ -1 +1 @@\n-a\n+b\n", ["✎ x", "1     - a", "1 + b"]),
+    "numbers go on": (f"{HEAD}@@ -9,3 +9,2 @@\n a\n-b\n c\n", ["✎ x", "9   9   a", "10     - b", "11  10   c"]),
     "only added": (f"{HEAD}@@ -3,0 +4,2 @@\n+a\n+b\n", ["✎ x", "4 + a", "5 + b"]),
-    "no final newline": (f"{HEAD}@@ -1 +1 @@\n-a\n+b\n\\ No newline at end\n", ["✎ x", "1 - a", "1 + b", "\\ No"]),
+    "no final newline": (f"{HEAD}@@ -1 +1 @@\n-a\n+b\n\\ No newline at end\n", ["✎ x", "1     - a", "1 + b", "\\ No"]),
     "two files": (f"{HEAD}@@ -1 +1 @@\n-a\n+b\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-c\n+d\n", ["✎ x", "- a", "+ b", "✎ y"]),
-    "blank context": (f"{HEAD}@@ -1,3 +1,3 @@\n a\n\n-b\n+c\n", ["✎ x", "1   a", "2", "3 - b", "+ c"]),
-    "carriage returns": (f"{HEAD}@@ -1 +1 @@\n-a\r\n+b\r\n", ["✎ x", "1 - a", "1 + b"]),
+    "blank context": (f"{HEAD}@@ -1,3 +1,3 @@\n a\n\n-b\n+c\n", ["✎ x", "1   1   a", "2   2", "3     - b", "3 + c"]),
+    "carriage returns": (f"{HEAD}@@ -1 +1 @@\n-a\r\n+b\r\n", ["✎ x", "1     - a", "1 + b"]),
     "tabs": (f"{HEAD}@@ -1 +1 @@\n-\ta\n+\tb\n", ["✎ x", "- ", "+ "]),
     "a name with tricks": ("--- a/x\x1b[2J\n+++ b/x\x1b[2J\n", ["✎ x<U+001B>[2J"]),
     "a rename alone": ("diff --git a/x b/y\nrename from x\nrename to y\n", ["diff", "rename from x", "rename to y"]),
