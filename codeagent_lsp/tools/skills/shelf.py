@@ -21,8 +21,8 @@ from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.visible import one_line
 
 PROJECT_FOLDER = ".codeagent/skills"
-OTHER_FOLDER = ".memstack/skills"
-"""Where another agent has the skills of a project, in the same form; read, never written."""
+OTHER_FOLDERS = (".agents/skills", ".claude/skills", ".memstack/skills")
+"""Where other agents have the skills of a project, in the same form; read, never written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,12 @@ class SkillShelf:
         for found in (*self._of_user(), *self._of_project(view)):
             if isinstance(found, SkillProblem):
                 problems.append(found)
-            elif found.name in skills:
+            elif found.name not in skills:
+                skills[found.name] = found
+            elif found.digest != skills[found.name].digest:  # the same for several agents is no problem
                 problems.append(
                     SkillProblem(found.folder, f"the name {found.name} is taken by {skills[found.name].folder}.")
                 )
-            else:
-                skills[found.name] = found
         return Catalogue(tuple(sorted(skills.values(), key=lambda skill: skill.name)), tuple(problems))
 
     def content(self, view: FileView, skill: Skill, name: str) -> str:
@@ -101,7 +101,7 @@ class SkillShelf:
                     yield _read(str(folder), "user", lambda folder=folder: skill_folders.user_tree(folder))  # type: ignore[misc]
 
     def _of_project(self, view: FileView) -> Iterator[Skill | SkillProblem]:
-        places = (skill_folders.project_entries(view, inner) for inner in (PROJECT_FOLDER, OTHER_FOLDER))
+        places = (skill_folders.project_entries(view, inner) for inner in (PROJECT_FOLDER, *OTHER_FOLDERS))
         for folder in chain.from_iterable(places):
             if skill_folders.project_file(view, os.path.join(folder, FILE_NAME)) is None:  # noqa: PTH118 - see above
                 continue
