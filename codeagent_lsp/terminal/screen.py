@@ -100,7 +100,7 @@ class Screen:
         self._stage.pause()
         try:
             self._show_title(title)
-            if detail:
+            if detail and detail.strip() != self._story.answer.strip():
                 self._stage.print(Text(visible(detail)))
             if not self._keyboard.present:
                 self._nobody("unanswered")

@@ -25,9 +25,13 @@ _CallKey = tuple[str, str]
 
 
 class Story:
-    """Prints the events of one run. `place` is the option that names its folder to other commands, '' for none."""
+    """Prints the events of one run. `place` is the option that names its folder to other commands, '' for none;
+    `answer` is the model's last one.
+    """
 
     def __init__(self, stage: Stage, language: str, place: str = "") -> None:
+        self.answer = ""
+        self._answered = False
         self._stage = stage
         self._language = language
         self._place = place
@@ -36,7 +40,7 @@ class Story:
         self._named: set[_CallKey] = set()  # those of them that have their line
         self._tellers: dict[str, Callable[[Event], None]] = {
             "token": self._token,
-            "usage": lambda event: stage.end_answer(),
+            "usage": self._end_answer,
             "tool_calls": self._tool_calls,
             "tool_result": self._tool_result,
             "plan_created": self._plan,
@@ -69,6 +73,12 @@ class Story:
     def _token(self, event: Event) -> None:
         self._stage.activity = text("progress.writing", self._language)
         self._stage.write(event["content"])
+        self.answer = event["content"] if self._answered else self.answer + event["content"]
+        self._answered = False
+
+    def _end_answer(self, event: Event) -> None:
+        self._stage.end_answer()
+        self._answered = True
 
     def _tool_calls(self, event: Event) -> None:
         self._stage.flush()

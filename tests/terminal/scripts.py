@@ -64,9 +64,11 @@ class Desk:
         """Decide about what a run has staged, without a terminal."""
         return self.done([*COMMAND[:-1], "apply", run_id, "--workspace", str(self.workspace), *options])
 
-    def run(self, script: Script, *options: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, script: Script, *options: str, stdin: str = "", task: str = "Do it", **env: str
+    ) -> subprocess.CompletedProcess[str]:
         """Run to the end without a terminal."""
-        return self.done(self.command(script, *options), stdin, **env)
+        return self.done(self.command(script, *options, task=task), stdin, **env)
 
     def done(self, command: Sequence[str], stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
         """Run a command line to its end without a terminal."""

@@ -106,6 +106,22 @@ def test_what_a_broken_stream_leaves_is_told_and_can_be_applied(desk: Desk) -> N
     assert (again.returncode, "no changes" in again.stdout) == (1, True)
 
 
+def test_yes_writes_what_was_staged_before_an_error(desk: Desk) -> None:
+    result = desk.run([FIX[1], {"text": "Half a sen", "error": "broken"}], "--yes")
+    assert (result.returncode, (desk.workspace / "calc.py").read_bytes()) == (1, FIXED), result.stdout
+    assert "✗ Failed." in result.stdout and "written  ✎ calc.py  +1 −1" in result.stdout
+
+
+def test_a_question_that_nobody_answers_is_answered_in_the_next_run(desk: Desk) -> None:
+    asking = [{"text": "It is the sign.\n\nShall I change calc.py?"}]
+    result = desk.run(asking, task="Fix the sign in calc.py")
+    assert result.returncode == 0, result.stdout
+    assert result.stdout.count("It is the sign.") == 1
+    (session,) = re.findall(r"To answer: codeagent-lsp run --session (\w+) ", result.stdout)
+    answered = desk.run([FIX[1], {"text": "Done."}], "--yes", "--session", session, task="Yes, do")
+    assert (answered.returncode, (desk.workspace / "calc.py").read_bytes()) == (0, FIXED), answered.stdout
+
+
 def test_changes_that_do_not_fit_any_more_are_told(desk: Desk) -> None:
     (run_id,) = re.findall(r"codeagent-lsp apply (\w+) --workspace", desk.run(FIX).stdout)
     desk.file("calc.py", CALC.replace(b"a - b", b"a * b"))

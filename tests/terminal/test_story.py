@@ -262,6 +262,16 @@ async def test_nobody_there_is_no() -> None:
     assert theatre.screen.summary.declined == 2
 
 
+async def test_an_answer_that_asks_is_not_said_again_with_the_question() -> None:
+    theatre = Theatre(present=False)
+    theatre.tell(events.Token(content="I looked."), events.UsageReported(), events.ToolFinished(tool="grep"))
+    theatre.tell(events.Token(content="It is red.\n\nShall "), events.Token(content="I?"), events.UsageReported())
+    await theatre.screen.ask("Shall I?", "It is red.\n\nShall I?", secret=False)
+    assert theatre.out.getvalue().count("It is red.") == 1
+    await theatre.screen.ask("Shall I?", "I looked.", secret=False)
+    assert theatre.out.getvalue().count("I looked.") == 2
+
+
 async def test_free_text() -> None:
     theatre = Theatre("Zoë")
     assert await theatre.screen.ask("Name?", "In full.", secret=False) == "Zoë"
