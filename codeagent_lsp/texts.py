@@ -1339,6 +1339,14 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "钩子看不到主文件夹：请将其脚本放在工作区中",
     ),
     "hooks.running": ("Hook: {command}", "钩子：{command}"),
+    "hooks.late": (
+        "The hook {command} does not run: those at the beginning of the session have taken too long.",
+        "钩子 {command} 不会运行：会话开始时的钩子已用时过长。",
+    ),
+    "hooks.objected": (
+        "A hook at the beginning of the session objects: {reason}. The session goes on.",
+        "会话开始时的一个钩子提出异议：{reason}。会话继续进行。",
+    ),
     "hooks.failed": ("The hook {command} failed: {problem}", "钩子 {command} 失败：{problem}"),
     "hooks.not_staged": (
         "Not taken over from a hook: {path} ({why})",

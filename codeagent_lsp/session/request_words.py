@@ -12,7 +12,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.custom_commands import MOST_ARGUMENTS, called_name
 from codeagent_lsp.errors import PermissionDenied, UsageError
 from codeagent_lsp.llm.model import Model
-from codeagent_lsp.session.request import WITH_WORDS, RunKind, RunRequest
+from codeagent_lsp.session.request import REWRITES, WITH_WORDS, RunKind, RunRequest
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.skills.desk import vouched
@@ -34,7 +34,7 @@ async def in_words(parts: RunParts, request: RunRequest) -> RunRequest:
             raise UsageError("ask.nothing")
         request = request.with_words("\n\n".join(filter(None, (answer[0], request.task))))
     request = await _with_command(parts, request)
-    return await _with_hooks(parts, request) if request.kind in WITH_WORDS and request.task else request
+    return await _with_hooks(parts, request) if request.kind in WITH_WORDS else request
 
 
 async def _with_command(parts: RunParts, request: RunRequest) -> RunRequest:
@@ -59,15 +59,25 @@ async def _with_command(parts: RunParts, request: RunRequest) -> RunRequest:
 
 
 async def _with_hooks(parts: RunParts, request: RunRequest) -> RunRequest:
-    """Return the request with what the hooks add to it. UsageError if one does not let it pass."""
-    if not await asyncio.to_thread(parts.services.knowledge.hooks.files, parts.proposal.view):
+    """Return the request with what the hooks add to it, those for the beginning of a session to the first one that is
+    part of its conversation. UsageError if one does not let it pass.
+    """
+    shelf, session = parts.services.knowledge.hooks, parts.session
+    said = session.context.conversation  # empty also after a first request that failed
+    begins = (not said or session.session_id not in shelf.begun) and request.kind not in REWRITES
+    if not (begins or request.task) or not await asyncio.to_thread(shelf.files, parts.proposal.view):
         return request
     await parts.toolbox.open()
+    context, hooks = parts.toolbox.context(), parts.toolbox.hooks
+    added = []
+    if begins:
+        added.append(await hooks.on_session(context, "resume" if said else "startup"))
+        shelf.begun.add(session.session_id)
     try:
-        added = await parts.toolbox.hooks.on_prompt(parts.toolbox.context(), request.task)
+        added.append(await hooks.on_prompt(context, request.task) if request.task else "")
     except PermissionDenied as denied:
         raise UsageError("hooks.prompt", reason=str(denied)) from denied
-    return replace(request, given=(*request.given, added)) if added else request
+    return replace(request, given=(*request.given, *filter(None, added)))
 
 
 async def with_mentions(parts: RunParts, request: RunRequest, model: Model) -> RunRequest:

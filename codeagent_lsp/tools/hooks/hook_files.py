@@ -24,7 +24,9 @@ from codeagent_lsp.tools.skills.skill import digest_of
 from codeagent_lsp.tools.skills.trust import Trust
 from codeagent_lsp.workspace.files.file_view import FileView
 
-HookEvent = Literal["PreToolUse", "PostToolUse", "UserPromptSubmit", "PreProposal", "RunEnd"]
+HookEvent = Literal["SessionStart", "PreToolUse", "PostToolUse", "UserPromptSubmit", "PreProposal", "RunEnd"]
+SessionSource = Literal["startup", "resume"]
+"""How a session begins: as a new one, or with the conversation of an earlier one."""
 
 PROJECT_FILES = (".codeagent/hooks.json", ".claude/settings.json", ".claude/settings.local.json")
 MAX_BYTES = 256 * 1024
@@ -41,8 +43,9 @@ _FOREIGN_FOLDER = ".claude"
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """One command for one event. `tools` are the names of the tools it is for, with `*`; () for all. `seconds` is its
-    time limit; `only` is the condition under which it runs, of the form `Bash(git *)`.
+    """One command for one event. `tools` are the names of the tools it is for, with `*`; () for all. At the beginning
+    of a session they are the ways in which it begins. `seconds` is its time limit; `only` is the condition under which
+    it runs, of the form `Bash(git *)`.
     """
 
     event: HookEvent
@@ -86,7 +89,7 @@ class HookFile:
     stops: bool = False
 
     def of(self, event: HookEvent, names: Sequence[str] = ()) -> tuple[Hook, ...]:
-        """Return the hooks for an event, and for a tool with these names."""
+        """Return the hooks for an event, and for a tool, or the beginning of a session, with these names."""
         return tuple(hook for hook in self.hooks if hook.event == event and (not names or hook.is_for(names)))
 
 
@@ -97,6 +100,8 @@ class HookShelf:
         self.trust = trust
         self.refused: set[tuple[str, str]] = set()
         """What the user did not trust, by session and digest: who was asked once is not asked in every run."""
+        self.begun: set[str] = set()
+        """The sessions whose beginning, in this process, the hooks were told of."""
         self._own = tuple(own)
         self._finder = ScriptFinder()
 
@@ -184,6 +189,8 @@ def _hook(event: str, group: Mapping[str, Any], item: Any) -> Hook | None:
         return None
     if not isinstance(only, str) or (only and not _CONDITION.fullmatch(only)):
         return None
+    if known == "SessionStart" and not Hook(known, command, tools).is_for(get_args(SessionSource)):
+        return None  # for what else others call a beginning, such as a compaction
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
         seconds = DEFAULT_SECONDS
     return Hook(known, command, tools, float(min(seconds, MOST_SECONDS)), only)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -31,7 +32,7 @@ from codeagent_lsp.tools.hooks.hook_events import (
     told_path,
     tool_input,
 )
-from codeagent_lsp.tools.hooks.hook_files import Hook, HookEvent, HookFile, HookShelf
+from codeagent_lsp.tools.hooks.hook_files import Hook, HookEvent, HookFile, HookShelf, SessionSource
 from codeagent_lsp.tools.hooks.seen_changes import SeenChanges
 from codeagent_lsp.tools.permissions.decision import Decision
 from codeagent_lsp.tools.tool import Tool, ToolOutput
@@ -44,11 +45,15 @@ MOST_QUESTIONS = 5
 MOST_ROUNDS = 5
 """How often what is written meanwhile is judged before the changes count as never at rest."""
 
+START_SECONDS = 60.0
+"""What the hooks at the beginning of a session may take together: its first request waits for them."""
+
 MOST_NAMES = 20
 MOST_LEFT_OUT = 3
 
 _HOME = re.compile(r"(?:^|[\s\"'=])(?:~|\$HOME\b|\$\{HOME\})")
 _AROUND_TOOLS: tuple[HookEvent, ...] = ("PreToolUse", "PostToolUse")
+_DENYING_NOTHING: tuple[HookEvent, ...] = ("SessionStart", "RunEnd")
 
 
 Tell = Callable[..., None]
@@ -120,6 +125,16 @@ class Hooks:
             if file.hooks and shell is not None:
                 await self._consent.ask(context, file, shell)
         return self._consent
+
+    async def on_session(self, context: ToolContext, source: SessionSource) -> str:
+        """Return what the hooks add to the first request of a session. None of them denies anything, and together they
+        have a minute.
+        """
+        told = {"source": source}
+        answer = await self._run(
+            context, "SessionStart", told, source=source, words_are_context=True, seconds=START_SECONDS
+        )
+        return answer.context
 
     async def on_prompt(self, context: ToolContext, words: str) -> str:
         """Return what the hooks add to the user's words. PermissionDenied with the reason if one denies them."""
@@ -216,18 +231,28 @@ class Hooks:
         told: Mapping[str, Any],
         *,
         tool: str = "",
+        source: str = "",
         words_are_context: bool = False,
         proposes: bool = True,
+        seconds: float = float("inf"),
     ) -> HookAnswer:
-        """Run all hooks for an event; the first denial ends it. Return their answers as one."""
+        """Run all hooks for an event; the first denial ends it, where one counts. Return their answers as one.
+        `seconds` is the time for all of them together, once the user has decided about them.
+        """
         asks = False
         contexts: list[str] = []
-        names = names_of(tool, guards=event == "PreToolUse") if tool else ()
+        names = names_of(tool, guards=event == "PreToolUse") if tool else (source,) if source else ()
         about = subjects(told, context.view.roots) if tool else ()
-        for file, shell in await self._trusted(context, event, names):
+        trusted = await self._trusted(context, event, names)
+        end = time.monotonic() + seconds
+        for file, shell in trusted:
             data = _event(self._facts, context, event, told, foreign_name(tool) if file.foreign else tool)
-            for hook in (each for each in file.of(event, names) if each.is_met(names, about)):
+            for hook in (each for each in file.of(event, names) if source or each.is_met(names, about)):
+                if (left := end - time.monotonic()) <= 0:
+                    self._tell(context, "hooks.late", command=one_line(hook.command, 80))
+                    continue
                 folder = context.view.roots.root_of(file.path) or next(iter(context.view.roots.folders), "/")
+                hook = replace(hook, seconds=min(hook.seconds, left))
                 command = _command(hook, folder, data, proposes=proposes and self._facts.writes())
                 before = context.staging.changeset
                 answer, result = await _ran(
@@ -236,8 +261,10 @@ class Hooks:
                 self._seen.add_written(result.staged, before, context.staging.changeset)
                 for path, why in result.left_out[:MOST_LEFT_OUT]:
                     self._tell(context, "hooks.not_staged", path=context.view.roots.relative(path), why=why)
-                if answer.denied is not None:
+                if answer.denied is not None and event not in _DENYING_NOTHING:
                     return answer
+                if answer.denied is not None and event == "SessionStart":
+                    self._tell(context, "hooks.objected", reason=answer.denied)
                 asks, contexts = asks or answer.asks, [*contexts, answer.context]
         return HookAnswer(asks=asks, context="\n".join(filter(None, contexts))[:MOST_WORDS])
 

@@ -13,6 +13,8 @@ from codeagent_lsp import events
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.texts import text
+from codeagent_lsp.tools.hooks import hooks as hooks_module
+from tests.clock import sooner_than
 from tests.session.fakes import World, call, calls, say, world, write
 from tests.session.hooks.real_shadows import RealShadows
 from tests.shadow.rig import needs_overlay
@@ -367,9 +369,99 @@ async def test_they_do_not_run_where_commands_reach_the_users_files(make: Make) 
 
 
 async def test_what_is_not_understood_is_told(make: Make) -> None:
-    hooks = {"SessionStart": hook("x"), "PreToolUse": hook("true")}
+    hooks = {"SessionStart": hook("x", "clear|compact"), "PreCompact": hook("x"), "PreToolUse": hook("true")}
     made = make(calls(call("grep", pattern="x")), say(), hooks=hooks)
     await made.run()
     assert [line for line in notes(made) if "left out" in line] == [
-        "Not understood in .claude/settings.json, so left out: SessionStart"
+        "Not understood in .claude/settings.json, so left out: SessionStart, PreCompact"
     ]
+
+
+# --- the beginning of a session
+
+
+async def test_a_script_at_the_beginning_of_a_session_adds_to_its_first_request_only(make: Make) -> None:
+    begins = hook("cat > start.json; echo Branch is $(jq -r .source start.json)-main.")
+    made = make(hooks={"SessionStart": begins}, says=(TRUST, DISCARD))
+    model = made.script(*[say("Hello.")] * 4)
+    for _ in range(2):
+        await made.run("hello")
+    assert "Branch is startup-main." in model.requests[0].messages[-1].content
+    assert told(made).count("Branch is") == 1
+    made.manager.new()
+    await made.run("hello again")
+    assert told(made).count("Branch is startup-main.") == 1
+    await made.manager.fork(None, None)
+    await made.run("and now")
+    assert told(made).count("Branch is resume-main.") == 1
+
+
+async def test_by_json_too_and_only_for_what_it_is_for(make: Make) -> None:
+    answer = json.dumps({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "By JSON."}})
+    begins = [
+        *hook(f"echo '{answer}'", "startup"),
+        *hook("echo Resumed.", "resume"),
+        *hook("echo Both.", "startup|resume|clear"),
+    ]
+    made = make(say(), say(), hooks={"SessionStart": begins}, says=(TRUST,))
+    await made.run("hello")
+    assert "By JSON.\nBoth." in told(made) and "Resumed." not in told(made)
+    await made.manager.fork(None, None)
+    await made.run("hello")
+    assert "Resumed.\nBoth." in told(made)
+
+
+@pytest.mark.parametrize("answer", ["echo no >&2; exit 2", """echo '{"continue": false, "stopReason": "no"}'"""])
+async def test_the_beginning_denies_nothing_and_the_next_hook_runs(make: Make, answer: str) -> None:
+    begins = [*hook(answer), *hook("no-such-program"), *hook("echo Fine.")]
+    made = make(say("Hello."), hooks={"SessionStart": begins}, says=(TRUST,))
+    done = await made.run("hello")
+    assert done.status == "completed"
+    assert "Fine." in told(made)
+    assert "A hook at the beginning of the session objects: no. The session goes on." in notes(made)
+
+
+async def test_hooks_at_the_beginning_have_a_minute_together(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hooks_module, "START_SECONDS", 1.0)
+    begins = [*hook("echo First."), *hook("sleep 60"), *hook("echo Third.")]
+    made = make(say("Hello."), hooks={"SessionStart": begins}, says=(TRUST,))
+    with sooner_than(30, "the second hook ends"):
+        done = await made.run("hello")
+    assert done.status == "completed"
+    assert "First." in told(made) and "Third." not in told(made)
+    assert [line for line in notes(made) if "sleep 60 failed: timeout" in line]
+    assert [line for line in notes(made) if "echo Third. does not run" in line]
+
+
+async def test_hooks_at_the_beginning_run_in_the_sandbox_and_only_with_trust(make: Make, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    begins = hook(f"echo x > {outside}; echo y > made.txt; echo Told.")
+    made = make(say("Hello."), say("Hello."), hooks={"SessionStart": begins}, says=(DENY,))
+    await made.run("hello")
+    assert "Told." not in told(made)
+    assert [shown.question.choices[0] for shown in made.user.shown] == [DENY]
+    await made.run("hello")
+    assert len(made.user.shown) == 1, "asked once in a session"
+    made.manager.new()
+    made.user.says[:] = [TRUST, APPLY]
+    await made.run("hello")
+    assert "Told." in told(made)
+    assert not outside.exists() and not (made.root / "made.txt").exists()
+    assert made.text("made.txt") == "y\n", "what it writes is proposed"
+
+
+async def test_a_first_request_that_fails_takes_nothing_away_from_the_next(make: Make) -> None:
+    refuses = hook("grep -q please || { echo say please >&2; exit 2; }")
+    made = make(say("Hello."), hooks={"SessionStart": hook("echo Told."), "UserPromptSubmit": refuses}, says=(TRUST,))
+    assert (await made.run("hello")).status == "failed"
+    assert (await made.run("hello, please")).status == "completed"
+    assert told(made).count("Told.") == 1
+
+
+async def test_a_quick_rewrite_is_no_beginning(make: Make) -> None:
+    made = make(say("```\nx = 2\n```"), say("Hello."), hooks={"SessionStart": hook("echo Told.")}, says=(APPLY, TRUST))
+    file = made.read(made.open("a.py", "x = 1\n"))
+    await made.finished(made.manager.start(RunRequest("edit", "make it 2", "t", Target(file, 0, 5))))
+    assert len(made.user.shown) == 1
+    await made.run("hello")
+    assert "Told." in told(made)

@@ -100,9 +100,29 @@ def test_which_tools_a_hook_is_for(shelf: Shelf, matcher: Any, yes: str, no: str
 
 
 @pytest.mark.parametrize(
+    ("matcher", "sources"),
+    [
+        (None, "startup resume"),
+        ("", "startup resume"),
+        ("*", "startup resume"),
+        ("startup", "startup"),
+        ("resume", "resume"),
+        ("startup|resume|clear|compact", "startup resume"),
+        ("^(startup|clear)$", "startup"),
+    ],
+)
+def test_which_beginnings_a_hook_is_for(shelf: Shelf, matcher: Any, sources: str) -> None:
+    shelf.put(hooks(SessionStart=[group("x", matcher)]))
+    found = [source for source in ("startup", "resume", "clear") if shelf.only.of("SessionStart", (source,))]
+    assert [source for source in found if source != "clear"] == sources.split()
+
+
+@pytest.mark.parametrize(
     ("text", "left_out"),
     [
-        (hooks(SessionStart=[group("x")]), ("SessionStart",)),
+        (hooks(SessionStart=[group("x", "compact")]), ("SessionStart",)),
+        (hooks(SessionStart=[group("x", "clear|compact")]), ("SessionStart",)),
+        (hooks(SessionEnd=[group("x")]), ("SessionEnd",)),
         (hooks(PreToolUse=[group("x", "(a+)+$")]), ("PreToolUse",)),
         (hooks(PreToolUse=[group("x", 7)]), ("PreToolUse",)),
         (hooks(PreToolUse=[group("  ")]), ("PreToolUse",)),
