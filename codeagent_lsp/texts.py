@@ -876,8 +876,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "terminal.refused": ("The agent's server refused: {reason}", "代理服务器拒绝：{reason}"),
     "terminal.unasked": (
-        "Not applied: nobody can be asked here. Use --yes or --apply auto to accept changes.",
-        "未应用：当前环境无法询问用户。请使用 --yes 或 --apply auto 接受更改。",
+        "Not applied: nobody can be asked here. Use --yes to accept changes without a question.",
+        "未应用：当前环境无法询问用户。请使用 --yes 直接接受更改。",
     ),
     "terminal.not_allowed": (
         "Not allowed: nobody can be asked here. --yes allows each such call once.",

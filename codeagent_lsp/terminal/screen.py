@@ -140,7 +140,7 @@ class Screen:
                 raise
             chosen = None if line is None else picked(line, choices)
             if line is None or chosen is not None:
-                console.print()
+                self._stage.print(Text())
                 return chosen
             self._stage.print(Text(text("terminal.choose_again", self._language, count=len(choices)), style="yellow"))
 

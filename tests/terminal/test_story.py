@@ -232,7 +232,7 @@ async def test_an_option_of_the_model_that_yes_takes_cannot_write_to_the_termina
 @pytest.mark.parametrize(
     ("asks", "detail", "words"),
     [
-        (events.ApprovalRequested, DIFF, "--apply auto"),
+        (events.ApprovalRequested, DIFF, "Not applied"),
         (events.ApprovalRequested, "run_cmd", "Not allowed"),
         (events.QuestionAsked, "", "Not answered"),
     ],
