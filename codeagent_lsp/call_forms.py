@@ -47,6 +47,25 @@ class CallForms:
 
 NO_FORMS = CallForms()
 
+USE_TOOL = "use_tool"
+"""The tool whose calls are calls of another tool: `{name, arguments}`."""
+
+
+def unwrapped(name: str, arguments: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Any] | None]:
+    """Return the name and arguments of the call that a call of `use_tool` stands for; any other call as it is."""
+    if name.casefold() != USE_TOOL or arguments is None or not isinstance(arguments.get("name"), str):
+        return name, arguments
+    inner = unpacked(arguments.get("arguments", {}))
+    beside = {key: value for key, value in arguments.items() if key not in ("name", "arguments")}
+    if isinstance(inner, Mapping):
+        return arguments["name"], {**beside, **inner}
+    return (arguments["name"], beside) if inner in (None, "") else (arguments["name"], None)
+
+
+def wrapped(name: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the call of `use_tool` that stands for a call of another tool."""
+    return USE_TOOL, {"name": name, "arguments": dict(arguments)}
+
 
 def translated(arguments: Mapping[str, Any], forms: CallForms) -> dict[str, Any]:
     """Return the arguments in the tool's own spelling; unknown ones stay, so that they are refused.

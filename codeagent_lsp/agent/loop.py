@@ -77,7 +77,8 @@ class AgentLoop:
     """One run of the loop. `after_tools` is awaited after the calls of one reply; the text that it returns is sent to
     the model. `kept` gives the facts that a compaction keeps word for word. `handed_over` returns whether a tool passed
     the work on, which ends the loop. `allowed` names the tools that may be called now, None for all: the others are
-    described to the model too, so that all prompts begin with the same bytes (prompt cache). `small` is a cheaper model
+    described to the model too, so that all prompts begin with the same bytes (prompt cache); `also` are tools that it
+    may call although they are not described. `small` is a cheaper model
     for summaries. `hear` returns what the user has said meanwhile, recorded already; an answer given before that was
     heard does not end the loop.
     """
@@ -96,6 +97,7 @@ class AgentLoop:
         allowed: tuple[str, ...] | None = None,
         small: Model | None = None,
         hear: Callable[[], tuple[Message, ...]] = silence,
+        also: Callable[[], tuple[ToolSpec, ...]] = tuple,
     ) -> None:
         self._model = model
         self._hear = hear
@@ -103,6 +105,7 @@ class AgentLoop:
         self._executor = executor
         self._history = history
         self._tools = tools
+        self._also = also
         self._emit = emit
         self._limits = limits
         self._after_tools = after_tools
@@ -134,7 +137,7 @@ class AgentLoop:
             self._tell(self._closing(left + 1))
             reply, anomaly = await self._ask()
             text = before + reply.text if reply.text else text
-            tools = self._tools()
+            tools = (*self._tools(), *self._also())
             calls = self._with_ids(tuple(own_spelling(call, tools) for call in reply.tool_calls))
             self._spoilt = bool(reply.problem) or anomaly is not None
             if calls or _says_something(reply):
@@ -216,6 +219,7 @@ class AgentLoop:
             temperature=max(limits.temperature, ANOTHER_TRY if self._spoilt else 0.0),
             max_tokens=self._window.reply_room(tools, self._reply_tokens),
             allowed=self._callable(tools),
+            also=self._also(),
             thinks=self._thinks,
         )
 

@@ -74,7 +74,8 @@ class ModelRequest:
     `response_schema` asks for one JSON object of that schema, `grammar` (GBNF) for a text of that grammar, where the
     backend can constrain it. `allowed` are the
     tools that this reply may call, None for all: the prompt describes all of them either way, so that its beginning
-    stays cached. `thinks` is False to have a model that reasons answer without, where its server can be told so.
+    stays cached. `also` are further tools that a call may name, though the prompt does not describe them. `thinks` is
+    False to have a model that reasons answer without, where its server can be told so.
     """
 
     messages: tuple[Message, ...]
@@ -86,6 +87,7 @@ class ModelRequest:
     response_schema: dict[str, Any] | None = None
     grammar: str = ""
     allowed: tuple[str, ...] | None = None
+    also: tuple[ToolSpec, ...] = ()
     thinks: bool = True
 
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
 
-from codeagent_lsp.call_forms import translated, unpacked
+from codeagent_lsp.call_forms import translated, unpacked, unwrapped
 from codeagent_lsp.errors import (
     AgentError,
     CircuitOpen,
@@ -81,7 +83,8 @@ class ToolExecutor:
     async def execute(self, call: ToolCall) -> ToolResult:
         """Run one call and return its result; errors of the tool or the model become failed results."""
         started = time.perf_counter()
-        call = replace(call, name=own_name(call.name, self._registry.entries()))
+        name, arguments = unwrapped(call.name, call.arguments)
+        call = replace(call, name=own_name(name, self._registry.entries()), arguments=arguments or {})
         known = call.name in self._registry.names()
         result = self._redacted(await self._within_circuit(call) if known else (await self._guarded(call))[0])
         milliseconds = (time.perf_counter() - started) * 1000
@@ -188,8 +191,9 @@ class ToolExecutor:
         except OSError as error:
             result = _failure("failed", ErrorCode.EXECUTION_ERROR, f"{type(error).__name__}: {error}")
         else:
+            text = f"{output.text}{_passed_over(call, tool)}"
             done = ToolResult(
-                "ok", output.text, output.data, failed=output.failed, artifacts=output.artifacts, images=output.images
+                "ok", text, output.data, failed=output.failed, artifacts=output.artifacts, images=output.images
             )
             return done, "success"
         return result, "failure" if result.error and result.error.type in _FAILURES else "neither"
@@ -275,6 +279,8 @@ _TOO_MANY = f"Not run: only the first {MAX_CALLS} calls of a reply are. Call it 
 UNANSWERED = "This call needs the user's approval, which was not given. Do not try it again in another way."
 _APPROVAL_KEYS = ("choice.deny", "choice.once", "choice.session", "choice.always")
 _ERROR_LENGTH = 300
+MISSPELT = 0.8
+"""How alike an unknown argument is to one that was not given, for it to be refused as misspelt."""
 _MCP = "[MCP Error] "
 _FAILURES = (ErrorType.EXECUTION, ErrorType.NETWORK)  # what else went wrong is no fault of the tool
 
@@ -287,16 +293,55 @@ def understood(call: ToolCall, tool: Tool[Any]) -> Invocation:
 
 def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
     """Return the tool's parameters object. WrongArguments lists each wrong argument; other spellings are understood,
-    and texts that hold JSON are unpacked once.
+    unknown arguments passed over, and texts that hold JSON are unpacked once.
     """
-    given = translated(arguments, tool.forms)
+    given = known_arguments(translated(arguments, tool.forms), tool.input_schema())
     try:
         return tool.parameters.model_validate(given)
     except ValidationError as first:
         try:
-            return tool.parameters.model_validate({key: unpacked(value) for key, value in given.items()})
+            return tool.parameters.model_validate(
+                known_arguments({key: unpacked(value) for key, value in given.items()}, tool.input_schema())
+            )
         except ValidationError:
             raise WrongArguments(_explain(tool, first)) from first
+
+
+def known_arguments(value: Any, schema: Mapping[str, Any]) -> Any:
+    """Return the arguments without those that their closed JSON Schema does not know, also inside of objects and lists:
+    models learn their calls from many programs, and most such arguments say nothing that matters here. One that is only
+    written in another way (`startLine`) is taken; one that looks misspelt, and objects of which nothing is known,
+    stay and are refused.
+    """
+    if isinstance(value, list):
+        items = schema.get("items")
+        return [known_arguments(item, items) for item in value] if isinstance(items, Mapping) else value
+    properties = schema.get("properties")
+    if not isinstance(value, Mapping) or not isinstance(properties, Mapping):
+        return value
+    if schema.get("additionalProperties") is not False:
+        return {key: known_arguments(item, properties.get(key) or {}) for key, item in value.items()}
+    free = {_folded(name): name for name in properties if name not in value}
+    given: dict[str, Any] = {}
+    for key, item in value.items():
+        name = key if key in properties else free.get(_folded(key))
+        if name is not None:
+            given[name] = known_arguments(item, properties.get(name) or {})
+        elif get_close_matches(_folded(key), free, 1, MISSPELT):
+            given[key] = item
+    return given if given or not properties else value
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.casefold())
+
+
+def _passed_over(call: ToolCall, tool: Tool[Any]) -> str:
+    """Return a note on the arguments of a call that its tool does not have; '' for none."""
+    given = translated(call.arguments, tool.forms)
+    known = known_arguments(given, tool.input_schema())
+    names = [name for name in given if name not in known and _folded(name) not in map(_folded, known)]
+    return f"\n(Passed over, as {call.name} has no such argument: {', '.join(names)}.)" if names else ""
 
 
 def _explain(tool: Tool[Any], error: ValidationError) -> str:

@@ -218,7 +218,7 @@ async def test_a_malformed_call_goes_back_to_the_model(tmp_path: Path) -> None:
 
 async def test_calls_that_do_not_fit_are_told_counted_and_stop_the_run(tmp_path: Path) -> None:
     """A call that does not fit is shown as a failed one, and repeated, it is a loop as any other."""
-    unfit = ScriptedReply('{"tool": "look", "args": {"m": 1}}')
+    unfit = ScriptedReply('{"tool": "look", "args": {"n": "many"}}')
     made = bench(tmp_path, ToolCallingModel(ScriptedModel([unfit] * 8), "text"))
     assert (await made.loop.run()).ending == "anomaly"
     assert [call["name"] for event in made.of(events.ToolCalls) for call in event.calls] == ["look"] * 4

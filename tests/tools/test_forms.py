@@ -120,7 +120,6 @@ def test_a_call_becomes_the_tools_own(name: str, given: dict[str, Any], tool: st
     ("todowrite", {"todo_id": "1", "todos": [{"id": "2"}]}, "differ"),
     ("todowrite", {"todo_id": "1", "todos": [{"id": "1"}, {"id": "2"}]}, "one todo"),
     ("apply_patch", {"file_path": "b.py", "patch": f"--- a/a.py\n+++ b/a.py\n{BARE}"}, "the patch names a.py"),
-    ("read_file", {"file_path": "a.py", "encoding": "utf-8"}, "encoding"),
     ("compose", {"steps": [{"tool": "a", "tool_name": "b"}, {"tool": "c"}]}, "differ"),
 ])  # fmt: skip
 def test_what_cannot_be_understood_is_said(name: str, given: dict[str, Any], says: str) -> None:

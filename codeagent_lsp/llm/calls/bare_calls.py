@@ -6,18 +6,21 @@ schemas (`schema.py`).
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
-from codeagent_lsp.call_forms import NO_FORMS, CallForms, meant, translated
+from codeagent_lsp.call_forms import NO_FORMS, CallForms, meant, translated, unwrapped
 from codeagent_lsp.errors import WrongArguments
 from codeagent_lsp.llm.calls import dialects, jsontext, schema
 from codeagent_lsp.llm.calls.dialects import Raw
 from codeagent_lsp.messages import ToolCall, ToolSpec
 
+NEAREST, LEAST_ALIKE = 2, 0.6
 _MOST_CLOSINGS = 50  # ends of lines at which a call in Python may end
 
 
@@ -99,17 +102,18 @@ def normalised(name: str) -> str:
 
 def check(name: str, arguments: Mapping[str, Any] | None, tools: Iterable[ToolSpec]) -> ToolCall | str:
     """Return the call with its name and arguments coerced to a known tool, or in English what to correct."""
+    name, arguments = unwrapped(name, arguments)
     by_name = {tool["name"]: tool for tool in tools}
     known = _known(name, by_name.values())
     if known is None:
-        return f"There is no tool {name!r}. The tools are: {', '.join(by_name)}."
+        return _no_tool(name, by_name)
     if arguments is None:
-        return f"The arguments of {known} are not a JSON object. Send one JSON object."
+        return f"The arguments of {known} are not a JSON object. Send one JSON object. {_described(by_name[known])}"
     try:
         given = translated(arguments, _forms(by_name[known]))
         return ToolCall(known, schema.fit(given, _parameters(by_name[known])))
     except (schema.Misfit, WrongArguments) as misfit:
-        return f"The call of {known} does not fit: {misfit}. Correct it and call again."
+        return f"The call of {known} does not fit: {misfit}. Correct it and call again. {_described(by_name[known])}"
 
 
 def own_spelling(call: ToolCall, tools: tuple[ToolSpec, ...]) -> ToolCall:
@@ -117,6 +121,8 @@ def own_spelling(call: ToolCall, tools: tuple[ToolSpec, ...]) -> ToolCall:
 
     For models whose calls are taken as they are; `check` does it for all others.
     """
+    name, arguments = unwrapped(call.name, call.arguments)
+    call = replace(call, name=name, arguments=arguments or {})
     tool = _tool(call.name, tools)
     if tool is None:
         return call
@@ -190,6 +196,19 @@ def _known(name: str, tools: Iterable[ToolSpec]) -> str | None:
     """Return the name of the tool that is meant, by its own name or another one of it; None if there is none."""
     named = {tool["name"]: _forms(tool) for tool in tools}
     return normalise_name(name, named) or meant(normalised(name), named.items())
+
+
+def _no_tool(name: str, tools: Mapping[str, ToolSpec]) -> str:
+    """Return what to say of a tool that does not exist: which come nearest, and which there are."""
+    names = {other: tool for tool, spec in tools.items() for other in (tool, *_forms(spec).names)}
+    close = dict.fromkeys(names[found] for found in get_close_matches(normalised(name), names, NEAREST, LEAST_ALIKE))
+    nearest = " ".join(_described(tools[tool]) for tool in close)
+    return " ".join(filter(None, (f"There is no tool {name!r}.", nearest, f"The tools are: {', '.join(tools)}.")))
+
+
+def _described(tool: ToolSpec) -> str:
+    """Return a tool's parameters in a line, for a call that did not fit."""
+    return f"{tool['name']} takes: {json.dumps(_parameters(tool).get('properties') or {}, ensure_ascii=False)}"
 
 
 def _forms(tool: ToolSpec) -> CallForms:

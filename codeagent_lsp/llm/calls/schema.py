@@ -1,7 +1,8 @@
 """Coercion of a call's arguments to its tool's JSON Schema, as far as it is lossless, with precise complaints.
 
-A small subset on purpose: type, properties, required, enum, const, items, anyOf. Type names of other dialects (`dict`,
-`float`, `tuple`, `any`) are understood. Not here: the tools' own checks.
+A small subset on purpose: type, properties, required, enum, const, items, anyOf. Unknown arguments stay, and
+the tool passes them over. Type names of other dialects (`dict`, `float`, `tuple`, `any`) are understood. Not here: the
+tools' own checks.
 """
 
 from __future__ import annotations
@@ -94,10 +95,6 @@ def _object(value: dict[str, Any], schema: Mapping[str, Any], place: str, depth:
     missing = [name for name in required if name not in value]
     if missing:
         raise Misfit(f"{_named(place)}needs {', '.join(repr(name) for name in missing)}")
-    unknown = [name for name in value if name not in properties]
-    if unknown and schema.get("additionalProperties") is False:
-        allowed = ", ".join(properties) or "none"
-        raise Misfit(f"{_named(place)}has no {unknown[0]!r}; known: {allowed}")
     fitted = {}
     for name, item in value.items():
         inner = properties.get(name)

@@ -12,6 +12,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Protocol
 
+from codeagent_lsp.call_forms import USE_TOOL, wrapped
 from codeagent_lsp.errors import ModelRejected, ModelReplyInvalid
 from codeagent_lsp.llm import wire
 from codeagent_lsp.llm.calls import call_history, call_instructions, constrained, toolcalls
@@ -29,7 +30,7 @@ from codeagent_lsp.llm.model import (
     TextChunk,
     ToolCalling,
 )
-from codeagent_lsp.messages import ToolCall, ToolSpec
+from codeagent_lsp.messages import Message, ToolCall, ToolSpec
 
 _REMEMBERED = 500
 _UNREADABLE = 2
@@ -117,12 +118,14 @@ class ToolCallingModel:
 
     async def _native(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         shown = False
-        parser = StreamParser(request.tools)  # models without native tools write the call into their text
+        tools = (*request.tools, *request.also)
+        parser = StreamParser(tools)  # models without native tools write the call into their text
+        asked = replace(request, messages=_declared(request))
         try:
-            async with aclosing(self._inner.stream(request)) as items:
+            async with aclosing(self._inner.stream(asked)) as items:
                 async for item in _without_calls(items, parser):
                     shown = True
-                    yield _checked(item, request.tools) if isinstance(item, Reply) else item
+                    yield _checked(item, tools) if isinstance(item, Reply) else item
             return
         except ModelReplyInvalid as error:
             if error.key != "model.server_parse" or shown:
@@ -197,6 +200,28 @@ async def _without_calls(
         if isinstance(item, Reply) and (rest := parser.rest()):
             yield TextChunk(rest)
         yield item
+
+
+def _declared(request: ModelRequest) -> tuple[Message, ...]:
+    """Return the messages with calls of tools that are not described written as calls of `use_tool`: some servers
+    refuse a conversation with others, and a model does next what it sees.
+    """
+    names = {tool["name"] for tool in request.tools}
+    if USE_TOOL not in names:
+        return request.messages
+    return tuple(
+        replace(
+            message, tool_calls=tuple(call if call.name in names else _wrapped(call) for call in message.tool_calls)
+        )
+        if any(call.name not in names for call in message.tool_calls)
+        else message
+        for message in request.messages
+    )
+
+
+def _wrapped(call: ToolCall) -> ToolCall:
+    name, arguments = wrapped(call.name, call.arguments)
+    return replace(call, name=name, arguments=arguments)
 
 
 def _callable(request: ModelRequest) -> tuple[ToolSpec, ...]:
