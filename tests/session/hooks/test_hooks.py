@@ -386,7 +386,7 @@ async def test_a_script_at_the_beginning_of_a_session_adds_to_its_first_request_
     model = made.script(*[say("Hello.")] * 4)
     for _ in range(2):
         await made.run("hello")
-    assert "Branch is startup-main." in model.requests[0].messages[-1].content
+    assert "Branch is startup-main." in str(model.requests[0].messages)
     assert told(made).count("Branch is") == 1
     made.manager.new()
     await made.run("hello again")
