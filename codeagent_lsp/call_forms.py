@@ -1,20 +1,28 @@
-"""Other spellings of tool calls that are understood: names of a tool, names and values of arguments, other shapes.
+"""Other spellings of tool calls that are understood: names of a tool, names and values of arguments, other shapes, and
+the tools of other agents, which models learned to call.
 
-Each tool declares its own as data (`forms`, beside its `example`); `translated` is the only place that applies them,
-for calls of models, of chains and of MCP clients alike. Not here: the forms themselves (`tools/<feature>/*_tools.py`),
-the coercion of values to a schema (`llm/calls/schema.py`), the page about them (`forms_page.py`).
+Each tool declares its own as data (`forms`, beside its `example`); `resolved` is the only place that applies them, for
+calls of models, of chains and of MCP clients alike. Not here: the forms themselves (`tools/<feature>/`), the coercion
+of values to a schema (`llm/calls/schema.py`), the page about them (`forms_page.py`).
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from codeagent_lsp.errors import WrongArguments
 
 Convert = Callable[[dict[str, Any]], dict[str, Any]]
+
+Agent = Literal[
+    "aider", "Anthropic API", "Claude Code", "cline", "codex", "Copilot", "Cursor", "Gemini CLI", "opencode",
+    "OpenHands", "pi", "Roo Code", "Zed",
+]  # fmt: skip
+"""The agents whose tools are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +36,46 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition on the arguments of a call, as they came; `words` describe it for the page."""
+
+    words: str
+    holds: Callable[[Mapping[str, Any]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignTool:
+    """A tool of other agents whose calls are calls of the tool that declares it.
+
+    `name` is exact: `Read` is not `read`. Where `when` is given, only calls for which it holds are meant; it is needed
+    where the name is that of one of our tools, or stands for several of them. `arguments` maps its parameters to ours,
+    `shapes` convert what else differs, such as its counting of lines, and `fixed` are arguments that its calls imply.
+    """
+
+    name: str
+    agents: tuple[Agent, ...]
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    when: Condition | None = None
+    shapes: tuple[Shape, ...] = ()
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    def own(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a call as those of our tool. WrongArguments if that cannot be."""
+        given = _renamed(arguments, self.arguments)
+        for shape in self.shapes:
+            given = shape.convert(given)
+        return {**self.fixed, **given}
+
+
+@dataclass(frozen=True, slots=True)
 class CallForms:
     """The other spellings of one tool's calls, or of the objects in one of its parameters.
 
     `names` are other names of the tool, `arguments` maps other names to parameters, `values` other values of a
     parameter to its own, `ignored` names arguments that are accepted and dropped, `items` has the forms of the objects
     in a parameter, `plain` the parameters whose objects may be given as a text, with the field that the text fills.
+    `foreign` are tools of other agents whose calls become calls of this one; `near` names tools that it cannot stand
+    for, but comes nearest to.
     """
 
     names: tuple[str, ...] = ()
@@ -43,23 +85,129 @@ class CallForms:
     items: Mapping[str, CallForms] = field(default_factory=dict)
     plain: Mapping[str, str] = field(default_factory=dict)
     shapes: tuple[Shape, ...] = ()
+    foreign: tuple[ForeignTool, ...] = ()
+    near: tuple[str, ...] = ()
 
 
 NO_FORMS = CallForms()
 
+
+@dataclass(frozen=True, slots=True)
+class OwnCall:
+    """A call under the name of the tool that it means, with arguments in that tool's spelling: None if they are no
+    JSON object. If they cannot be understood, `problem` says why, and they are as they came.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any] | None
+    problem: str = ""
+
+
+def resolved(name: str, arguments: Mapping[str, Any] | None, tools: Mapping[str, CallForms]) -> OwnCall | None:
+    """Return the call of one of `tools`, given with their forms, that a call means; None if it means none of them.
+
+    Resolving its result again changes nothing more.
+    """
+    name, arguments = unwrapped(name, arguments)
+    tool, foreign = _meant(name, arguments or {}, tools)
+    if tool is None or arguments is None:
+        return None if tool is None else OwnCall(tool, None)
+    try:
+        return OwnCall(tool, translated(foreign.own(arguments) if foreign else arguments, tools[tool]))
+    except WrongArguments as problem:
+        return OwnCall(tool, arguments, str(problem))
+
+
+def spellings(name: str, arguments: Mapping[str, Any], tools: Mapping[str, CallForms]) -> dict[str, str]:
+    """Return the parameters that the arguments of a call are only other names of, by these names; '' for arguments of a
+    tool of another agent that become something else.
+    """
+    tool, foreign = _meant(name, arguments, tools)
+    if tool is None:
+        return {}
+    known = {**tools[tool].arguments, **(foreign.arguments if foreign else {})}
+    return {key: own or "" for key in arguments if (own := _named(key, known)) is not None or foreign}
+
+
+def _meant(
+    name: str, arguments: Mapping[str, Any], tools: Mapping[str, CallForms]
+) -> tuple[str | None, ForeignTool | None]:
+    """Return the tool that a call means, and the foreign tool that it calls; conditions decide before names."""
+    found = [
+        (tool, foreign)
+        for tool, forms in tools.items()
+        for foreign in forms.foreign
+        if foreign.name == name and (foreign.when is None or foreign.when.holds(arguments))
+    ]
+    conditional = [pair for pair in found if pair[1].when is not None]
+    if conditional:
+        return conditional[0]
+    if name in tools:
+        return name, None
+    return found[0] if found else (meant(name, tools.items()), None)
+
+
 USE_TOOL = "use_tool"
 """The tool whose calls are calls of another tool: `{name, arguments}`."""
 
+_MCP_CALLS: Mapping[str, tuple[str, str]] = {
+    "use_mcp_tool": ("server_name", "tool_name"),  # cline, Roo Code
+    "CallMcpTool": ("server", "toolName"),  # Cursor
+}
+"""Tools of other agents whose calls are calls of a tool of an MCP server, with the arguments that name both."""
+
+ANSWERS: Mapping[str, tuple[str, ...]] = {
+    "attempt_completion": ("result",),  # cline, Roo Code
+    "plan_mode_respond": ("response",),  # cline
+    "submit_and_exit": ("summary",),  # cline
+    "finish": ("message",),  # OpenHands
+    "complete_task": ("result",),  # Gemini CLI
+    "task_complete": ("summary",),  # Copilot
+    "ExitPlanMode": ("plan",),  # Claude Code; where a plan is open, it is a call of `plan_exit`
+    "exit_plan_mode": ("plan",),  # Claude Code, Zed
+}
+"""Tools of other agents whose calls are the answer, with the argument that holds it."""
+
+_SEVERAL: Mapping[str, tuple[str, str]] = {
+    "multi_tool_use.parallel": ("tool_uses", "recipient_name"),  # OpenAI
+    "batch": ("tool_calls", "tool"),  # opencode
+}
+"""Tools of other agents whose calls hold several calls: the argument with them, and what names a tool in each."""
+
 
 def unwrapped(name: str, arguments: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Any] | None]:
-    """Return the name and arguments of the call that a call of `use_tool` stands for; any other call as it is."""
-    if name.casefold() != USE_TOOL or arguments is None or not isinstance(arguments.get("name"), str):
+    """Return the name and arguments of the call that a call of `use_tool`, or of a tool that calls MCP servers, stands
+    for; any other call as it is.
+    """
+    keys = ("name",) if name.casefold() == USE_TOOL else _MCP_CALLS.get(name, ())
+    parts = [arguments.get(key) for key in keys] if arguments else []
+    names = [part for part in parts if isinstance(part, str)]
+    if arguments is None or not names or len(names) < len(parts):
         return name, arguments
+    name = names[0] if name not in _MCP_CALLS else ".".join(("mcp", *names))
     inner = unpacked(arguments.get("arguments", {}))
-    beside = {key: value for key, value in arguments.items() if key not in ("name", "arguments")}
+    beside = {key: value for key, value in arguments.items() if key not in (*keys, "arguments")}
     if isinstance(inner, Mapping):
-        return arguments["name"], {**beside, **inner}
-    return (arguments["name"], beside) if inner in (None, "") else (arguments["name"], None)
+        return name, {**beside, **inner}
+    return (name, beside) if inner in (None, "") else (name, None)
+
+
+def several(name: str, arguments: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the calls that one call holds; none if it is a call of its own."""
+    key, called = _SEVERAL.get(name, ("", ""))
+    held = unpacked(arguments.get(key))
+    calls = [item for item in held if isinstance(item, Mapping)] if isinstance(held, list) else []
+    return [
+        (str(call.get(called, "")), unpacked(call.get("parameters")) or {})
+        for call in calls
+        if isinstance(unpacked(call.get("parameters")) or {}, Mapping)
+    ]
+
+
+def answer_in(name: str, arguments: Mapping[str, Any]) -> str:
+    """Return the text of a call that is an answer (`ANSWERS`); '' if it has none."""
+    texts = [arguments.get(key) for key in (*ANSWERS.get(name, ()), *arguments)]
+    return next((text for text in texts if isinstance(text, str)), "")
 
 
 def wrapped(name: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -68,13 +216,13 @@ def wrapped(name: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any
 
 
 def translated(arguments: Mapping[str, Any], forms: CallForms) -> dict[str, Any]:
-    """Return the arguments in the tool's own spelling; unknown ones stay, so that they are refused.
+    """Return the arguments, under a name of the tool itself, in the tool's own spelling; unknown ones stay.
 
     WrongArguments if two spellings of one parameter have different values. Translating twice changes nothing more.
     """
     if forms is NO_FORMS:
         return dict(arguments)
-    given = _renamed(arguments, forms)
+    given = _renamed(arguments, forms.arguments, forms.ignored)
     for name, texts in forms.plain.items():
         if name in given:
             given[name] = _objects(given[name], texts)
@@ -90,20 +238,92 @@ def translated(arguments: Mapping[str, Any], forms: CallForms) -> dict[str, Any]
 
 
 def meant(name: str, forms: Iterable[tuple[str, CallForms]]) -> str | None:
-    """Return the tool that has `name` as another name, in any case; None unless exactly one has."""
-    wanted = name.casefold()
-    found = [tool for tool, known in forms if any(other.casefold() == wanted for other in known.names)]
-    return found[0] if len(found) == 1 else None
+    """Return the tool that has `name` as another name, in any case, or for which alone a foreign tool of this exact
+    name stands; None unless there is exactly one.
+    """
+    wanted, known = name.casefold(), list(forms)
+    for found in (
+        [tool for tool, each in known if any(other.casefold() == wanted for other in each.names)],
+        [tool for tool, each in known if any(foreign.name == name for foreign in each.foreign)],
+    ):
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
 
 
-def _renamed(arguments: Mapping[str, Any], forms: CallForms) -> dict[str, Any]:
+def has(*names: str) -> Condition:
+    """Return the condition that one of these arguments is given, in whatever spelling."""
+    folded = {_folded(name) for name in names}
+    words = f"with {' or '.join(f'`{name}`' for name in names)}"
+    return Condition(words, lambda given: any(_folded(name) in folded for name in given))
+
+
+def given_as(name: str, *values: str) -> Condition:
+    """Return the condition that an argument has one of these values."""
+    words = f"with `{name}` {' or '.join(f'`{value}`' for value in values)}"
+    return Condition(words, lambda given: given.get(name) in values)
+
+
+def blank(*names: str) -> Condition:
+    """Return the condition that one of these arguments is given and is an empty text."""
+    folded = {_folded(name) for name in names}
+    words = f"with an empty {' or '.join(f'`{name}`' for name in names)}"
+    return Condition(words, lambda given: any(_folded(name) in folded and value == "" for name, value in given.items()))
+
+
+def respelt(value: Any, schema: Mapping[str, Any]) -> Any:
+    """Return the arguments with those names that are only written in another way than in the JSON Schema (`startLine`)
+    as it has them, also inside of objects and lists. Of a schema that is open to other names, nothing is changed.
+    """
+    if isinstance(value, list):
+        items = schema.get("items")
+        return [respelt(item, items) for item in value] if isinstance(items, Mapping) else value
+    properties = schema.get("properties")
+    if not isinstance(value, Mapping) or not isinstance(properties, Mapping):
+        return value
+    free: dict[str, str] = {plain(name): name for name in properties if name not in value}
+    if schema.get("additionalProperties"):
+        free = {}
+    given: dict[str, Any] = {}
+    for key, item in value.items():
+        name = key if key in properties else free.get(plain(key)) or key
+        given[name] = respelt(item, properties.get(name) or {})
+    return given
+
+
+def plain(name: str) -> str:
+    """Return the letters and digits of a name, without capitals."""
+    return re.sub(r"[^a-z0-9]", "", name.casefold())
+
+
+def number(value: Any) -> int | None:
+    """Return a whole number, which may be written as a text; None for everything else."""
+    text = str(value).strip() if isinstance(value, (int, str)) and not isinstance(value, bool) else ""
+    return int(text) if re.fullmatch(r"-?\d{1,15}", text) else None
+
+
+def _named(name: str, names: Mapping[str, str]) -> str | None:
+    """Return what a name stands for, exactly or in another spelling: `filePath` for `file_path`."""
+    if name in names:
+        return names[name]
+    return next((own for other, own in names.items() if _folded(other) == _folded(name)), None)
+
+
+def _folded(name: str) -> str:
+    """Return a name without capitals and `_`; one with other signs, such as `-C`, as it is."""
+    return name.replace("_", "").casefold() if name.isidentifier() else name
+
+
+def _renamed(arguments: Mapping[str, Any], names: Mapping[str, str], ignored: tuple[str, ...] = ()) -> dict[str, Any]:
     given: dict[str, Any] = {}
     spelt: dict[str, str] = {}
     for name, value in arguments.items():
-        if name in forms.ignored:
+        if name in ignored:
             continue
-        own = forms.arguments.get(name, name)
-        if own in given and given[own] != value:
+        own = _named(name, names) or name
+        if own in given and value is None:
+            continue
+        if given.get(own) is not None and given[own] != value:
             raise WrongArguments(f"{spelt[own]} and {name} mean the same parameter and differ. Give one of them.")
         given[own] = value
         spelt.setdefault(own, name)

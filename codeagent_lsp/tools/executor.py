@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from codeagent_lsp.call_forms import translated, unpacked, unwrapped
+from codeagent_lsp.call_forms import plain, respelt, translated, unpacked
 from codeagent_lsp.errors import (
     AgentError,
     CircuitOpen,
@@ -44,7 +43,7 @@ from codeagent_lsp.tools.permissions.approvals import Approvals, fingerprint
 from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment
 from codeagent_lsp.tools.permissions.decision import Decision, Mode
 from codeagent_lsp.tools.permissions.policy import decide
-from codeagent_lsp.tools.registry import ToolRegistry, own_name
+from codeagent_lsp.tools.registry import ToolRegistry, own_call
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.truncation import truncate
 from codeagent_lsp.tools.variables.variables import Variables
@@ -83,10 +82,13 @@ class ToolExecutor:
     async def execute(self, call: ToolCall) -> ToolResult:
         """Run one call and return its result; errors of the tool or the model become failed results."""
         started = time.perf_counter()
-        name, arguments = unwrapped(call.name, call.arguments)
-        call = replace(call, name=own_name(name, self._registry.entries()), arguments=arguments or {})
+        name, arguments, problem = own_call(call.name, call.arguments, self._registry.entries())
+        call = replace(call, name=name, arguments=arguments)
         known = call.name in self._registry.names()
-        result = self._redacted(await self._within_circuit(call) if known else (await self._guarded(call))[0])
+        if problem:
+            result = self._redacted(_failure("retry", ErrorCode.INVALID_PARAM, problem))
+        else:
+            result = self._redacted(await self._within_circuit(call) if known else (await self._guarded(call))[0])
         milliseconds = (time.perf_counter() - started) * 1000
         if call.name in self._registry.names():  # it may be gone by now
             self._registry.count(call.name, ok=result.ok, milliseconds=milliseconds)
@@ -281,6 +283,11 @@ _APPROVAL_KEYS = ("choice.deny", "choice.once", "choice.session", "choice.always
 _ERROR_LENGTH = 300
 MISSPELT = 0.8
 """How alike an unknown argument is to one that was not given, for it to be refused as misspelt."""
+REMARKS = (
+    *("description", "explanation", "justification", "instruction", "instructions", "reason", "security_risk"),
+    *("requires_approval", "require_user_approval", "task_progress", "display_description", "toolSummary"),
+)
+"""Arguments of other agents' tools that only say something about the call."""
 _MCP = "[MCP Error] "
 _FAILURES = (ErrorType.EXECUTION, ErrorType.NETWORK)  # what else went wrong is no fault of the tool
 
@@ -313,34 +320,32 @@ def known_arguments(value: Any, schema: Mapping[str, Any]) -> Any:
     written in another way (`startLine`) is taken; one that looks misspelt, and objects of which nothing is known,
     stay and are refused.
     """
+    return _known(respelt(value, schema), schema)
+
+
+def _known(value: Any, schema: Mapping[str, Any]) -> Any:
     if isinstance(value, list):
         items = schema.get("items")
-        return [known_arguments(item, items) for item in value] if isinstance(items, Mapping) else value
+        return [_known(item, items) for item in value] if isinstance(items, Mapping) else value
     properties = schema.get("properties")
     if not isinstance(value, Mapping) or not isinstance(properties, Mapping):
         return value
     if schema.get("additionalProperties") is not False:
-        return {key: known_arguments(item, properties.get(key) or {}) for key, item in value.items()}
-    free = {_folded(name): name for name in properties if name not in value}
-    given: dict[str, Any] = {}
-    for key, item in value.items():
-        name = key if key in properties else free.get(_folded(key))
-        if name is not None:
-            given[name] = known_arguments(item, properties.get(name) or {})
-        elif get_close_matches(_folded(key), free, 1, MISSPELT):
-            given[key] = item
+        return {key: _known(item, properties.get(key) or {}) for key, item in value.items()}
+    free = [plain(name) for name in properties if name not in value]
+    given = {
+        key: _known(item, properties.get(key) or {})
+        for key, item in value.items()
+        if key in properties or get_close_matches(plain(key), free, 1, MISSPELT)
+    }
     return given if given or not properties else value
 
 
-def _folded(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.casefold())
-
-
 def _passed_over(call: ToolCall, tool: Tool[Any]) -> str:
-    """Return a note on the arguments of a call that its tool does not have; '' for none."""
+    """Return a note on the arguments of a call that its tool does not have and that ask for something; '' for none."""
     given = translated(call.arguments, tool.forms)
     known = known_arguments(given, tool.input_schema())
-    names = [name for name in given if name not in known and _folded(name) not in map(_folded, known)]
+    names = [name for name in given if name not in (*known, *REMARKS) and plain(name) not in map(plain, known)]
     return f"\n(Passed over, as {call.name} has no such argument: {', '.join(names)}.)" if names else ""
 
 

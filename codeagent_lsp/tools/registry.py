@@ -5,12 +5,12 @@ Not here: running a call (`executor.py`) or who may make it (`permissions/policy
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from codeagent_lsp.call_forms import meant
+from codeagent_lsp.call_forms import meant, resolved, unwrapped
 from codeagent_lsp.errors import CodeAgentError, ErrorCode, ToolFailed
 from codeagent_lsp.messages import ToolSpec
 from codeagent_lsp.tools.circuit_breaker import CircuitBreaker
@@ -170,6 +170,19 @@ def own_name(name: str, entries: Iterable[RegisteredTool]) -> str:
     """Return the name of the tool that `name` means: itself, unless it is only another name of one of the tools."""
     forms = {entry.tool.traits.name: entry.tool.forms for entry in entries}
     return name if name in forms else meant(name, forms.items()) or name
+
+
+def own_call(
+    name: str, arguments: Mapping[str, Any] | None, entries: Iterable[RegisteredTool]
+) -> tuple[str, Mapping[str, Any], str]:
+    """Return the call of one of the tools that is meant, and why its arguments cannot be understood, '' if they can; a
+    call of none of them as it is.
+    """
+    own = resolved(name, arguments, {entry.tool.traits.name: entry.tool.forms for entry in entries})
+    if own is not None:
+        return own.tool, own.arguments or {}, own.problem
+    name, arguments = unwrapped(name, arguments)
+    return name, arguments or {}, ""
 
 
 def _put(entries: dict[str, RegisteredTool], entry: RegisteredTool) -> None:

@@ -14,8 +14,17 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
-from codeagent_lsp.call_forms import NO_FORMS, CallForms, meant, translated, unwrapped
-from codeagent_lsp.errors import WrongArguments
+from codeagent_lsp.call_forms import (
+    ANSWERS,
+    NO_FORMS,
+    CallForms,
+    OwnCall,
+    meant,
+    resolved,
+    respelt,
+    spellings,
+    unwrapped,
+)
 from codeagent_lsp.llm.calls import dialects, jsontext, schema
 from codeagent_lsp.llm.calls.dialects import Raw
 from codeagent_lsp.messages import ToolCall, ToolSpec
@@ -102,18 +111,20 @@ def normalised(name: str) -> str:
 
 def check(name: str, arguments: Mapping[str, Any] | None, tools: Iterable[ToolSpec]) -> ToolCall | str:
     """Return the call with its name and arguments coerced to a known tool, or in English what to correct."""
-    name, arguments = unwrapped(name, arguments)
     by_name = {tool["name"]: tool for tool in tools}
-    known = _known(name, by_name.values())
-    if known is None:
-        return _no_tool(name, by_name)
-    if arguments is None:
-        return f"The arguments of {known} are not a JSON object. Send one JSON object. {_described(by_name[known])}"
+    call = _resolved(name, arguments, by_name)
+    if call is None:
+        return _no_tool(unwrapped(name, arguments)[0], by_name)
+    tool = by_name[call.tool]
+    if call.arguments is None:
+        return f"The arguments of {call.tool} are not a JSON object. Send one JSON object. {_described(tool)}"
     try:
-        given = translated(arguments, _forms(by_name[known]))
-        return ToolCall(known, schema.fit(given, _parameters(by_name[known])))
-    except (schema.Misfit, WrongArguments) as misfit:
-        return f"The call of {known} does not fit: {misfit}. Correct it and call again. {_described(by_name[known])}"
+        if call.problem:
+            raise schema.Misfit(call.problem)
+        given = respelt(call.arguments, _parameters(tool))
+        return ToolCall(call.tool, schema.fit(given, _parameters(tool)))
+    except schema.Misfit as misfit:
+        return f"The call of {call.tool} does not fit: {misfit}. Correct it and call again. {_described(tool)}"
 
 
 def own_spelling(call: ToolCall, tools: tuple[ToolSpec, ...]) -> ToolCall:
@@ -121,24 +132,32 @@ def own_spelling(call: ToolCall, tools: tuple[ToolSpec, ...]) -> ToolCall:
 
     For models whose calls are taken as they are; `check` does it for all others.
     """
-    name, arguments = unwrapped(call.name, call.arguments)
-    call = replace(call, name=name, arguments=arguments or {})
-    tool = _tool(call.name, tools)
-    if tool is None:
-        return call
-    try:
-        return replace(call, name=tool["name"], arguments=translated(call.arguments, _forms(tool)))
-    except WrongArguments:
-        return call
+    own = _resolved(call.name, call.arguments, {tool["name"]: tool for tool in tools})
+    if own is None:
+        name, arguments = unwrapped(call.name, call.arguments)
+        return replace(call, name=name, arguments=arguments or {})
+    return call if own.problem else replace(call, name=own.tool, arguments=own.arguments or {})
 
 
 def check_raw(raw: Raw, tools: tuple[ToolSpec, ...]) -> ToolCall | str:
     """Return what `check` does for a call that was read; arguments written as text are converted first."""
-    arguments = raw.arguments
-    tool = _tool(raw.name, tools)
-    if raw.textual and tool and arguments is not None:
-        arguments = schema.from_text(arguments, _parameters(tool))
+    arguments: Mapping[str, Any] | None = raw.arguments
+    if raw.textual and arguments is not None:
+        arguments = _from_text(raw.name, arguments, tools)
     return check(raw.name, arguments, tools)
+
+
+def _from_text(name: str, arguments: Mapping[str, Any], tools: tuple[ToolSpec, ...]) -> Mapping[str, Any]:
+    """Return arguments that were written as text, as values that fit the tool's parameters, whatever their names."""
+    by_name = {tool["name"]: tool for tool in tools}
+    call = _resolved(name, arguments, by_name)
+    if call is None:
+        return arguments
+    parameters = _parameters(by_name[call.tool])
+    properties = parameters.get("properties") or {}
+    other = spellings(normalised(name), arguments, {tool["name"]: _forms(tool) for tool in tools})
+    known = {key: properties.get(own, {"type": "string"}) for key, own in other.items() if key not in properties}
+    return schema.from_text(arguments, {**parameters, "properties": {**known, **properties}})
 
 
 def _listed(name: str, source: str) -> list[Raw]:
@@ -195,15 +214,30 @@ def _tool(name: str, tools: tuple[ToolSpec, ...]) -> ToolSpec | None:
 def _known(name: str, tools: Iterable[ToolSpec]) -> str | None:
     """Return the name of the tool that is meant, by its own name or another one of it; None if there is none."""
     named = {tool["name"]: _forms(tool) for tool in tools}
-    return normalise_name(name, named) or meant(normalised(name), named.items())
+    foreign = (tool for tool, forms in named.items() if any(each.name == name for each in forms.foreign))
+    return normalise_name(name, named) or meant(normalised(name), named.items()) or next(foreign, None)
+
+
+def _resolved(name: str, arguments: Mapping[str, Any] | None, tools: Mapping[str, ToolSpec]) -> OwnCall | None:
+    """Return the call of one of the tools that is meant, whatever a model put around its name."""
+    name, arguments = unwrapped(name, arguments)
+    forms = {tool: _forms(spec) for tool, spec in tools.items()}
+    for spelling in (name, normalised(name), normalise_name(name, tools) or name):
+        if (call := resolved(spelling, arguments, forms)) is not None:
+            return call
+    return None
 
 
 def _no_tool(name: str, tools: Mapping[str, ToolSpec]) -> str:
     """Return what to say of a tool that does not exist: which come nearest, and which there are."""
-    names = {other: tool for tool, spec in tools.items() for other in (tool, *_forms(spec).names)}
-    close = dict.fromkeys(names[found] for found in get_close_matches(normalised(name), names, NEAREST, LEAST_ALIKE))
-    nearest = " ".join(_described(tools[tool]) for tool in close)
-    return " ".join(filter(None, (f"There is no tool {name!r}.", nearest, f"The tools are: {', '.join(tools)}.")))
+    name = normalised(name)
+    forms = {tool: _forms(spec) for tool, spec in tools.items()}
+    names = {other: tool for tool, each in forms.items() for other in (tool, *each.names)}
+    close = [tool for tool, each in forms.items() if name in (*each.near, *(other.name for other in each.foreign))]
+    close = close or [names[found] for found in get_close_matches(name, names, NEAREST, LEAST_ALIKE)]
+    nearest = " ".join(_described(tools[tool]) for tool in dict.fromkeys(close))
+    listed = ", ".join(tool for tool in tools if tool not in ANSWERS)
+    return " ".join(filter(None, (f"There is no tool {name!r}.", nearest, f"The tools are: {listed}.")))
 
 
 def _described(tool: ToolSpec) -> str:
