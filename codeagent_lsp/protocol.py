@@ -275,6 +275,16 @@ COMMANDS: tuple[Command, ...] = (
         ),
         starts_run=True,
     ),
+    Command(
+        "codeagent.trust",
+        "Asks whether you trust what this workspace brings, or one kind of it, as it is now; also what you declined.",
+        (_may("what", "string", "skills", "commands", "agents", "hooks", "tools"), _may("sessionId")),
+        starts_run=True,
+    ),
+    Command(
+        "codeagent.trust.list",
+        "Lists what this workspace brings and whether you trust it: skills, commands, agents, hooks and own tools.",
+    ),
     Command("codeagent.memory.show", "Shows what is remembered of this workspace."),
     Command("codeagent.memory.forget", "Forgets one remembered thing, or all.", (_may("id"),)),
     Command(

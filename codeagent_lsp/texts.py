@@ -1227,7 +1227,36 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     # --- skills, subagents, memory
     "choice.trust": ("Trust this content", "信任此内容"),
+    "choice.trust_all": ("Trust all of this", "全部信任"),
+    "choice.singly": ("One by one", "逐个决定"),
     "choice.install": ("Install", "安装"),
+    "trust.all": (
+        "This workspace brings what the agent would use: {what}. Trust all of it as it is now? You are asked again about "
+        "what changes.",
+        "此工作区带有代理会使用的内容：{what}。信任它们的当前内容吗？内容更改后会再次询问。",
+    ),
+    "trust.skill": ("the skill {name}", "技能 {name}"),
+    "trust.command": ("the command /{name}", "命令 /{name}"),
+    "trust.agent": ("the agent {name}", "代理 {name}"),
+    "trust.hooks": ("the hooks of {name}", "{name} 中的钩子"),
+    "trust.tool": ("the tools of {name}", "{name} 中的工具"),
+    "trust.tools_can": ("Tools are Python files and can do what you can.", "工具是 Python 文件，拥有与您相同的权限。"),
+    "trust.done": ("Trusted: {names}.", "已信任：{names}。"),
+    "trust.open": ("Not trusted: {names}.", "未信任：{names}。"),
+    "trust.nothing": (
+        "This workspace brings nothing that needs your trust: no skills, commands, agents, hooks or tools.",
+        "此工作区没有需要您信任的内容：没有技能、命令、代理、钩子或工具。",
+    ),
+    "trust.ask": (
+        "Trust all of this as it is now? y: yes, e: each by itself, anything else: no.",
+        "信任以上全部的当前内容吗？y：是，e：逐个决定，其他：否。",
+    ),
+    "trust.ask_one": ("Trust {what}? y: yes, anything else: no.", "信任{what}吗？y：是，其他：否。"),
+    "trust.no_terminal": (
+        "Nothing was trusted, as nobody can be asked here. Say --yes to trust all of it.",
+        "此处无法询问，因此未信任任何内容。如需全部信任，请使用 --yes。",
+    ),
+    "trust.more": ("and {count} more", "以及另外 {count} 项"),
     "skills.trust": ("Let the model read the workspace's skill {name}?", "让模型读取工作区的技能 {name}？"),
     "skills.install": (
         "Install the skill {name} from {source}: {files} files, {size} bytes, {scripts} scripts?",
@@ -1386,6 +1415,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "没有命令 /{name}。可用的有：{known}。",
     ),
     "agents.trust": ("Use the workspace's agent {name}?", "使用工作区的代理 {name}？"),
+    "title.trust": ("Trust this workspace", "信任此工作区"),
     "title.skills_install": ("Install a skill", "安装技能"),
     "ask.skill": (
         "Which skill? owner/repo, the URL of a repository, a skills.sh URL, or a local folder",

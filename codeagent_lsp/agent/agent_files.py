@@ -16,7 +16,7 @@ from codeagent_lsp.agent.prompt import load
 from codeagent_lsp.tools.skills import skill_folders
 from codeagent_lsp.tools.skills.front_matter import FrontMatterError, parse
 from codeagent_lsp.tools.skills.skill import digest_of
-from codeagent_lsp.tools.skills.trust import Trust
+from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.visible import one_line, visible
 
@@ -69,6 +69,10 @@ class AgentShelf:
         """Return all agents that can be called."""
         return self.look(view)[0]
 
+    def items(self, view: FileView) -> Iterator[WorkspaceItem]:
+        """Yield the agents of the workspace, trusted or not."""
+        return (item_of(profile) for profile in self.profiles(view) if profile.place == "project")
+
     def look(self, view: FileView) -> tuple[tuple[Profile, ...], tuple[AgentProblem, ...]]:
         """Return all agents, and the files that define none. When two have the same name, the first one wins: built-in,
         then the user's, then the workspace's.
@@ -96,6 +100,13 @@ class AgentShelf:
                     yield str(path), "user", file.read(MAX_BYTES + 1)
             except OSError:
                 continue
+
+
+def item_of(profile: Profile) -> WorkspaceItem:
+    """Return an agent of the workspace for the question whether it is trusted: its tools and its whole text."""
+    tools = ", ".join(profile.tools) or "-"
+    detail = f"{profile.name}: {profile.description}\ntools: {tools}\n\n{profile.instructions}"
+    return WorkspaceItem("agents", profile.name, PROJECT_FOLDER, profile.digest, profile.description, detail)
 
 
 def builtin() -> tuple[Profile, ...]:

@@ -23,7 +23,7 @@ from codeagent_lsp.errors import UsageError
 from codeagent_lsp.tools.skills import skill_folders
 from codeagent_lsp.tools.skills.front_matter import FrontMatterError, parse
 from codeagent_lsp.tools.skills.skill import digest_of
-from codeagent_lsp.tools.skills.trust import Trust
+from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.visible import one_line, visible
 
@@ -84,6 +84,12 @@ class CommandShelf:
                 found[name] = made if approved else _unapproved(made)
         return tuple(found[name] for name in sorted(found))
 
+    def items(self, view: FileView) -> Iterator[WorkspaceItem]:
+        """Yield the commands of the workspace, trusted or not."""
+        for command in self.commands(view):
+            if not command.approved or self.trust.covers(command.digest):
+                yield item_of(command, view)
+
     def called(self, view: FileView, words: str) -> Called | None:
         """Return the command that these words call; None if they call none that exists. UsageError if its file does not
         define one.
@@ -120,6 +126,12 @@ class CommandShelf:
                         yield _named(path.relative_to(folder)), str(path), file.read(MAX_BYTES + 1), True
                 except OSError:
                     continue
+
+
+def item_of(command: CustomCommand, view: FileView) -> WorkspaceItem:
+    """Return a command of the workspace for the question whether it is trusted: its whole text."""
+    path = view.roots.relative(command.path)
+    return WorkspaceItem("commands", command.name, path, command.digest, command.description, command.body)
 
 
 def called_name(words: str) -> str:

@@ -37,6 +37,7 @@ from codeagent_lsp.tools.registry import builtin_registry
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.lenses import Waiting
+    from codeagent_lsp.tools.skills.trust import WorkspaceItem
 
 
 class Backend:
@@ -80,12 +81,16 @@ class Backend:
         self.knowledge = knowledge_for(front.settings, state_root(), self.state)
         self.index = index_host(front, self.announcer.tell)
         parts = (self.registry, self.inbox, self.redactor, self.announcer, self.state)
-        self.mcp, self.own = tool_servers(front, *parts, self.knowledge.skills.trust)
+        self.mcp, self.own = tool_servers(front, *parts, self.knowledge.trust, self.brought)
 
     async def ready(self) -> None:
         """Load what runs need and an idle server does not, in threads, so that the event loop is not blocked."""
         await asyncio.to_thread(import_module, "codeagent_lsp.session.run")
         await self.redactor.ready()
+
+    def brought(self) -> tuple[WorkspaceItem, ...]:
+        """Return what the workspace brings that needs the user's trust. Blocks."""
+        return self.knowledge.brought(self.views.plain())
 
     def waiting(self) -> tuple[Waiting, ...]:
         """Return everything that waits for the user, for lenses and actions."""

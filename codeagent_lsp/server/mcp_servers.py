@@ -27,6 +27,7 @@ from codeagent_lsp.tools.variables.os_keyring import open_keyring
 if TYPE_CHECKING:
     from codeagent_lsp.tools.own.own_servers import OwnTools
     from codeagent_lsp.tools.registry import ToolRegistry
+    from codeagent_lsp.tools.skills.desk import Brings
     from codeagent_lsp.tools.skills.trust import Trust
 
 
@@ -38,10 +39,11 @@ def tool_servers(
     announcer: Announcer,
     state: Path,
     project_trust: Trust,
+    brings: Brings,
 ) -> tuple[McpServers, OwnTools]:
-    """Return both, with nothing started; `project_trust` has the user's approvals of the workspace's contents."""
+    """Return both, with nothing started; `project_trust` has the user's approvals of what the workspace `brings`."""
     parts = (front, registry, inbox, redactor, announcer, state)
-    return mcp_servers(*parts), own_tools(*parts, project_trust)
+    return mcp_servers(*parts), own_tools(*parts, project_trust, brings)
 
 
 def mcp_servers(

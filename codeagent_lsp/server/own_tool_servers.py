@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from codeagent_lsp.tools.mcp.errors import McpProblem
 from codeagent_lsp.tools.mcp.pinning import Pins
 from codeagent_lsp.tools.own.own_servers import OwnTools, OwnToolsPlace
 from codeagent_lsp.tools.own.tool_sources import ToolSource
+from codeagent_lsp.tools.skills.desk import Brings, among_all
 from codeagent_lsp.tools.skills.trust import Trust
 from codeagent_lsp.workspace.text.visible import one_line, visible
 
@@ -36,8 +38,11 @@ def own_tools(
     announcer: Announcer,
     state: Path,
     project_trust: Trust,
+    brings: Brings,
 ) -> OwnTools:
-    """Return the user's own tools, none of them looked for yet. They go into `registry`."""
+    """Return the user's own tools, none of them looked for yet. They go into `registry`; `brings` returns what else of
+    the workspace needs the user's trust.
+    """
     settings = front.settings
     place = OwnToolsPlace(
         state_root(),
@@ -47,30 +52,53 @@ def own_tools(
         lambda: settings().tools.disabled,
     )
     trust = Trust(state_root() / "trusted-tools.json")
-    user = _EditorUser(front, inbox, redactor, announcer)
+    user = _EditorUser(front, inbox, redactor, announcer, project_trust, brings)
     return OwnTools(place, registry, Pins(state / "own-tools.json"), trust, project_trust, user)
 
 
 class _EditorUser:
     """The user at the editor."""
 
-    def __init__(self, front: Front, inbox: Inbox, redactor: Redactor, announcer: Announcer) -> None:
+    def __init__(
+        self,
+        front: Front,
+        inbox: Inbox,
+        redactor: Redactor,
+        announcer: Announcer,
+        project_trust: Trust,
+        brings: Brings,
+    ) -> None:
         self._front = front
         self._inbox = inbox
         self._redactor = redactor
         self._announcer = announcer
+        self._project_trust = project_trust
+        self._brings = brings
+
+    async def ask(self, question: Question) -> tuple[str, ...] | None:
+        """Ask a question that belongs to no run."""
+        return await self._inbox.ask("", question, self._redactor.observe)
 
     async def trusts(self, source: ToolSource, *, changed: bool) -> bool | None:
-        """Ask whether the source may run."""
+        """Ask whether the source may run; about one of the workspace together with what else it brings."""
         language = self._front.language()
+        if source.place == "project":
+            words = partial(_words, language)
+            answer = await among_all(self._project_trust, source.approval, self, words, self._brings)
+            if answer != "singly":
+                return answer
         key = "own.trust_package" if source.place == "package" else "own.trust_changed" if changed else "own.trust"
         deny, trust = text("choice.deny", language), text("own.run", language)
         title = text(key, language, name=one_line(source.name, MAX_NAME))
         question = Question("approval", title, (deny, trust), detail=visible(source.code), danger=True)
-        answer = await self._inbox.ask("", question, self._redactor.observe)
-        return None if answer is None else answer == (trust,)
+        chosen = await self.ask(question)
+        return None if chosen is None else chosen == (trust,)
 
     def told(self, problem: McpProblem) -> None:
         """Show a warning."""
         words = self._redactor.hide(problem.localized(self._front.language()))
         self._announcer.tell(words, types.MessageType.Warning)
+
+
+def _words(language: str, key: str, /, **values: object) -> str:
+    return text(key, language, **values)

@@ -1,4 +1,5 @@
-"""Executes the runs that need no model, started by the user's own command: run a file, install a skill.
+"""Executes the runs that need no model, started by the user's own command: run a file, install a skill, trust what the
+workspace brings.
 
 Not here: how a file is run (`file_run.py`), how a skill is installed (`skill_run.py`), runs with a model (`run.py`).
 """
@@ -15,6 +16,7 @@ from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.session.skill_run import install_skill
 from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.skills.desk import ask_all, ask_one, said_of
 from codeagent_lsp.workspace.text.unseen import escaped, shown_exactly
 
 Ended = tuple[events.RunStatus, str]
@@ -50,6 +52,20 @@ async def install_own_skill(parts: RunParts, request: RunRequest) -> Ended:
         raise UsageError("skills.read_only")
     installed = await install_skill(request, parts.toolbox.context())
     return "completed", parts.output.text("skills.declined") if installed is None else installed
+
+
+async def trust_contents(parts: RunParts, request: RunRequest) -> Ended:
+    """Have the user decide about what the workspace brings, or one kind of it, also about what they have declined."""
+    trust, output = parts.services.knowledge.trust, parts.output
+    wanted = request.args[0] if request.args else ""
+    brought = await asyncio.to_thread(parts.toolbox.brings)
+    items = [item for item in brought if wanted in ("", item.kind)]
+    trust.reconsider(items)
+    open_ones = [item for item in items if not trust.covers(item.digest)]
+    if len(open_ones) == 1 or (open_ones and await ask_all(trust, open_ones, output, output.text) == "singly"):
+        for item in open_ones:
+            await ask_one(trust, item, output, output.text, lasting=True)
+    return "completed", said_of(trust, items, output.text) or output.text("trust.nothing")
 
 
 async def stage_texts(parts: RunParts, request: RunRequest) -> Ended:

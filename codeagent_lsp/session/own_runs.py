@@ -1,4 +1,5 @@
-"""Chooses how a run goes that needs no model: a file, a skill, texts made before, or work that its starter gave it.
+"""Chooses how a run goes that needs no model: a file, a skill, a question of trust, texts made before, or work that its
+starter gave it.
 
 Not here: how each of them goes (`own_commands.py`, `proving/prove_run.py`, `rewind/rewinding.py`), runs with a model
 (`run.py`).
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from codeagent_lsp.events.rewind import What
-from codeagent_lsp.session.own_commands import Ended, install_own_skill, run_own_file, stage_texts
+from codeagent_lsp.session.own_commands import Ended, install_own_skill, run_own_file, stage_texts, trust_contents
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.proving.prove_run import minimize, prove
 from codeagent_lsp.session.request import RunKind, RunRequest
@@ -26,6 +27,8 @@ async def own_run(parts: RunParts, request: RunRequest, work: OwnWork | None) ->
         return await run_own_file(parts, request.target, request.args)
     if request.kind == "skills.install":
         return await install_own_skill(parts, request)
+    if request.kind == "trust":
+        return await trust_contents(parts, request)
     if request.rewritten:
         return await stage_texts(parts, request)
     return None if work is None else await work(parts, request)

@@ -20,6 +20,7 @@ RunKind = Literal[
     "test",
     "runFile",
     "skills.install",
+    "trust",
     "prove",
     "minimize",
     "nextEdit.apply",
@@ -71,12 +72,13 @@ class Target:
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """One request of the user. `title` is a short line for progress; `diagnostics` are messages with line numbers;
-    `args` are for the program of a file run, or for the skill to install; `planning` None follows the settings;
-    `rewritten` are new texts that were made without a model, with the files as they were read; `given` and `images` are
-    for the model, beside the task, and so are `files`, the whole files that it names (absolute path and text), for
-    whatever does not read these itself; a `wordless` task is nothing but attachments; of so many `attempts` the best is
-    proposed, and with `until_proven` they end as soon as all tests pass on the change of one; `attempt` is the number
-    of one of them, from 1; `arguments` are the user's own words in a task that is a command's text.
+    `args` are for the program of a file run, for the skill to install, or the kind of what is to be trusted; `planning`
+    None follows the settings; `rewritten` are new texts that were made without a model, with the files as they were
+    read; `given` and `images` are for the model, beside the task, and so are `files`, the whole files that it names
+    (absolute path and text), for whatever does not read these itself; a `wordless` task is nothing but attachments; of
+    so many `attempts` the best is proposed, and with `until_proven` they end as soon as all tests pass on the change of
+    one; `attempt` is the number of one of them, from 1; `arguments` are the user's own words in a task that is a
+    command's text.
     """
 
     kind: RunKind

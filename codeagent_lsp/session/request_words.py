@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.custom_commands import MOST_ARGUMENTS, called_name
+from codeagent_lsp.agent.custom_commands import MOST_ARGUMENTS, called_name, item_of
 from codeagent_lsp.errors import PermissionDenied, UsageError
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.request import REWRITES, WITH_WORDS, RunKind, RunRequest
@@ -51,9 +52,9 @@ async def _with_command(parts: RunParts, request: RunRequest) -> RunRequest:
     if called.cut:
         output.emit(events.StatusChanged(message=output.text("commands.cut", name=command.name, most=MOST_ARGUMENTS)))
     if not command.approved:
-        name = parts.proposal.view.roots.relative(command.path)
-        title = output.text("commands.trust", name=command.name, path=name)
-        if not await vouched(shelf.trust, output, output.text, title, command.digest, command.name, command.body):
+        view = parts.proposal.view
+        brings = partial(parts.services.knowledge.brought, view)
+        if not await vouched(shelf.trust, item_of(command, view), output, output.text, brings):
             raise UsageError("commands.distrusted", name=command.name)
     return replace(request, task=called.task, arguments=called.arguments)
 

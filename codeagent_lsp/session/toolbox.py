@@ -36,6 +36,7 @@ from codeagent_lsp.tools.hooks.hooks import Hooks, OwnView
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.skills.desk import SkillDesk
+from codeagent_lsp.tools.skills.trust import WorkspaceItem
 from codeagent_lsp.tools.testing.baseline import Baseline
 from codeagent_lsp.tools.testing.testing_tools import RunTests
 from codeagent_lsp.tools.todos.todo_list import TodoList
@@ -57,7 +58,7 @@ class Toolbox:
         self.index = code_index(services, proposal)
         self.diagnostics = edit_diagnostics(session.session_id, services, proposal.view)
         views = OwnView(partial(self._private_shell, "hooks", audited=True), partial(self._close_private, "hooks"))
-        self.hooks = hooks_of(session.session_id, services, proposal.record, views)
+        self.hooks = hooks_of(session.session_id, services, proposal, views)
         self.baselines = Baselines(self._on_own_text, partial(self._close_private, "baseline"), self._touched)
         self._background = BackgroundCommands(
             self._private_shell, self._close_private, self._record, services.kept.variables(session.session_id)
@@ -68,6 +69,10 @@ class Toolbox:
         self._services = services
         self._proposal = proposal
         self._output = output
+
+    def brings(self) -> tuple[WorkspaceItem, ...]:
+        """Return what the workspace brings that needs the user's trust, as this run sees it. Blocks."""
+        return self._services.knowledge.brought(self._proposal.view)
 
     @property
     def isolation(self) -> Isolation | None:
@@ -102,7 +107,7 @@ class Toolbox:
             (OutputStore, services.kept.outputs(session_id)),
             (ArtifactStore, services.kept.artifacts(session_id)),
             (Variables, services.kept.variables(session_id)),
-            (SkillDesk, SkillDesk(services.knowledge.skills, output.text)),
+            (SkillDesk, SkillDesk(services.knowledge.skills, output.text, brings=self.brings)),
             (CodeIndex, self.index),
             *code_ports(session_id, services, proposal, self.diagnostics, self._note),
             (Screens, self._screens()),

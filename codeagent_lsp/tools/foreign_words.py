@@ -18,7 +18,15 @@ ALIKE = 0.8
 
 _OWN = (
     *("choice.deny", "choice.once", "choice.session", "choice.always", "choice.apply", "choice.discard"),
-    *("choice.approve", "choice.reject", "choice.delete", "choice.trust", "choice.install", "mcp.login.open"),
+    *(
+        "choice.approve",
+        "choice.reject",
+        "choice.delete",
+        "choice.trust",
+        "choice.trust_all",
+        "choice.install",
+        "mcp.login.open",
+    ),
 )
 _ROOTS = ("allow", "always", "apply", "approve", "permit", "grant", "允许", "始终", "应用", "批准", "同意", "授权")
 _LOOK_ALIKE = str.maketrans("аоеруԝѕіјӏαορνι01|!$@", "aoepywsijlaopvioliisa")

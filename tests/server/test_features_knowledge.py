@@ -69,6 +69,24 @@ def test_trust_in_a_skill_of_the_workspace_is_seen_and_taken_back(start: StartEd
     assert editor.close() == 0
 
 
+def test_the_command_of_trust_asks_and_says_what_came_of_it(start: StartEditor, workspace: Path) -> None:
+    answers = ["Deny", "Trust all of this"]
+    editor = start(say("Fine."), choose=lambda params: answers.pop(0))
+    editor.run("codeagent.trust")
+    editor.told("This workspace brings nothing")
+    for name, content in ((".agents/skills/pdf/SKILL.md", SKILL), (".claude/commands/fix.md", "Fix it.")):
+        (workspace / name).parent.mkdir(parents=True)
+        (workspace / name).write_text(content)
+    for said in ("Not trusted: the skill pdf, the command /fix.", "Trusted: the skill pdf, the command /fix."):
+        editor.run("codeagent.trust")
+        editor.told(said)
+    assert len(editor.prompts) == 2
+    editor.run("codeagent.trust", what="agents")
+    assert len(editor.prompts) == 2
+    assert "skills | commands" in editor.refusal("codeagent.trust", {"what": "plants"})
+    assert [row["approved"] for row in editor.command("codeagent.skills.list") if row["kind"] == "skill"] == [True]
+
+
 def test_memory_is_shown_and_forgotten(start: StartEditor, tmp_path: Path) -> None:
     editor = start(say("Hello."))
     editor.ended(editor.command("codeagent.run", task="hi")["runId"])

@@ -58,6 +58,30 @@ def test_the_model_calls_a_tool_of_the_user(start: StartEditor, tmp_path: Path) 
         time.sleep(0.05)
 
 
+def test_a_workspace_s_tools_are_asked_about_with_what_else_it_brings(start: StartEditor, workspace: Path) -> None:
+    written(workspace / ".codeagent/tools")
+    written(workspace / ".codeagent/tools", GREET).rename(workspace / ".codeagent/tools/other.py")
+    written(workspace / ".codeagent/tools", GREET.replace("greet", "welcome"))
+    folder = workspace / ".claude/skills/pdf"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: pdf\ndescription: reads PDF files\n---\nDo it well.\n")
+    load = call("skill_loader", skill_name="pdf")
+    editor = start(say("Hi."), load, say("Read."), capabilities=EVENTS, choose=lambda params: "Trust all of this")
+    rows = editor.command("codeagent.trust.list")
+    assert [(row["kind"], row["name"], row["trusted"]) for row in rows] == [
+        ("skills", "pdf", False),
+        ("tools", "greet.py", False),
+        ("tools", "other.py", False),
+    ]
+    editor.run("codeagent.run", task="say hi")
+    editor.wait_until(lambda: len(own_names(editor)) == 2)
+    editor.run("codeagent.run", task="read it")
+    (question,) = editor.prompts
+    assert "the skill pdf; the tools of greet.py; the tools of other.py" in question["message"]
+    assert all(row["trusted"] for row in editor.command("codeagent.trust.list"))
+    assert len(editor.command("codeagent.approvals.list")) == 3
+
+
 def test_a_file_of_the_workspace_does_not_run_without_a_yes(
     start: StartEditor, workspace: Path, tmp_path: Path
 ) -> None:

@@ -95,7 +95,7 @@ class Commands:
         if (refused := backend.front.settings_link.refusal) is not None:
             raise refused
         rewritten = await self._next_edits.rewritten() if kind == "nextEdit.apply" else ()
-        if kind not in (*REWRITES, *TRIALS, "runFile", "skills.install", "nextEdit.apply"):
+        if kind not in (*REWRITES, *TRIALS, "runFile", "skills.install", "trust", "nextEdit.apply"):
             backend.index.wanted()  # a run with tools will use it
         await backend.ready()  # the redactor must be loaded before anything of a run is stored
         view, language = backend.views.plain(), backend.front.language()

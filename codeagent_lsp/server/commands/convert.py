@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.workspace.changes.changeset import HunkNumbers
     from codeagent_lsp.workspace.files.file_view import FileView
 
+_ARGS: Mapping[RunKind, tuple[str, ...]] = {"skills.install": ("name", "location", "branch"), "trust": ("what",)}
 PLANNING: Mapping[str, Planning] = {"direct": "never", "plan": "always"}
 
 
@@ -42,8 +43,8 @@ def run_request(
     if kind == "run" and not words:
         raise UsageError("task.empty")
     name = title(kind, short_title(words, hide), target, language)
-    chosen = [arguments.get(key, "") for key in ("name", "location", "branch")] if kind == "skills.install" else ()
-    args = tuple(map(str, arguments.get("args", chosen)))
+    names = _ARGS.get(kind, ())
+    args = tuple(map(str, arguments.get("args", [arguments.get(name, "") for name in names])))
     planning = PLANNING.get(str(arguments.get("mode", "")))
     attempts = arguments.get("attempts", 1)
     if not 1 <= attempts <= MOST_ATTEMPTS:

@@ -1,4 +1,7 @@
-"""The commands `codeagent.skills.list` and `codeagent.memory.*`. Not here: installing a skill, which is a run."""
+"""The commands `codeagent.skills.list`, `codeagent.trust.list` and `codeagent.memory.*`.
+
+Not here: installing a skill and asking for trust, which are runs.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +40,7 @@ def knowledge_commands(backend: Backend, later: Later) -> Table:
 
     return {
         "codeagent.skills.list": lambda given: asyncio.to_thread(listed_skills, backend),
+        "codeagent.trust.list": lambda given: asyncio.to_thread(listed_items, backend),
         "codeagent.memory.show": show,
         "codeagent.memory.forget": forget,
     }
@@ -60,6 +64,16 @@ def listed_skills(backend: Backend) -> list[dict[str, Any]]:
     ]  # fmt: skip
     broken = [{"kind": "problem", "folder": item.folder, "reason": item.reason} for item in catalogue.problems]
     return [*skills, *agents, *broken, *({"kind": "problem", "folder": p.path, "reason": p.reason} for p in problems)]
+
+
+def listed_items(backend: Backend) -> list[dict[str, Any]]:
+    """Return what the workspace brings that needs the user's trust, and whether it has it. Blocks."""
+    trust = backend.knowledge.trust
+    return [
+        {"kind": item.kind, "name": item.name, "path": item.path, "digest": item.digest, "description": item.line,
+         "trusted": trust.covers(item.digest)}
+        for item in backend.brought()
+    ]  # fmt: skip
 
 
 def memory_page(entries: tuple[MemoryEntry, ...], language: str, *, enabled: bool) -> str:

@@ -83,7 +83,7 @@ class ToolCommands:
         return {"revoked": self._backend.standing.revoke(chosen) + trusted}
 
     def _trusts(self) -> tuple[Trust, ...]:
-        return self._backend.knowledge.skills.trust, self._backend.own.trust
+        return self._backend.knowledge.trust, self._backend.own.trust
 
 
 def _switched(given: Arguments, change: Callable[[str], None]) -> dict[str, str]:

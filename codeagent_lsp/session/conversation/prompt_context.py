@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.agent_files import Profile
+from codeagent_lsp.agent.agent_files import Profile, item_of
 from codeagent_lsp.agent.limits import window_of
 from codeagent_lsp.agent.prompt import agent_prompt
 from codeagent_lsp.agent.subagents import Parent, Subagents
@@ -142,12 +143,8 @@ class PromptContext:
     async def _vouched(self, profile: Profile) -> bool:
         if profile.approved:
             return True
-        words = self._parts.output.text
-        title = words("agents.trust", name=profile.name)
-        tools = ", ".join(profile.tools) or "-"
-        detail = f"{profile.name}: {profile.description}\ntools: {tools}\n\n{profile.instructions}"
-        trust = self._knowledge.agents.trust
-        return await vouched(trust, self._parts.output, words, title, profile.digest, profile.name, detail)
+        output, brings = self._parts.output, partial(self._knowledge.brought, self._view)
+        return await vouched(self._knowledge.agents.trust, item_of(profile), output, output.text, brings)
 
     def _unseen(self, name: str) -> None:
         """Warn the user that the instruction file `name` has invisible characters. Called in a worker thread, while

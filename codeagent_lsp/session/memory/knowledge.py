@@ -1,19 +1,26 @@
-"""Groups what a server knows besides the files (skills, agents, commands, hooks, memory) into one value."""
+"""Groups what a server knows besides the files (skills, agents, commands, hooks, memory) into one value, and finds what
+of it a workspace brings, which the user has to trust before it is used.
+
+Not here: asking for trust (`tools/skills/desk.py`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from codeagent_lsp.agent.agent_files import AgentShelf
 from codeagent_lsp.agent.custom_commands import CommandShelf
 from codeagent_lsp.config import PermissionsSettings, Settings
 from codeagent_lsp.session.memory.memory_store import MemoryStore
-from codeagent_lsp.tools.hooks.hook_consent import HookConsent
+from codeagent_lsp.tools.hooks.hook_consent import HookConsent, hook_items
 from codeagent_lsp.tools.hooks.hook_files import HookShelf
+from codeagent_lsp.tools.own.tool_sources import tool_items
 from codeagent_lsp.tools.skills.shelf import SkillShelf
-from codeagent_lsp.tools.skills.trust import Trust
+from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem
+from codeagent_lsp.workspace.files.file_view import FileView
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +36,16 @@ class Knowledge:
     memory: MemoryStore
     consent: HookConsent | None = None
     permissions: Callable[[], PermissionsSettings] = PermissionsSettings
+
+    @property
+    def trust(self) -> Trust:
+        """Return the user's trust in what the workspace brings."""
+        return self.skills.trust
+
+    def brought(self, view: FileView) -> tuple[WorkspaceItem, ...]:
+        """Return the skills, commands, agents, hooks and own tools of the workspace, trusted or not. Blocks."""
+        shelves = (self.skills.items(view), self.commands.items(view), self.agents.items(view))
+        return (*chain.from_iterable(shelves), *hook_items(self.hooks, view), *tool_items(view.roots))
 
 
 def knowledge_for(settings: Callable[[], Settings], own: Path, state: Path) -> Knowledge:

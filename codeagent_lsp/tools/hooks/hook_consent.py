@@ -7,27 +7,32 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Iterator
 
 from codeagent_lsp.shadow.shell import Isolation, Shell
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.hooks.hook_files import HookFile, HookShelf
-from codeagent_lsp.tools.permissions.approval_words import MAX_SUBJECT, exactly
-from codeagent_lsp.tools.skills.desk import trusted
-from codeagent_lsp.workspace.text.visible import ends_of
+from codeagent_lsp.tools.skills.desk import Brings, trusted
+from codeagent_lsp.tools.skills.trust import WorkspaceItem
+from codeagent_lsp.workspace.files.file_view import FileView
+
+CONFINED = Isolation("overlay", confined=True, offline=True, hidden=True)
+"""How hooks are kept from everything else wherever they run at all."""
 
 
 class HookConsent:
-    """The user's consent to the hooks of files, in one run."""
+    """The user's consent to the hooks of files, in one run; `brings` returns what else of the workspace needs trust."""
 
-    def __init__(self, shelf: HookShelf, session_id: str) -> None:
+    def __init__(self, shelf: HookShelf, session_id: str, brings: Brings = tuple) -> None:
         self._shelf = shelf
         self._session_id = session_id
+        self._brings = brings
         self._asking = asyncio.Lock()
         self._answers: dict[str, bool] = {}
 
     def copy(self) -> HookConsent:
         """Return what the user has said until now, for another run: what becomes of it there stays there."""
-        made = HookConsent(self._shelf, self._session_id)
+        made = HookConsent(self._shelf, self._session_id, self._brings)
         made._answers.update(self._answers)
         return made
 
@@ -51,11 +56,19 @@ class HookConsent:
                 context.note(context.words("hooks.refused_before", path=name))
                 self._answers[digest] = False
                 return
-            title = context.words("hooks.trust", path=name, hooks=ends_of(exactly(_shown(file)), MAX_SUBJECT))
-            answer = await trusted(self._shelf.trust, context.asker, context.words, title, digest, name, _shown(file))
+            item = WorkspaceItem("hooks", name, name, digest, _shown(file), _shown(file))
+            answer = await trusted(self._shelf.trust, item, context.asker, context.words, self._brings)
             self._answers[digest] = bool(answer)
             if answer is False:
                 self._shelf.refused.add((self._session_id, digest))
+
+
+def hook_items(shelf: HookShelf, view: FileView) -> Iterator[WorkspaceItem]:
+    """Yield the files of the workspace that define hooks, trusted or not. Blocks."""
+    for file in shelf.files(view):
+        if file.hooks and view.roots.root_of(file.path) is not None:
+            name = view.roots.relative(file.path)
+            yield WorkspaceItem("hooks", name, name, _digest(file, CONFINED), _shown(file), _shown(file))
 
 
 def _digest(file: HookFile, isolation: Isolation) -> str:

@@ -35,6 +35,7 @@ from codeagent_lsp.tools.hooks.hook_events import (
 from codeagent_lsp.tools.hooks.hook_files import Hook, HookEvent, HookFile, HookShelf, SessionSource
 from codeagent_lsp.tools.hooks.seen_changes import SeenChanges
 from codeagent_lsp.tools.permissions.decision import Decision
+from codeagent_lsp.tools.skills.desk import Brings
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.text.visible import one_line
@@ -99,7 +100,7 @@ class OwnView:
 
 class Hooks:
     """Port: the hooks of one run. `own_view` is where they run (None: in the view of the run's commands), `consent` is
-    what the user has said already.
+    what the user has said already; `brings` returns what else of the workspace needs trust.
     """
 
     def __init__(
@@ -108,11 +109,12 @@ class Hooks:
         facts: RunFacts,
         own_view: OwnView | None = None,
         consent: HookConsent | None = None,
+        brings: Brings = tuple,
     ) -> None:
         self._shelf = shelf
         self._facts = facts
         self.own_view = own_view
-        self._consent = consent or HookConsent(shelf, facts.session_id)
+        self._consent = consent or HookConsent(shelf, facts.session_id, brings)
         self._told: set[str] = set()
         self._seen = SeenChanges()
         self._judged = (Changeset(), "")

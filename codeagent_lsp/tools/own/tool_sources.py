@@ -8,13 +8,17 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from codeagent_lsp.tools.mcp.errors import McpProblem
 from codeagent_lsp.tools.mcp.settings import ServerSettings
+from codeagent_lsp.tools.skills.trust import WorkspaceItem
+from codeagent_lsp.workspace.files.paths import Roots
 
 GROUP = "codeagent_lsp.tools"
 USER_FOLDER = "tools"
@@ -78,17 +82,27 @@ def find_sources(own: Path, folders: Sequence[str]) -> tuple[tuple[ToolSource, .
     for place, path in files:
         try:
             found.append(_of_file("user" if place == "user" else "project", path))
-        except OSError as error:
-            problems.append(McpProblem("own.failed", name=path, reason=error.strerror or type(error).__name__))
         except McpProblem as problem:
             problems.append(problem)
     found += _of_packages()
     return tuple(found[:MAX_SOURCES]), tuple(problems)
 
 
+def tool_items(roots: Roots) -> Iterator[WorkspaceItem]:
+    """Yield the files of the workspace that can be read and may define tools, trusted or not. Blocks."""
+    for path in islice((path for folder in roots.folders for path in _project_files(Path(folder))), MAX_SOURCES):
+        with suppress(McpProblem):
+            source = _of_file("project", path)
+            yield WorkspaceItem("tools", path.name, roots.relative(str(path)), source.approval, detail=source.code)
+
+
 def _of_file(place: SourcePlace, path: Path) -> ToolSource:
-    with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
+    """Return a file as a source. McpProblem if it cannot be one."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise McpProblem("own.failed", name=path, reason=error.strerror or type(error).__name__) from error
     if len(data) > MAX_BYTES:
         raise McpProblem("own.failed", name=path, reason=f"> {MAX_BYTES >> 20} MiB")
     return ToolSource(place, str(path), hashlib.sha256(data).hexdigest(), data.decode("utf-8", "replace"))

@@ -16,7 +16,7 @@ from pathlib import Path
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.tools.skills import skill_folders
 from codeagent_lsp.tools.skills.skill import FILE_NAME, Skill, SkillInvalid, SkillPlace, skill_of
-from codeagent_lsp.tools.skills.trust import Trust
+from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.visible import one_line
 
@@ -79,6 +79,10 @@ class SkillShelf:
                 )
         return Catalogue(tuple(sorted(skills.values(), key=lambda skill: skill.name)), tuple(problems))
 
+    def items(self, view: FileView) -> Iterator[WorkspaceItem]:
+        """Yield the skills of the workspace, trusted or not."""
+        return (item_of(skill, view) for skill in self.catalogue(view).skills if skill.place == "project")
+
     def content(self, view: FileView, skill: Skill, name: str) -> str:
         """Return the text of another file of a skill. ToolFailed if there is no such file, or it is no text."""
         if name not in skill.files:
@@ -109,6 +113,14 @@ class SkillShelf:
             if isinstance(found, Skill):
                 found = replace(found, approved=self.trust.covers(found.digest))
             yield found
+
+
+def item_of(skill: Skill, view: FileView) -> WorkspaceItem:
+    """Return a skill of the workspace for the question whether it is trusted: its files and its whole text."""
+    path = view.roots.relative(skill.folder)
+    files = "".join(f"- {name}, {size:,} bytes\n" for name, size in skill.files.items())
+    detail = f"{path}\n{files}\n{skill.description}\n\n{skill.body}"
+    return WorkspaceItem("skills", skill.name, path, skill.digest, skill.description, detail)
 
 
 def _read(folder: str, place: SkillPlace, tree: Callable[[], dict[str, bytes]]) -> Skill | SkillProblem:

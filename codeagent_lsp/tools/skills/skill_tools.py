@@ -22,7 +22,7 @@ from codeagent_lsp.tools.groups import ToolGroups
 from codeagent_lsp.tools.skills.bundle import Bundle, bundle_in
 from codeagent_lsp.tools.skills.desk import SkillDesk, vouched
 from codeagent_lsp.tools.skills.fetching import fetch
-from codeagent_lsp.tools.skills.shelf import PROJECT_FOLDER
+from codeagent_lsp.tools.skills.shelf import PROJECT_FOLDER, item_of
 from codeagent_lsp.tools.skills.skill import Skill
 from codeagent_lsp.tools.skills.sources import SkillSource, parse
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
@@ -123,10 +123,7 @@ def _desk(context: ToolContext) -> SkillDesk:
 
 
 async def _vouched(skill: Skill, desk: SkillDesk, context: ToolContext) -> bool:
-    title = desk.words("skills.trust", name=skill.name)
-    files = "".join(f"- {name}, {size:,} bytes\n" for name, size in skill.files.items())
-    detail = f"{context.view.roots.relative(skill.folder)}\n{files}\n{skill.description}\n\n{skill.body}"
-    return await vouched(desk.shelf.trust, context.asker, desk.words, title, skill.digest, skill.name, detail)
+    return await vouched(desk.shelf.trust, item_of(skill, context.view), context.asker, desk.words, desk.brings)
 
 
 async def _fetched(source: SkillSource, place: Path, context: ToolContext) -> Path:

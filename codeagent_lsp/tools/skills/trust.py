@@ -1,18 +1,37 @@
-"""The user's trust in texts of a workspace: skills and agents, by a hash of their whole content.
+"""The user's trust in what a workspace brings (skills, commands, agents, hooks, own tools), by a hash of its content.
 
-Stored in the user's state folder, never in the workspace; changed content needs a new approval. Not here: asking.
+Stored in the user's state folder, never in the workspace; changed content needs a new approval. Not here: asking
+(`desk.py`), finding what a workspace brings (`session/memory/knowledge.py`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 MAX_KEPT = 500
+
+ItemKind = Literal["skills", "commands", "agents", "hooks", "tools"]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceItem:
+    """One thing that a workspace brings and that is used only if the user trusts it as it is: this content has this
+    `digest`. `path` is as it is shown; `line` says what it does, `detail` is all of it.
+    """
+
+    kind: ItemKind
+    name: str
+    path: str
+    digest: str
+    line: str = ""
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +44,16 @@ class Vouched:
 
 
 class Trust:
-    """The approved hashes of one workspace; read from disk each time, as several editors share them."""
+    """The approved hashes of one workspace; read from disk each time, as several editors share them.
+
+    `asking` is held while the user is asked about all that the workspace brings. What was declined then, in this
+    process, is in `declined`; what is to be asked about one by one, in `singly`.
+    """
 
     def __init__(self, file: Path) -> None:
+        self.asking = asyncio.Lock()
+        self.declined: set[str] = set()
+        self.singly: set[str] = set()
         self._file = file
         self._kept_here: set[str] = set()
 
@@ -43,6 +69,12 @@ class Trust:
             self._write(dict(list(known.items())[-MAX_KEPT:]))
         except OSError:
             return
+
+    def reconsider(self, items: Iterable[WorkspaceItem]) -> None:
+        """Forget what the user has said of these in this process, so that they are asked again."""
+        digests = {item.digest for item in items}
+        self.declined -= digests
+        self.singly -= digests
 
     def all(self) -> tuple[Vouched, ...]:
         """Return all approvals, oldest first."""

@@ -106,6 +106,7 @@ function runCommands({ agent }: Parts): Record<string, Handler> {
       selected("document", vscode.l10n.t("Add Documentation")),
       selected("test", vscode.l10n.t("Add Tests")),
     ]),
+    "codeagent.trust": (given) => run("codeagent.trust", asObject(given), vscode.l10n.t("Trust This Workspace's Content")),
     "codeagent.runFile": async (given) => {
       const place = asPlace(given) ?? selection(true);
       if (place) await run("codeagent.runFile", { uri: place.uri }, vscode.l10n.t("Run {0}", fileName(place.uri)));

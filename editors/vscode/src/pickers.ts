@@ -41,6 +41,7 @@ export class Pickers {
       item("list-unordered", vscode.l10n.t("Runs…"), "codeagent.runs"),
       item("server", vscode.l10n.t("Choose Model…"), "codeagent.model.list"),
       item("shield", vscode.l10n.t("Choose Permission Mode…"), "codeagent.mode.set"),
+      item("workspace-trusted", vscode.l10n.t("Trust This Workspace's Content…"), "codeagent.trust"),
       line(vscode.l10n.t("Server")),
       item("pulse", vscode.l10n.t("Doctor"), "codeagent.doctor"),
       item("output", vscode.l10n.t("Show Logs"), "codeagent.showLogs"),

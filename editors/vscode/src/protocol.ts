@@ -81,6 +81,8 @@ export const COMMANDS: readonly CommandInfo[] = [
   { name: "codeagent.commands.list", startsRun: false, required: [] },
   { name: "codeagent.skills.list", startsRun: false, required: [] },
   { name: "codeagent.skills.install", startsRun: true, required: [] },
+  { name: "codeagent.trust", startsRun: true, required: [] },
+  { name: "codeagent.trust.list", startsRun: false, required: [] },
   { name: "codeagent.memory.show", startsRun: false, required: [] },
   { name: "codeagent.memory.forget", startsRun: false, required: [] },
   { name: "codeagent.model.list", startsRun: false, required: [] },

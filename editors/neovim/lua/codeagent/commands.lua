@@ -106,6 +106,10 @@ local function run_file(words)
   client.run("runFile", arguments, "", started("runFile"))
 end
 
+local function trust(what)
+  client.run("trust", { what = what ~= "" and what or nil }, "", started("trust"))
+end
+
 local function cancel()
   client.call("cancel", {}, function(result)
     local count = #result.cancelled
@@ -219,6 +223,8 @@ M.SUBS = {
   { name = "model", args = "[name]", run = choice("pickers", "model") },
   { name = "mode", args = "[mode]", run = choice("pickers", "mode"),
     complete = function() return require("codeagent.pickers").MODES end },
+  { name = "trust", args = "[kind]", run = trust,
+    complete = names_of({ "skills", "commands", "agents", "hooks", "tools" }) },
   { name = "graph", args = "[function]", run = graph },
   { name = "doctor", args = "", run = lazy("pages", "doctor") },
   { name = "messages", args = "", run = lazy("pages", "messages") },

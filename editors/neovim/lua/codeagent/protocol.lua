@@ -415,6 +415,26 @@ return {
       },
     },
     {
+      name = "codeagent.trust",
+      summary = "Asks whether you trust what this workspace brings, or one kind of it, as it is now; also what you declined.",
+      starts_run = true,
+      arguments = {
+        {
+          name = "what",
+          kind = "string",
+          required = false,
+          choices = { "skills", "commands", "agents", "hooks", "tools" },
+        },
+        { name = "sessionId", kind = "string", required = false },
+      },
+    },
+    {
+      name = "codeagent.trust.list",
+      summary = "Lists what this workspace brings and whether you trust it: skills, commands, agents, hooks and own tools.",
+      starts_run = false,
+      arguments = {},
+    },
+    {
       name = "codeagent.memory.show",
       summary = "Shows what is remembered of this workspace.",
       starts_run = false,

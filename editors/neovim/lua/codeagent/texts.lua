@@ -77,6 +77,7 @@ M.CATALOGUE = {
   ["sub.model"] = { "Uses another model.", "使用另一个模型。" },
   ["sub.mode"] = { "Sets what may be done without asking: ask, acceptEdits, readOnly or bypass.", "设置哪些操作无需询问：ask、acceptEdits、readOnly 或 bypass。" },
   ["sub.graph"] = { "Shows who calls a function and what it calls; without a name which file imports which, around this one.", "显示函数的调用者和被调用者；不给名称时显示此文件周围的导入关系。" },
+  ["sub.trust"] = { "Asks whether you trust what this workspace brings: skills, commands, agents, hooks, tools.", "询问是否信任此工作区带来的内容：技能、命令、代理、钩子、工具。" },
   ["sub.doctor"] = { "What works here, and what to do about what does not.", "说明这里哪些功能可用，以及不可用的如何处理。" },
   ["sub.messages"] = { "Everything that was told, in full.", "完整显示所有消息。" },
   ["sub.restart"] = { "Stops the server and starts it again. The session goes on, and what waited for you still waits.", "停止服务器并重新启动。会话继续，等待您处理的事项仍在。" },
