@@ -141,6 +141,11 @@ def _add_small(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     sessions.add_argument("--limit", type=_width, metavar="N", default=20, help="at most so many (20)")
     sessions.add_argument("--json", action="store_true")
     sessions.set_defaults(run=_sessions)
+    trust = commands.add_parser("trust", help="trust what a folder brings: skills, commands, agents, hooks, own tools")
+    trust.add_argument("--workspace", metavar="DIR", default=".")
+    trust.add_argument("--yes", action="store_true", help="trust all of it as it is now, without a question")
+    trust.add_argument("--list", action="store_true", dest="listing", help="only list it")
+    trust.set_defaults(run=_trust)
     schema = commands.add_parser("schema", help="JSON Schemas, generated from the code")
     schema.add_argument("subject", choices=("settings", "events"))
     schema.set_defaults(run=_schema)
@@ -267,6 +272,12 @@ def _sessions(options: argparse.Namespace) -> int:
 
     words = " ".join(options.query)
     return sessions_command(options.action, words, options.workspace, options.limit, as_json=options.json)
+
+
+def _trust(options: argparse.Namespace) -> int:
+    from codeagent_lsp.terminal.trust import trust_command
+
+    return trust_command(options.workspace, yes=options.yes, listing=options.listing)
 
 
 def _index(options: argparse.Namespace) -> int:
