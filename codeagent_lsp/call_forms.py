@@ -20,7 +20,7 @@ Convert = Callable[[dict[str, Any]], dict[str, Any]]
 
 Agent = Literal[
     "aider", "Anthropic API", "Claude Code", "cline", "codex", "Copilot", "Cursor", "Gemini CLI", "opencode",
-    "OpenHands", "pi", "Roo Code", "Zed",
+    "OpenHands", "pi", "Roo Code", "Windsurf", "Zed",
 ]  # fmt: skip
 """The agents whose tools are known."""
 
@@ -49,19 +49,21 @@ class ForeignTool:
 
     `name` is exact: `Read` is not `read`. Where `when` is given, only calls for which it holds are meant; it is needed
     where the name is that of one of our tools, or stands for several of them. `arguments` maps its parameters to ours,
-    `shapes` convert what else differs, such as its counting of lines, and `fixed` are arguments that its calls imply.
+    `ignored` ones say nothing to ours, `shapes` convert what else differs, such as its counting of lines, and `fixed`
+    are arguments that its calls imply.
     """
 
     name: str
     agents: tuple[Agent, ...]
     arguments: Mapping[str, str] = field(default_factory=dict)
     when: Condition | None = None
+    ignored: tuple[str, ...] = ()
     shapes: tuple[Shape, ...] = ()
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
     def own(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of a call as those of our tool. WrongArguments if that cannot be."""
-        given = _renamed(arguments, self.arguments)
+        given = _renamed(arguments, self.arguments, self.ignored)
         for shape in self.shapes:
             given = shape.convert(given)
         return {**self.fixed, **given}
@@ -252,10 +254,9 @@ def meant(name: str, forms: Iterable[tuple[str, CallForms]]) -> str | None:
 
 
 def has(*names: str) -> Condition:
-    """Return the condition that one of these arguments is given, in whatever spelling."""
-    folded = {_folded(name) for name in names}
+    """Return the condition that one of these arguments is given, in exactly this spelling."""
     words = f"with {' or '.join(f'`{name}`' for name in names)}"
-    return Condition(words, lambda given: any(_folded(name) in folded for name in given))
+    return Condition(words, lambda given: any(given.get(name) is not None for name in names))
 
 
 def given_as(name: str, *values: str) -> Condition:
@@ -265,10 +266,9 @@ def given_as(name: str, *values: str) -> Condition:
 
 
 def blank(*names: str) -> Condition:
-    """Return the condition that one of these arguments is given and is an empty text."""
-    folded = {_folded(name) for name in names}
+    """Return the condition that one of these arguments is an empty text."""
     words = f"with an empty {' or '.join(f'`{name}`' for name in names)}"
-    return Condition(words, lambda given: any(_folded(name) in folded and value == "" for name, value in given.items()))
+    return Condition(words, lambda given: any(given.get(name) == "" for name in names))
 
 
 def respelt(value: Any, schema: Mapping[str, Any]) -> Any:
@@ -294,6 +294,11 @@ def respelt(value: Any, schema: Mapping[str, Any]) -> Any:
 def plain(name: str) -> str:
     """Return the letters and digits of a name, without capitals."""
     return re.sub(r"[^a-z0-9]", "", name.casefold())
+
+
+def without(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return the arguments without those of these names."""
+    return {key: value for key, value in given.items() if key not in names}
 
 
 def number(value: Any) -> int | None:

@@ -7,10 +7,12 @@ FEATURE = Feature(
     (
         "read_tools:ListDir",
         "read_tools:ReadFile",
+        "read_tools:ReadFiles",
         "find_tools:GlobFileSearch",
         "find_tools:Grep",
         "edit_tools:EditFile",
         "edit_tools:WriteFile",
+        "edit_tools:InsertText",
         "edit_tools:BatchEdit",
         "edit_tools:PreviewEdit",
         "patch_tools:ApplyPatch",

@@ -1,4 +1,4 @@
-"""The tools `edit_file`, `write_file`, `batch_edit` and `preview_edit`: staged changes by search and replace.
+"""The tools `edit_file`, `write_file`, `insert_text`, `batch_edit`, `preview_edit`: staged changes of single texts.
 
 Nothing here touches the disk: the changes join the run's changeset, which the user decides about.
 """
@@ -14,14 +14,22 @@ from pydantic import Field
 from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import EditRefused, FileRefused, ToolRetry
 from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.files.foreign_editing import (
+    BATCH_EDIT,
+    EDIT,
+    EDIT_FILE,
+    EVERY,
+    INSERT_TEXT,
+    NEAR_EDITS,
+    WRITE,
+    WRITE_FILE,
+)
 from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.edits.match import replace
 from codeagent_lsp.workspace.files.file_view import FileText
 from codeagent_lsp.workspace.text.lines import split_lines, without_line_numbers
-
-_EDIT = {**FILE_PATH, "old_string": "old_str", "new_string": "new_str"}
 
 
 class EditParameters(Parameters):
@@ -44,7 +52,9 @@ class EditFile(Tool[EditParameters]):
     )
     parameters = EditParameters
     example: ClassVar[Example] = {"path": "src/cart.py", "old_str": "return 0", "new_str": "return sum(items)"}
-    forms: ClassVar[CallForms] = CallForms(names=("edit", "file_edit"), arguments=_EDIT)
+    forms: ClassVar[CallForms] = CallForms(
+        names=("edit", "file_edit"), arguments=EDIT, shapes=(EVERY,), foreign=EDIT_FILE, near=NEAR_EDITS
+    )
     output = dict[str, str]
 
     async def run(self, arguments: EditParameters, context: ToolContext) -> ToolOutput:
@@ -75,7 +85,7 @@ class WriteFile(Tool[WriteFileParameters]):
     )
     parameters = WriteFileParameters
     example: ClassVar[Example] = {"path": "src/tax.py", "content": "RATE = 19\n"}
-    forms: ClassVar[CallForms] = CallForms(names=("write", "file_write"), arguments=FILE_PATH)
+    forms: ClassVar[CallForms] = CallForms(names=("write", "file_write"), arguments=WRITE, foreign=WRITE_FILE)
     output = dict[str, str]
 
     async def run(self, arguments: WriteFileParameters, context: ToolContext) -> ToolOutput:
@@ -93,6 +103,35 @@ class WriteFile(Tool[WriteFileParameters]):
             raise EditRefused("already_applied", f"{arguments.path} already has exactly this text.")
         report = await asyncio.to_thread(_report, context, path, known.text, text)
         step = context.staging.write({path: text}, [known])
+        return ToolOutput(report, {"change_id": step.change_id})
+
+
+class InsertTextParameters(Parameters):
+    """A text, and the line after which it goes."""
+
+    path: str = Field(description="File, relative to the workspace")
+    text: str = Field(description="Whole lines")
+    line: int | None = Field(None, ge=0, description="Line after which they go, 0 for the top; the end if left out")
+
+
+class InsertText(Tool[InsertTextParameters]):
+    """Insert lines into a file."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "insert_text", "Insert lines into a file after a line.", "write", group="files", path_parameters=("path",)
+    )
+    parameters = InsertTextParameters
+    example: ClassVar[Example] = {"path": "src/tax.py", "line": 1, "text": "REDUCED = 7\n"}
+    forms: ClassVar[CallForms] = CallForms(arguments=FILE_PATH, foreign=INSERT_TEXT)
+    output = dict[str, str]
+
+    async def run(self, arguments: InsertTextParameters, context: ToolContext) -> ToolOutput:
+        """Stage the text with the line ends of the file."""
+        path = context.view.roots.resolve(arguments.path)
+        file = await asyncio.to_thread(context.view.read, path)
+        done = await asyncio.to_thread(inserted, file.text, arguments.text, arguments.line)
+        report = await asyncio.to_thread(_report, context, path, file.text, done)
+        step = context.staging.write({path: done}, [file])
         return ToolOutput(report, {"change_id": step.change_id})
 
 
@@ -114,7 +153,7 @@ class BatchEdit(Tool[BatchEditParameters]):
     )
     parameters = BatchEditParameters
     example: ClassVar[Example] = {"edits": [{"path": "src/tax.py", "old_str": "19", "new_str": "20"}]}
-    forms: ClassVar[CallForms] = CallForms(items={"edits": CallForms(arguments=_EDIT)})
+    forms: ClassVar[CallForms] = CallForms(items={"edits": CallForms(arguments=EDIT)}, foreign=BATCH_EDIT)
     output = dict[str, str]
 
     async def run(self, arguments: BatchEditParameters, context: ToolContext) -> ToolOutput:
@@ -155,7 +194,7 @@ class PreviewEdit(Tool[PreviewEditParameters]):
     )
     parameters = PreviewEditParameters
     example: ClassVar[Example] = {"path": "src/tax.py", "old_str": "19", "new_str": "20"}
-    forms: ClassVar[CallForms] = CallForms(arguments=_EDIT)
+    forms: ClassVar[CallForms] = CallForms(arguments=EDIT)
 
     async def run(self, arguments: PreviewEditParameters, context: ToolContext) -> ToolOutput:
         """Return the unified diff."""
@@ -171,6 +210,24 @@ def replaced(text: str, edit: EditParameters) -> str:
     if old not in text and (plain := without_line_numbers(old)) != old:
         old, new = plain, without_line_numbers(new)
     return replace(text, old, new, replace_all=edit.replace_all).text
+
+
+def inserted(text: str, new: str, line: int | None) -> str:
+    """Return `text` with the lines `new` after its line `line`, 0 for the top, None for the end. ToolRetry if it has no
+    such line.
+    """
+    lines = split_lines(text)
+    at = len(lines) if line is None else line
+    if at > len(lines):
+        raise ToolRetry(f"The file has only {len(lines)} lines.")
+    if not new:
+        raise EditRefused("empty", "There is no text to insert.")
+    before, after = "".join(lines[:at]), "".join(lines[at:])
+    if before and not before.endswith(("\n", "\r")):
+        before += "\n"
+    if not new.endswith(("\n", "\r")):
+        new += "\n"
+    return merge.with_line_ends_of(text, before + new + after)
 
 
 def rewritten(known: str, content: str) -> str:

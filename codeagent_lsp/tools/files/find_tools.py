@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections import Counter
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from codeagent_lsp.call_forms import CallForms
+from codeagent_lsp.call_forms import CallForms, Shape
 from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.files.foreign_reading import FOLDER_PATH, GLOB, GREP, SOUGHT, sought
 from codeagent_lsp.tools.outputs import OutputStore, located
 from codeagent_lsp.tools.permissions.may_read import reading
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
@@ -15,6 +17,7 @@ from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files import search
 
 GLOB_LIMIT = 200
+MOST_COUNTED = 20_000
 
 
 class GlobParameters(Parameters):
@@ -32,7 +35,9 @@ class GlobFileSearch(Tool[GlobParameters]):
     )
     parameters = GlobParameters
     example: ClassVar[Example] = {"pattern": "**/*.py"}
-    forms: ClassVar[CallForms] = CallForms(names=("glob",))
+    forms: ClassVar[CallForms] = CallForms(
+        names=("glob",), arguments={**FOLDER_PATH, "glob_pattern": "pattern"}, foreign=GLOB
+    )
     output = list[str]
 
     async def run(self, arguments: GlobParameters, context: ToolContext) -> ToolOutput:
@@ -54,6 +59,8 @@ class GrepParameters(Parameters):
     case_insensitive: bool = False
     context: int = Field(0, ge=0, le=10, description="Lines around each match")
     max_results: int = Field(200, ge=1, le=2000)
+    output: Literal["lines", "files", "count"] = "lines"
+    multiline: bool = Field(False, description="Matches may span lines")
 
 
 class Grep(Tool[GrepParameters]):
@@ -64,12 +71,24 @@ class Grep(Tool[GrepParameters]):
     )
     parameters = GrepParameters
     example: ClassVar[Example] = {"pattern": "def total", "glob": "*.py", "context": 2}
-    forms: ClassVar[CallForms] = CallForms(arguments={"-i": "case_insensitive", "-C": "context"}, ignored=("-n",))
+    forms: ClassVar[CallForms] = CallForms(
+        arguments=SOUGHT,
+        ignored=("-n",),
+        shapes=(
+            Shape(
+                "`-A`, `-B`, `-C` are `context`; `limit` is `max_results`; `output_mode` is `output`; `type`, as "
+                "ripgrep has it, is a `glob`; `case_sensitive`; `literal`",
+                sought,
+            ),
+        ),
+        foreign=GREP,
+    )
     output = list[tuple[str, int]]
 
     async def run(self, arguments: GrepParameters, context: ToolContext) -> ToolOutput:
-        """Return `path:line:text`, with `-` instead of `:` for context lines."""
+        """Return `path:line:text`, with `-` instead of `:` for context lines, or the files, or `path:count`."""
         view, asked = context.view, None
+        by_line = arguments.output == "lines"
         if arguments.path:
             view, asked = located(view, context.get(OutputStore), arguments.path)
         result = await search.grep(
@@ -78,15 +97,22 @@ class Grep(Tool[GrepParameters]):
             path=asked,
             glob=arguments.glob,
             case_insensitive=arguments.case_insensitive,
-            context=arguments.context,
-            max_results=arguments.max_results,
+            multiline=arguments.multiline,
+            context=arguments.context if by_line else 0,
+            max_results=arguments.max_results if by_line else MOST_COUNTED,
         )
         readable = {match.path: may_show(context, match.path, asked) for match in result.matches}
         shown = [match for match in result.matches if readable[match.path]]
-        lines = [line for match in shown for line in _lines(view.roots.relative(match.path), match)]
+        if by_line:
+            lines = [line for match in shown for line in _lines(view.roots.relative(match.path), match)]
+        else:
+            counts = Counter(view.roots.relative(match.path) for match in shown)
+            lines = [name if arguments.output == "files" else f"{name}:{count}" for name, count in counts.items()]
+            if more := lines[arguments.max_results :]:
+                lines = [*lines[: arguments.max_results], f"(and {len(more)} more files)"]
         lines = lines or [f"No match for {arguments.pattern!r}."]
         if result.truncated:
-            lines.append(f"(more matches exist; only {len(shown)} shown)")
+            lines.append(f"(more matches exist; only {len(shown)} {'shown' if by_line else 'counted'})")
         if hidden := [view.roots.relative(path) for path, allowed in readable.items() if not allowed]:
             lines.append(f"(left out, as reading them needs the user's approval: {', '.join(hidden[:10])})")
         return ToolOutput("\n".join(lines), [(match.path, match.line) for match in shown])

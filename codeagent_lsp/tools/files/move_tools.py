@@ -7,9 +7,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.files.foreign_editing import DELETE_FILE, MOVE_FILE
+from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 
@@ -28,6 +30,7 @@ class MoveFile(Tool[MoveFileParameters]):
     )
     parameters = MoveFileParameters
     example: ClassVar[Example] = {"path": "src/tax.py", "new_path": "src/taxes.py"}
+    forms: ClassVar[CallForms] = CallForms(foreign=MOVE_FILE)
     output = dict[str, str]
 
     async def run(self, arguments: MoveFileParameters, context: ToolContext) -> ToolOutput:
@@ -56,6 +59,7 @@ class DeleteFile(Tool[DeleteFileParameters]):
     )
     parameters = DeleteFileParameters
     example: ClassVar[Example] = {"path": "src/old.py"}
+    forms: ClassVar[CallForms] = CallForms(arguments={**FILE_PATH, "target_file": "path"}, foreign=DELETE_FILE)
     output = dict[str, str]
 
     async def run(self, arguments: DeleteFileParameters, context: ToolContext) -> ToolOutput:

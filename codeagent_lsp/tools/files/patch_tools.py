@@ -12,6 +12,7 @@ from pydantic import Field
 from codeagent_lsp.call_forms import CallForms, Shape
 from codeagent_lsp.errors import PatchRefused, WrongArguments
 from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.files.foreign_editing import APPLY_PATCH, UNDO_PATCH
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of
@@ -53,8 +54,9 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
     example: ClassVar[Example] = {"patch": "--- a/src/tax.py\n+++ b/src/tax.py\n@@ -1 +1 @@\n-RATE = 19\n+RATE = 7\n"}
     forms: ClassVar[CallForms] = CallForms(
         names=("patch",),
-        arguments={"patch_content": "patch"},
+        arguments={"patch_content": "patch", "input": "patch", "patch_text": "patch"},
         shapes=(Shape("`file_path` names the file of a patch without a head; with one, both must agree", _headed),),
+        foreign=APPLY_PATCH,
     )
     output = dict[str, str]
 
@@ -91,6 +93,7 @@ class UndoPatch(Tool[UndoPatchParameters]):
     )
     parameters = UndoPatchParameters
     example: ClassVar[Example] = {"change_id": "c1"}
+    forms: ClassVar[CallForms] = CallForms(foreign=UNDO_PATCH)
 
     async def run(self, arguments: UndoPatchParameters, context: ToolContext) -> ToolOutput:
         """Undo the step in the changeset; the user's files are not touched."""

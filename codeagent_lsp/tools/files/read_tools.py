@@ -1,4 +1,4 @@
-"""The tools `list_dir` and `read_file`: folder listings and file texts, with unsaved and staged text."""
+"""The tools `list_dir`, `read_file` and `read_files`: folder listings and file texts, with unsaved and staged text."""
 
 from __future__ import annotations
 
@@ -10,20 +10,25 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from codeagent_lsp.call_forms import CallForms, Shape
-from codeagent_lsp.errors import FileRefused, ToolRetry
+from codeagent_lsp.call_forms import CallForms, Shape, number, without
+from codeagent_lsp.errors import AgentError, FileRefused, ToolRetry
 from codeagent_lsp.messages import Image
 from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.files import foreign_reading as others
+from codeagent_lsp.tools.files.find_tools import may_show
 from codeagent_lsp.tools.outputs import OutputStore, located
 from codeagent_lsp.tools.permissions.may_read import READ_FILE, READ_NAMES
 from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.workspace.files import search
 from codeagent_lsp.workspace.files.file_view import FileText, FileView
 from codeagent_lsp.workspace.text.lines import split_lines
 
 LARGE_FILE_LINES = 2000
 LARGE_FILE_HEAD = 100
 MOST_LEVELS = 5
+MOST_FILES = 50
+GLOB_SIGNS = frozenset("*?[{")
 MOST_PICTURE = 4 * 1024 * 1024
 PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 _MAGIC = (
@@ -43,24 +48,15 @@ def _levels(given: dict[str, Any]) -> dict[str, Any]:
 
 def _lines(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with `offset` and `limit` as the first and last line, and line 0 as line 1."""
-    offset, limit = (_number(given.get(name)) for name in ("offset", "limit"))
-    if offset is not None:
-        given = {"start_line": offset + 1, **_without(given, "offset")}
+    offset, limit = number(given.get("offset")), number(given.get("limit"))
+    if offset is not None and offset >= 0:
+        given = {"start_line": offset + 1, **without(given, "offset")}
     if given.get("start_line") in (0, "0"):
         given = {**given, "start_line": 1}
     if limit is not None and limit > 0:
-        first = _number(given.get("start_line")) or 1
-        given = {"end_line": first + limit - 1, **_without(given, "limit")}
+        first = number(given.get("start_line")) or 1
+        given = {"end_line": first + limit - 1, **without(given, "limit")}
     return given
-
-
-def _number(value: Any) -> int | None:
-    text = str(value) if isinstance(value, (int, str)) and not isinstance(value, bool) else ""
-    return int(text) if text.isdecimal() else None
-
-
-def _without(given: dict[str, Any], name: str) -> dict[str, Any]:
-    return {key: value for key, value in given.items() if key != name}
 
 
 class ListDirParameters(Parameters):
@@ -80,7 +76,9 @@ class ListDir(Tool[ListDirParameters]):
     example: ClassVar[Example] = {"path": "src", "depth": 2}
     forms: ClassVar[CallForms] = CallForms(
         names=("list",),
+        arguments=others.FOLDER_PATH,
         shapes=(Shape("`recursive` true: all levels, as far as `depth` goes; false: one", _levels),),
+        foreign=others.LIST_DIR,
     )
     output = list[str]
 
@@ -114,6 +112,7 @@ class ReadFile(Tool[ReadFileParameters]):
         shapes=(
             Shape("`offset` lines are skipped, then `limit` lines shown; `start_line` 0 is the first line", _lines),
         ),
+        foreign=others.READ_FILE,
     )
     output = dict[str, str]
 
@@ -124,8 +123,62 @@ class ReadFile(Tool[ReadFileParameters]):
             image, size = await asyncio.to_thread(picture, view, path)
             told = f"{view.roots.relative(path)}: {image.media_type}, {size:,} bytes"
             return ToolOutput(told, {"path": path}, images=(image,))
+        if view.roots.kind(path) == "folder":
+            return ToolOutput(await asyncio.to_thread(listed, view, path), {"path": path})
         file = await asyncio.to_thread(view.read, path)
         return ToolOutput(render(file, arguments.start_line, arguments.end_line), {"path": path})
+
+
+class ReadFilesParameters(Parameters):
+    """Several files, by name or glob, each with the lines to show."""
+
+    files: list[ReadFileParameters] = Field(min_length=1, max_length=MOST_FILES, description="path may be a glob")
+
+
+class ReadFiles(Tool[ReadFilesParameters]):
+    """Show the texts of several files."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "read_files", "Read several files at once.", "read", group="files", path_parameters=("files.path",)
+    )
+    parameters = ReadFilesParameters
+    example: ClassVar[Example] = {"files": [{"path": "src/cart.py"}, {"path": "docs/*.md", "end_line": 20}]}
+    forms: ClassVar[CallForms] = CallForms(
+        items={"files": CallForms(arguments=FILE_PATH)}, plain={"files": "path"}, foreign=others.READ_FILES
+    )
+    output = list[str]
+
+    async def run(self, arguments: ReadFilesParameters, context: ToolContext) -> ToolOutput:
+        """Return the texts below their names; what cannot be read says so in its place."""
+        parts: dict[str, str] = {}
+        for wanted in arguments.files:
+            for path in await _named(context, wanted.path):
+                key = f"== {path if wanted.start_line is None else f'{path}, line {wanted.start_line} on'} =="
+                try:
+                    file = await asyncio.to_thread(context.view.read, context.view.roots.resolve(path))
+                    parts[key] = render(file, wanted.start_line, wanted.end_line)
+                except AgentError as error:
+                    parts[key] = f"({error})"
+        left = len(parts) - MOST_FILES
+        shown = [f"{name}\n{text}" for name, text in list(parts.items())[:MOST_FILES]]
+        return ToolOutput("\n".join([*shown, f"({left} more files)"] if left > 0 else shown), list(parts))
+
+
+async def _named(context: ToolContext, name: str) -> tuple[str, ...]:
+    """Return the files that a name or a glob means; of a glob, those that may be read without asking."""
+    view = context.view
+    if not GLOB_SIGNS & set(name) or view.exists(view.roots.resolve(name)):
+        return (name,)
+    found = [path for path in (await search.glob(view, name)).paths if may_show(context, path, None)]
+    return tuple(map(view.roots.relative, sorted(found))) or (name,)
+
+
+def listed(view: FileView, path: str) -> str:
+    """Return the names in a folder, two levels deep, for a call that takes it for a file."""
+    listing = view.list_dir(path, 2)
+    names = [f"{view.roots.relative(entry)}{'/' if kind == 'folder' else ''}" for entry, kind in listing.entries]
+    more = "\n(more entries exist; list a subfolder)" if listing.truncated else ""
+    return "\n".join([f"{view.roots.relative(path)} is a folder:", *names]) + more
 
 
 def picture(view: FileView, path: str) -> tuple[Image, int]:

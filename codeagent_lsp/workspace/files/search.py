@@ -90,6 +90,7 @@ async def grep(
     path: str | None = None,
     glob: str | None = None,
     case_insensitive: bool = False,
+    multiline: bool = False,
     context: int = 0,
     max_results: int = 200,
     time_limit: float = TIME_LIMIT,
@@ -97,10 +98,11 @@ async def grep(
 ) -> GrepResult:
     """Return the lines that match `pattern` in the texts that `view.read` gives below `path` (default: all folders).
 
-    Binary, too large and ignored files are skipped. `time_limit` is in seconds; `ripgrep` is the program's name or
-    path, None to search without it. Raises ToolRetry for a bad pattern and ToolFailed on timeout.
+    Binary, too large and ignored files are skipped. With `multiline`, a match may span lines, of which all are
+    returned, and `.` matches their ends too. `time_limit` is in seconds; `ripgrep` is the program's name or path, None
+    to search without it. Raises ToolRetry for a bad pattern and ToolFailed on timeout.
     """
-    flags = re.IGNORECASE if case_insensitive else 0
+    flags = (re.IGNORECASE if case_insensitive else 0) | (re.DOTALL | re.MULTILINE if multiline else 0)
     compiled = _compiled(pattern, flags)
     wanted = compile_glob(glob) if glob else None
     async with _limited(time_limit):
@@ -131,7 +133,7 @@ async def _limited(seconds: float) -> AsyncIterator[None]:
 
 
 def _compiled(pattern: str, flags: int) -> re.Pattern[str]:
-    if len(pattern) > _MAX_PATTERN or "\n" in pattern:
+    if len(pattern) > _MAX_PATTERN or ("\n" in pattern and not flags & re.DOTALL):
         raise ToolRetry(f"The pattern is too long or has a line break. {_HOW}.")
     try:
         return re.compile(pattern, flags)
@@ -152,6 +154,8 @@ async def _candidates(view: FileView, compiled: re.Pattern[str], path: str | Non
 def _shared(compiled: re.Pattern[str]) -> bool:
     """Return whether ripgrep can be used: it reads the pattern as Python does, and it can be passed as an argument."""
     pattern = compiled.pattern
+    if compiled.flags & re.DOTALL:
+        return False  # a match may span lines
     if compiled.flags & re.IGNORECASE and any(not c.isascii() and c.lower() != c.upper() for c in pattern):
         return False  # letters beyond ASCII are folded differently
     return not _PYTHON_ONLY.search(pattern) and pattern.isprintable()

@@ -3,7 +3,7 @@
 A regular expression can take exponential time while it holds the GIL, so a thread could not be stopped. Run as a
 script with nothing but the standard library. Protocol, one JSON value per line: first `[pattern, flags, limit of lines
 per text]`, then lists of texts; the answer to each list has, for every text, the 0-based `[line, column]` of its
-matching lines. Not here: choosing and reading files, time limits.
+matching lines. The flag DOTALL says that a match may span lines. Not here: choosing and reading files, time limits.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ def main(source: TextIO, sink: TextIO) -> None:
 
 def find(compiled: re.Pattern[str], text: str, limit: int) -> list[tuple[int, int]]:
     """Return the 0-based numbers of the first `limit` lines that match, with the column of their first match."""
+    if compiled.flags & re.DOTALL:
+        return _spanning(compiled, text, limit)
     found: list[tuple[int, int]] = []
     for number, line in enumerate(lines_of(text)):
         match = compiled.search(line)
@@ -36,6 +38,24 @@ def find(compiled: re.Pattern[str], text: str, limit: int) -> list[tuple[int, in
             if len(found) == limit:
                 break
     return found
+
+
+def _spanning(compiled: re.Pattern[str], text: str, limit: int) -> list[tuple[int, int]]:
+    """Return the same for matches that may span lines: all lines of each match."""
+    text = _LINE_END.sub("\n", text)
+    found: dict[int, int] = {}
+    line = start = 0  # of the last match
+    for match in compiled.finditer(text):
+        line += text.count("\n", start, match.start())
+        start = match.start()
+        last = line + text.count("\n", start, max(start, match.end() - 1))
+        found.setdefault(line, start - (text.rfind("\n", 0, start) + 1))
+        for number in range(line + 1, min(last, line + limit) + 1):
+            found.setdefault(number, 0)
+        if len(found) >= limit:
+            break
+    total = len(lines_of(text))
+    return [(number, column) for number, column in found.items() if number < total][:limit]
 
 
 def lines_of(text: str) -> list[str]:
