@@ -1277,8 +1277,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "使用工作区的命令 /{name}（{path}）吗？",
     ),
     "commands.distrusted": (
-        "/{name} was not used: it comes with the workspace, and you did not agree.",
-        "未使用 /{name}：它来自工作区，而您没有同意。",
+        "/{name} was not used: it comes with the workspace, and you did not agree. codeagent.trust asks again.",
+        "未使用 /{name}：它来自工作区，而您没有同意。codeagent.trust 会再次询问。",
     ),
     "attempts.not_asked": ("Not done, as an attempt asks nothing: {title}", "尝试不会提问，因此未执行：{title}"),
     "attempts.judged": ("Attempt {number} of {count}: {result}", "第 {number}/{count} 次尝试：{result}"),
@@ -1359,9 +1359,9 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "后台命令在钩子检查时不断写入文件",
     ),
     "hooks.refused_before": (
-        "The hooks of {path} do not run: you did not trust them. You are asked again when they change, or in a new "
-        "session.",
-        "{path} 的钩子不会运行：您没有信任它们。钩子改变后或在新会话中会再次询问。",
+        "The hooks of {path} do not run: you did not trust them. You are asked again when they change, in a new "
+        "session, or by codeagent.trust.",
+        "{path} 的钩子不会运行：您没有信任它们。钩子改变后、在新会话中或通过 codeagent.trust 会再次询问。",
     ),
     "hooks.hidden_home": (
         "The home folder is hidden from hooks: keep their scripts in the workspace",

@@ -57,6 +57,31 @@ def test_words_to_a_run_and_a_task_that_waits(tmp_path: Path) -> None:
     assert [page.index(words) for words in ("look around", "> and be brief", "Short.", "the next thing", "Next.")]
 
 
+def test_trust_in_what_the_workspace_brings(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        CHOOSE
+        + """
+        rig.open("a.py")
+        choosing("Trust all of this")
+        vim.cmd("CodeAgent trust")
+        rig.ended("completed")
+        local rows
+        require("codeagent.client").call("trust.list", {}, function(found) rows = found end)
+        rig.wait("the list", 8000, function() return rows end)
+        rig.heard("Trusted: the skill pdf, the command /fix.")
+        return { rows = rows }
+        """,
+        files={
+            "a.py": SOURCE,
+            ".claude/skills/pdf/SKILL.md": "---\nname: pdf\ndescription: reads PDF files\n---\nDo it well.\n",
+            ".claude/commands/fix.md": "Fix it.\n",
+        },
+        script=[],
+    )
+    assert [(row["name"], row["trusted"]) for row in played.found["rows"]] == [("pdf", True), ("fix", True)]
+
+
 def test_found_and_gone_back_to_before(tmp_path: Path) -> None:
     played = play(
         tmp_path,
