@@ -413,7 +413,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "编辑：直接使用工具，无需测试（通过 API 调用工具，窗口不小于 {least} 个 token）",
     ),
     "limits.told": (
-        "{calls} model calls a task, {messages}, replies up to {reply} tokens, compacted at {share} of the window; {why}",
+        "{calls} model calls a task, {messages}, replies up to {reply} tokens, compacted at {share} of the window; "
+        "{why}",
         "每个任务最多 {calls} 次模型调用，{messages}，回复最长 {reply} 个 token，用到窗口的 {share} 时压缩；{why}",
     ),
     "limits.messages": ("at most {count} messages", "最多 {count} 条消息"),

@@ -41,8 +41,10 @@ class Selection:
 
 
 def system_prompt(kind: str, environment: Environment, background: str = "") -> str:
-    """Return the system message for `kind` (`system`, `ask` or `rewrite`) with what is known of the project."""
-    return agent_prompt(load(kind), environment if kind == "system" else replace(environment, commands=""), background)
+    """Return the system message for `kind` (`agent`, `system`, `ask`, `rewrite`) with what is known of the project."""
+    return agent_prompt(
+        load(kind), environment if kind in ("system", "agent") else replace(environment, commands=""), background
+    )
 
 
 def agent_prompt(instructions: str, environment: Environment, background: str = "") -> str:

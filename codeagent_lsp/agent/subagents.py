@@ -81,6 +81,10 @@ class OwnGroups:
         self._add(known[group])
         return known[group]
 
+    def described(self, group: str) -> str:
+        """Return '': its next prompt has their parameters."""
+        return ""
+
     def offer(self, names: Iterable[str]) -> None:
         """Offer the groups of these tools; unknown names are ignored."""
         wanted = set(names)

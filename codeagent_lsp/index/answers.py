@@ -61,11 +61,11 @@ class Answers:
             self._looking_at(files, may_read)
             return self._mapper.overview(budget)
 
-    def task_map(self, files: FileView, task: Task, budget: int, may_read: MayRead) -> RepoMap:
-        """Return the map for a task, in at most `budget` tokens."""
+    def task_map(self, files: FileView, task: Task, budget: int, may_read: MayRead, *, lines: bool = False) -> RepoMap:
+        """Return the map for a task, in at most `budget` tokens; with `lines`, with line numbers."""
         with self._lock:
             self._looking_at(files, may_read)
-            return self._mapper.task_map(task, budget)
+            return self._mapper.task_map(task, budget, lines=lines)
 
     def _looking_at(self, files: FileView, may_read: MayRead) -> View:
         @cache  # a query asks several times for the same files

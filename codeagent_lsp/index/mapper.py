@@ -66,16 +66,18 @@ class Mapper:
         self._important: list[tuple[str, float]] = []
         self._last: dict[object, RepoMap] = {}
 
-    def task_map(self, task: Task, budget: int) -> RepoMap:
-        """Return the part of the map that depends on the task, or the overview if the task is empty."""
+    def task_map(self, task: Task, budget: int, *, lines: bool = False) -> RepoMap:
+        """Return the part of the map that depends on the task, or the overview if the task is empty. With `lines` each
+        definition has the number of its line.
+        """
         asking = task.question()
         if not asking.words and not task.focused and not asking.names:
             return self.overview(budget)
         ranked = self.ranked(task)
         outline = cache(self._index.symbols)
         best = relevance.definitions(ranked, self._read, outline, asking)
-        key = ("task", task.text, task.focused, task.mentioned, budget)
-        return self._made(key, self._filled(ranked), best, outline, budget)
+        key = ("task", task.text, task.focused, task.mentioned, budget, lines)
+        return self._made(key, self._filled(ranked), best, outline, budget, lines=lines)
 
     def overview(self, budget: int) -> RepoMap:
         """Return the part that is independent of the task: the most central files, for the stable part of a prompt."""
@@ -102,8 +104,11 @@ class Mapper:
         best: list[tuple[SymbolInfo, float]],
         outline: Outline,
         budget: int,
+        *,
+        lines: bool = False,
     ) -> RepoMap:
-        made = repomap.render(ranked, best, outline, budget, previous=self._last.pop(key, None), count=self._count)
+        before = self._last.pop(key, None)
+        made = repomap.render(ranked, best, outline, budget, previous=before, count=self._count, lines=lines)
         self._last[key] = made
         while len(self._last) > _KEPT:
             del self._last[next(iter(self._last))]

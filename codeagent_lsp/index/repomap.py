@@ -1,9 +1,9 @@
 """The text of a repo map: the relevant files and the relevant signatures in them, fitted to a number of tokens.
 
 The best definitions of all files stand in a section for each file; more files follow, by folder, so that most of what
-a task could need is named. The text is stable: scores are rounded, small changes since the last map are ignored, and no
-line number is shown. Pure. Not here: the ranks of files (`rank.py`) and of definitions (`relevance.py`), the graph that
-is kept between maps (`mapper.py`).
+a task could need is named. The text is stable: scores are rounded, small changes since the last map are ignored, and
+line numbers are shown only where they are asked for. Pure. Not here: the ranks of files (`rank.py`) and of definitions
+(`relevance.py`), the graph that is kept between maps (`mapper.py`).
 """
 
 from __future__ import annotations
@@ -53,8 +53,10 @@ def render(
     *,
     previous: RepoMap | None = None,
     count: Counter = estimate_tokens,
+    lines: bool = False,
 ) -> RepoMap:
     """Return the map of the best files and definitions that fits in `budget` tokens; an empty one where nothing fits.
+    With `lines` each definition has the number of its line, and the map changes with them.
 
     `definitions` are those of the best files with scores; `outline` gives the types around them.
     """
@@ -65,7 +67,7 @@ def render(
     first = order[:FIRST_FILES]
 
     def sections(many: int) -> dict[str, list[str]]:
-        return _sections(best.symbols[:many], order, first, outline)
+        return _sections(best.symbols[:many], order, first, outline, lines=lines)
 
     fitting = bisect_right(
         range(1, len(best.symbols) + 1), budget, key=lambda many: count(_text(sections(many), named))
@@ -137,21 +139,28 @@ def _key(symbol: SymbolInfo, taken: Container[str]) -> str:
 
 
 def _sections(
-    definitions: Iterable[SymbolInfo], order: Sequence[str], first: Iterable[str], outline: Outline
+    definitions: Iterable[SymbolInfo],
+    order: Sequence[str],
+    first: Iterable[str],
+    outline: Outline,
+    *,
+    lines: bool,
 ) -> dict[str, list[str]]:
     """Return the lines of the definitions by file, the files in `order`; the `first` files have a section anyway."""
     by_file: dict[str, list[SymbolInfo]] = {path: [] for path in first}
     for symbol in definitions:
         by_file.setdefault(symbol.path, []).append(symbol)
-    return {path: _lines(by_file[path], outline) for path in order if path in by_file}
+    return {path: _lines(by_file[path], outline, lines=lines) for path in order if path in by_file}
 
 
-def _lines(chosen: Sequence[SymbolInfo], outline: Outline) -> list[str]:
+def _lines(chosen: Sequence[SymbolInfo], outline: Outline, *, lines: bool) -> list[str]:
     """Return the signatures of definitions of one file and of the types around them, in file order."""
     parents = {symbol.parent for symbol in chosen} - {""}
     around = [s for s in outline(chosen[0].path) if s.qualified in parents and s.kind in TYPES] if parents else []
-    lines = sorted({*chosen, *around}, key=lambda symbol: (symbol.line_start, -symbol.line_end))
-    return [f"{'  ' * _depth(symbol)}{_cut(symbol.signature or symbol.name)}" for symbol in lines]
+    shown = sorted({*chosen, *around}, key=lambda symbol: (symbol.line_start, -symbol.line_end))
+    numbers = [f"{symbol.line_start}: " if lines else "" for symbol in shown]
+    signatures = [f"{'  ' * _depth(symbol)}{_cut(symbol.signature or symbol.name)}" for symbol in shown]
+    return [f"{number}{signature}" for number, signature in zip(numbers, signatures, strict=True)]
 
 
 def _text(sections: Mapping[str, Sequence[str]], named: Sequence[str]) -> str:

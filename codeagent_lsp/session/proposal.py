@@ -128,6 +128,7 @@ class Proposal:
         """Apply what is staged if the setting `edits.apply` is `live`; return a note for the model, '' for none."""
         if self._services.user.settings().edits.apply != "live" or not self.changeset or self.record.attempt_of:
             return ""
+        self.record.propose(self.changeset)
         reason = await _apply_judged(self)
         return REFUSED.format(reason=reason) if reason else self.note()
 
@@ -226,6 +227,7 @@ class Proposal:
         if (found := await self.diagnose(self.changeset)) is not None:
             self.proofs.diagnosed(found, self.changeset)
         added, removed = self.changeset.counts()
+        self.record.propose(self.changeset)
         self._output.emit(
             events.ChangesProposed(
                 summary=self.questions.title(self.changeset),
@@ -247,6 +249,7 @@ class Proposal:
 
     def _note_applied(self, applied: Applied, *, undo: bool, steps: tuple[str, ...] = ()) -> None:
         if applied.done and not undo:
+            self.record.accept(applied.done)
             self.record.applied.append(AppliedPart(applied.done, self.record.step_id, time.time()))
         self.outcome = applied.outcome
         name = self.view.roots.relative

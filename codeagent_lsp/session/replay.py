@@ -130,8 +130,10 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
             run.unanswered.pop(event.request_id, None)
         case events.FileChanged():
             run.staged = _staged(run.staged, event)
-        case events.ChangesProposed(proof=Mapping() as proof):
-            run.proof = proof_from(proof)
+        case events.ChangesProposed():
+            run.propose(run.staged)
+            if event.proof is not None:
+                run.proof = proof_from(event.proof)
         case events.ChangesApplied():
             _apply(run, event)
         case events.UsageReported():
@@ -190,4 +192,5 @@ def _apply(run: RunRecord, event: events.ChangesApplied) -> None:
                 run.applied, lambda part: not undone or part.step_id in undone, event.refused or ()
             )
     elif done:
+        run.accept(done)
         run.applied.append(AppliedPart(done, event.step_id or "", event.since or event.ts))

@@ -12,7 +12,6 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.history import note
 from codeagent_lsp.agent.forms.proof import BY_SCRIPT
 from codeagent_lsp.errors import BudgetSpent, CodeAgentError, ErrorCode
 from codeagent_lsp.llm.model import Model
@@ -28,7 +27,7 @@ from codeagent_lsp.session.request import REWRITES, Planning, RunKind, RunReques
 from codeagent_lsp.session.request_words import in_words, with_mentions
 from codeagent_lsp.session.run_models import RunModels
 from codeagent_lsp.session.run_output import PLANNING_CALL, RunOutput
-from codeagent_lsp.session.run_parts import RunParts, remember
+from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.solving.direct_path import DirectPath
@@ -107,7 +106,6 @@ class Run:
             status = await self.proposal.decide(status)
             if self.proposal.refused:
                 summary = self._output.text("hooks.refused", reason=self.proposal.refused)
-            self._tell_decision(status)
             await self._toolbox.ended(status)
         except asyncio.CancelledError:
             status, summary = "cancelled", self._output.text("run.cancelled")
@@ -154,7 +152,10 @@ class Run:
             await gate.ask(await self._parts.models.small(model), self._output.emit)
         if gate.event is not None:
             self._output.emit(gate.event)
-        return await self._talk(model, request, _planning(request, gate))
+        planning = _planning(request, gate)
+        if model.info.capable and gate.wanted == "auto" and request.kind in PLANNED:
+            planning = "auto"  # a chat has the same tools: all prompts of a session begin alike
+        return await self._talk(model, request, planning)
 
     async def _rewrite(self, model: Model, request: RunRequest, target: Target) -> tuple[events.RunStatus, str]:
         """Rewrite a selection for a quick action; the model's prose is the summary only if there is no new code."""
@@ -198,13 +199,6 @@ class Run:
             return await self._plan_run.execute(conversation, work.step if work.is_direct else None)
         finally:
             self._toolbox.close()
-
-    def _tell_decision(self, status: events.RunStatus) -> None:
-        """Add the user's decision to the conversation, unless all changes were applied."""
-        rejected = "The user discarded your changes; the files are as they were before."
-        told = rejected if status == "rejected" else self.proposal.note()
-        if told and self.record.messages:
-            remember(self._parts, note(told))
 
     def _finish(self, status: events.RunStatus, summary: str, error: str | None) -> None:
         self.record.status = status

@@ -79,10 +79,10 @@ class RunIndex:
             return None
         return await _asked(answers.overview, self._files, budget, self._may_read())
 
-    async def task_map(self, task: Task, budget: int) -> RepoMap:
-        """Return the map for a task, in `budget` tokens."""
+    async def task_map(self, task: Task, budget: int, *, lines: bool = False) -> RepoMap:
+        """Return the map for a task, in `budget` tokens; with `lines`, with line numbers."""
         answers = await self._for_a_map()
-        return await _asked(answers.task_map, self._files, task, budget, self._may_read())
+        return await _asked(answers.task_map, self._files, task, budget, self._may_read(), lines=lines)
 
     async def _for_a_map(self) -> Answers:
         """Wait for the index; all maps of a run together wait at most 4 seconds."""

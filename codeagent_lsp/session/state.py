@@ -15,7 +15,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts
 from codeagent_lsp.agent.context.focus import FocusedFile, FocusedFiles
 from codeagent_lsp.agent.prompt import Environment
-from codeagent_lsp.messages import Message, Usage
+from codeagent_lsp.messages import Message, ToolSpec, Usage
 from codeagent_lsp.session.conversation.repo_maps import Overviews
 from codeagent_lsp.session.memory.background import Background
 from codeagent_lsp.session.proving.proof import ProposalProof
@@ -51,7 +51,8 @@ class Compacted:
 
 @dataclass(slots=True)
 class RunRecord:
-    """The state of a run. `staged` waits for a decision, `applied` (oldest first) can be undone.
+    """The state of a run. `staged` waits for a decision, `applied` (oldest first) can be undone; `proposed` is all that
+    the user was ever shown, `accepted` all that was ever applied.
 
     `step_id` is the step started last, `marks` have the state before each step, `document` is the written plan.
     `messages` are all of the run's own, of which the first `joined` are in the session's conversation already;
@@ -67,6 +68,8 @@ class RunRecord:
     title: str = ""
     status: str = "running"
     staged: Changeset = field(default_factory=Changeset)
+    proposed: Changeset = field(default_factory=Changeset)
+    accepted: Changeset = field(default_factory=Changeset)
     applied: list[AppliedPart] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
     joined: int = 0
@@ -90,6 +93,18 @@ class RunRecord:
         applied = (path for part in self.applied for path in part.changeset.paths)
         return tuple(dict.fromkeys((*applied, *self.staged.paths)))
 
+    def propose(self, changes: Changeset) -> None:
+        """Note changes that the user was shown: of each file the first base and the latest text."""
+        self.proposed = _joined(self.proposed, changes)
+
+    def accept(self, changes: Changeset) -> None:
+        """Note changes that were applied, whatever becomes of them later."""
+        self.accepted = _joined(self.accepted, changes)
+        for change in changes:  # those that the user was not shown, as where each edit is applied at once
+            known = self.proposed.get(change.path)
+            if known is None or known.text == change.base:
+                self.proposed = _joined(self.proposed, Changeset((change,)))
+
     def roll_marks_back(self, step_id: str) -> tuple[str, ...]:
         """Remove the marks of a step and of all that began after it; return the ids of these steps."""
         begun = list(self.marks)
@@ -100,13 +115,27 @@ class RunRecord:
         return gone
 
 
+def _joined(known: Changeset, changes: Changeset) -> Changeset:
+    """Return the changes of files one after the other as one: the first base, the latest text. A change that was taken
+    back stays.
+    """
+    files = {change.path: change for change in known}
+    for change in changes:
+        before = files.get(change.path)
+        files[change.path] = (
+            change if before is None else replace(change, base=before.base, moved_from=before.moved_from)
+        )
+    return Changeset(tuple(files.values()))
+
+
 @dataclass(slots=True)
 class CodeAgentContext:
     """The state of one session. `conversation` has the messages of ended runs, `generation` counts how often a
-    compaction replaced its beginning; `runs` are by id; `background` and `overviews` hold what was sent about the
-    project's instructions, memory and code; `environment` is that of the latest run; `approvals` are the user's;
-    `windows_told` names the models whose assumed window was told; `waiting` are words that wait; `rewinds` are those
-    that stand; `origin` is the title of the session that this one began from.
+    compaction replaced its beginning; `runs` are by id; `background` and `overviews` hold what was sent about
+    the project's instructions, memory and code, `tool_heads` the tools in its prompts, `decisions_told` what
+    the model was told of its changes, by run; `environment` is that of the latest run; `approvals` are the
+    user's; `windows_told` names the models whose assumed window was told; `waiting` are words that wait;
+    `rewinds` are those that stand; `origin` is the title of the session that this one began from.
     """
 
     conversation: list[Message] = field(default_factory=list)
@@ -116,6 +145,8 @@ class CodeAgentContext:
     focused: FocusedFiles = field(default_factory=FocusedFiles)
     background: Background = field(default_factory=Background)
     overviews: Overviews = field(default_factory=Overviews)
+    decisions_told: dict[str, str] = field(default_factory=dict)
+    tool_heads: dict[str, tuple[ToolSpec, ...]] = field(default_factory=dict)
     environment: Environment = Environment(())
     approvals: Approvals = field(default_factory=Approvals)
     windows_told: set[str] = field(default_factory=set)

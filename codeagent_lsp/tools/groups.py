@@ -39,5 +39,8 @@ class ToolGroups(Protocol):
         group.
         """
 
+    def described(self, group: str) -> str:
+        """Return the parameters of a group's tools as text, where the prompt never gets them; '' elsewhere."""
+
     def offer(self, names: Iterable[str]) -> None:
         """Offer the groups of these tools; unknown names are ignored."""

@@ -10,6 +10,7 @@ from typing import Literal
 import pytest
 
 from codeagent_lsp import events
+from codeagent_lsp.agent.context.history import NOTE
 from codeagent_lsp.errors import EditorError, ErrorCode, ModelReplyInvalid, SessionError, UsageError
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.replay import replay
@@ -80,7 +81,9 @@ async def test_discard_is_a_rejection_that_the_model_hears_of(tmp_path: Path) ->
     done = await made.run()
     assert (done.status, done.outcome, done.files_changed) == ("rejected", None, ())
     assert made.text("a.py") is None
-    assert "discarded" in made.manager.current().context.conversation[-1].content
+    model = made.script(say())
+    await made.run()
+    assert "- a.py: discarded by the user" in model.requests[0].messages[-2].content
 
 
 async def test_review_comes_back_with_the_question(tmp_path: Path) -> None:
@@ -192,7 +195,9 @@ async def test_what_the_editor_did_is_told(tmp_path: Path, outcome: str) -> None
     done = await made.run()
     assert done.outcome == outcome
     assert staged(made) == (made.path("a.py"),)
-    assert made.manager.current().context.conversation[-1].role == "user"
+    model = made.script(say())
+    await made.run()
+    assert "- a.py: waiting for the user's decision" in model.requests[0].messages[-2].content
 
 
 async def test_a_conflict_is_partial_and_stays_staged(tmp_path: Path) -> None:
@@ -420,12 +425,12 @@ async def test_runs_and_sessions_at_once_do_not_mix(tmp_path: Path) -> None:
         assert {event.session_id for event in own} == {(first, second)[number % 2]}
         assert [event.type for event in own][-1] == "run_completed"
         record = made.manager.runs.get(run_id).record
-        assert f"task {number}" in record.messages[0].content
-        assert len(record.messages) == 2
+        assert f"task {number}" in record.messages[1].content
+        assert len(record.messages) == 3
     for session_id in (first, second):
         session = made.manager.session(session_id)
-        assert len(session.context.conversation) == 8
-        assert [message.role for message in session.context.conversation] == ["user", "assistant"] * 4
+        talk = [message for message in session.context.conversation if message.name != NOTE]
+        assert [message.role for message in talk] == ["user", "assistant"] * 4
         seqs = [event.seq for event in made.events if event.session_id == session_id]
         assert seqs == list(range(1, len(seqs) + 1))
 

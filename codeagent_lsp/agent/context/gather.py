@@ -7,12 +7,13 @@ it succeeds at all. Bounded in files and in size. Not here: ranking by the code 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import PurePath
 
 from codeagent_lsp.agent.context.history import whole_file
 from codeagent_lsp.errors import AgentError
+from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.tools.files.read_tools import LARGE_FILE_LINES, render
 from codeagent_lsp.workspace.files.file_view import FileText, FileView
 from codeagent_lsp.workspace.text.lines import split_lines
@@ -25,8 +26,19 @@ MENTIONS = 200
 
 BEGINNING = "The beginning of the file"
 
+LEAST_WORD = 2
+_CODE_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_QUOTED = re.compile(r"`([^`\n]+)`")
+_LIKE_CODE = re.compile(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*|\w+\.[a-z]{1,5}\b)", re.ASCII)
 _NAME = re.compile(r"(?<![\w./\\+-])[\w./\\+-]*\w\.\w{1,10}\b")
 _ASCII_NAME = re.compile(_NAME.pattern, re.ASCII)  # for languages without blanks around a name
+
+
+def headed(name: str, file: FileText) -> str:
+    """Return the text of a file for the model, under a line that says what it is; of a large one its beginning."""
+    if len(split_lines(file.text)) <= LARGE_FILE_LINES:
+        return whole_file(name, render(file))
+    return f"{BEGINNING} {name}, as it is now:\n{render(file)}"
 
 
 def starting_context(
@@ -37,8 +49,10 @@ def starting_context(
     *,
     listed: bool = True,
     stands: Callable[[str, str], bool] = lambda name, text: False,
+    headed: Callable[[str, FileText], str] = headed,
 ) -> str:
-    """Return the text to put before a task, at most about `budget` characters; files in `skip` are left out.
+    """Return the text to put before a task, at most about `budget` characters; files in `skip` are left out. `headed`
+    returns a file's text for the model under a line that says what it is, by its name.
 
     With `listed` the names of files are included, for where there is no repo map. `stands(name, text)` returns whether
     the conversation already has that text of that file ('' for the list of names), so that it is not repeated.
@@ -68,17 +82,80 @@ def starting_context(
     return "\n\n".join(parts)
 
 
-def headed(name: str, file: FileText) -> str:
-    """Return the text of a file for the model, under a line that says what it is; of a large one its beginning."""
-    if len(split_lines(file.text)) <= LARGE_FILE_LINES:
-        return whole_file(name, render(file))
-    return f"{BEGINNING} {name}, as it is now:\n{render(file)}"
-
-
 def if_it_stands(name: str, shown: str, stands: Callable[[str, str], bool]) -> str | None:
     """Return the words to say in place of a file with its heading, if the conversation has that text already."""
     heading, _, text = shown.partition("\n")
     return f"{heading.partition(',')[0]} stands above, unchanged." if stands(name, text) else None
+
+
+PARTS = "Parts of"
+WHOLE_LINES = 400
+"""Lines of the longest file that a capable model is shown whole because the task names it."""
+OUTLINE_LINES, MATTER_LINES, AROUND = 80, 120, 3
+HEAD_LINES = 12
+
+
+def headed_or_parts(task: str) -> Callable[[str, FileText], str]:
+    """Return what shows a file for a task: whole up to 400 lines, else its outline and the lines that matter, which are
+    those with names of the task and what stands around them.
+    """
+    words = frozenset(word for word in _CODE_WORD.findall(task) if len(word) > LEAST_WORD)
+
+    def shown(name: str, file: FileText) -> str:
+        lines = split_lines(file.text)
+        if len(lines) <= WHOLE_LINES:
+            return whole_file(name, render(file))
+        source = source_of(name, file.text)
+        symbols = [each.symbol for each in source.definitions] if source is not None else []
+        outline = [
+            f"{symbol.line_start}-{symbol.line_end}: {symbol.signature or symbol.qualified}"
+            for symbol in symbols
+            if symbol.kind != "variable"
+        ]
+        more = [f"(and {len(outline) - OUTLINE_LINES} more)"] if len(outline) > OUTLINE_LINES else []
+        parts = ["\n".join(["Outline, with lines:", *outline[:OUTLINE_LINES], *more])] if outline else []
+        matter = _matter(lines, words) or range(1, HEAD_LINES + 1)
+        parts.append(_ranges(lines, matter))
+        head = f"{PARTS} {name}, which has {len(lines)} lines (read the others with start_line and end_line):"
+        return "\n".join((head, *parts))
+
+    return shown
+
+
+def names_in_code(text: str) -> frozenset[str]:
+    """Return the words of a text that only code has: with an underscore, a dot inside, capitals inside, or in
+    backticks.
+    """
+    quoted = (word for part in _QUOTED.findall(text) for word in _CODE_WORD.findall(part))
+    return frozenset((*quoted, *(match[0] for match in _LIKE_CODE.finditer(text))))
+
+
+def _matter(lines: Sequence[str], words: frozenset[str]) -> list[int]:
+    """Return the 1-based numbers of the lines with the rarest of these words and of those around them, in order."""
+    places: dict[str, list[int]] = {}
+    for number, line in enumerate(lines, 1):
+        for word in words.intersection(_CODE_WORD.findall(line)):
+            places.setdefault(word, []).append(number)
+    kept: set[int] = set()
+    for found in sorted(places.values(), key=len):
+        for number in found:
+            around = range(max(1, number - AROUND), min(len(lines), number + AROUND) + 1)
+            if len(kept.union(around)) > MATTER_LINES:
+                return sorted(kept)
+            kept.update(around)
+    return sorted(kept)
+
+
+def _ranges(lines: Sequence[str], numbers: Iterable[int]) -> str:
+    """Return lines with their numbers, and a mark where some are left out."""
+    shown: list[str] = []
+    last = 0
+    for number in numbers:
+        if shown and number != last + 1:
+            shown.append("…")
+        shown.append(f"{number}|{lines[number - 1].rstrip()}")
+        last = number
+    return "\n".join(shown)
 
 
 def named_files(task: str, files: Iterable[str], skip: Iterable[str] = ()) -> list[str]:

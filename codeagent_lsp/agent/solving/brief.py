@@ -70,6 +70,15 @@ _ADDS = re.compile(
     r"|添加|增加|新增|实现|编写|写一|支持|新建|创建",
     re.IGNORECASE,
 )
+_CHANGES_NOTHING = re.compile(
+    r"\b(?:change|edit|modify|touch|write|alter) (?:nothing|no (?:code|files?))\b"
+    r"|\b(?:don't|do not|never|without|no need to) (?:change|edit|modify|touch|alter)(?:ing)?"
+    r" (?:anything|any (?:code|files?)|the code|the files)\b|\bnothing (?:is to|has to|should|must) (?:be )?changed?\b"
+    r"|\b(?:ändere|verändere|ändern sie|ändern) nichts\b|\bnichts (?:ändern|verändern)\b"
+    r"|\bne (?:change|modifie[sz]?) rien\b|\bno (?:cambies|modifiques|cambie|modifique) nada\b"
+    r"|(?:不要|不用|无需|请勿|别)(?:做)?(?:任何)?(?:修改|改动|更改|改)(?:任何|代码|文件)?(?=[。，,.!！\s]|$)|何も変更し(?:ない|ません)",
+    re.IGNORECASE,
+)
 _CODE_NAME = re.compile(r"`[^`\n]*`|[\w/\\-]*[./\\_](?=\w)[\w./\\-]*", re.ASCII)
 _NOT_TESTS = re.compile(
     r"\b(?:not|never|don't|do not|without (?:changing|touching)|leave)\b(?: \w+){0,4} tests?\b"
@@ -127,6 +136,8 @@ def wants_edit(words: str, *, has_selection: bool = False) -> bool:
     if classify(words, has_selection=has_selection).label != "CODING_TASK":
         return False
     read = words[:READ].strip()
+    if _CHANGES_NOTHING.search(read):
+        return False
     return not _ONLY_RUN.match(read) or bool(_THEN_CHANGE.search(read)) or bool(_FAILING.search(read))
 
 

@@ -11,7 +11,7 @@ from functools import partial
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts
-from codeagent_lsp.agent.context.gather import if_it_stands, starting_context
+from codeagent_lsp.agent.context.gather import headed_or_parts, if_it_stands, names_in_code, starting_context
 from codeagent_lsp.agent.context.history import History, note
 from codeagent_lsp.agent.limits import LoopLimits, limits_for, window_of
 from codeagent_lsp.agent.loop import AgentLoop, LoopResult
@@ -22,8 +22,15 @@ from codeagent_lsp.messages import Message, ToolSpec
 from codeagent_lsp.session.conversation.focusing import Focusing
 from codeagent_lsp.session.conversation.prompt_context import PromptContext
 from codeagent_lsp.session.conversation.run_mode import RunMode
+from codeagent_lsp.session.conversation.situation import situation
 from codeagent_lsp.session.conversation.tool_availability import Availability
-from codeagent_lsp.session.conversation.tool_selection import ToolSelection, tool_selection_for
+from codeagent_lsp.session.conversation.tool_selection import (
+    PLANNING_TOOLS,
+    FixedTools,
+    ToolSelection,
+    tool_selection_for,
+)
+from codeagent_lsp.session.decisions import decisions
 from codeagent_lsp.session.plan.run_planner import RunPlanner
 from codeagent_lsp.session.replay import message_to_dict
 from codeagent_lsp.session.request import ANSWERS, Planning, RunRequest
@@ -35,6 +42,8 @@ from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.groups import ToolGroups
 from codeagent_lsp.tools.plan.planner_port import Planner
 
+NAMED_CHARS = 40_000
+"""Characters of files that a task names, for a capable model."""
 FOREIGN_TOOLS = 3
 """Divisor of the window in tokens: so many characters of tools added by the user are offered from the start.
 That is less than a tenth of the window."""
@@ -55,7 +64,11 @@ class Conversation:
         self._focusing = _focusing(parts, parts.toolbox.context())
         self._small = model
         self._mode = RunMode(self._kind, planner, parts.services.user.mode)
-        self._tool_selection = ToolSelection(parts.services.registry, self._mode.offered)
+        registry, heads = parts.services.registry, parts.session.context.tool_heads
+        capable = model.info.capable
+        without = PLANNING_TOOLS if planning == "never" else ()
+        self._fixed = FixedTools(registry, self._mode.offered, heads, without) if capable else None
+        self._tool_selection: ToolSelection | FixedTools = self._fixed or ToolSelection(registry, self._mode.offered)
         self._availability = Availability(parts.services.registry, parts.output.emit)
         self._prompt_context = PromptContext(parts, model, "ask" if self._kind in ANSWERS else "direct", self._mode.now)
 
@@ -77,13 +90,13 @@ class Conversation:
         await parts.toolbox.open()
         commands = commands_line(parts.toolbox.isolation, parts.toolbox.no_shell)
         known.environment = replace(parts.services.workspace.environment(), commands=commands)
-        kind = "ask" if self._kind in ANSWERS else "system"
+        kind = "ask" if self._kind in ANSWERS else "agent" if self._model.info.capable else "system"
         system = Message("system", system_prompt(kind, known.environment, await self._prompt_context.prompt()))
         said, self._base, self._generation = known.conversation, len(known.conversation), known.generation
         self._history = History([system, *said], partial(remember, parts), self._compacted)
         small, registry = self._model.info.known_small, parts.services.registry
         room = 0 if small else self.window // FOREIGN_TOOLS
-        self._tool_selection = tool_selection_for(
+        self._tool_selection = self._fixed or tool_selection_for(
             registry, self._mode.offered, said, self._planning, system.content, small=small, room=room
         )
         self._small = await parts.models.small(self._model)
@@ -99,13 +112,25 @@ class Conversation:
         """Append the user's request in their own words, after a note with context that helps with it now. The first
         compaction removes the note and keeps the request.
         """
-        shown = await self._prompt_context.map_for(request) if self._has_tools else ""
-        files = await asyncio.to_thread(self._files, request, listed=not shown)
-        before = (await self._prompt_context.before(request), self._availability.opening(), shown, files)
+        shown = await self._prompt_context.map_for(request) if self._has_tools and self._asks_for(request) else ""
+        listed = not shown and not (self._model.info.capable and self._base)
+        files = await asyncio.to_thread(self._files, request, listed=listed)
+        became = await decisions(self._parts)
+        now = await situation(self._parts, request, self.limits.iterations) if self._model.info.capable else ""
+        before = (await self._prompt_context.before(request), self._availability.opening(), shown, files, became, now)
         if helpful := "\n\n".join(filter(None, (*before, *request.given, also))):
             self.tell(helpful)
         self._history.append(Message("user", _task(request, self._parts), images=request.images))
         await self._focusing.given(files)
+
+    def _asks_for(self, request: RunRequest) -> bool:
+        """Return whether a request needs to be shown where in the code it may be about. A capable model that has talked
+        about it already is shown that only where the words name something that has not been talked of.
+        """
+        if not self._model.info.capable or not self._base:
+            return True
+        said = "\n".join(message.content for message in self._history.messages)
+        return any(name not in said for name in names_in_code(request.instruction))
 
     def tell(self, words: str) -> None:
         """Append a note from the program to the model, in the user's role."""
@@ -146,6 +171,7 @@ class Conversation:
             only,
             self._small,
             partial(hear, self._parts),
+            self._also,
         )
         return await loop.run()
 
@@ -174,6 +200,10 @@ class Conversation:
         """Return the specs of the offered tools; none if a small model explains code, which its prompt contains."""
         return self._tool_selection.specs(only) if self._has_tools else ()
 
+    def _also(self) -> tuple[ToolSpec, ...]:
+        """Return the specs of tools that may be called although the prompt does not describe them."""
+        return self._fixed.also() if self._fixed is not None and self._has_tools else ()
+
     @property
     def _has_tools(self) -> bool:
         return self._kind != "explain" or not self._model.info.known_small
@@ -190,7 +220,13 @@ class Conversation:
         skip += [path for path, _ in request.files]
         view, stands = self._parts.proposal.view, partial(self._focusing.stands, self._history.messages)
         room = max(0, self.window - sum(len(text) for _, text in request.files))
-        found = starting_context(view, request.task, room, skip, listed=listed, stands=stands)
+        if self._model.info.capable:
+            shown = headed_or_parts(request.task)
+            found = starting_context(
+                view, request.task, min(room, NAMED_CHARS), skip, listed=listed, stands=stands, headed=shown
+            )
+        else:
+            found = starting_context(view, request.task, room, skip, listed=listed, stands=stands)
         relative = view.roots.relative
         given = (if_it_stands(relative(path), text, stands) or text for path, text in request.files)
         return "\n\n".join(filter(None, (found, *given)))

@@ -20,11 +20,13 @@ UNPLANNED = ("CAPABILITY_QUERY", "GENERAL_CHAT")
 
 class IntentGate:
     """The planning decision for one request. `planning` says whether it may (`auto`), must (`always`) or must not
-    (`never`) be planned, as far as is known; `intent` is None if the request was not classified.
+    (`never`) be planned, as far as is known, and `wanted` what the user has said of it; `intent` is None if the request
+    was not classified.
     """
 
     def __init__(self, request: RunRequest, settings: AgentSettings) -> None:
-        self.planning: Planning = request.planning or settings.planning
+        self.wanted: Planning = request.planning or settings.planning
+        self.planning: Planning = self.wanted
         self.intent: Intent | None = None
         self._request = request
         self._free = request.planning is None

@@ -42,7 +42,8 @@ class PromptContext:
         self._background = parts.session.context.background
         self._view = parts.proposal.view
         self._knowledge = parts.services.knowledge
-        tokens = budgets(parts.services.user.settings().repo_map.max_tokens, self._window)
+        setting = parts.services.user.settings().repo_map.max_tokens
+        tokens = budgets(setting, self._window, capable=model.info.capable)
         self._maps = RepoMaps(parts.toolbox.index, parts.session.context.overviews, tokens)
         self._loop = asyncio.get_running_loop()
 

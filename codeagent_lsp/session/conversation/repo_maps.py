@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 SMALL_WINDOW = 8192
 MOST_TOKENS = 4096
+ONE_MAP = 1300
+"""Tokens of the one map of a capable model."""
 WINDOW_SHARE = 12  # the window is this many times as large as its maps
 OVERVIEW_SHARE = 4
 MOST_PIECES = 10  # before a question, in as many tokens as the maps have
@@ -47,21 +49,25 @@ class Overviews:
 @dataclass(frozen=True, slots=True)
 class Budgets:
     """The budgets in tokens for the overview in the system prompt, for the map of each task, and for the code before a
-    question; 0 means none.
+    question; 0 means none. With `lines` the map of a task has line numbers.
     """
 
     overview: int
     task: int
     pieces: int = 0
+    lines: bool = False
 
 
-def budgets(setting: int | Literal["auto"], window: int) -> Budgets:
+def budgets(setting: int | Literal["auto"], window: int, *, capable: bool = False) -> Budgets:
     """Return the budgets of the maps for a window in tokens. A small window gets no overview; `setting` is the budget
-    of both together, or `auto`.
+    of both together, or `auto`. A capable model gets one map, that of the task, and looks into files itself.
     """
+    if capable:
+        return Budgets(0, ONE_MAP if setting == "auto" else min(setting, window // 4), lines=True)
     whole = min(MOST_TOKENS, window // WINDOW_SHARE) if setting == "auto" else min(setting, window // 4)
     overview = 0 if window <= SMALL_WINDOW else whole // OVERVIEW_SHARE
-    return Budgets(*(tokens if tokens >= LEAST_TOKENS else 0 for tokens in (overview, whole - overview, whole)))
+    shares = (tokens if tokens >= LEAST_TOKENS else 0 for tokens in (overview, whole - overview, whole))
+    return Budgets(next(shares), next(shares), next(shares))
 
 
 class RepoMaps:
@@ -88,7 +94,7 @@ class RepoMaps:
         """
         task = "\n".join((request.instruction, *request.diagnostics))
         parts = [await self._changes(), await self.for_task(task, tuple(focused), Counter(edited))]
-        if request.kind == "ask":
+        if request.kind == "ask" and self._tokens.pieces:
             parts.append(await self._pieces(request.instruction))
         return "\n\n".join(filter(None, parts))
 
@@ -104,7 +110,7 @@ class RepoMaps:
         asking = task.question()
         if not asking.words and not asking.names and not focused:
             return ""
-        made = await unless_failed(self._index.task_map(task, self._tokens.task))
+        made = await unless_failed(self._index.task_map(task, self._tokens.task, lines=self._tokens.lines))
         return task_map_part(made.text) if made is not None and made.text else ""
 
     async def _pieces(self, question: str) -> str:

@@ -45,7 +45,7 @@ class Availability:
                 lines.append(f"The tool {name} can be used again.")
         new = sorted(groups - self._groups)
         if new:
-            lines.append(f"New groups of tools for enable_tools: {', '.join(new)}.")
+            lines.append(f"New groups of tools: {', '.join(new)}.")
         self._off, self._groups = off, groups
         return "\n".join(lines)
 

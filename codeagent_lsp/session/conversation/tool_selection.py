@@ -1,14 +1,18 @@
-"""Selects the tools offered to a model in one run: the core, and groups enabled by the model, a skill or an agent.
+"""Selects the tools offered to a model in one run.
 
-The list of groups in the prompt stays the same for a whole run, and a group used in a conversation is offered in all of
-it, so that prompt caches hold. Not here: who may call a tool (`tools/permissions/policy.py`).
+A capable model gets the same ones in every prompt of a session: the core as it is, all others by name (`FixedTools`).
+Others get the core, and groups enabled by the model, a skill or an agent (`ToolSelection`); a group used in a
+conversation is offered in all of it, so that prompt caches hold. Not here: who may call a tool
+(`tools/permissions/policy.py`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
+from codeagent_lsp.call_forms import USE_TOOL
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.messages import Message, ToolSpec, sent
 from codeagent_lsp.session.request import Planning
@@ -24,6 +28,16 @@ ENABLE = "enable_tools"
 PLANNING_TOOLS = (PLANNING_CALL, "plan_enter", "plan_update", "plan_exit")
 NAMED_IN_RULES = ("skill_loader", "delegate")  # tools of groups that the system prompt may tell the model to use
 NAMED = 5
+MOST_FOREIGN = 6000
+"""Characters of a prompt for tools that the user has added."""
+FOREIGN_WORDS = 80
+_CHECKS = (
+    *("additionalProperties", "minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"),
+    *("exclusiveMinimum", "exclusiveMaximum"),
+)
+
+Heads = dict[str, tuple[ToolSpec, ...]]
+"""The tools with which prompts of a session begin, by the effects that they may have."""
 OFFERED = ("active", "error")  # a suspended tool may come back
 
 
@@ -48,7 +62,7 @@ class ToolSelection:
     ) -> None:
         self._registry = registry
         self._mode = mode
-        self._without = frozenset(without)
+        self._without = frozenset((*without, USE_TOOL))
         self._few = None if few is None else frozenset(few)
         self._named = frozenset(named)
         self._room = room
@@ -70,6 +84,10 @@ class ToolSelection:
             raise ToolFailed(f"There is no group {one_line(group, 60)!r}. Groups: {listed}.", ErrorCode.NOT_FOUND)
         self._on[group] = None
         return known[group]
+
+    def described(self, group: str) -> str:
+        """Return '': the next prompt has the parameters of an enabled group."""
+        return ""
 
     def offer(self, names: Iterable[str]) -> None:
         """Offer the groups of these tools; unknown names are ignored."""
@@ -139,6 +157,126 @@ class ToolSelection:
             if isinstance(group, str) and group in known:
                 self._on[group] = None
         self.offer(call.name for call in calls)
+
+
+class FixedTools:
+    """The `ToolGroups` of a run of a capable model. `heads` keeps, for a session, what the prompts begin with for each
+    set of effects; `mode` returns the present permission mode, `without` are tools never offered.
+    """
+
+    def __init__(
+        self, registry: ToolRegistry, mode: Callable[[], Mode], heads: Heads, without: Iterable[str] = ()
+    ) -> None:
+        self._registry = registry
+        self._mode = mode
+        self._heads = heads
+        self._without = frozenset(without)
+
+    def specs(self, only: Sequence[str] | None = None) -> tuple[ToolSpec, ...]:
+        """Return the specs in the prompt; with `only` those of these names, from any group."""
+        if only is not None:
+            return tuple(spec for spec in self._all() if spec["name"] in only)
+        key = ",".join(sorted((*effects_of(self._mode()), *self._without)))
+        if key not in self._heads:
+            core = (spec for spec in self._all() if self._group(spec["name"]) == CORE)
+            self._heads[key] = tuple(map(self._told, core))
+        return self._heads[key]
+
+    def also(self) -> tuple[ToolSpec, ...]:
+        """Return the specs of the tools that may be called besides those in the prompt."""
+        declared = {spec["name"] for spec in self.specs()}
+        return tuple(spec for spec in self._all() if spec["name"] not in declared)
+
+    def enable(self, group: str) -> tuple[str, ...]:
+        """Return the names of a group's tools, which may be called anyway. ToolFailed for an unknown group."""
+        known = self._groups()
+        if group not in known:
+            raise ToolFailed(
+                f"There is no group {one_line(group, 60)!r}. Groups: {', '.join(known) or 'none'}.", ErrorCode.NOT_FOUND
+            )
+        return tuple(spec["name"] for spec in known[group])
+
+    def described(self, group: str) -> str:
+        """Return the tools of a group with their descriptions and parameters, for the conversation."""
+        return "\n".join(
+            f"{spec['name']}: {spec['description']}\n{json.dumps(lean(spec['parameters']), ensure_ascii=False)}"
+            for spec in self._groups().get(group, ())
+        )
+
+    def offer(self, names: Iterable[str]) -> None:
+        """Do nothing: all tools may be called anyway."""
+
+    def _told(self, spec: ToolSpec) -> ToolSpec:
+        """Return a spec as the prompt has it: its schema without what only checks need, and lists where they belong."""
+        text = spec["description"]
+        if spec["name"] == USE_TOOL:
+            text = f"{text}\n{self._listing()}"
+        elif spec["name"] == ENABLE:
+            text = f"Get the parameters of a group's tools before you call them: {', '.join(self._groups())}."
+        return {**spec, "description": text, "parameters": lean(spec["parameters"])}
+
+    def _listing(self) -> str:
+        """Return the other tools with their parameters' names, a line for each group; of groups that the user added, as
+        many as fit.
+        """
+        lines, room = [], MOST_FOREIGN
+        for group, specs in self._groups().items():
+            told = [_signature(spec) if group in EXTENDED else _introduced(spec) for spec in specs]
+            line = f"{group}: {', '.join(told)}"
+            if group not in EXTENDED:
+                line = line if len(line) <= room else f"{group}: {_names([spec['name'] for spec in specs])}"
+                room -= len(line)
+            lines.append(line)
+        return "\n".join(lines)
+
+    def _groups(self) -> dict[str, list[ToolSpec]]:
+        found: dict[str, list[ToolSpec]] = {}
+        for spec in self._all():
+            if (group := self._group(spec["name"])) != CORE:
+                found.setdefault(group, []).append(spec)
+        return found
+
+    def _group(self, name: str) -> str:
+        traits = (entry.tool.traits for entry in self._registry.entries())
+        return next((each.group for each in traits if each.name == name), CORE)
+
+    def _all(self) -> tuple[ToolSpec, ...]:
+        groups = dict.fromkeys(entry.tool.traits.group for entry in self._registry.entries())
+        specs = self._registry.specs(effects_of(self._mode()), groups)
+        return tuple(spec for spec in specs if spec["name"] not in self._without)
+
+
+def lean(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a JSON Schema for a prompt, without what only checks need: limits of length and number, closed objects,
+    and defaults that say that something is off.
+    """
+
+    def clean(node: Any) -> Any:
+        if isinstance(node, list):
+            return [clean(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        kept = {key: value for key, value in node.items() if key not in _CHECKS or not isinstance(value, int)}
+        if kept.get("default", 1) in (0, False, ""):
+            del kept["default"]
+        return {key: clean(value) for key, value in kept.items()}
+
+    cleaned: dict[str, Any] = clean(dict(schema))
+    return cleaned
+
+
+def _signature(spec: ToolSpec) -> str:
+    """Return a tool as `name(a, b?)`."""
+    parameters = spec["parameters"]
+    required = parameters.get("required") or ()
+    names = sorted(parameters.get("properties") or (), key=lambda name: name not in required)
+    return f"{spec['name']}({', '.join(name if name in required else f'{name}?' for name in names)})"
+
+
+def _introduced(spec: ToolSpec) -> str:
+    """Return a tool that the user has added, with the first words about it."""
+    words = one_line(spec["description"], FOREIGN_WORDS)
+    return f"{_signature(spec)} {words}".strip()
 
 
 def tool_selection_for(

@@ -26,6 +26,7 @@ from codeagent_lsp.agent.solving.verdict import Verdict
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.messages import Message
 from codeagent_lsp.session.conversation.repo_maps import SMALL_WINDOW, unless_failed
+from codeagent_lsp.session.decisions import decisions
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.session.run_parts import RunParts, remember, selection_of
 from codeagent_lsp.session.solving.relevance import Subject
@@ -72,7 +73,8 @@ class DirectPath:
         if work.told:
             remember(parts, Message("user", brief.words))
         workshop = SolvingWorkshop(parts, await self._subject(request, brief), small=self._window <= SMALL_WINDOW)
-        also = "\n\n".join(filter(None, (await asyncio.to_thread(self._instructions), *request.given)))
+        instructions, became = await asyncio.to_thread(self._instructions), await decisions(parts)
+        also = "\n\n".join(filter(None, (instructions, became, *request.given)))
         limits = self._limits()
         limits = replace(limits, attempts=work.attempts or limits.attempts)
         question = FilesQuestion(

@@ -11,9 +11,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import ToolRetry
 from codeagent_lsp.shadow.shell import Command
 from codeagent_lsp.tools.commands.background import MOST_SECONDS, BackgroundCommands, Heard
+from codeagent_lsp.tools.commands.foreign_commands import COMMAND_OUTPUT, STOP_COMMAND
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.groups import ToolGroups
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
@@ -31,6 +33,10 @@ _LIMITS: Mapping[str, str] = {
     "processes": "was stopped, as it had too many processes",
     "disk": "was stopped, as it wrote too much to the disk",
 }
+BESIDE = (
+    "run_beside runs commands where its files and ports are, command_output reads on, stop_command ends it, each with "
+    "the id {name}."
+)
 _NONE = "Commands cannot run in the background here."
 
 
@@ -64,6 +70,7 @@ class CommandOutput(Tool[CommandOutputParameters]):
     )
     parameters = CommandOutputParameters
     example: ClassVar[Example] = {"id": "bg1"}
+    forms: ClassVar[CallForms] = COMMAND_OUTPUT
 
     async def run(self, arguments: CommandOutputParameters, context: ToolContext) -> ToolOutput:
         """Return the output, and whether it still runs."""
@@ -103,6 +110,7 @@ class StopCommand(Tool[StopCommandParameters]):
     )
     parameters = StopCommandParameters
     example: ClassVar[Example] = {"id": "bg1"}
+    forms: ClassVar[CallForms] = STOP_COMMAND
 
     async def run(self, arguments: StopCommandParameters, context: ToolContext) -> ToolOutput:
         """Return its last output, and what became of the files that it wrote."""
@@ -116,7 +124,8 @@ async def in_background(command: Command, ready: str, context: ToolContext) -> T
     heard = await commands.start(started, ready, READY_SECONDS if ready else START_SECONDS)
     if (groups := context.get(ToolGroups)) is not None:
         groups.enable(GROUP)
-    return _output(heard, context, "" if heard.ready else ready)
+    output = _output(heard, context, "" if heard.ready else ready)
+    return replace(output, text=f"{output.text}\n{BESIDE.format(name=heard.name)}") if heard.runs else output
 
 
 def _output(heard: Heard, context: ToolContext, missing: str = "") -> ToolOutput:

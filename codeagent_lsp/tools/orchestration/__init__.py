@@ -7,6 +7,7 @@ FEATURE = Feature(
     (
         "delegate_tools:Delegate",
         "group_tools:EnableTools",
+        "group_tools:UseTool",
         "compose_tools:Compose",
     ),
 )

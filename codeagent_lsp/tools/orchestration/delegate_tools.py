@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import Field
 
+from codeagent_lsp.call_forms import CallForms, ForeignTool
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.orchestration.delegates import Delegates
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
+
+_CODER, _PLANNER = {"agent": "coder"}, {"agent": "planner"}
+_SETTINGS = ("model", "run_in_background", "max_turns", "name", "mode", "resume", "readonly", "isolation")
+_AGENTS: Mapping[str | int, str] = {
+    **dict.fromkeys(("general-purpose", "general", "generalPurpose", "default", "worker", "code", "debug"), "coder"),
+    **dict.fromkeys(("Explore", "explore", "explorer", "Plan", "plan", "architect", "ask"), "planner"),
+    **dict.fromkeys(("code-reviewer", "review"), "reviewer"),
+}
+"""The built-in agents of other agents, as ours."""
 
 
 class DelegateParameters(Parameters):
@@ -31,6 +42,25 @@ class Delegate(Tool[DelegateParameters]):
     )
     parameters = DelegateParameters
     example: ClassVar[Example] = {"agent": "reviewer", "task": "Look for mistakes in src/cart.py."}
+    forms: ClassVar[CallForms] = CallForms(
+        arguments={
+            "prompt": "task",
+            "message": "task",
+            "subagent_type": "agent",
+            "agent_type": "agent",
+            "agent_name": "agent",
+        },
+        values={"agent": _AGENTS},
+        foreign=(
+            ForeignTool("Task", ("Claude Code", "Cursor"), ignored=_SETTINGS, fixed=_CODER),
+            ForeignTool("Agent", ("Claude Code",), ignored=_SETTINGS, fixed=_CODER),
+            ForeignTool("task", ("opencode",), ignored=("task_id", "command"), fixed=_CODER),
+            ForeignTool("runSubagent", ("Copilot",), fixed=_CODER),
+            ForeignTool("search_subagent", ("Copilot",), {"query": "task"}, ignored=("details",), fixed=_PLANNER),
+            ForeignTool("new_task", ("Roo Code",), {"mode": "agent"}, ignored=("todos",), fixed=_CODER),
+            ForeignTool("spawn_agent", ("codex", "Zed"), ignored=("label", "session_id", "items"), fixed=_CODER),
+        ),
+    )
 
     async def run(self, arguments: DelegateParameters, context: ToolContext) -> ToolOutput:
         """Return the agent's report."""

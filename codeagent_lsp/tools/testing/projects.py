@@ -86,7 +86,7 @@ def _find(view: FileView, start: str, *, below: bool) -> Iterator[Project]:
     wanted = _SUFFIXES.get(os.path.splitext(start)[1])
     folder = start if _is_folder(view, start) else os.path.dirname(start)
     seen: set[Ecosystem] = set()
-    for around in _upwards(view, folder):
+    for around in upwards(view, folder):
         for ecosystem, project in _at(view, around, start, wanted):
             seen.add(ecosystem)
             yield project
@@ -145,7 +145,7 @@ def _python_framework(view: FileView, folder: str) -> Framework | None:
 
 
 def _interpreter(view: FileView, folder: str) -> str:
-    for around in _upwards(view, folder):
+    for around in upwards(view, folder):
         for name in (".venv", "venv"):
             python = os.path.join(around, name, "bin", "python")
             if view.exists(python):
@@ -179,7 +179,7 @@ def _node_frameworks(packages: Mapping[str, Any], script: str) -> Iterator[Frame
 
 def _installed(view: FileView, folder: str, name: str) -> tuple[str, ...]:
     """Return the program in the nearest node_modules upwards, as in monorepos; empty if not installed."""
-    for around in _upwards(view, folder):
+    for around in upwards(view, folder):
         program = os.path.join(around, "node_modules", ".bin", name)
         if view.exists(program):
             return (_from(folder, program),)
@@ -206,7 +206,7 @@ def _text(view: FileView, path: str) -> str:
         return ""
 
 
-def _upwards(view: FileView, folder: str) -> Iterator[str]:
+def upwards(view: FileView, folder: str) -> Iterator[str]:
     """Yield the folder and its ancestors, up to its workspace folder."""
     root = view.roots.root_of(folder)
     while root is not None:

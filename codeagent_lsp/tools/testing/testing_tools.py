@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, place_of, unpacked, without
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutput, Shell, no_output
 from codeagent_lsp.tools.commands.command_tools import MAX_NAMED, shell_of
@@ -33,6 +34,13 @@ NO_TESTS = (
     "No tests were found{where}. Known are pytest, unittest, vitest, jest, node --test, go test and cargo test, by "
     "their project files (pyproject.toml, package.json, go.mod, Cargo.toml) or by Python files named test_*.py."
 )
+
+
+def _around(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with several files as the folder around them, and the only name of a test as the pattern."""
+    place, names = place_of(given.get("files")), unpacked(given.get("testNames"))
+    given = {**without(given, "files", "testNames"), **({"path": place} if place else {})}
+    return {**given, "pattern": names[0]} if isinstance(names, list) and len(names) == 1 else given
 
 
 class RunTestsParameters(Parameters):
@@ -54,6 +62,14 @@ class RunTests(Tool[RunTestsParameters]):
     )
     parameters = RunTestsParameters
     example: ClassVar[Example] = {"path": "tests/test_cart.py", "pattern": "total"}
+    forms: ClassVar[CallForms] = CallForms(
+        foreign=(
+            ForeignTool(
+                "runTests", ("Copilot",), ignored=("mode", "coverageFiles"),
+                shapes=(Shape("several files are the folder around them", _around),),
+            ),
+        )
+    )  # fmt: skip
     output = dict[str, Any]  # reports: framework, the counts, seconds, cases
 
     async def run(self, arguments: RunTestsParameters, context: ToolContext) -> ToolOutput:

@@ -179,6 +179,10 @@ class FileView:
         """Return the paths whose text does not come from the disk: open or staged, deleted ones included."""
         return frozenset(self._staged.paths()) | frozenset(self._buffers.open_paths())
 
+    def open_paths(self) -> tuple[str, ...]:
+        """Return the paths of the open documents."""
+        return tuple(self._buffers.open_paths())
+
     def is_ignored(self, path: str, *, is_dir: bool = False) -> bool:
         """Return whether the ignore rules leave out the file or folder `path`."""
         root = self.roots.root_of(path)

@@ -61,7 +61,7 @@ async def test_an_agent_that_only_reads_gets_what_reads_of_a_group(tmp_path: Pat
     )
     await made.run()
     offered = [{spec["name"] for spec in request.tools} for request in model.requests]
-    assert offered[2] - offered[1] == {"preview_edit"}
+    assert offered[2] - offered[1] == {"preview_edit", "read_files"}
 
 
 async def test_a_tool_of_a_group_that_is_off_cannot_be_called(tmp_path: Path) -> None:

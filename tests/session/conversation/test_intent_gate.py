@@ -96,9 +96,19 @@ async def test_the_first_event_is_still_the_first(tmp_path: Path) -> None:
 async def test_a_chat_is_not_offered_plans_a_task_is(tmp_path: Path) -> None:
     made = world(tmp_path / "w")
     for task, expected in ((CHAT, False), (TASK, True)):
-        model = made.script(say("Hi."))
+        model = large(made, say("Hi."))
         await made.run(task)
         assert ("create_plan" in offered(model)) == expected
+
+
+async def test_for_a_capable_model_all_prompts_begin_alike(tmp_path: Path) -> None:
+    made = world(tmp_path / "w")
+    heads = []
+    for task in (CHAT, "Where is it?", "The login page"):
+        model = made.script(say("Hi."))
+        await made.run(task)
+        heads.append((model.requests[0].tools, model.requests[0].messages[0]))
+    assert heads[0] == heads[1] == heads[2] and "create_plan" in {tool["name"] for tool in heads[0][0]}
 
 
 async def test_a_chat_is_answered_even_where_all_is_planned(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from tests.session.fakes import World, call, calls, say, world
 from tests.session.fakes import write as writing
 from tests.session.indexed import TAXES, RealIndexing, indexing
 
-LARGE = ModelInfo("m", "scripted", facts=window_known(65_536), tool_calling="native")
+LARGE = ModelInfo("m", "scripted", facts=window_known(31_000), tool_calling="native")
 SMALL = ModelInfo("s", "scripted", facts=window_known(8192), tool_calling="native")
 TASK = "Where does the checkout of the cart add the wrong tax?"
 

@@ -97,7 +97,7 @@ def test_new_groups_are_named() -> None:
     registry.unregister("other")
     availability = Availability(registry, told.append)
     registry.register(Named("mcp.test.one"))
-    assert availability.news() == "New groups of tools for enable_tools: mcp.test."
+    assert availability.news() == "New groups of tools: mcp.test."
 
 
 def test_a_reason_is_one_short_line() -> None:

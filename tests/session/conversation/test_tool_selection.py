@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.agent.context.tokens import tools_size
+from codeagent_lsp.call_forms import USE_TOOL
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
@@ -20,10 +21,10 @@ from codeagent_lsp.tools.groups import CORE, EXTENDED
 from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.traits import ToolTraits
-from tests.session.fakes import call, calls, say, world
+from tests.session.fakes import MIDDLING, call, calls, say, world
 from tests.tools.test_providers import Named
 
-CORE_TOOLS = [cls.traits.name for cls in BUILTIN if cls.traits.group == CORE]
+CORE_TOOLS = [cls.traits.name for cls in BUILTIN if cls.traits.group == CORE and cls.traits.name != USE_TOOL]
 
 
 def registry(*more: Any) -> ToolRegistry:
@@ -100,7 +101,7 @@ def test_reading_only_offers_and_lists_nothing_else() -> None:
     offering = ToolSelection(registry(), read_only)
     assert not {"edit_file", "run_cmd"} & set(offered(offering))
     assert "files: " in listing(offering)  # preview_edit reads
-    assert offering.enable("files") == ("preview_edit",)
+    assert offering.enable("files") == ("read_files", "preview_edit")
 
 
 def test_what_a_conversation_used_is_offered_in_all_of_it() -> None:
@@ -174,7 +175,8 @@ def prompt_tools(model: ScriptedModel) -> list[list[str]]:
 
 async def test_a_model_switches_a_group_on_and_keeps_it_in_the_session(tmp_path: Path) -> None:
     made = world(tmp_path / "w")
-    model = made.script(calls(call("enable_tools", group="git")), say("Done."), say("Again."))
+    replies = [calls(call("enable_tools", group="git")), say("Done."), say("Again.")]
+    made.models["model"] = model = ScriptedModel(replies, info=MIDDLING)
     await made.run()
     await made.run("more")
     first, second, third = prompt_tools(model)
