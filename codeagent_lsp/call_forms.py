@@ -9,6 +9,7 @@ of values to a schema (`llm/calls/schema.py`), the page about them (`forms_page.
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -299,6 +300,16 @@ def plain(name: str) -> str:
 def without(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """Return the arguments without those of these names."""
     return {key: value for key, value in given.items() if key not in names}
+
+
+def place_of(paths: Any) -> str | None:
+    """Return the path that a list of paths holds, or the folder around all of them; None if there is none."""
+    paths = unpacked(paths)
+    names = [paths] if isinstance(paths, str) else [path for path in paths or () if isinstance(path, str)]
+    try:
+        return posixpath.commonpath(names) or None
+    except ValueError:  # none, or absolute and relative ones
+        return None
 
 
 def number(value: Any) -> int | None:

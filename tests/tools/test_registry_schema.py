@@ -75,7 +75,9 @@ def test_switching_off_and_on() -> None:
 def test_lists_by_state_and_group_in_the_order_of_registration() -> None:
     registry = builtin(disabled=["move_file"])
     assert registry.names() == tuple(cls.traits.name for cls in BUILTIN)
-    assert registry.names("active", "files") == ("batch_edit", "preview_edit", "delete_file")
+    assert registry.names("active", "files") == (
+        *("read_files", "insert_text", "batch_edit", "preview_edit", "delete_file"),
+    )
     assert [spec["name"] for spec in registry.specs(["write"], ["core"])] == [
         "edit_file",
         "write_file",

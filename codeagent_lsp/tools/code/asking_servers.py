@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from codeagent_lsp.call_forms import Agent, ForeignTool, given_as
 from codeagent_lsp.errors import EditRefused, ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.language_servers.answers import CodePlace, Texts
 from codeagent_lsp.language_servers.values import CodeServers, ServerAnswer, ServerQuestion
@@ -36,16 +37,27 @@ class NamedPlace:
     name: str
 
 
-async def name_in(context: ToolContext, path: str, symbol: str, line: int | None = None) -> NamedPlace:
+def server_calls(
+    operations: tuple[str, ...], arguments: Mapping[str, str] = MappingProxyType({}), ignored: tuple[str, ...] = ()
+) -> tuple[ForeignTool, ...]:
+    """Return the tools of other agents that ask language servers by operations, for calls with these operations."""
+    when, known = given_as("operation", *operations), {"character": "column", **arguments}
+    named: tuple[tuple[str, Agent], ...] = (("LSP", "Claude Code"), ("lsp", "opencode"))
+    return tuple(ForeignTool(name, (agent,), known, when, ("operation", *ignored)) for name, agent in named)
+
+
+async def name_in(
+    context: ToolContext, path: str, symbol: str, line: int | None = None, column: int | None = None
+) -> NamedPlace:
     """Return the place of a name in a file: its definition, else its first use; `line` (1-based) narrows it, and is
-    enough without a name. ToolRetry if there is no such place.
+    enough without a name, as `column` (1-based) says which one of the line. ToolRetry if there is no such place.
     """
     absolute = context.view.roots.resolve(path)
 
     def find() -> NamedPlace:
         text = context.view.read(absolute).text
         shown = context.view.roots.relative(absolute)
-        offset, name = _offset(shown, text, symbol, line)
+        offset, name = _offset(shown, text, symbol, line, column)
         return NamedPlace(absolute, text, offset, name)
 
     return await asyncio.to_thread(find)
@@ -105,7 +117,7 @@ def shown_places(context: ToolContext, found: Iterable[CodePlace]) -> list[CodeP
     return [place for place in found if place.start < 0 or may_show(context, place.path, None)]
 
 
-def _offset(path: str, text: str, symbol: str, line: int | None) -> tuple[int, str]:
+def _offset(path: str, text: str, symbol: str, line: int | None, column: int | None = None) -> tuple[int, str]:
     name = normal(symbol).rpartition(".")[2]
     if symbol and line is None and (offset := _defined_at(path, text, symbol)) is not None:
         return offset, name
@@ -114,6 +126,10 @@ def _offset(path: str, text: str, symbol: str, line: int | None) -> tuple[int, s
         raise ToolRetry(f"{path} has {len(lines)} lines, and no line {line}.")
     first, last = line_span(text, lines, line - 1) if line is not None else (0, len(text))
     if not symbol:
+        at = first + (column or 0) - 1
+        for word in _WORD.finditer(text, first, last):
+            if word.start() <= at <= word.end():
+                return word.start(), word.group()
         return _only_name(path, text, line or 1, first, last)
     match = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)").search(text, first, last)
     if match is None:

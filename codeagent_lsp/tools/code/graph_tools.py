@@ -13,11 +13,12 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from codeagent_lsp.call_forms import CallForms
-from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.call_forms import CallForms, ForeignTool
+from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.language_servers.answers import CodePlace
 from codeagent_lsp.tools.code import call_graph, graphs
+from codeagent_lsp.tools.code.asking_servers import name_in, server_calls
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.code.dependencies import dependency_graph
 from codeagent_lsp.tools.code.exact import ExactPlaces, exact_calls, exact_definition, exact_references
@@ -35,10 +36,12 @@ Places = list[tuple[str, SourceFile, Definition]]
 
 
 class SymbolParameters(Parameters):
-    """A name and where to look for it."""
+    """A name and where to look for it, or the place of the name in a file."""
 
-    symbol: str = Field(description="name or Class.method", min_length=1)
+    symbol: str = Field("", description="name or Class.method")
     path: str | None = Field(None, description="File or folder to look in; everywhere if left out")
+    line: int | None = Field(None, ge=1, description="Line of the file, instead of symbol")
+    column: int | None = Field(None, ge=1, description="Column of the name on it")
 
 
 class FindDefinition(Tool[SymbolParameters]):
@@ -53,10 +56,14 @@ class FindDefinition(Tool[SymbolParameters]):
     )
     parameters = SymbolParameters
     example: ClassVar[Example] = {"symbol": "Cart.total"}
+    forms: ClassVar[CallForms] = CallForms(
+        arguments=FILE_PATH, foreign=server_calls(("goToDefinition", "goToImplementation"))
+    )
     output = list[dict[str, Any]]
 
     async def run(self, arguments: SymbolParameters, context: ToolContext) -> ToolOutput:
         """Return one line for each definition; if the path has none, those elsewhere."""
+        arguments = await _with_name(arguments, context)
         exact = await exact_definition(context, arguments.symbol, arguments.path)
         if exact is not None:
             return _exact_definition(exact, context)
@@ -89,10 +96,19 @@ class FindReferences(Tool[SymbolParameters]):
     )
     parameters = SymbolParameters
     example: ClassVar[Example] = {"symbol": "Cart", "path": "src"}
+    forms: ClassVar[CallForms] = CallForms(
+        arguments=FILE_PATH,
+        foreign=(
+            ForeignTool("list_code_usages", ("Copilot",), {"symbolName": "symbol"}, ignored=("filePaths",)),
+            ForeignTool("vscode_listCodeUsages", ("Copilot",), ignored=("lineContent", "uri")),
+            *server_calls(("findReferences",)),
+        ),
+    )
     output = dict[str, Any]  # definitions, references, text_matches, left_out
 
     async def run(self, arguments: SymbolParameters, context: ToolContext) -> ToolOutput:
         """Return the definitions, then each use with its line; ambiguous results are marked."""
+        arguments = await _with_name(arguments, context)
         codebase = _codebase(context, arguments.path)
         targets = await _definitions(Codebase(context) if arguments.path else codebase, arguments.symbol)
         exact = await exact_references(context, arguments.symbol, [source.path for _, source, _ in targets])
@@ -114,8 +130,10 @@ class FindReferences(Tool[SymbolParameters]):
 class CallGraphParameters(Parameters):
     """The function at the centre of the graph."""
 
-    function_name: str = Field(description="name or Class.method", min_length=1)
+    function_name: str = Field("", description="name or Class.method")
     path: str | None = Field(None, description="File that defines it, if several do")
+    line: int | None = Field(None, ge=1, description="Line of that file, instead of function_name")
+    column: int | None = Field(None, ge=1, description="Column of the name on it")
     depth: int = Field(2, ge=1, le=5, description="Steps in each direction")
 
 
@@ -131,10 +149,16 @@ class CallGraph(Tool[CallGraphParameters]):
     )
     parameters = CallGraphParameters
     example: ClassVar[Example] = {"function_name": "Cart.total", "depth": 2}
+    forms: ClassVar[CallForms] = CallForms(
+        arguments=FILE_PATH, foreign=server_calls(("prepareCallHierarchy", "incomingCalls", "outgoingCalls"))
+    )
     output = dict[str, Any]  # nodes, edges, mermaid
 
     async def run(self, arguments: CallGraphParameters, context: ToolContext) -> ToolOutput:
         """Return one line for each caller with its callees."""
+        if not arguments.function_name:
+            name = await _name_at(arguments.path, arguments.line, arguments.column, context)
+            arguments = arguments.model_copy(update={"function_name": name, "path": None})
         found = await _definitions(_codebase(context, arguments.path), arguments.function_name)
         if not found:
             where = f" in {arguments.path}" if arguments.path else ""
@@ -185,6 +209,21 @@ class DependencyGraph(Tool[DependencyGraphParameters]):
             places = (resolved(language.name, name, each, files) for each in found) if language else ()
             imports[name] = [place for each in places for place in each]
         return _drawn(dependency_graph(imports, focus), [])
+
+
+async def _with_name(arguments: SymbolParameters, context: ToolContext) -> SymbolParameters:
+    """Return the arguments with the name that stands at their place, to be looked for everywhere."""
+    if arguments.symbol:
+        return arguments
+    name = await _name_at(arguments.path, arguments.line, arguments.column, context)
+    return arguments.model_copy(update={"symbol": name, "path": None})
+
+
+async def _name_at(path: str | None, line: int | None, column: int | None, context: ToolContext) -> str:
+    """Return the name at a place of a file. ToolRetry if no place is given."""
+    if path is None or line is None:
+        raise ToolRetry("Give the name, or the path and the line where it stands.")
+    return (await name_in(context, path, "", line, column)).name
 
 
 def _codebase(context: ToolContext, path: str | None) -> Codebase:

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from codeagent_lsp.call_forms import CallForms
+from codeagent_lsp.call_forms import CallForms, ForeignTool
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.symbols import Import, SymbolInfo, SymbolKind
+from codeagent_lsp.tools.code.asking_servers import server_calls
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.code.extent import extent_of
 from codeagent_lsp.tools.code.imports import ImportTargets, resolved
@@ -45,7 +46,11 @@ class AstParse(Tool[FileParameters]):
     )
     parameters = FileParameters
     example: ClassVar[Example] = {"path": "src/cart.py"}
-    forms: ClassVar[CallForms] = CallForms(arguments=FILE_PATH, ignored=("language",))
+    forms: ClassVar[CallForms] = CallForms(
+        arguments=FILE_PATH,
+        ignored=("language",),
+        foreign=server_calls(("documentSymbol",), ignored=("line", "character")),
+    )
     output = dict[str, Any]  # language, symbols, imports, errors
 
     async def run(self, arguments: FileParameters, context: ToolContext) -> ToolOutput:
@@ -90,7 +95,14 @@ class AstFindSymbols(Tool[FindSymbolsParameters]):
     )
     parameters = FindSymbolsParameters
     example: ClassVar[Example] = {"name": "total", "kind": "method"}
-    forms: ClassVar[CallForms] = CallForms(arguments={**FILE_PATH, "symbol_type": "kind"})
+    forms: ClassVar[CallForms] = CallForms(
+        arguments={**FILE_PATH, "symbol_type": "kind"},
+        foreign=(
+            ForeignTool("list_code_definition_names", ("cline", "Roo Code")),
+            ForeignTool("search_workspace_symbols", ("Copilot",), {"symbolName": "name"}),
+            *server_calls(("workspaceSymbol",), {"query": "name"}, ("filePath", "line", "character")),
+        ),
+    )
     output = list[dict[str, Any]]
 
     async def run(self, arguments: FindSymbolsParameters, context: ToolContext) -> ToolOutput:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from codeagent_lsp.call_forms import CallForms
+from codeagent_lsp.call_forms import CallForms, ForeignTool
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.tools.context import ToolContext
@@ -41,6 +41,13 @@ class SearchSemantic(Tool[SearchParameters]):
     )
     parameters = SearchParameters
     example: ClassVar[Example] = {"query": "where the tax is added", "limit": 5}
+    forms: ClassVar[CallForms] = CallForms(
+        foreign=(
+            ForeignTool("semantic_search", ("Copilot",)),
+            ForeignTool("codebase_search", ("Cursor", "Roo Code"), ignored=("path", "target_directories")),
+            ForeignTool("SemanticSearch", ("Cursor",), ignored=("target_directories", "num_results")),
+        )
+    )
     output = list[Piece]  # path, start_line and end_line (1-based, included), text, score
 
     async def run(self, arguments: SearchParameters, context: ToolContext) -> ToolOutput:

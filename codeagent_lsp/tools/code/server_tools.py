@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from codeagent_lsp.call_forms import CallForms
+from codeagent_lsp.call_forms import CallForms, ForeignTool
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.language_servers.answers import NamedItem, OfferedAction, Texts, actions, hover_text, items, places
 from codeagent_lsp.language_servers.server_edits import Splice, edited
@@ -24,6 +24,7 @@ from codeagent_lsp.tools.code.asking_servers import (
     first,
     name_in,
     no_server,
+    server_calls,
     shown_places,
 )
 from codeagent_lsp.tools.code.codebase import Codebase
@@ -45,6 +46,7 @@ class PlaceParameters(Parameters):
     path: str = Field(description="File, relative to the workspace")
     symbol: str = Field("", description="name or Class.method")
     line: int | None = Field(None, ge=1, description="Line of the name, if it occurs on several")
+    column: int | None = Field(None, ge=1, description="Column of the name, if the line has several")
 
 
 class RenameSymbolParameters(PlaceParameters):
@@ -67,7 +69,10 @@ class RenameSymbol(Tool[RenameSymbolParameters]):
     )
     parameters = RenameSymbolParameters
     example: ClassVar[Example] = {"path": "src/cart.py", "symbol": "Cart.total", "new_name": "sum"}
-    forms: ClassVar[CallForms] = CallForms(arguments=FILE_PATH)
+    forms: ClassVar[CallForms] = CallForms(
+        arguments=FILE_PATH,
+        foreign=(ForeignTool("vscode_renameSymbol", ("Copilot",), ignored=("lineContent", "uri")),),
+    )
 
     async def run(self, arguments: RenameSymbolParameters, context: ToolContext) -> ToolOutput:
         """Stage the server's edit; every place must hold the old name."""
@@ -75,7 +80,7 @@ class RenameSymbol(Tool[RenameSymbolParameters]):
         if not _NAME.fullmatch(new):
             raise ToolRetry(f"{arguments.new_name!r} is no name.")
         _require_place(arguments)
-        place = await name_in(context, arguments.path, arguments.symbol, arguments.line)
+        place = await name_in(context, arguments.path, arguments.symbol, arguments.line, arguments.column)
         if place.name == new:
             raise ToolRetry(f"It is called {new} already.")
         at = (place.offset, place.offset)
@@ -147,12 +152,12 @@ class Hover(Tool[PlaceParameters]):
     )
     parameters = PlaceParameters
     example: ClassVar[Example] = {"path": "src/cart.py", "symbol": "Cart.total"}
-    forms: ClassVar[CallForms] = CallForms(arguments=FILE_PATH)
+    forms: ClassVar[CallForms] = CallForms(arguments=FILE_PATH, foreign=server_calls(("hover",)))
 
     async def run(self, arguments: PlaceParameters, context: ToolContext) -> ToolOutput:
         """Return the text of the first server that has one."""
         _require_place(arguments)
-        place = await name_in(context, arguments.path, arguments.symbol, arguments.line)
+        place = await name_in(context, arguments.path, arguments.symbol, arguments.line, arguments.column)
         answers = await ask(context, "textDocument/hover", place.path, (place.offset, place.offset))
         texts = [hover_text(answer) for answer in answers]
         found = next(filter(None, texts), None)
@@ -180,7 +185,7 @@ class TypeHierarchy(Tool[PlaceParameters]):
     async def run(self, arguments: PlaceParameters, context: ToolContext) -> ToolOutput:
         """Return one line for each type, one step up and one step down."""
         _require_place(arguments)
-        place = await name_in(context, arguments.path, arguments.symbol, arguments.line)
+        place = await name_in(context, arguments.path, arguments.symbol, arguments.line, arguments.column)
         at = (place.offset, place.offset)
         found = await first(context, await ask(context, "textDocument/prepareTypeHierarchy", place.path, at), items)
         if found is None:

@@ -10,10 +10,11 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from itertools import islice
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field
 
+from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, place_of, without
 from codeagent_lsp.errors import AgentError, ToolFailed
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.diagnostics.checking import Checked, check
@@ -21,7 +22,7 @@ from codeagent_lsp.tools.diagnostics.linters import is_for_linters, jobs_for
 from codeagent_lsp.tools.diagnostics.port import Diagnostic, Diagnostics
 from codeagent_lsp.tools.diagnostics.showing import ordered, show
 from codeagent_lsp.tools.diagnostics.syntax import is_for_syntax, syntax_errors
-from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.files.paths import is_untitled
@@ -29,6 +30,15 @@ from codeagent_lsp.workspace.files.paths import is_untitled
 MAX_FILES = 200
 MAX_ASKED = 20
 _NAMED = 5
+
+
+def _around(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with several files as the folder around them."""
+    place = place_of(given.get("filePaths", given.get("paths")))
+    return {**without(given, "filePaths", "paths"), **({"path": place} if place else {})}
+
+
+_AROUND = Shape("several files are the folder around them", _around)
 
 
 class GetDiagnosticsParameters(Parameters):
@@ -49,6 +59,16 @@ class GetDiagnostics(Tool[GetDiagnosticsParameters]):
     )
     parameters = GetDiagnosticsParameters
     example: ClassVar[Example] = {"path": "src/cart.py"}
+    forms: ClassVar[CallForms] = CallForms(
+        arguments=FILE_PATH,
+        foreign=(
+            ForeignTool("get_errors", ("Copilot",), ignored=("ranges",), shapes=(_AROUND,)),
+            ForeignTool("read_lints", ("Cursor",), shapes=(_AROUND,)),
+            ForeignTool("ReadLints", ("Cursor",), shapes=(_AROUND,)),
+            ForeignTool("getDiagnostics", ("Claude Code",), {"uri": "path"}),
+            ForeignTool("diagnostics", ("Zed",)),
+        ),
+    )
     output = list[Diagnostic]
 
     async def run(self, arguments: GetDiagnosticsParameters, context: ToolContext) -> ToolOutput:

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from codeagent_lsp.call_forms import CallForms, ForeignTool
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.tools.context import Complete, SmallComplete, ToolContext
 from codeagent_lsp.tools.files.find_tools import may_show
@@ -45,6 +46,11 @@ class GitDiff(Tool[GitDiffParameters]):
     )
     parameters = GitDiffParameters
     example: ClassVar[Example] = {"path": "src"}
+    forms: ClassVar[CallForms] = CallForms(
+        foreign=(
+            ForeignTool("get_changed_files", ("Copilot",), {"repositoryPath": "path"}, ignored=("sourceControlState",)),
+        )
+    )
     output = list[str]
 
     async def run(self, arguments: GitDiffParameters, context: ToolContext) -> ToolOutput:

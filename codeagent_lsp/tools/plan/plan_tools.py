@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from codeagent_lsp.call_forms import CallForms, Shape, unpacked
+from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, unpacked
 from codeagent_lsp.errors import ErrorCode, ToolRetry
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.plan.planner_port import Planner, StepDraft, UpdateAction
@@ -113,7 +113,14 @@ class PlanEnter(Tool[PlanEnterParameters]):
     )
     parameters = PlanEnterParameters
     example: ClassVar[Example] = {"title": "Taxes"}
-    forms: ClassVar[CallForms] = CallForms(names=("enter_plan",), ignored=("conversation_id", "session_id"))
+    forms: ClassVar[CallForms] = CallForms(
+        names=("enter_plan",),
+        ignored=("conversation_id", "session_id"),
+        foreign=(
+            ForeignTool("EnterPlanMode", ("Claude Code",), fixed={"title": "Plan"}),
+            ForeignTool("enter_plan_mode", ("Gemini CLI",), {"reason": "description"}, fixed={"title": "Plan"}),
+        ),
+    )
     output = dict[str, str]  # plan_id
 
     async def run(self, arguments: PlanEnterParameters, context: ToolContext) -> ToolOutput:
@@ -180,9 +187,10 @@ class PlanUpdate(Tool[PlanUpdateParameters]):
 
 
 class PlanExitParameters(Parameters):
-    """A summary for the user, which becomes a section of the plan."""
+    """A summary for the user, which becomes a section of the plan; `plan` is text to add to the document."""
 
     summary: str = Field("", max_length=4000)
+    plan: str = Field("", max_length=40_000)
     plan_id: str | None = None
 
 
@@ -195,11 +203,20 @@ class PlanExit(Tool[PlanExitParameters]):
     )  # fmt: skip
     parameters = PlanExitParameters
     example: ClassVar[Example] = {}
-    forms: ClassVar[CallForms] = CallForms(names=("exit_plan",), ignored=("conversation_id", "session_id", "approve"))
+    forms: ClassVar[CallForms] = CallForms(
+        names=("exit_plan",),
+        ignored=("conversation_id", "session_id", "approve"),
+        foreign=(
+            ForeignTool("ExitPlanMode", ("Claude Code",), ignored=("allowedPrompts", "pushToRemote")),
+            ForeignTool("exit_plan_mode", ("Gemini CLI", "Zed"), ignored=("plan_filename", "plan_path")),
+        ),
+    )
 
     async def run(self, arguments: PlanExitParameters, context: ToolContext) -> ToolOutput:
         """Return the user's decision, for the model."""
         planner = _planned(context, arguments.plan_id)
+        if arguments.plan.strip():
+            planner.update("append", arguments.plan, "")
         if arguments.summary.strip():
             planner.update("section", arguments.summary, context.words("plan_page.summary"))
         return ToolOutput(await planner.exit())

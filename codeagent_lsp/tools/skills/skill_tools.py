@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from codeagent_lsp.call_forms import CallForms, ForeignTool
 from codeagent_lsp.errors import PermissionDenied, ToolFailed, ToolRetry
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import ToolContext
@@ -46,6 +47,16 @@ class SkillLoader(Tool[SkillLoaderParameters]):
     )  # fmt: skip
     parameters = SkillLoaderParameters
     example: ClassVar[Example] = {"skill_name": "release"}
+    forms: ClassVar[CallForms] = CallForms(
+        arguments={"skill": "skill_name", "name": "skill_name", "command": "skill_name"},
+        foreign=(
+            ForeignTool("Skill", ("Claude Code",), ignored=("args",)),
+            ForeignTool("skill", ("opencode", "Roo Code"), ignored=("args",)),
+            ForeignTool("skills", ("cline",), ignored=("args",)),
+            ForeignTool("use_skill", ("cline",)),
+            ForeignTool("activate_skill", ("Gemini CLI",)),
+        ),
+    )
     output = dict[str, Any]  # name, digest, title, output, metadata; or name, file
 
     async def run(self, arguments: SkillLoaderParameters, context: ToolContext) -> ToolOutput:

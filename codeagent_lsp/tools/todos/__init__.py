@@ -7,5 +7,6 @@ FEATURE = Feature(
     (
         "todo_tools:TodoRead",
         "todo_tools:TodoWrite",
+        "todo_tools:Think",
     ),
 )

@@ -1,19 +1,85 @@
-"""The tools `todoread` and `todowrite`: the session's todo list."""
+"""The tools `todoread` and `todowrite`, the session's todo list, and `think`."""
 
 from __future__ import annotations
 
 import itertools
+import re
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from codeagent_lsp.call_forms import CallForms, Shape
+from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, given_as, has, unpacked, without
 from codeagent_lsp.errors import ToolRetry, WrongArguments
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.todos.todo_list import Priority, Todo, TodoList, TodoStatus, render
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
+
+_LIST = ("operation", "command", "todoList", "task_list")
+_STATES = {
+    "not-started": "pending",
+    "not_started": "pending",
+    "todo": "pending",
+    "blocked": "pending",
+    "in-progress": "in_progress",
+    "done": "completed",
+    "deleted": "cancelled",
+}
+_BOX = re.compile(r"^\s*(?:[-*]|\d+\.)?\s*\[(?P<mark>.)\]\s*(?P<content>\S.*)$", re.MULTILINE)
+_MARKS = {"x": "completed", "X": "completed", "-": "in_progress", "~": "in_progress", ">": "in_progress"}
+
+
+def _contents(key: str, content: str) -> Shape:
+    """Return the conversion of a list under `key` whose items have their text under `content`."""
+
+    def todo(item: Any) -> Any:
+        if not isinstance(item, Mapping):
+            return item
+        return {**({"content": item[content]} if content in item else {}), **_kept(item)}
+
+    def converted(given: dict[str, Any]) -> dict[str, Any]:
+        items = unpacked(given.get(key))
+        return {**without(given, key), "todos": list(map(todo, items)) if isinstance(items, list) else items}
+
+    return Shape(f"`{key}` with `{content}`", converted)
+
+
+def _kept(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the state, the priority and the id of an item."""
+    kept = {key: item[key] for key in ("status", "priority") if item.get(key) is not None}
+    if isinstance(kept.get("status"), str):
+        kept["status"] = _STATES.get(kept["status"], kept["status"])
+    return {**kept, "id": str(item["id"])} if item.get("id") not in (None, "") else kept
+
+
+def _boxes(given: dict[str, Any]) -> dict[str, Any]:
+    """Return a list with boxes, as Markdown has it, as todos."""
+    text = given.get("todos")
+    if not isinstance(text, str):
+        return given
+    found = [
+        {"content": box["content"].strip(), "status": _MARKS.get(box["mark"], "pending")} for box in _BOX.finditer(text)
+    ]
+    return {**given, "todos": found} if found else given
+
+
+def _merged(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with `merge` as the action."""
+    if "merge" not in given:
+        return given
+    action = "add" if str(given["merge"]).lower() == "true" else "replace"
+    return {"action": action, **without(given, "merge")}
+
+
+def _single(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the one task of a call as a todo, new or changed."""
+    name, content = given.get("taskId"), given.get("subject") or given.get("description")
+    todo = {**({"content": content} if content else {}), **_kept(given)}
+    if name is None:
+        return {"action": "add", "todos": [todo]}
+    return {"action": "update", "todos": [{**todo, "id": str(name)}]}
 
 
 class TodoReadParameters(Parameters):
@@ -29,7 +95,17 @@ class TodoRead(Tool[TodoReadParameters]):
     traits: ClassVar[ToolTraits] = ToolTraits("todoread", "Read your todo list.", "read")
     parameters = TodoReadParameters
     example: ClassVar[Example] = {"status": "pending"}
-    forms: ClassVar[CallForms] = CallForms(names=("todo_read",), ignored=("session_id",))
+    forms: ClassVar[CallForms] = CallForms(
+        names=("todo_read",),
+        ignored=("session_id",),
+        foreign=(
+            ForeignTool("TodoRead", ("Claude Code",)),
+            ForeignTool("TaskList", ("Claude Code",)),
+            ForeignTool("TaskGet", ("Claude Code",), ignored=("taskId",)),
+            ForeignTool("manage_todo_list", ("Copilot",), when=given_as("operation", "read"), ignored=_LIST),
+            ForeignTool("task_tracker", ("OpenHands",), when=given_as("command", "view"), ignored=_LIST),
+        ),
+    )
     output = list[dict[str, str]]
 
     async def run(self, arguments: TodoReadParameters, context: ToolContext) -> ToolOutput:
@@ -87,8 +163,30 @@ class TodoWrite(Tool[TodoWriteParameters]):
         names=("todo_write",),
         ignored=("session_id",),
         plain={"todos": "content"},
-        shapes=(Shape("`todo_id` is the id of the one todo of an `update`, whose fields may stand at the top", _one),),
-    )
+        shapes=(
+            Shape("`todo_id` is the id of the one todo of an `update`, whose fields may stand at the top", _one),
+            Shape("`merge` true is the action `add`, false `replace`", _merged),
+        ),
+        foreign=(
+            ForeignTool("TodoWrite", ("Claude Code", "Cursor")),
+            ForeignTool("todo_write", ("Cursor",)),
+            ForeignTool("update_plan", ("codex", "Zed"), shapes=(_contents("plan", "step"),)),
+            ForeignTool("write_todos", ("Gemini CLI",), shapes=(_contents("todos", "description"),)),
+            ForeignTool(
+                "manage_todo_list", ("Copilot",), when=has("todoList"), ignored=("operation",),
+                shapes=(_contents("todoList", "title"),),
+            ),
+            ForeignTool(
+                "update_todo_list", ("Roo Code",), shapes=(Shape("a list with boxes, as in Markdown", _boxes),)
+            ),
+            ForeignTool(
+                "task_tracker", ("OpenHands",), when=given_as("command", "plan"), ignored=("command",),
+                shapes=(_contents("task_list", "title"),),
+            ),
+            ForeignTool("TaskCreate", ("Claude Code",), shapes=(Shape("one new todo", _single),)),
+            ForeignTool("TaskUpdate", ("Claude Code",), shapes=(Shape("the one with this id changes", _single),)),
+        ),
+    )  # fmt: skip
     output = list[dict[str, str]]
 
     async def run(self, arguments: TodoWriteParameters, context: ToolContext) -> ToolOutput:
@@ -109,6 +207,35 @@ class TodoWrite(Tool[TodoWriteParameters]):
             change = known.replace_all if arguments.action == "replace" else known.add
             change(todos)
         return ToolOutput(render(known.items), known.to_data())
+
+
+class ThinkParameters(Parameters):
+    """A thought, which nobody but the model reads."""
+
+    thought: str = ""
+
+
+class Think(Tool[ThinkParameters]):
+    """Do nothing: models of other agents write down their thoughts by a call, or set up what is not needed here."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits("think", "Write a thought down. Changes nothing.", "read", group="plan")
+    parameters = ThinkParameters
+    example: ClassVar[Example] = {"thought": "The tax is added twice."}
+    forms: ClassVar[CallForms] = CallForms(
+        arguments={"content": "thought"},
+        foreign=(
+            ForeignTool("think", ("OpenHands",), when=has("content")),
+            ForeignTool("thinking", ("Zed",)),
+            ForeignTool("act_mode_respond", ("cline",), {"response": "thought"}),
+            ForeignTool("update_topic", ("Gemini CLI",), {"summary": "thought"}, ignored=("title", "strategic_intent")),
+            ForeignTool("create_directory", ("Copilot", "Zed"), {"dirPath": "thought", "path": "thought"}),
+            ForeignTool("bash", ("Anthropic API",), when=has("restart"), ignored=("restart",)),
+        ),
+    )
+
+    async def run(self, arguments: ThinkParameters, context: ToolContext) -> ToolOutput:
+        """Say ok."""
+        return ToolOutput("ok")
 
 
 def _numbered(arguments: TodoWriteParameters, known: TodoList) -> list[TodoItem]:

@@ -6,13 +6,16 @@ searching (`web/searching.py`), reading pages (`web/scraping.py`).
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import asdict
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from codeagent_lsp.call_forms import CallForms
+from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, has, without
 from codeagent_lsp.config import Settings
+from codeagent_lsp.errors import WrongArguments
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
@@ -24,6 +27,25 @@ if TYPE_CHECKING:  # heavy
 SEARCH_SECONDS = 60.0
 SCRAPE_SECONDS = 120.0
 PAGE_KEPT = 900.0
+
+
+_URL = re.compile(r"https?://[^\s<>\"'`)\]]+")
+
+
+def _one_page(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with the only address that they name, else that of their prompt. WrongArguments if there are
+    several.
+    """
+    named = [given.get(key) for key in ("url", "urls", "requests") if given.get(key)] or [given.get("prompt")]
+    texts = _URL.findall(json.dumps(named, ensure_ascii=False))
+    found = list(dict.fromkeys(text.rstrip(".,;:") for text in texts))
+    if len(found) > 1:
+        raise WrongArguments(f"One page is read at a time: call web_scrape for each of {', '.join(found)}")
+    rest = without(given, "url", "urls", "requests", "prompt")
+    return {**rest, "url": found[0]} if found else rest
+
+
+_ONE_PAGE = Shape("the one address in its list or prompt", _one_page)
 
 
 class WebSearchParameters(Parameters):
@@ -63,7 +85,20 @@ class WebSearch(Tool[WebSearchParameters]):
     example: ClassVar[Example] = {"query": "python decimal rounding", "max_results": 5}
     forms: ClassVar[CallForms] = CallForms(
         names=("search_web",),
-        arguments={"included_domains": "include_domains", "excluded_domains": "exclude_domains"},
+        arguments={
+            "included_domains": "include_domains",
+            "allowed_domains": "include_domains",
+            "excluded_domains": "exclude_domains",
+            "blocked_domains": "exclude_domains",
+            "search_term": "query",
+            "num_results": "max_results",
+        },
+        foreign=(
+            ForeignTool("WebSearch", ("Claude Code", "Cursor")),
+            ForeignTool("websearch", ("opencode",), ignored=("livecrawl", "type", "contextMaxCharacters")),
+            ForeignTool("google_web_search", ("Gemini CLI",)),
+            ForeignTool("web_search", ("Cursor",), when=has("search_term")),
+        ),
     )
     output = list[dict[str, str]]  # id, title, url, text
 
@@ -110,6 +145,17 @@ class WebScrape(Tool[WebScrapeParameters]):
     )
     parameters = WebScrapeParameters
     example: ClassVar[Example] = {"url": "https://example.com/", "selector": "main"}
+    forms: ClassVar[CallForms] = CallForms(
+        foreign=(
+            ForeignTool("WebFetch", ("Claude Code", "Cursor"), ignored=("prompt",)),
+            ForeignTool("webfetch", ("opencode",), ignored=("format", "timeout")),
+            ForeignTool("web_fetch", ("cline", "Gemini CLI"), shapes=(_ONE_PAGE,)),
+            ForeignTool("fetch", ("Zed",)),
+            ForeignTool("fetch_webpage", ("Copilot",), ignored=("query",), shapes=(_ONE_PAGE,)),
+            ForeignTool("fetch_web_content", ("cline",), shapes=(_ONE_PAGE,)),
+        ),
+        near=("browser_action", "browser", "open_simple_browser"),
+    )
     output = dict[str, str]  # url, title, text
 
     def __init__(self, web: Web | None = None) -> None:
