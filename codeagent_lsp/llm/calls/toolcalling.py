@@ -12,7 +12,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Protocol
 
-from codeagent_lsp.call_forms import USE_TOOL, wrapped
+from codeagent_lsp.call_forms import ANSWERS, USE_TOOL, answer_in, several, wrapped
 from codeagent_lsp.errors import ModelRejected, ModelReplyInvalid
 from codeagent_lsp.llm import wire
 from codeagent_lsp.llm.calls import call_history, call_instructions, constrained, toolcalls
@@ -32,6 +32,8 @@ from codeagent_lsp.llm.model import (
 )
 from codeagent_lsp.messages import Message, ToolCall, ToolSpec
 
+_PLANNING = ("plan_enter", "plan_exit")
+_PLAN_EXITS = ("ExitPlanMode", "exit_plan_mode")
 _REMEMBERED = 500
 _UNREADABLE = 2
 """Replies in a row with calls that cannot be understood, after which a model is asked how it calls tools."""
@@ -118,14 +120,16 @@ class ToolCallingModel:
 
     async def _native(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         shown = False
-        tools = (*request.tools, *request.also)
+        answers = _answers(request)
+        tools = (*request.tools, *request.also, *answers)
         parser = StreamParser(tools)  # models without native tools write the call into their text
         asked = replace(request, messages=_declared(request))
         try:
             async with aclosing(self._inner.stream(asked)) as items:
                 async for item in _without_calls(items, parser):
                     shown = True
-                    yield _checked(item, tools) if isinstance(item, Reply) else item
+                    for each in _told(_checked(item, tools), answers) if isinstance(item, Reply) else (item,):
+                        yield each
             return
         except ModelReplyInvalid as error:
             if error.key != "model.server_parse" or shown:
@@ -150,20 +154,25 @@ class ToolCallingModel:
                         shown += text
                         yield TextChunk(text)
                 elif isinstance(item, Reply):
-                    reply = _from_object(item, request.tools, shown)
+                    answers = _answers(request)
+                    reply = _from_object(item, (*request.tools, *answers), shown)
                     self._remember(item.text, reply)
-                    yield reply
+                    for each in _told(reply, answers):
+                        yield each
                 else:
                     yield item
 
     async def _text(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         told = call_instructions.text(request.tools)
         messages = call_history.as_text(request.messages, told, render, together=True)
-        parser = StreamParser(request.tools)
+        answers = _answers(request)
+        tools = (*request.tools, *answers)
+        parser = StreamParser(tools)
         asked = replace(request, messages=messages, tools=())
         async with aclosing(self._inner.stream(asked)) as items:
             async for item in _without_calls(items, parser):
-                yield _from_text(item, request.tools) if isinstance(item, Reply) else item
+                for each in _told(_from_text(item, tools), answers) if isinstance(item, Reply) else (item,):
+                    yield each
 
     def _remember(self, raw: str, reply: Reply) -> None:
         """Remember the model's own bytes of a reply, so that sending them back hits its prompt cache."""
@@ -224,6 +233,40 @@ def _wrapped(call: ToolCall) -> ToolCall:
     return replace(call, name=name, arguments=arguments)
 
 
+def _answers(request: ModelRequest) -> tuple[ToolSpec, ...]:
+    """Return the tools of other agents by which models answer, for which there is no tool here."""
+    known = {tool["name"] for tool in (*request.tools, *request.also)}
+    plans = [call.name for message in request.messages for call in message.tool_calls if call.name in _PLANNING]
+    planning = plans[-1:] == ["plan_enter"]
+    return tuple(
+        ToolSpec(name=name, description="", parameters={"type": "object"})
+        for name in ANSWERS
+        if name not in known and not (planning and name in _PLAN_EXITS)
+    )
+
+
+def _told(reply: Reply, answers: tuple[ToolSpec, ...]) -> tuple[StreamItem, ...]:
+    """Return a reply with calls that are answers as its text, behind a chunk with that text."""
+    names = {tool["name"] for tool in answers}
+    said = [answer_in(call.name, call.arguments) for call in reply.tool_calls if call.name in names]
+    if not said:
+        return (reply,)
+    calls = tuple(call for call in reply.tool_calls if call.name not in names)
+    text = "\n\n".join(filter(None, said))
+    more = f"\n\n{text}" if text and reply.text else text
+    answered = replace(reply, text=reply.text + more, tool_calls=calls, finish_reason="tool_calls" if calls else "stop")
+    return (TextChunk(more), answered) if more else (answered,)
+
+
+def _spread(reply: Reply) -> tuple[ToolCall, ...]:
+    """Return the calls of a reply, those that hold several as these."""
+    return tuple(
+        ToolCall(name, arguments, f"{call.id}_{number}" if number else call.id)
+        for call in reply.tool_calls
+        for number, (name, arguments) in enumerate(several(call.name, call.arguments) or [(call.name, call.arguments)])
+    )
+
+
 def _callable(request: ModelRequest) -> tuple[ToolSpec, ...]:
     """Return the tools that a reply may call. Without a grammar, the caller of the tools enforces this."""
     return tuple(tool for tool in request.tools if request.allowed is None or tool["name"] in request.allowed)
@@ -233,7 +276,7 @@ def _checked(reply: Reply, tools: tuple[ToolSpec, ...]) -> Reply:
     """Return a native reply with its calls coerced to their schemas; calls written into the text are found too."""
     if not reply.tool_calls:
         return _from_text(reply, tools) if reply.text and not reply.problem else reply
-    results = [(call, check(call.name, call.arguments, tools)) for call in reply.tool_calls]
+    results = [(call, check(call.name, call.arguments, tools)) for call in _spread(reply)]
     calls = tuple(replace(result, id=call.id) for call, result in results if isinstance(result, ToolCall))
     problems = [reply.problem, *(result for _, result in results if isinstance(result, str))]
     misfits = tuple(call for call, result in results if isinstance(result, str))
