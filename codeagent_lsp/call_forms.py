@@ -62,9 +62,11 @@ class ForeignTool:
     shapes: tuple[Shape, ...] = ()
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
-    def own(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of a call as those of our tool. WrongArguments if that cannot be."""
-        given = _renamed(arguments, self.arguments, self.ignored)
+    def own(self, arguments: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+        """Return the arguments of a call as those of our tool, which has these other `names` of parameters itself.
+        WrongArguments if that cannot be.
+        """
+        given = _renamed(arguments, {**names, **self.arguments}, self.ignored)
         for shape in self.shapes:
             given = shape.convert(given)
         return {**self.fixed, **given}
@@ -116,7 +118,8 @@ def resolved(name: str, arguments: Mapping[str, Any] | None, tools: Mapping[str,
     if tool is None or arguments is None:
         return None if tool is None else OwnCall(tool, None)
     try:
-        return OwnCall(tool, translated(foreign.own(arguments) if foreign else arguments, tools[tool]))
+        given = foreign.own(arguments, tools[tool].arguments) if foreign else arguments
+        return OwnCall(tool, translated(given, tools[tool]))
     except WrongArguments as problem:
         return OwnCall(tool, arguments, str(problem))
 
@@ -147,7 +150,7 @@ def _meant(
         return conditional[0]
     if name in tools:
         return name, None
-    return found[0] if found else (meant(name, tools.items()), None)
+    return found[0] if found else (_by_other_name(name, tools.items()), None)
 
 
 USE_TOOL = "use_tool"
@@ -244,14 +247,15 @@ def meant(name: str, forms: Iterable[tuple[str, CallForms]]) -> str | None:
     """Return the tool that has `name` as another name, in any case, or for which alone a foreign tool of this exact
     name stands; None unless there is exactly one.
     """
-    wanted, known = name.casefold(), list(forms)
-    for found in (
-        [tool for tool, each in known if any(other.casefold() == wanted for other in each.names)],
-        [tool for tool, each in known if any(foreign.name == name for foreign in each.foreign)],
-    ):
-        if found:
-            return found[0] if len(found) == 1 else None
-    return None
+    known = list(forms)
+    found = [tool for tool, each in known if any(foreign.name == name for foreign in each.foreign)]
+    return _by_other_name(name, known) or (found[0] if len(found) == 1 else None)
+
+
+def _by_other_name(name: str, forms: Iterable[tuple[str, CallForms]]) -> str | None:
+    wanted = name.casefold()
+    found = [tool for tool, each in forms if any(other.casefold() == wanted for other in each.names)]
+    return found[0] if len(found) == 1 else None
 
 
 def has(*names: str) -> Condition:

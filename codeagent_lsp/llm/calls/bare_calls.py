@@ -29,7 +29,7 @@ from codeagent_lsp.llm.calls import dialects, jsontext, schema
 from codeagent_lsp.llm.calls.dialects import Raw
 from codeagent_lsp.messages import ToolCall, ToolSpec
 
-NEAREST, LEAST_ALIKE = 2, 0.6
+NEAREST, LEAST_ALIKE, MOST_NEAR = 2, 0.6, 3
 _MOST_CLOSINGS = 50  # ends of lines at which a call in Python may end
 
 
@@ -234,7 +234,7 @@ def _no_tool(name: str, tools: Mapping[str, ToolSpec]) -> str:
     forms = {tool: _forms(spec) for tool, spec in tools.items()}
     names = {other: tool for tool, each in forms.items() for other in (tool, *each.names)}
     close = [tool for tool, each in forms.items() if name in (*each.near, *(other.name for other in each.foreign))]
-    close = close or [names[found] for found in get_close_matches(name, names, NEAREST, LEAST_ALIKE)]
+    close = close[:MOST_NEAR] or [names[found] for found in get_close_matches(name, names, NEAREST, LEAST_ALIKE)]
     nearest = " ".join(_described(tools[tool]) for tool in dict.fromkeys(close))
     listed = ", ".join(tool for tool in tools if tool not in ANSWERS)
     return " ".join(filter(None, (f"There is no tool {name!r}.", nearest, f"The tools are: {listed}.")))

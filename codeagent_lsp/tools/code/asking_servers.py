@@ -41,7 +41,8 @@ def server_calls(
     operations: tuple[str, ...], arguments: Mapping[str, str] = MappingProxyType({}), ignored: tuple[str, ...] = ()
 ) -> tuple[ForeignTool, ...]:
     """Return the tools of other agents that ask language servers by operations, for calls with these operations."""
-    when, known = given_as("operation", *operations), {"character": "column", **arguments}
+    when = given_as("operation", *operations)
+    known = {**({} if "character" in ignored else {"character": "column"}), **arguments}
     named: tuple[tuple[str, Agent], ...] = (("LSP", "Claude Code"), ("lsp", "opencode"))
     return tuple(ForeignTool(name, (agent,), known, when, ("operation", *ignored)) for name, agent in named)
 

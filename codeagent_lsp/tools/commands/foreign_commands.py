@@ -81,12 +81,15 @@ def _amount(value: Any) -> float | None:
 def _all_commands(given: dict[str, Any]) -> dict[str, Any]:
     """Return a list of commands, some with a list of arguments, as the lines of one."""
     commands = unpacked(given.get("commands"))
-    lines = [
-        shlex.join([str(item.get("command", "")), *map(str, item.get("args") or ())]) if item.get("args") else
-        str(item.get("command", "")) if isinstance(item, Mapping) else str(item)
-        for item in (commands if isinstance(commands, list) else [commands])
-    ]  # fmt: skip
+    lines = [_one_line(item) for item in (commands if isinstance(commands, list) else [commands])]
     return {**without(given, "commands"), "command": "\n".join(lines)}
+
+
+def _one_line(item: Any) -> str:
+    if not isinstance(item, Mapping):
+        return str(item)
+    command, words = str(item.get("command", "")), item.get("args")
+    return shlex.join([command, *map(str, words)]) if isinstance(words, list) and words else command
 
 
 def _python(given: dict[str, Any]) -> dict[str, Any]:

@@ -84,12 +84,16 @@ def _literal(given: dict[str, Any]) -> dict[str, Any]:
 
 
 _CREATES, _LISTS = blank(*_OLD_TEXTS), has("edits")
+_COUNTED = Condition(
+    "with `expected_replacements`",
+    lambda given: "expected_replacements" in given and not (_CREATES.holds(given) or _LISTS.holds(given)),
+)
 _EDITS = Condition("with a text to replace", lambda given: not (_CREATES.holds(given) or _LISTS.holds(given)))
 
 EDIT_FILE: tuple[ForeignTool, ...] = (
     ForeignTool("Edit", ("Claude Code",), when=_EDITS),
     ForeignTool("edit", ("opencode", "pi", "Roo Code"), when=_EDITS),
-    ForeignTool("edit_file", ("Roo Code",), when=has("expected_replacements")),
+    ForeignTool("edit_file", ("Roo Code",), when=_COUNTED),
     ForeignTool("replace", ("Gemini CLI",), when=_EDITS),
     ForeignTool("search_replace", ("Cursor", "Roo Code"), when=_EDITS),
     ForeignTool("StrReplace", ("Cursor",)),

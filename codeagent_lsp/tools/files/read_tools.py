@@ -155,7 +155,11 @@ class ReadFiles(Tool[ReadFilesParameters]):
             for path in await _named(context, wanted.path):
                 key = f"== {path if wanted.start_line is None else f'{path}, line {wanted.start_line} on'} =="
                 try:
-                    file = await asyncio.to_thread(context.view.read, context.view.roots.resolve(path))
+                    absolute = context.view.roots.resolve(path)
+                    if not may_show(context, absolute, absolute):  # the user's rules for read_file
+                        parts[key] = "(left out, as reading it needs the user's approval: call read_file for it)"
+                        continue
+                    file = await asyncio.to_thread(context.view.read, absolute)
                     parts[key] = render(file, wanted.start_line, wanted.end_line)
                 except AgentError as error:
                     parts[key] = f"({error})"
