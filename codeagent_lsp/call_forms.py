@@ -79,8 +79,9 @@ class CallForms:
     `names` are other names of the tool, `arguments` maps other names to parameters, `values` other values of a
     parameter to its own, `ignored` names arguments that are accepted and dropped, `items` has the forms of the objects
     in a parameter, `plain` the parameters whose objects may be given as a text, with the field that the text fills.
-    `foreign` are tools of other agents whose calls become calls of this one; `near` names tools that it cannot stand
-    for, but comes nearest to.
+    `also` maps names that are only other agents' to parameters: hooks, which are told the other names of `arguments`,
+    are not told these. `foreign` are tools of other agents whose calls become calls of this one; `near` names tools
+    that it cannot stand for, but comes nearest to.
     """
 
     names: tuple[str, ...] = ()
@@ -90,8 +91,14 @@ class CallForms:
     items: Mapping[str, CallForms] = field(default_factory=dict)
     plain: Mapping[str, str] = field(default_factory=dict)
     shapes: tuple[Shape, ...] = ()
+    also: Mapping[str, str] = field(default_factory=dict)
     foreign: tuple[ForeignTool, ...] = ()
     near: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """Return all other names of parameters, with these."""
+        return {**self.also, **self.arguments}
 
 
 NO_FORMS = CallForms()
@@ -118,7 +125,7 @@ def resolved(name: str, arguments: Mapping[str, Any] | None, tools: Mapping[str,
     if tool is None or arguments is None:
         return None if tool is None else OwnCall(tool, None)
     try:
-        given = foreign.own(arguments, tools[tool].arguments) if foreign else arguments
+        given = foreign.own(arguments, tools[tool].parameters) if foreign else arguments
         return OwnCall(tool, translated(given, tools[tool]))
     except WrongArguments as problem:
         return OwnCall(tool, arguments, str(problem))
@@ -131,7 +138,7 @@ def spellings(name: str, arguments: Mapping[str, Any], tools: Mapping[str, CallF
     tool, foreign = _meant(name, arguments, tools)
     if tool is None:
         return {}
-    known = {**tools[tool].arguments, **(foreign.arguments if foreign else {})}
+    known = {**tools[tool].parameters, **(foreign.arguments if foreign else {})}
     return {key: own or "" for key in arguments if (own := _named(key, known)) is not None or foreign}
 
 
@@ -228,7 +235,7 @@ def translated(arguments: Mapping[str, Any], forms: CallForms) -> dict[str, Any]
     """
     if forms is NO_FORMS:
         return dict(arguments)
-    given = _renamed(arguments, forms.arguments, forms.ignored)
+    given = _renamed(arguments, forms.parameters, forms.ignored)
     for name, texts in forms.plain.items():
         if name in given:
             given[name] = _objects(given[name], texts)

@@ -109,7 +109,7 @@ def _row(name: str, forms: CallForms) -> str:
 
 
 def _parameters(forms: CallForms, place: str = "") -> Iterator[str]:
-    for other, own in forms.arguments.items():
+    for other, own in forms.parameters.items():
         yield f"`{place}{other}` = `{own}`"
     for own, values in forms.values.items():
         yield from (f"`{place}{own}`: `{other}` = `{value}`" for other, value in values.items())

@@ -15,6 +15,7 @@ from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.shadow.shell import Finished
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.executor import understood
+from codeagent_lsp.tools.hooks.hook_events import names_of
 from codeagent_lsp.tools.orchestration.delegates import Delegates
 from codeagent_lsp.tools.plan.planner_port import Planner, StepDraft, UpdateAction
 from codeagent_lsp.tools.registry import ToolRegistry, own_name
@@ -188,7 +189,7 @@ def test_a_name_of_several_tools_has_conditions() -> None:
 def test_forms_lead_to_parameters_that_exist() -> None:
     """Or to what a conversion of the tool or of the form then makes into one."""
     for name, tool in TOOLS.items():
-        fields = {*tool.parameters.model_fields, *tool.forms.arguments, "limit", "output_mode", "case_sensitive"}
+        fields = {*tool.parameters.model_fields, *tool.forms.parameters, "limit", "output_mode", "case_sensitive"}
         for foreign in tool.forms.foreign:
             leads = {*foreign.arguments.values(), *foreign.fixed}
             assert leads <= fields or foreign.shapes, (name, foreign.name, leads - fields)
@@ -264,6 +265,10 @@ async def test_it_is_judged_as_our_tool(tmp_path: Path) -> None:
     for names in (["*.md", "docs/a.md"], ["notes.md", "docs/a.md"]):
         text = (await bench.call("read_many_files", include=names)).text
         assert "line 1" not in text and "TODO one" in text
+
+
+def test_hooks_on_edits_are_told_of_insertions() -> None:
+    assert {"Edit", "edit_file"} <= set(names_of("insert_text"))
 
 
 async def test_inserting_keeps_line_ends_and_says_what_is_wrong(tmp_path: Path) -> None:

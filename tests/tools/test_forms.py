@@ -142,9 +142,9 @@ def test_no_two_tools_have_one_name() -> None:
 def test_other_spellings_lead_to_parameters_that_exist() -> None:
     for name, tool in TOOLS.items():
         known = set(tool.parameters.model_fields)
-        leads = {*tool.forms.arguments.values(), *tool.forms.values, *tool.forms.items, *tool.forms.plain}
+        leads = {*tool.forms.parameters.values(), *tool.forms.values, *tool.forms.items, *tool.forms.plain}
         assert leads <= known, name
-        assert not {*tool.forms.arguments, *tool.forms.ignored} & known, name
+        assert not {*tool.forms.parameters, *tool.forms.ignored} & known, name
 
 
 def test_a_model_is_not_told_of_them() -> None:

@@ -9,7 +9,10 @@ from codeagent_lsp.agent.context.tokens import Exchange
 from codeagent_lsp.messages import Message, ToolCall
 
 FILE_TOOLS = frozenset(
-    ["read_file", "write_file", "edit_file", "batch_edit", "preview_edit", "apply_patch", "undo_patch", "list_dir"]
+    [
+        *("read_file", "read_files", "write_file", "edit_file", "insert_text", "batch_edit", "preview_edit"),
+        *("apply_patch", "undo_patch", "list_dir"),
+    ]
 )
 COMMAND_TOOLS = frozenset(["run_cmd", "run_tests", "analyze_coverage"])
 LONG_OUTPUT = 2000

@@ -12,6 +12,7 @@ from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.shadow.shell import Command, CommandResult, OnOutput, Shell, Stream
 from codeagent_lsp.tools.commands.background_tools import in_background
+from codeagent_lsp.tools.commands.foreign_commands import RUN_CMD
 from codeagent_lsp.tools.commands.kept_output import keep_whole
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
@@ -59,7 +60,7 @@ class RunCmd(Tool[RunCmdParameters]):
     )
     parameters = RunCmdParameters
     example: ClassVar[Example] = {"command": "python -m compileall -q src", "timeout": 60}
-    forms: ClassVar[CallForms] = CallForms(names=("shell_exec", "bash", "run_command", "execute"))
+    forms: ClassVar[CallForms] = RUN_CMD
     output = CommandResult
 
     async def run(self, arguments: RunCmdParameters, context: ToolContext) -> ToolOutput:

@@ -119,7 +119,7 @@ def _runs(
 
 RUN_CMD = CallForms(
     names=("shell_exec", "bash", "run_command", "execute"),
-    arguments=_COMMAND,
+    also=_COMMAND,
     shapes=(Shape("`command` may be a list", _written),),
     foreign=(
         _runs("Bash", "Claude Code", ignored=("dangerouslyDisableSandbox",)),
@@ -164,7 +164,7 @@ _AS_TEXT = Shape("an id may be a number", _named)
 _WAIT = Shape("`timeout` and `yield_time_ms` are milliseconds to wait", _awaited)
 
 COMMAND_OUTPUT = CallForms(
-    arguments=_ID,
+    also=_ID,
     shapes=(_AS_TEXT,),
     foreign=(
         ForeignTool("BashOutput", ("Claude Code",), ignored=("filter",)),
@@ -178,7 +178,7 @@ COMMAND_OUTPUT = CallForms(
 )
 
 STOP_COMMAND = CallForms(
-    arguments=_ID,
+    also=_ID,
     shapes=(_AS_TEXT,),
     foreign=(
         ForeignTool("KillShell", ("Claude Code",)),

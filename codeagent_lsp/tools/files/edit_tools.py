@@ -31,6 +31,8 @@ from codeagent_lsp.workspace.edits.match import replace
 from codeagent_lsp.workspace.files.file_view import FileText
 from codeagent_lsp.workspace.text.lines import split_lines, without_line_numbers
 
+_EDIT = {**FILE_PATH, "old_string": "old_str", "new_string": "new_str"}
+
 
 class EditParameters(Parameters):
     """One replacement in one file."""
@@ -53,7 +55,7 @@ class EditFile(Tool[EditParameters]):
     parameters = EditParameters
     example: ClassVar[Example] = {"path": "src/cart.py", "old_str": "return 0", "new_str": "return sum(items)"}
     forms: ClassVar[CallForms] = CallForms(
-        names=("edit", "file_edit"), arguments=EDIT, shapes=(EVERY,), foreign=EDIT_FILE, near=NEAR_EDITS
+        names=("edit", "file_edit"), arguments=_EDIT, also=EDIT, shapes=(EVERY,), foreign=EDIT_FILE, near=NEAR_EDITS
     )
     output = dict[str, str]
 
@@ -85,7 +87,9 @@ class WriteFile(Tool[WriteFileParameters]):
     )
     parameters = WriteFileParameters
     example: ClassVar[Example] = {"path": "src/tax.py", "content": "RATE = 19\n"}
-    forms: ClassVar[CallForms] = CallForms(names=("write", "file_write"), arguments=WRITE, foreign=WRITE_FILE)
+    forms: ClassVar[CallForms] = CallForms(
+        names=("write", "file_write"), arguments=FILE_PATH, also=WRITE, foreign=WRITE_FILE
+    )
     output = dict[str, str]
 
     async def run(self, arguments: WriteFileParameters, context: ToolContext) -> ToolOutput:
@@ -153,7 +157,7 @@ class BatchEdit(Tool[BatchEditParameters]):
     )
     parameters = BatchEditParameters
     example: ClassVar[Example] = {"edits": [{"path": "src/tax.py", "old_str": "19", "new_str": "20"}]}
-    forms: ClassVar[CallForms] = CallForms(items={"edits": CallForms(arguments=EDIT)}, foreign=BATCH_EDIT)
+    forms: ClassVar[CallForms] = CallForms(items={"edits": CallForms(arguments=_EDIT, also=EDIT)}, foreign=BATCH_EDIT)
     output = dict[str, str]
 
     async def run(self, arguments: BatchEditParameters, context: ToolContext) -> ToolOutput:
@@ -194,7 +198,7 @@ class PreviewEdit(Tool[PreviewEditParameters]):
     )
     parameters = PreviewEditParameters
     example: ClassVar[Example] = {"path": "src/tax.py", "old_str": "19", "new_str": "20"}
-    forms: ClassVar[CallForms] = CallForms(arguments=EDIT)
+    forms: ClassVar[CallForms] = CallForms(arguments=_EDIT, also=EDIT)
 
     async def run(self, arguments: PreviewEditParameters, context: ToolContext) -> ToolOutput:
         """Return the unified diff."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -36,7 +37,7 @@ class GlobFileSearch(Tool[GlobParameters]):
     parameters = GlobParameters
     example: ClassVar[Example] = {"pattern": "**/*.py"}
     forms: ClassVar[CallForms] = CallForms(
-        names=("glob",), arguments={**FOLDER_PATH, "glob_pattern": "pattern"}, foreign=GLOB
+        names=("glob",), also={**FOLDER_PATH, "glob_pattern": "pattern"}, foreign=GLOB
     )
     output = list[str]
 
@@ -44,10 +45,19 @@ class GlobFileSearch(Tool[GlobParameters]):
         """Return one path per line."""
         view = context.view
         where = view.roots.resolve(arguments.path) if arguments.path else None
-        found = await search.glob(view, arguments.pattern, where, limit=GLOB_LIMIT)
+        pattern, where = _relative(arguments.pattern, where, view.roots.folders)
+        found = await search.glob(view, pattern, where, limit=GLOB_LIMIT)
         names = [view.roots.relative(path) for path in found.paths]
         note = "\n(more files match; narrow the pattern)" if found.truncated else ""
         return ToolOutput("\n".join(names) + note or f"No file matches {arguments.pattern}.", names)
+
+
+def _relative(pattern: str, where: str | None, folders: Iterable[str]) -> tuple[str, str | None]:
+    """Return a pattern that begins with the folder to search in, or one of the workspace, relative to it."""
+    for folder in (where,) if where else folders:
+        if pattern.startswith(f"{folder}/"):
+            return pattern.removeprefix(f"{folder}/"), folder
+    return pattern, where
 
 
 class GrepParameters(Parameters):
@@ -72,11 +82,12 @@ class Grep(Tool[GrepParameters]):
     parameters = GrepParameters
     example: ClassVar[Example] = {"pattern": "def total", "glob": "*.py", "context": 2}
     forms: ClassVar[CallForms] = CallForms(
-        arguments=SOUGHT,
+        arguments={"-i": "case_insensitive", "-C": "context"},
+        also=SOUGHT,
         ignored=("-n",),
         shapes=(
             Shape(
-                "`-A`, `-B`, `-C` are `context`; `limit` is `max_results`; `output_mode` is `output`; `type`, as "
+                "`-A` and `-B` are `context`; `limit` is `max_results`; `output_mode` is `output`; `type`, as "
                 "ripgrep has it, is a `glob`; `case_sensitive`; `literal`",
                 sought,
             ),

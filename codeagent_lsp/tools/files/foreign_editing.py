@@ -29,28 +29,18 @@ from codeagent_lsp.call_forms import (
 from codeagent_lsp.errors import WrongArguments
 from codeagent_lsp.tools.files.foreign_reading import editors
 
-EDIT: Mapping[str, str] = MappingProxyType(
-    {
-        "file_path": "path",
-        "target_file": "path",
-        "old_string": "old_str",
-        "new_string": "new_str",
-        "old_text": "old_str",
-        "new_text": "new_str",
-    }
-)
-"""Other names of the parameters of one edit."""
+EDIT: Mapping[str, str] = MappingProxyType({"target_file": "path", "old_text": "old_str", "new_text": "new_str"})
+"""The names of other agents for the parameters of one edit."""
 
 WRITE: Mapping[str, str] = MappingProxyType(
     {
-        "file_path": "path",
         "target_file": "path",
         "contents": "content",
         "file_text": "content",
         "code_content": "content",
     }
 )
-"""Other names of the parameters of `write_file`."""
+"""The names of other agents for the parameters of `write_file`."""
 
 _OLD_TEXTS = ("old_string", "oldString", "old_text", "oldText")
 _SEARCH = re.compile(r"^(?:<{3,} ?SEARCH>?|-{3,} ?SEARCH>?)[ \t]*\r?\n", re.MULTILINE)

@@ -26,7 +26,7 @@ from codeagent_lsp.call_forms import (
 FOLDER_PATH: Mapping[str, str] = MappingProxyType(
     {"dir_path": "path", "directory": "path", "target_directory": "path", "relative_workspace_path": "path"}
 )
-"""Other names of the parameter `path` that means a folder."""
+"""The names of other agents for the parameter `path` that means a folder."""
 
 _EDITORS: Mapping[str, tuple[Agent, ...]] = {
     "str_replace_editor": ("OpenHands", "Anthropic API"),
@@ -39,7 +39,7 @@ _EDITORS: Mapping[str, tuple[Agent, ...]] = {
 _MOST_CONTEXT, _MOST_RESULTS, _MOST_LEVELS = 10, 2000, 5  # as `grep` and `list_dir` allow
 _LIMITS = ("head_limit", "limit", "total_max_matches", "maxResults")
 _OTHERS = (
-    *("-A", "-B", "-C", "before", "after", "offset", "case_sensitive", "output_mode", "literal", "fixed_strings"),
+    *("-A", "-B", "before", "after", "offset", "case_sensitive", "output_mode", "literal", "fixed_strings"),
     *("isRegexp", "type", "names_only"),
 )
 _OUTPUTS = {"content": "lines", "files_with_matches": "files", "count": "count"}
@@ -235,7 +235,6 @@ GLOB: tuple[ForeignTool, ...] = (
 SOUGHT: Mapping[str, str] = MappingProxyType(
     {
         **FOLDER_PATH,
-        "-i": "case_insensitive",
         "ignore_case": "case_insensitive",
         "regex": "pattern",
         "query": "pattern",
@@ -244,12 +243,12 @@ SOUGHT: Mapping[str, str] = MappingProxyType(
         "file_pattern": "glob",
     }
 )
-"""Other names of the parameters of `grep`."""
+"""The names of other agents for parameters of `grep`."""
 
 
 def sought(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a search in the spelling of `grep`, whatever other agents' searches call them."""
-    around = [number(given.get(name)) or 0 for name in ("-A", "-B", "-C", "before", "after", "context")]
+    around = [number(given.get(name)) or 0 for name in ("-A", "-B", "before", "after", "context")]
     most = next(filter(None, (number(given.get(name)) for name in _LIMITS)), 0)
     skipped = number(given.get("offset")) or 0
     sensitive, mode = given.get("case_sensitive"), given.get("output_mode")

@@ -59,7 +59,7 @@ class DeleteFile(Tool[DeleteFileParameters]):
     )
     parameters = DeleteFileParameters
     example: ClassVar[Example] = {"path": "src/old.py"}
-    forms: ClassVar[CallForms] = CallForms(arguments={**FILE_PATH, "target_file": "path"}, foreign=DELETE_FILE)
+    forms: ClassVar[CallForms] = CallForms(arguments=FILE_PATH, also={"target_file": "path"}, foreign=DELETE_FILE)
     output = dict[str, str]
 
     async def run(self, arguments: DeleteFileParameters, context: ToolContext) -> ToolOutput:

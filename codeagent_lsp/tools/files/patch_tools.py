@@ -54,7 +54,8 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
     example: ClassVar[Example] = {"patch": "--- a/src/tax.py\n+++ b/src/tax.py\n@@ -1 +1 @@\n-RATE = 19\n+RATE = 7\n"}
     forms: ClassVar[CallForms] = CallForms(
         names=("patch",),
-        arguments={"patch_content": "patch", "input": "patch", "patch_text": "patch"},
+        arguments={"patch_content": "patch"},
+        also={"input": "patch", "patch_text": "patch"},
         shapes=(Shape("`file_path` names the file of a patch without a head; with one, both must agree", _headed),),
         foreign=APPLY_PATCH,
     )

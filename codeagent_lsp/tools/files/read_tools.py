@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms, Shape, number, without
-from codeagent_lsp.errors import AgentError, FileRefused, ToolRetry
-from codeagent_lsp.messages import Image
-from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.errors import FileRefused, ToolRetry
+from codeagent_lsp.messages import Image, ToolCall
+from codeagent_lsp.tools.context import Calls, ToolContext
 from codeagent_lsp.tools.files import foreign_reading as others
 from codeagent_lsp.tools.files.find_tools import may_show
 from codeagent_lsp.tools.outputs import OutputStore, located
@@ -76,7 +76,7 @@ class ListDir(Tool[ListDirParameters]):
     example: ClassVar[Example] = {"path": "src", "depth": 2}
     forms: ClassVar[CallForms] = CallForms(
         names=("list",),
-        arguments=others.FOLDER_PATH,
+        also=others.FOLDER_PATH,
         shapes=(Shape("`recursive` true: all levels, as far as `depth` goes; false: one", _levels),),
         foreign=others.LIST_DIR,
     )
@@ -136,10 +136,10 @@ class ReadFilesParameters(Parameters):
 
 
 class ReadFiles(Tool[ReadFilesParameters]):
-    """Show the texts of several files."""
+    """Show the texts of several files: each is a call of `read_file`, with its rules, hooks and questions."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
-        "read_files", "Read several files at once.", "read", group="files", path_parameters=("files.path",)
+        "read_files", "Read several files at once.", "read", group="files", timeout=None
     )
     parameters = ReadFilesParameters
     example: ClassVar[Example] = {"files": [{"path": "src/cart.py"}, {"path": "docs/*.md", "end_line": 20}]}
@@ -150,22 +150,19 @@ class ReadFiles(Tool[ReadFilesParameters]):
 
     async def run(self, arguments: ReadFilesParameters, context: ToolContext) -> ToolOutput:
         """Return the texts below their names; what cannot be read says so in its place."""
-        parts: dict[str, str] = {}
-        for wanted in arguments.files:
-            for path in await _named(context, wanted.path):
-                key = f"== {path if wanted.start_line is None else f'{path}, line {wanted.start_line} on'} =="
-                try:
-                    absolute = context.view.roots.resolve(path)
-                    if not may_show(context, absolute, absolute):  # the user's rules for read_file
-                        parts[key] = "(left out, as reading it needs the user's approval: call read_file for it)"
-                        continue
-                    file = await asyncio.to_thread(context.view.read, absolute)
-                    parts[key] = render(file, wanted.start_line, wanted.end_line)
-                except AgentError as error:
-                    parts[key] = f"({error})"
-        left = len(parts) - MOST_FILES
-        shown = [f"{name}\n{text}" for name, text in list(parts.items())[:MOST_FILES]]
-        return ToolOutput("\n".join([*shown, f"({left} more files)"] if left > 0 else shown), list(parts))
+        calls = context.need(Calls, "Files are read one by one here: use read_file.")
+        wanted = [
+            (path, part.model_dump(exclude={"path"}, exclude_none=True))
+            for part in arguments.files
+            for path in await _named(context, part.path)
+        ]
+        shown = []
+        for path, lines in wanted[:MOST_FILES]:
+            result = await calls.execute(ToolCall(ReadFile.traits.name, {"path": path, **lines}))
+            shown.append(f"== {path} ==\n{result.text}")
+        if (left := len(wanted) - MOST_FILES) > 0:
+            shown.append(f"({left} more files)")
+        return ToolOutput("\n".join(shown), [path for path, _ in wanted])
 
 
 async def _named(context: ToolContext, name: str) -> tuple[str, ...]:

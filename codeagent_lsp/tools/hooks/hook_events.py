@@ -40,7 +40,7 @@ _QUOTING = str.maketrans("", "", "\"'\\")
 _MOST_WORDS = 200
 _COMMANDS = ("run_beside",)
 _CONTENT = ("content", "new_string")
-_EDITS = ("batch_edit", "apply_patch", "edit_by_ast", "rename_symbol", "code_actions")
+_EDITS = ("batch_edit", "insert_text", "apply_patch", "edit_by_ast", "rename_symbol", "code_actions")
 _REMOVALS = ("delete_file", "move_file")
 
 

@@ -43,13 +43,8 @@ class Delegate(Tool[DelegateParameters]):
     parameters = DelegateParameters
     example: ClassVar[Example] = {"agent": "reviewer", "task": "Look for mistakes in src/cart.py."}
     forms: ClassVar[CallForms] = CallForms(
-        arguments={
-            "prompt": "task",
-            "message": "task",
-            "subagent_type": "agent",
-            "agent_type": "agent",
-            "agent_name": "agent",
-        },
+        arguments={"prompt": "task", "subagent_type": "agent"},
+        also={"message": "task", "agent_type": "agent", "agent_name": "agent"},
         values={"agent": _AGENTS},
         foreign=(
             ForeignTool("Task", ("Claude Code", "Cursor"), ignored=_SETTINGS, fixed=_CODER),

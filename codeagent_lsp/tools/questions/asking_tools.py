@@ -87,7 +87,8 @@ class AskUser(Tool[AskUserParameters]):
         names=("ask_user",),
         items={
             "questions": CallForms(
-                arguments={"question": "text", "prompt": "text"},
+                arguments={"question": "text"},
+                also={"prompt": "text"},
                 shapes=(Shape("an option may be an object with a `label` and a `description`", _labelled),),
             )
         },

@@ -48,9 +48,9 @@ class SkillLoader(Tool[SkillLoaderParameters]):
     parameters = SkillLoaderParameters
     example: ClassVar[Example] = {"skill_name": "release"}
     forms: ClassVar[CallForms] = CallForms(
-        arguments={"skill": "skill_name", "name": "skill_name", "command": "skill_name"},
+        also={"skill": "skill_name", "name": "skill_name"},
         foreign=(
-            ForeignTool("Skill", ("Claude Code",), ignored=("args",)),
+            ForeignTool("Skill", ("Claude Code",), {"command": "skill_name"}, ignored=("args",)),
             ForeignTool("skill", ("opencode", "Roo Code"), ignored=("args",)),
             ForeignTool("skills", ("cline",), ignored=("args",)),
             ForeignTool("use_skill", ("cline",)),

@@ -222,7 +222,7 @@ class Think(Tool[ThinkParameters]):
     parameters = ThinkParameters
     example: ClassVar[Example] = {"thought": "The tax is added twice."}
     forms: ClassVar[CallForms] = CallForms(
-        arguments={"content": "thought"},
+        also={"content": "thought"},
         foreign=(
             ForeignTool("think", ("OpenHands",), when=has("content")),
             ForeignTool("thinking", ("Zed",)),

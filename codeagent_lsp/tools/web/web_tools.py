@@ -85,10 +85,9 @@ class WebSearch(Tool[WebSearchParameters]):
     example: ClassVar[Example] = {"query": "python decimal rounding", "max_results": 5}
     forms: ClassVar[CallForms] = CallForms(
         names=("search_web",),
-        arguments={
-            "included_domains": "include_domains",
+        arguments={"included_domains": "include_domains", "excluded_domains": "exclude_domains"},
+        also={
             "allowed_domains": "include_domains",
-            "excluded_domains": "exclude_domains",
             "blocked_domains": "exclude_domains",
             "search_term": "query",
             "num_results": "max_results",
