@@ -632,6 +632,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "请在此注释下方写下答案并保存文件。",
     ),
     "document.at": ("The agent's answer is in {place}", "代理的回答在 {place}"),
+    "output.left_out": ("[… {count} characters of output left out …]", "[……此处省略 {count} 个字符的输出……]"),
     "progress.thinking": ("thinking", "思考中"),
     "progress.writing": ("writing", "书写中"),
     "progress.plan": ("Plan", "计划"),

@@ -1,4 +1,4 @@
-"""Bundles the output of a command into few events: whole lines, at most ten times a second, limited in total. A line
+"""Bundles the output of a command into few events: whole lines, ten times a second, limited in total. A line
 that has no end for half a second, as a prompt has none, is passed on as it is.
 
 Not here: the output that a command's result keeps (`shadow/output.py`).
@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable
 
 from codeagent_lsp.shadow.shell import Stream
+from codeagent_lsp.texts import text
 
 INTERVAL = 0.1
 PATIENCE = 5
@@ -19,22 +20,27 @@ TOTAL = 256 * 1024
 
 
 class OutputStream:
-    """Buffers text and passes it to `emit` in pieces, at most `total` characters in all. The beginning of a piece that
-    is too long is left out.
+    """Buffers text and passes it to `emit` in pieces of at most `PIECE` characters, in order and whole, up to `total`
+    characters until `close`. Of what is printed beyond that, `close` passes on how much it was and its end.
     """
 
-    def __init__(self, emit: Callable[[Stream, str], None], total: int = TOTAL) -> None:
+    def __init__(self, emit: Callable[[Stream, str], None], total: int = TOTAL, left_out: str = "") -> None:
         self._emit = emit
-        self._left = total
+        self._total = self._left = total
+        self._left_out = left_out or text("output.left_out")
+        self._beyond = 0
+        self._end: tuple[Stream, str] = ("stdout", "")
         self._waiting: list[tuple[Stream, str]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._waited = 0
 
-    def write(self, stream: Stream, text: str) -> None:
+    def write(self, stream: Stream, printed: str) -> None:
         """Buffer printed text; whole lines are passed on within a tenth of a second."""
+        within = self._within(stream, printed)
         if self._waiting and self._waiting[-1][0] == stream:
-            text = (self._waiting.pop()[1] + text)[-2 * PIECE :]
-        self._waiting.append((stream, text))
+            within = self._waiting.pop()[1] + within
+        if within:
+            self._waiting.append((stream, within))
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(INTERVAL, self._tick)
 
@@ -45,6 +51,20 @@ class OutputStream:
             self._timer = None
         self._pass_on(self._waiting)
         self._waiting = []
+        if self._beyond:
+            stream, end = self._end
+            left_out = self._beyond - len(end)
+            self._pass_on([(stream, ("\n" + self._left_out.format(count=left_out) + "\n" if left_out else "") + end)])
+        self._left, self._beyond, self._end = self._total, 0, ("stdout", "")
+
+    def _within(self, stream: Stream, printed: str) -> str:
+        """Return what may still be passed on, and keep the end of what may not."""
+        within, beyond = printed[: self._left], printed[self._left :]
+        self._left -= len(within)
+        if beyond:
+            self._beyond += len(beyond)
+            self._end = (stream, (self._end[1] + beyond)[-PIECE:])
+        return within
 
     def _tick(self) -> None:
         """Pass on whole lines; the beginning of a line waits for its end, but not for long."""
@@ -61,8 +81,6 @@ class OutputStream:
         self._pass_on(ready)
 
     def _pass_on(self, pieces: list[tuple[Stream, str]]) -> None:
-        for stream, text in pieces:
-            piece = text[-min(PIECE, self._left) :] if self._left > 0 else ""
-            self._left -= len(piece)
-            if piece:
-                self._emit(stream, piece)
+        for stream, printed in pieces:
+            for at in range(0, len(printed), PIECE):
+                self._emit(stream, printed[at : at + PIECE])

@@ -39,7 +39,7 @@ class RunOutput:
         self._services = services
         self._begun = record.status != "running"
         self._held: list[events.Event] = []
-        self._printed = OutputStream(self._emit_printed)
+        self._printed = OutputStream(self._emit_printed, left_out=self.text("output.left_out"))
 
     def begin(self, mode: events.Mode) -> None:
         """Emit the run's mode, then the events held back; nothing if the mode was emitted before."""

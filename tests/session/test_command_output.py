@@ -62,17 +62,35 @@ async def test_the_streams_keep_their_order() -> None:
     assert heard.pieces == [("stdout", "a\n"), ("stderr", "b\n"), ("stdout", "c\n")]
 
 
-async def test_endless_output_is_bounded_in_memory_and_in_events() -> None:
+async def test_a_burst_is_passed_on_whole_in_pieces() -> None:
+    heard = Heard()
+    output = OutputStream(heard)
+    printed = "".join(f"{number}\n" for number in range(20_000))
+    for at in range(0, len(printed), 3000):
+        output.write("stdout", printed[at : at + 3000])
+    output.close()
+    assert heard.text == printed
+    assert max(len(text) for _, text in heard.pieces) <= PIECE
+
+
+async def test_endless_output_shows_its_beginning_its_end_and_how_much_is_between() -> None:
+    heard = Heard()
+    output = OutputStream(heard, total=10_000, left_out="({count} left out)")
+    for number in range(20_000):
+        output.write("stdout", f"{number}\n")
+    output.close()
+    printed = "".join(f"{number}\n" for number in range(20_000))
+    left_out = len(printed) - 10_000 - PIECE
+    assert heard.text == f"{printed[:10_000]}\n({left_out} left out)\n{printed[-PIECE:]}"
+
+
+async def test_the_limit_is_for_each_command() -> None:
     heard = Heard()
     output = OutputStream(heard, total=10_000)
-    for _ in range(200):
-        output.write("stdout", "x" * 1000 + "\n")
-    output.close()
-    assert len(heard.text) <= PIECE
     for _ in range(5):
         output.write("stdout", "y" * 4000)
         output.close()
-    assert len(heard.text) == 10_000
+    assert heard.text == "y" * 20_000
 
 
 async def test_nothing_is_left_behind() -> None:
