@@ -96,6 +96,7 @@ READING = (
     Row("read_file", {"file_path": "notes.md", "start_line": 10, "end_line": 14}, "read_file", {"path": "notes.md", "start_line": 10, "end_line": 14}, lines=(10, 14)),
     Row("view_image", {"path": "notes.md"}, "read_file", {"path": "notes.md"}, lines=(1, 20)),
     Row("view_file", {"AbsolutePath": "{root}/notes.md", "StartLine": 10, "EndLine": 14}, "read_file", {"path": "{root}/notes.md", "start_line": 10, "end_line": 14}, lines=(10, 14)),
+    Row("view_file", {"path": "notes.md", "view_range": [10, 14]}, "read_file", {"path": "notes.md", "start_line": 10, "end_line": 14}, lines=(10, 14)),
     Row("view", {"path": "{root}/notes.md", "view_range": [10, 14]}, "read_file", {"path": "{root}/notes.md", "start_line": 10, "end_line": 14}, lines=(10, 14)),
     Row("view", {"path": "{root}"}, "read_file", {"path": "{root}"}, shows=("shop/cart.py", "notes.md")),
     Row("read_command_output", {"artifact_id": "notes.md", "offset": 0, "limit": 40960}, "read_file", {"path": "notes.md"}, lines=(1, 20)),

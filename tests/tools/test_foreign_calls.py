@@ -98,6 +98,7 @@ def test_it_becomes_a_call_of_ours(row: Row) -> None:
         said,
         check("use_tool", {"name": row.name, "arguments": given}, SPECS),
         check(f"functions.{row.name}", given, SPECS),
+        check(f"default_api:{row.name}", given, SPECS),
         own_spelling(ToolCall(row.name, given), SPECS),
         own_spelling(said, SPECS),
         check(said.name, said.arguments, SPECS),
@@ -211,6 +212,10 @@ def test_forms_lead_to_parameters_that_exist() -> None:
     ("LSP", {"operation": "completion"}, "find_definition"),
     ("insert_edit_into_file", {"filePath": "a.py", "code": "// ...existing code..."}, "edit_file"),
     ("NotebookEdit", {"notebook_path": "a.ipynb", "new_source": "x"}, "edit_file"),
+    ("save_memory", {"fact": "Tabs."}, "write_file"),
+    ("copy_path", {"source_path": "a", "destination_path": "b"}, "run_cmd"),
+    ("switch_mode", {"mode_slug": "code", "reason": "why"}, "plan_enter"),
+    ("run_slash_command", {"command": "init", "args": None}, "skill_loader"),
     ("browser_action", {"action": "launch", "url": "http://localhost"}, "web_scrape"),
 ])  # fmt: skip
 async def test_nonsense_is_refused_with_the_nearest_tool(

@@ -105,8 +105,8 @@ def normalise_name(name: str, known: Iterable[str]) -> str | None:
 
 
 def normalised(name: str) -> str:
-    """Return a name without what models put around it: quotes, `functions.`, a number."""
-    return _stripped(name).removeprefix("functions.").removeprefix("tools.")
+    """Return a name without what models put around it: quotes, `functions.` and the like, a number."""
+    return re.sub(r"^(?:functions\.|default_api[.:])?(?:tools\.)?", "", _stripped(name))
 
 
 def check(name: str, arguments: Mapping[str, Any] | None, tools: Iterable[ToolSpec]) -> ToolCall | str:

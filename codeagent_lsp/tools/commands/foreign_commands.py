@@ -140,6 +140,7 @@ RUN_CMD = CallForms(
         _runs("run_command", "Windsurf", ignored=("WaitMsBeforeAsync", "SafeToAutoRun")),
         _runs("execute_ipython_cell", "OpenHands", shapes=(Shape("`code` runs as `python -`", _python),)),
     ),
+    near=("js_repl", "copy_path", "create_and_run_task", "run_task", "run_vscode_command", "install_extension"),
 )
 
 

@@ -21,6 +21,7 @@ from codeagent_lsp.tools.files.foreign_editing import (
     EVERY,
     INSERT_TEXT,
     NEAR_EDITS,
+    NEAR_WRITES,
     WRITE,
     WRITE_FILE,
 )
@@ -88,7 +89,7 @@ class WriteFile(Tool[WriteFileParameters]):
     parameters = WriteFileParameters
     example: ClassVar[Example] = {"path": "src/tax.py", "content": "RATE = 19\n"}
     forms: ClassVar[CallForms] = CallForms(
-        names=("write", "file_write"), arguments=FILE_PATH, also=WRITE, foreign=WRITE_FILE
+        names=("write", "file_write"), arguments=FILE_PATH, also=WRITE, foreign=WRITE_FILE, near=NEAR_WRITES
     )
     output = dict[str, str]
 

@@ -322,4 +322,7 @@ DELETE_FILE: tuple[ForeignTool, ...] = (
 )
 
 NEAR_EDITS = ("insert_edit_into_file", "reapply", "edit_notebook", "edit_notebook_file", "NotebookEdit")
-"""Tools of other agents that no call of ours can stand for: drafts that another model completes, and notebooks."""
+NEAR_WRITES = ("save_memory", "update_memory", "memory", "create_new_workspace")
+"""Tools of other agents that no call of ours can stand for: drafts that another model completes, and notebooks; what is
+to be remembered, which belongs into a file such as AGENTS.md, and whole new projects.
+"""

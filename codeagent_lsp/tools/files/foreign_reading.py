@@ -136,7 +136,7 @@ READ_FILE: tuple[ForeignTool, ...] = (
     ),
     ForeignTool("read_file", ("Copilot",), when=has("filePath", "startLine")),
     ForeignTool("view_image", ("codex", "Copilot")),
-    ForeignTool("view_file", ("Windsurf",), {"absolute_path": "path"}),
+    ForeignTool("view_file", ("Windsurf",), {"absolute_path": "path"}, shapes=(IN_RANGE,)),
     ForeignTool("view", ("OpenHands",), shapes=(IN_RANGE,)),
     ForeignTool(
         "read_command_output", ("Roo Code",), {"artifact_id": "path"},

@@ -55,6 +55,7 @@ class Delegate(Tool[DelegateParameters]):
             ForeignTool("new_task", ("Roo Code",), {"mode": "agent"}, ignored=("todos",), fixed=_CODER),
             ForeignTool("spawn_agent", ("codex", "Zed"), ignored=("label", "session_id", "items"), fixed=_CODER),
         ),
+        near=("use_subagents", "send_input", "wait_agent"),
     )
 
     async def run(self, arguments: DelegateParameters, context: ToolContext) -> ToolOutput:

@@ -120,6 +120,7 @@ class PlanEnter(Tool[PlanEnterParameters]):
             ForeignTool("EnterPlanMode", ("Claude Code",), fixed={"title": "Plan"}),
             ForeignTool("enter_plan_mode", ("Gemini CLI",), {"reason": "description"}, fixed={"title": "Plan"}),
         ),
+        near=("switch_mode", "SwitchMode"),
     )
     output = dict[str, str]  # plan_id
 

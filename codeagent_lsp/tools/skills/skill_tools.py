@@ -56,6 +56,7 @@ class SkillLoader(Tool[SkillLoaderParameters]):
             ForeignTool("use_skill", ("cline",)),
             ForeignTool("activate_skill", ("Gemini CLI",)),
         ),
+        near=("SlashCommand", "run_slash_command", "fetch_instructions"),
     )
     output = dict[str, Any]  # name, digest, title, output, metadata; or name, file
 

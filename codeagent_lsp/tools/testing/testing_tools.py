@@ -68,7 +68,8 @@ class RunTests(Tool[RunTestsParameters]):
                 "runTests", ("Copilot",), ignored=("mode", "coverageFiles"),
                 shapes=(Shape("several files are the folder around them", _around),),
             ),
-        )
+        ),
+        near=("test_failure",),
     )  # fmt: skip
     output = dict[str, Any]  # reports: framework, the counts, seconds, cases
 
