@@ -18,6 +18,8 @@ MAX_DIFFERENCES = 8
 MAX_NUMBERS = 20
 MAX_WIDTH = 160
 MAX_LINES = 20_000
+MAX_PLACES, MAX_COMPARED = 30, 40
+"""The places that are compared, and the lines of each."""
 
 
 def line_of(text: str, at: int) -> int:
@@ -58,16 +60,22 @@ def nearest(file: Block, block: Block) -> str:
 
 
 def _advice(file: Block, block: Block) -> str:
-    elided = [key for key in block.keys if _ELISION.match(key) and key not in file.keys]
-    if elided:
+    missing = set(block.keys) - set(file.keys)
+    if any(_ELISION.match(key) for key in missing):
         return "Do not leave out lines with '...': copy every line of the block, or use a smaller block."
-    if any('\\"' in key or "\\'" in key for key in block.keys if key not in file.keys):
+    if any('\\"' in key or "\\'" in key for key in missing):
         return "Do not escape quotes with a backslash that the file does not have."
     return "Read these lines again and copy them exactly, with their indentation."
 
 
 def _best_start(file: Block, block: Block) -> int | None:
-    """Return the file's token at which most of the block's lines match, else the line with most words in common."""
+    """Return the file's token at which the block would begin, where the longest parts of its lines are the same."""
+    starts = {*_with_same_lines(file, block), *_with_same_words(file, block)}
+    reachable = sorted(start for start in starts if -len(block.keys) < start < len(file.keys))
+    return max(reachable, key=lambda start: _shared(file, block, start), default=None)
+
+
+def _with_same_lines(file: Block, block: Block) -> list[int]:
     votes: Counter[int] = Counter()
     wanted: dict[str, list[int]] = {}
     for index, key in enumerate(block.keys):
@@ -75,22 +83,34 @@ def _best_start(file: Block, block: Block) -> int | None:
     frequency = Counter(key for key in file.keys if key in wanted)
     for number, key in enumerate(file.keys):
         if key in wanted and frequency[key] <= 50:
-            votes.update(number - index for index in wanted[key][:50])
-    reachable = [(count, -start) for start, count in votes.items() if -len(block.keys) < start < len(file.keys)]
-    if reachable:
-        return -max(reachable)[1]
-    return _alike(file, block)
+            for index in wanted[key][:50]:
+                votes[number - index] += len(key)
+    return [start for start, _ in votes.most_common(MAX_PLACES)]
 
 
-def _alike(file: Block, block: Block) -> int | None:
-    index, key = max(enumerate(block.keys), key=lambda pair: len(pair[1]), default=(0, ""))
-    words = set(_WORD.findall(key))
-    best, score = None, max(1.0, len(words) / 2)
-    for number, there in enumerate(file.keys[:MAX_LINES]):
-        common = sum(1 for word in words if word in there)
-        if common > score:
-            best, score = number, float(common)
-    return None if best is None else best - index
+def _with_same_words(file: Block, block: Block) -> list[int]:
+    """Return starts at which a line has more than a third of the words of one of the block's longest lines, and two."""
+    longest = sorted(range(len(block.keys)), key=lambda index: -len(block.keys[index]))[:3]
+    found: Counter[int] = Counter()
+    for index in longest:
+        words = set(_WORD.findall(block.keys[index]))
+        least = max(2, len(words) // 3 + 1)
+        for number, there in enumerate(file.keys[:MAX_LINES]):
+            common = sum(1 for word in words if word in there)
+            if common >= least:
+                found[number - index] = max(found[number - index], common)
+    return [start for start, _ in found.most_common(MAX_PLACES)]
+
+
+def _shared(file: Block, block: Block, start: int) -> int:
+    """Return how much is the same at a place: a long part of a line counts for more than several short ones."""
+    score = 0
+    for index, ours in enumerate(block.keys[:MAX_COMPARED], start):
+        if 0 <= index < len(file.keys):
+            theirs = file.keys[index][:MAX_WIDTH]
+            ours = ours[:MAX_WIDTH]
+            score += SequenceMatcher(None, ours, theirs, autojunk=False).find_longest_match().size ** 2
+    return score
 
 
 def _differences(file: Block, block: Block, first: int, last: int) -> list[str]:

@@ -260,3 +260,29 @@ def test_all_is_all() -> None:
         done += 1
         assert result.text == text.replace(old, new)
     assert done > 20
+
+
+FAR_AND_NEAR = {
+    "a comment with more of the words": (
+        "# total tax items rate price True",
+        "    price = price_of(item, rate)",
+        "    price = price_of(item, rate, total, tax, items, True)",
+    ),
+    "short lines that are the same": (
+        "    }\n    return\n    }\n    return",
+        "    const sum = items.reduce(add, 0)\n    }",
+        "    const sum = items.reduce(plus, 0)\n    }\n    return",
+    ),
+    "the same words in another order": (
+        "assert log.name == 'a' and log.size == 1",
+        "value = compute(log.name, 'a', 1) + extra",
+        "value = compute(log.name, 'a', 2, log, size, 1)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("far", "near", "sought"), FAR_AND_NEAR.values(), ids=FAR_AND_NEAR.keys())
+def test_the_closest_place_is_where_the_longest_part_is_the_same(far: str, near: str, sought: str) -> None:
+    text = "\n".join([far, *(f"x{number} = {number}" for number in range(30)), near, "end\n"])
+    first = text[: text.index(near)].count("\n") + 1
+    assert f"Closest: lines {first}-" in str(refusal(text, sought, "new"))
