@@ -8,10 +8,16 @@ from typing import Any
 
 import pytest
 
+from codeagent_lsp import events
+from codeagent_lsp.agent.context.history import History
+from codeagent_lsp.agent.limits import LoopLimits
+from codeagent_lsp.agent.loop import AgentLoop, LoopResult
 from codeagent_lsp.call_forms import resolved, several, unwrapped
 from codeagent_lsp.llm.calls.bare_calls import check, own_spelling
+from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
 from codeagent_lsp.llm.calls.toolcalls import parse
-from codeagent_lsp.messages import ToolCall, ToolResult
+from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
+from codeagent_lsp.messages import Message, ToolCall, ToolResult
 from codeagent_lsp.shadow.shell import Finished
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.executor import understood
@@ -22,7 +28,7 @@ from codeagent_lsp.tools.registry import ToolRegistry, own_name
 from codeagent_lsp.tools.todos.todo_list import Todo
 from codeagent_lsp.tools.tool import Tool
 from tests.tools.fakes import Bench
-from tests.tools.foreign_rows import FILES, NOTES, ROWS, Row
+from tests.tools.foreign_rows import FILES, NOTES, PATCH, ROWS, Row
 from tests.tools.shells import FakeShell
 
 TOOLS: Mapping[str, Tool[Any]] = {cls.traits.name: cls() for cls in BUILTIN}
@@ -270,6 +276,47 @@ async def test_it_is_judged_as_our_tool(tmp_path: Path) -> None:
     for names in (["*.md", "docs/a.md"], ["notes.md", "docs/a.md"]):
         text = (await bench.call("read_many_files", include=names)).text
         assert "line 1" not in text and "TODO one" in text
+
+
+@pytest.mark.parametrize("steps", [
+    [("TodoWrite", {"todos": [{"content": "fix", "status": "in_progress", "activeForm": "Fixing"}]}),
+     ("Grep", {"pattern": "return 0", "output_mode": "content", "-n": True}),
+     ("Read", {"file_path": "{root}/shop/cart.py", "offset": 2, "limit": 2}),
+     ("Edit", {"file_path": "{root}/shop/cart.py", "old_string": "return 0", "new_string": "return 1"}),
+     ("Bash", {"command": "pytest -q", "description": "Run the tests", "timeout": 120000}),
+     ("ExitPlanMode", {"plan": "It is done."})],
+    [("task_tracker", {"command": "view"}),
+     ("think", {"thought": "Hm."}),
+     ("execute_bash", {"command": "pytest -q", "is_input": "false", "security_risk": "LOW"}),
+     ("str_replace_editor", {"command": "view", "path": "{root}", "security_risk": "LOW"}),
+     ("str_replace_editor", {"command": "str_replace", "path": "{root}/shop/cart.py", "old_str": "return 0",
+                             "new_str": "return 1", "security_risk": "LOW"}),
+     ("finish", {"message": "It is done."})],
+    [("update_plan", {"plan": [{"step": "fix", "status": "in_progress"}]}),
+     ("shell", {"command": ["bash", "-lc", "pytest -q"], "workdir": "{root}"}),
+     ("shell", {"command": ["apply_patch", PATCH]}),
+     ("attempt_completion", {"result": "It is done."})],
+])  # fmt: skip
+async def test_a_whole_task_in_the_words_of_another_agent(steps: list[tuple[str, Any]], tmp_path: Path) -> None:
+    bench = made(tmp_path)
+    bench.rules(allow=("run_cmd",))
+    calls = [ToolCall(name, placed(given, str(bench.root)), f"c{number}") for number, (name, given) in enumerate(steps)]
+    model = ToolCallingModel(ScriptedModel([ScriptedReply(tool_calls=(call,)) for call in calls]), "native")
+    told: list[events.Event] = []
+    history = History([Message("system", "rules"), Message("user", "the task")])
+    core, rest = (tuple(spec for spec in SPECS if _is_core(spec["name"]) is wanted) for wanted in (True, False))
+    loop = AgentLoop(model, bench.executor, history, lambda: core, told.append, LoopLimits(), also=lambda: rest)
+    result = await loop.run()
+    assert result == LoopResult("answered", "It is done.")
+    finished = [event for event in told if isinstance(event, events.ToolFinished)]
+    assert [event.success for event in finished] == [True] * (len(steps) - 1), [event.output for event in finished]
+    assert "".join(event.content for event in told if isinstance(event, events.Token)) == "It is done."
+    assert {call.name for message in history.messages for call in message.tool_calls} <= set(TOOLS)
+    assert "return 1" in bench.text("shop/cart.py")
+
+
+def _is_core(name: str) -> bool:
+    return TOOLS[name].traits.group == "core"
 
 
 def test_hooks_on_edits_are_told_of_insertions() -> None:

@@ -155,7 +155,7 @@ class ToolCallingModel:
                         yield TextChunk(text)
                 elif isinstance(item, Reply):
                     answers = _answers(request)
-                    reply = _from_object(item, (*request.tools, *answers), shown)
+                    reply = _from_object(item, (*request.tools, *request.also, *answers), shown)
                     self._remember(item.text, reply)
                     for each in _told(reply, answers):
                         yield each
@@ -166,7 +166,7 @@ class ToolCallingModel:
         told = call_instructions.text(request.tools)
         messages = call_history.as_text(request.messages, told, render, together=True)
         answers = _answers(request)
-        tools = (*request.tools, *answers)
+        tools = (*request.tools, *request.also, *answers)
         parser = StreamParser(tools)
         asked = replace(request, messages=messages, tools=())
         async with aclosing(self._inner.stream(asked)) as items:
