@@ -1233,8 +1233,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "choice.singly": ("One by one", "逐个决定"),
     "choice.install": ("Install", "安装"),
     "trust.all": (
-        "This workspace brings what the agent would use: {what}. Trust all of it as it is now? You are asked again about "
-        "what changes.",
+        "This workspace brings what the agent would use: {what}. Trust all of it as it is now? You are asked again "
+        "about what changes.",
         "此工作区带有代理会使用的内容：{what}。信任它们的当前内容吗？内容更改后会再次询问。",
     ),
     "trust.skill": ("the skill {name}", "技能 {name}"),

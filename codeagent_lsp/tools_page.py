@@ -104,10 +104,11 @@ Functions and methods may be `async`. A result is text, or what JSON can hold; a
 failed.
 
 **Trust.** No code of a source runs before you said yes, and the question shows the file; for one of a workspace it may
-be about [all that it brings](knowledge.md#what-a-workspace-brings). Trust is for a path with the
-SHA-256 of its bytes, or for an entry point of one version of a package: what changed is asked about again, and its
-tools are off until then. A *no* holds until the editor is started again, or `codeagent.trust` asks. `codeagent.approvals.list` has what you trust,
-`codeagent.approvals.revoke` takes it back. Trusted code runs as you, outside of the shadow in which commands run.
+be about [all that it brings](knowledge.md#what-a-workspace-brings). Trust is for a path with the SHA-256 of its bytes,
+or for an entry point of one version of a package: what changed is asked about again, and its tools are off until then.
+A *no* holds until the editor is started again, or `codeagent.trust` asks. `codeagent.approvals.list` has what you
+trust, `codeagent.approvals.revoke` takes it back. Trusted code runs as you, outside of the shadow in which commands
+run.
 
 **Calls** ask like those of [MCP servers](mcp.md): each time, unless you allow that exact call, or the tool by a rule
 (`"codeagent.permissions.allow": ["own.word_count"]`). `readOnly` does not offer own tools. Each source has a process of

@@ -140,15 +140,15 @@ SEARCHING = (
     Row("Grep", {"pattern": "TODO"}, "grep", {"pattern": "TODO", "output": "files"}, shows=("docs/a.md\npage.html",), hides=(":",)),
     Row("Grep", {"pattern": "TODO", "output_mode": "files_with_matches", "head_limit": 1}, "grep", {"pattern": "TODO", "output": "files", "max_results": 1}, shows=("docs/a.md\n(and 1 more files)",)),
     Row("Grep", {"pattern": "line 1", "output_mode": "count", "path": "{root}"}, "grep", {"pattern": "line 1", "output": "count", "path": "{root}"}, shows=("notes.md:11",)),
-    Row("Grep", {"pattern": "todo", "output_mode": "content", "-n": True, "-i": True}, "grep", {"pattern": "todo", "output": "lines", "case_insensitive": True}, shows=("docs/a.md:2:TODO one", "page.html:2:TODO")),
-    Row("Grep", {"pattern": "line 9", "output_mode": "content", "-A": 2, "-B": 1}, "grep", {"pattern": "line 9", "output": "lines", "context": 2}, shows=("notes.md:9:line 9", "notes.md-8-line 8", "notes.md-11-line 11")),
-    Row("Grep", {"pattern": "line 9", "output_mode": "content", "-C": 50}, "grep", {"pattern": "line 9", "output": "lines", "context": 10}, shows=("notes.md-19-line 19",)),
-    Row("Grep", {"pattern": "return", "type": "py", "output_mode": "content"}, "grep", {"pattern": "return", "output": "lines", "glob": "*.{py,pyi}"}, shows=("shop/cart.py:3:        return 0",)),
+    Row("Grep", {"pattern": "todo", "output_mode": "content", "-n": True, "-i": True}, "grep", {"pattern": "todo", "case_insensitive": True}, shows=("docs/a.md:2:TODO one", "page.html:2:TODO")),
+    Row("Grep", {"pattern": "line 9", "output_mode": "content", "-A": 2, "-B": 1}, "grep", {"pattern": "line 9", "context": 2}, shows=("notes.md:9:line 9", "notes.md-8-line 8", "notes.md-11-line 11")),
+    Row("Grep", {"pattern": "line 9", "output_mode": "content", "-C": 50}, "grep", {"pattern": "line 9", "context": 10}, shows=("notes.md-19-line 19",)),
+    Row("Grep", {"pattern": "return", "type": "py", "output_mode": "content"}, "grep", {"pattern": "return", "glob": "*.{py,pyi}"}, shows=("shop/cart.py:3:        return 0",)),
     Row("Grep", {"pattern": "TODO", "glob": "*.{html,htm}"}, "grep", {"pattern": "TODO", "output": "files", "glob": "*.{html,htm}"}, shows=("page.html",), hides=("docs",)),
     Row("Grep", {"pattern": "TODO", "type": "html"}, "grep", {"pattern": "TODO", "output": "files", "glob": "*.{html,htm}"}, shows=("page.html",), hides=("docs",)),
-    Row("Grep", {"pattern": "<h1>.*</h1>", "multiline": True, "output_mode": "content"}, "grep", {"pattern": "<h1>.*</h1>", "multiline": True, "output": "lines"}, shows=("page.html:1:<h1>\npage.html:2:TODO\npage.html:3:</h1>",)),
-    Row("Grep", {"pattern": "class Cart:\\n\\s+def", "multiline": True}, "grep", {"pattern": "class Cart:\\n\\s+def", "multiline": True, "output": "files"}, shows=("shop/cart.py",)),
-    Row("Grep", {"pattern": "line", "output_mode": "content", "head_limit": 2, "offset": 2}, "grep", {"pattern": "line", "output": "lines", "max_results": 4}, shows=("notes.md:4:line 4",), hides=("line 5",)),
+    Row("Grep", {"pattern": "<h1>.*</h1>", "multiline": True, "output_mode": "content"}, "grep", {"pattern": "(?s)<h1>.*</h1>"}, shows=("page.html:1:<h1>\npage.html:2:TODO\npage.html:3:</h1>",)),
+    Row("Grep", {"pattern": "class Cart:\\n\\s+def", "multiline": True}, "grep", {"pattern": "(?s)class Cart:\\n\\s+def", "output": "files"}, shows=("shop/cart.py",)),
+    Row("Grep", {"pattern": "line", "output_mode": "content", "head_limit": 2, "offset": 2}, "grep", {"pattern": "line", "max_results": 4}, shows=("notes.md:4:line 4",), hides=("line 5",)),
     Row("grep", {"pattern": "TODO", "include": "*.md", "path": "{root}"}, "grep", {"pattern": "TODO", "glob": "*.md", "path": "{root}"}, shows=("docs/a.md:2:TODO one",), hides=("page",)),
     Row("grep", {"regex": "todo", "include_pattern": "**/*.md", "offset": 0}, "grep", {"pattern": "todo", "glob": "**/*.md", "case_insensitive": True}, shows=("docs/a.md:2:TODO one",)),
     Row("grep", {"regex": "todo", "case_sensitive": True}, "grep", {"pattern": "todo", "case_insensitive": False}, shows=("No match",)),
@@ -281,7 +281,11 @@ COMMANDS = (
     _only("runTests", {}, "run_tests"),
 )  # fmt: skip
 
-_TODOS = ({"content": "look", "status": "completed"}, {"content": "fix", "status": "in_progress"}, {"content": "test", "status": "pending"})
+_TODOS = (
+    {"content": "look", "status": "completed"},
+    {"content": "fix", "status": "in_progress"},
+    {"content": "test", "status": "pending"},
+)
 _TODO_LIST = "[x] 1: look (medium)\n[>] 2: fix (medium)\n[ ] 3: test (medium)"
 
 

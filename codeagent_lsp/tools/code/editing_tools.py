@@ -14,9 +14,9 @@ from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.tools.code.ast_edit import AstEdit, Edited, Operation, edited
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.files.edit_tools import hunks_told
 from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.workspace.edits import merge
 
 _MOST_FILES = 10
 
@@ -57,19 +57,19 @@ class EditByAst(Tool[EditByAstParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: EditByAstParameters, context: ToolContext) -> ToolOutput:
-        """Stage the edits and show what they change."""
+        """Stage the edits and say which lines they change."""
         path = context.view.roots.resolve(arguments.path)
         name = context.view.roots.relative(path)
         file = await asyncio.to_thread(context.view.read, path)
         edits = [AstEdit(edit.target, edit.operation, edit.code) for edit in arguments.edits]
         done = await asyncio.to_thread(edited, name, file.text, edits)
-        diff = await asyncio.to_thread(merge.unified_diff, file.text, done.text, f"a/{name}", f"b/{name}")
+        told = await asyncio.to_thread(hunks_told, name, file.text, done.text)
         notes = _left(done)
         for edit in edits:
             if edit.operation == "rename":
                 notes += await _elsewhere(context, path, edit)
         step = context.staging.write({path: done.text}, [file])
-        report = "\n".join([f"Staged for the user's decision:\n{diff}", *notes])
+        report = "\n".join([f"Staged for the user's decision: {told}", *notes])
         return ToolOutput(report, {"change_id": step.change_id})
 
 

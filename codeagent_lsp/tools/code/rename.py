@@ -47,7 +47,15 @@ def rename(source: SourceFile, definitions: Sequence[Definition], name: str) -> 
         if surely_means(source, uses, definitions, use):
             splices.append(Splice(use.node.start_byte, use.node.end_byte, written(use, old, new)))
     unique = {(each.start, each.end): each for each in splices}
-    return Renamed(tuple(unique.values()), _left(source, old, unique))
+    return Renamed(tuple(unique.values()), left(source, old, unique))
+
+
+def left(source: SourceFile, old: str, changed: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+    """Return the 1-based lines on which the old name still occurs as a word."""
+    starts = {start for start, _ in changed}
+    word = re.compile(rb"(?<![\w$])" + re.escape(old.encode("utf-8", "replace")) + rb"(?![\w$])")
+    found = (match.start() for match in word.finditer(source.data) if match.start() not in starts)
+    return tuple(dict.fromkeys(source.line(place) for place in found))
 
 
 def _checked(source: SourceFile, definition: Definition, name: str) -> str:
@@ -96,11 +104,3 @@ def written(use: Use, old: str, new: str) -> str:
     if parent is not None and parent.type == "shorthand_field_initializer":
         return f"{old}: {new}"
     return new
-
-
-def _left(source: SourceFile, old: str, changed: Iterable[tuple[int, int]]) -> tuple[int, ...]:
-    """Return the 1-based lines on which the old name still occurs as a word."""
-    starts = {start for start, _ in changed}
-    word = re.compile(rb"(?<![\w$])" + re.escape(old.encode("utf-8", "replace")) + rb"(?![\w$])")
-    found = (match.start() for match in word.finditer(source.data) if match.start() not in starts)
-    return tuple(dict.fromkeys(source.line(place) for place in found))

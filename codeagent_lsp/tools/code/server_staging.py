@@ -19,16 +19,15 @@ from codeagent_lsp.language_servers.server_edits import ServerEdit, Splice, serv
 from codeagent_lsp.language_servers.values import ServerAnswer
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.diagnostics.syntax import syntax_errors
-from codeagent_lsp.tools.files.edit_tools import EditFile
+from codeagent_lsp.tools.files.edit_tools import EditFile, hunks_told
 from codeagent_lsp.tools.permissions.policy import decide
 from codeagent_lsp.workspace.changes.staging import Step
-from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.files.file_view import FileText, StagedFile
 
 Fits = Callable[[str, Splice], bool]
 """Returns whether a splice of a text is what was asked for."""
 
-_MOST_DIFF = 2000
+_MOST_TOLD = 2000
 
 
 async def staged(context: ToolContext, answer: ServerAnswer, edit: Any, fits: Fits = lambda text, splice: True) -> str:
@@ -37,11 +36,29 @@ async def staged(context: ToolContext, answer: ServerAnswer, edit: Any, fits: Fi
     """
     texts = Texts(context.view)
     wanted = await asyncio.to_thread(_verified, context, answer, edit, texts, fits)
-    diff = await asyncio.to_thread(_diff, context, wanted, texts)
-    step = _commit(context, wanted, texts.files)
-    files = len({*wanted.texts, *wanted.moves})
-    head = f"Staged for the user's decision: {wanted.count} places in {files} files, by {answer.server} (lsp)."
-    return f"{head} Change {step.change_id}.\n{diff}"
+    step = _commit(context, wanted.texts, wanted.moves, texts.files)
+    head = _head(wanted.count, len({*wanted.texts, *wanted.moves}), f"{answer.server} (lsp)")
+    report = await asyncio.to_thread(_report, context, wanted.texts, texts.files, wanted.moves)
+    return f"{head} Change {step.change_id}.\n{report}"
+
+
+async def staged_texts(
+    context: ToolContext, texts: Mapping[str, str], files: Mapping[str, FileText], count: int, by: str
+) -> str:
+    """Stage new texts of several files, by absolute path, with `count` changed places, as one step; return the report.
+    EditRefused or PermissionDenied, and then nothing is staged.
+    """
+    _require_allowed(context, texts)
+    for path, text in texts.items():
+        _require_sound(context, path, files[path].text, text, by)
+    step = _commit(context, texts, {}, files)
+    report = await asyncio.to_thread(_report, context, texts, files, {})
+    return f"{_head(count, len(texts), by)} Change {step.change_id}.\n{report}"
+
+
+def _head(count: int, files: int, by: str) -> str:
+    places = "1 place" if count == 1 else f"{count} places"
+    return f"Staged for the user's decision: {places} in {files} file{'' if files == 1 else 's'}, by {by}."
 
 
 def _verified(context: ToolContext, answer: ServerAnswer, edit: Any, texts: Texts, fits: Fits) -> ServerEdit:
@@ -55,9 +72,14 @@ def _verified(context: ToolContext, answer: ServerAnswer, edit: Any, texts: Text
             raise EditRefused(
                 "not_found", f"{answer.server} would change other text in {name} than what was asked for."
             )
-        if len(syntax_errors(path, after) or ()) > len(syntax_errors(path, before) or ()):
-            raise EditRefused("not_found", f"The edit of {answer.server} would break the syntax of {name}.")
+        _require_sound(context, path, before, after, answer.server)
     return wanted
+
+
+def _require_sound(context: ToolContext, path: str, before: str, after: str, by: str) -> None:
+    if len(syntax_errors(path, after) or ()) > len(syntax_errors(path, before) or ()):
+        name = context.view.roots.relative(path)
+        raise EditRefused("not_found", f"The edit of {by} would break the syntax of {name}.")
 
 
 def _before(texts: Texts, path: str) -> str:
@@ -76,17 +98,19 @@ def _require_allowed(context: ToolContext, paths: Iterable[str]) -> None:
             raise PermissionDenied(f"Not made: it would change {name}, which may not be edited so ({decision.reason}).")
 
 
-def _commit(context: ToolContext, wanted: ServerEdit, files: Mapping[str, FileText]) -> Step:
+def _commit(
+    context: ToolContext, texts: Mapping[str, str | None], moves: Mapping[str, str], files: Mapping[str, FileText]
+) -> Step:
     """Stage the edit on the files as they were read. EditRefused if one of them is another by now: a new file that the
     user has made meanwhile, or one of which the staged state has changed.
     """
-    for path in (*wanted.texts, *wanted.moves):
+    for path in (*texts, *moves):
         if not _is_as_read(context, path, files.get(path)):
             name = context.view.roots.relative(path)
             raise EditRefused("not_found", f"{name} has changed while its edit was made. Ask for it again.")
-    moves = {new: files[old] for old, new in wanted.moves.items()}
-    texts = {wanted.moves.get(path, path): text for path, text in wanted.texts.items()}
-    return context.staging.stage(texts, moves, [files[path] for path in wanted.texts if path in files])
+    moved = {new: files[old] for old, new in moves.items()}
+    placed = {moves.get(path, path): text for path, text in texts.items()}
+    return context.staging.stage(placed, moved, [files[path] for path in texts if path in files])
 
 
 def _is_as_read(context: ToolContext, path: str, file: FileText | None) -> bool:
@@ -99,15 +123,13 @@ def _is_as_read(context: ToolContext, path: str, file: FileText | None) -> bool:
     return now == (StagedFile(file.text) if file.source == "staged" else None)
 
 
-def _diff(context: ToolContext, wanted: ServerEdit, texts: Texts) -> str:
-    parts = []
-    for path, text in wanted.texts.items():
-        name = context.view.roots.relative(path)
-        parts.append(merge.unified_diff(_before(texts, path), text or "", f"a/{name}", f"b/{name}"))
-    parts += [f"moved {old} to {new}\n" for old, new in wanted.moves.items()]
-    whole = "".join(parts)
-    if len(whole) <= _MOST_DIFF:
+def _report(
+    context: ToolContext, texts: Mapping[str, str | None], files: Mapping[str, FileText], moves: Mapping[str, str]
+) -> str:
+    name = context.view.roots.relative
+    before = {path: file.text if (file := files.get(path)) else "" for path in texts}
+    told = [hunks_told(name(path), before[path], text or "") for path, text in texts.items()]
+    whole = "\n".join([*told, *(f"moved {name(old)} to {name(new)}" for old, new in moves.items())])
+    if len(whole) <= _MOST_TOLD:
         return whole
-    return (
-        f"{whole[:_MOST_DIFF]}\n(the diff goes on; files: {', '.join(map(context.view.roots.relative, wanted.texts))})"
-    )
+    return f"{whole[:_MOST_TOLD]}\n(and more; files: {', '.join(map(name, texts))})"

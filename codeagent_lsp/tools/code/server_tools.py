@@ -1,4 +1,5 @@
 """The tools `rename_symbol`, `code_actions`, `hover` and `type_hierarchy`: what language servers know and can change.
+Where no server answers, a name is renamed by the syntax trees, as far as they are sure.
 
 Not here: definitions, references and calls, for which the code index is a second source (`graph_tools.py`).
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -28,7 +30,12 @@ from codeagent_lsp.tools.code.asking_servers import (
     shown_places,
 )
 from codeagent_lsp.tools.code.codebase import Codebase
-from codeagent_lsp.tools.code.server_staging import staged
+from codeagent_lsp.tools.code.reading_tools import files_of
+from codeagent_lsp.tools.code.rename import Renamed, rename
+from codeagent_lsp.tools.code.rename_elsewhere import rename_elsewhere
+from codeagent_lsp.tools.code.server_staging import staged, staged_texts
+from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
+from codeagent_lsp.tools.code.splices import applied
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
@@ -36,7 +43,7 @@ from codeagent_lsp.workspace.text.position import LineIndex, line_span
 
 SECONDS = 60.0
 MAX_TYPES = 100
-_NAMED = 3
+_NAMED, _NUMBERS = 3, 20
 _NAME = re.compile(r"[^\W\d][\w$?!]*|\$?[^\W\d][\w$]*")
 
 
@@ -60,8 +67,8 @@ class RenameSymbol(Tool[RenameSymbolParameters]):
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "rename_symbol",
-        "Rename a function, class, variable or other name in all files at once, by the language server. "
-        "Give symbol, or line, or both.",
+        "Rename a function, class, variable or other name in all files at once, by the language server, else by "
+        "syntax. Give symbol, or line, or both.",
         "write",
         group="code",
         timeout=SECONDS,
@@ -88,7 +95,7 @@ class RenameSymbol(Tool[RenameSymbolParameters]):
             await _require_whole(context, answer, place)
             report = await staged(context, answer, answer.result, lambda text, each: _renames(text, each, place.name))
             return ToolOutput(report)
-        raise no_server(arguments.path)
+        return ToolOutput(await _renamed_by_syntax(context, place, new))
 
 
 class CodeActionsParameters(Parameters):
@@ -225,6 +232,51 @@ async def _edit_of(context: ToolContext, answer: ServerAnswer, action: OfferedAc
 def _require_place(arguments: PlaceParameters) -> None:
     if not arguments.symbol and arguments.line is None:
         raise ToolRetry("Give symbol or line.")
+
+
+async def _renamed_by_syntax(context: ToolContext, place: NamedPlace, new: str) -> str:
+    """Rename the definition at a place and its certain uses; return the report, which names the lines that are left."""
+    codebase = Codebase(context)
+    files, sources = {}, {}
+    for path in {place.path: None, **dict.fromkeys(await codebase.using(place.name))}:
+        files[path] = await asyncio.to_thread(context.view.read, path)
+        if (source := await asyncio.to_thread(source_of, codebase.relative(path), files[path].text)) is not None:
+            sources[path] = source
+    if (home := sources.get(place.path)) is None:
+        raise no_server(codebase.relative(place.path))
+    found = [each for each in home.definitions if _is_at(home, each, place.offset)]
+    if not found:
+        raise ToolRetry(f"{place.name} is not defined in {home.path}. Give the file that defines it.")
+    definitions = [each for each in home.definitions if each.qualified == found[0].qualified]
+    targets = await files_of(codebase, context)
+
+    def renamed() -> dict[str, Renamed]:
+        return {
+            path: rename(home, definitions, new)
+            if path == place.path
+            else rename_elsewhere(source, home, definitions, new, targets)
+            for path, source in sources.items()
+        }
+
+    made = await asyncio.to_thread(renamed)
+    texts = {path: applied(sources[path], each.splices) for path, each in made.items() if each.splices}
+    count = sum(len(each.splices) for each in made.values())
+    report = await staged_texts(context, texts, files, count, "syntax, as no language server answered")
+    left = [f"  {sources[path].path}: {_numbers(each.left)}" for path, each in made.items() if each.left]
+    if not left:
+        return report
+    head = f"{place.name} is left, as the syntax does not show that it is the same; look at these lines (as they were):"
+    return "\n".join([report, head, *left])
+
+
+def _is_at(source: SourceFile, definition: Definition, offset: int) -> bool:
+    name = definition.name
+    return name is not None and source.char(name.start_byte) <= offset < source.char(name.end_byte)
+
+
+def _numbers(lines: Sequence[int]) -> str:
+    more = f" and {len(lines) - _NUMBERS} more" if len(lines) > _NUMBERS else ""
+    return ", ".join(map(str, lines[:_NUMBERS])) + more
 
 
 async def _require_whole(context: ToolContext, answer: ServerAnswer, place: NamedPlace) -> None:

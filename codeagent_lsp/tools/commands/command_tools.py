@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import ClassVar
@@ -15,6 +16,7 @@ from codeagent_lsp.tools.commands.background_tools import in_background
 from codeagent_lsp.tools.commands.foreign_commands import RUN_CMD
 from codeagent_lsp.tools.commands.kept_output import keep_whole
 from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.project_facts import own_environment
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.variables.variable_tools import values_for
@@ -38,12 +40,14 @@ class RunCmdParameters(Parameters):
     """
 
     command: str = Field(min_length=1, max_length=100_000)
-    timeout: float | None = Field(default=None, gt=0, le=600)
+    timeout: float | None = Field(default=None, gt=0, le=600, description="Seconds; default 300")
     working_dir: str | None = None
-    allow_network: bool = False
-    env_vars: list[str] = Field(default_factory=list, max_length=20)
-    background: bool = False
-    ready: str = Field("", max_length=1000)
+    allow_network: bool = Field(False, description="Needs the user's consent")
+    env_vars: list[str] = Field(
+        default_factory=list, max_length=20, description="Names of the user's variables (request_env_var)"
+    )
+    background: bool = Field(False, description="It runs on, as a server does")
+    ready: str = Field("", max_length=1000, description="With background: what it prints then")
 
 
 class RunCmd(Tool[RunCmdParameters]):
@@ -52,8 +56,7 @@ class RunCmd(Tool[RunCmdParameters]):
     traits = ToolTraits(
         "run_cmd",
         "Run a bash command on the workspace as it would be with the unsaved and staged changes. "
-        "Text files it writes become staged changes; the real files stay as they are. background: it runs on, as a "
-        "server does; ready: what it prints then.",
+        "Text files it writes become staged changes; the real files stay as they are.",
         "run",
         timeout=None,
         command_parameter="command",
@@ -67,12 +70,14 @@ class RunCmd(Tool[RunCmdParameters]):
         """Return the output, how the command ended, and what became of the files that it wrote."""
         shell = shell_of(context)
         network = arguments.allow_network or context.settings.shell.allow_network
+        folder = folder_of(context.view.roots, arguments.working_dir)
+        own = await asyncio.to_thread(own_environment, context.view, folder, shell.isolation)
         command = Command(
             arguments.command,
-            folder_of(context.view.roots, arguments.working_dir),
+            folder,
             arguments.timeout,
             network=network,
-            environment=await values_for(arguments.env_vars, context, network=network),
+            environment={**own, **await values_for(arguments.env_vars, context, network=network)},
             whole=True,
         )
         if arguments.background:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.diagnostics.dependents import dependents
-from codeagent_lsp.tools.diagnostics.difference import Difference, told
+from codeagent_lsp.tools.diagnostics.difference import Difference, since, told
 from codeagent_lsp.tools.diagnostics.edit_diagnostics import EditDiagnostics
 from codeagent_lsp.tools.tool import ToolOutput
 from codeagent_lsp.workspace.changes.changeset import Changeset
@@ -24,23 +24,27 @@ class AfterEdits:
 
     def __init__(self, diagnostics: EditDiagnostics) -> None:
         self._diagnostics = diagnostics
-        self._had_new = False
+        self._told = Difference()
 
     async def of(self, context: ToolContext, changeset: Changeset, seconds: float) -> Difference:
         """Return the difference that all of these changes make."""
         return await self._diagnostics.of(changeset, await dependents(context, changeset), seconds)
 
     async def remark(self, context: ToolContext, changeset: Changeset) -> str:
-        """Return what is new and what is fixed in all that the run has staged; '' if there is nothing to say."""
+        """Return what is new and what is fixed in all that the run has staged, as far as that was not said before; ''
+        if there is nothing to say.
+        """
         if not changeset:
             return ""
-        found = await self.of(context, changeset, SECONDS)
-        name = context.view.roots.relative
-        line = told(found, name)
-        if not line and not found.unknown and self._had_new:
-            line = "Diagnostics: no new problems any more."
-        self._had_new = bool(found.new) or (self._had_new and bool(found.unknown))
-        return "\n".join(filter(None, (line, _late(found, context))))
+        found, before = await self.of(context, changeset, SECONDS), self._told
+        late = _late(found, context)
+        if found.unknown:  # what is missing may be neither fixed nor said before
+            return "\n".join(filter(None, (told(found, context.view.roots.relative), late)))
+        self._told, news = found, since(found, before)
+        if before.new and not found.new:
+            return "Diagnostics: no new problems any more."
+        line, left = told(news, context.view.roots.relative), len(found.new) - len(news.new)
+        return f"{line}\n({left} new from your earlier edits are left.)" if line and left else line
 
 
 async def with_remark(context: ToolContext, run: Callable[[], Awaitable[ToolOutput]]) -> ToolOutput:

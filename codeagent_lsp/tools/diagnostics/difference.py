@@ -71,6 +71,15 @@ def difference(
     )
 
 
+def since(found: Difference, before: Difference) -> Difference:
+    """Return what a difference has that an earlier one of the same run did not have: problems that are new since, and
+    those that are fixed since, of the user's text or of an earlier edit.
+    """
+    made, mended = _unmatched(list(before.new), list(found.new), _key, _key)
+    _, fixed = _unmatched(list(before.fixed), list(found.fixed), _key, _key)
+    return Difference(tuple(mended), (*fixed, *made), found.unknown, found.sources)
+
+
 def told(found: Difference, name: Callable[[str], str]) -> str:
     """Return the difference for a reader: "2 fixed, 1 new: …", at most `MAX_LINES` lines; '' if there is none."""
     counts = [f"{len(found.fixed)} fixed"] if found.fixed else []

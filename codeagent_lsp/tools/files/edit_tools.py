@@ -32,6 +32,8 @@ from codeagent_lsp.workspace.edits.match import replace
 from codeagent_lsp.workspace.files.file_view import FileText
 from codeagent_lsp.workspace.text.lines import split_lines, without_line_numbers
 
+MOST_HUNKS, SHOWN_CHARS = 40, 60
+"""The most places of one file that an answer names, and the characters of the first new line of each."""
 _EDIT = {**FILE_PATH, "old_string": "old_str", "new_string": "new_str"}
 
 
@@ -264,8 +266,32 @@ def existing_text(context: ToolContext, path: str, parameter: str = "path") -> F
 
 
 def _report(context: ToolContext, path: str, before: str, after: str) -> str:
-    diff = _diff(context, path, before, after)
-    return f"Staged for the user's decision:\n{diff}" if diff else "Nothing changes."
+    name = context.view.roots.relative(path)
+    return (
+        f"Staged for the user's decision: {hunks_told(name, before, after)}" if before != after else "Nothing changes."
+    )
+
+
+def hunks_told(name: str, before: str, after: str) -> str:
+    """Return a line for each hunk of a change, with its lines in the new text."""
+    lines, runs = split_lines(after), merge.runs(before, after)
+    told = []
+    for run in runs[:MOST_HUNKS]:
+        removed, added = run.old_end - run.old_start, run.new_end - run.new_start
+        if not added:
+            told.append(f"  after line {run.new_start}: {lines_counted(removed)} removed")
+            continue
+        first = next((line.strip() for line in lines[run.new_start : run.new_end] if line.strip()), "")
+        place = f"lines {run.new_start + 1}-{run.new_end}" if added > 1 else f"line {run.new_end}"
+        what = f"in place of {lines_counted(removed)}" if removed else "added"
+        told.append(f"  {place} {what}: {first[:SHOWN_CHARS]}".rstrip(": "))
+    more = len(runs) - MOST_HUNKS
+    return "\n".join((name, *told, *([f"  (and {more} more places)"] if more > 0 else [])))
+
+
+def lines_counted(lines: int) -> str:
+    """Return a number of lines in words."""
+    return f"{lines} line{'' if lines == 1 else 's'}"
 
 
 def _diff(context: ToolContext, path: str, before: str, after: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -19,6 +20,8 @@ from codeagent_lsp.workspace.files import search
 
 GLOB_LIMIT = 200
 MOST_COUNTED = 20_000
+_SPANS = re.compile(r"\A\(\?[a-z]*s[a-z]*\)|(?<!\\)(?:\\\\)*\\n")
+"""Patterns that may match across lines: those with `\\n`, or with the flag `s` in front."""
 
 
 class GlobParameters(Parameters):
@@ -69,8 +72,7 @@ class GrepParameters(Parameters):
     case_insensitive: bool = False
     context: int = Field(0, ge=0, le=10, description="Lines around each match")
     max_results: int = Field(200, ge=1, le=2000)
-    output: Literal["lines", "files", "count"] = "lines"
-    multiline: bool = Field(False, description="Matches may span lines")
+    output: Literal["files", "count"] | None = Field(None, description="Instead of lines")
 
 
 class Grep(Tool[GrepParameters]):
@@ -99,7 +101,7 @@ class Grep(Tool[GrepParameters]):
     async def run(self, arguments: GrepParameters, context: ToolContext) -> ToolOutput:
         """Return `path:line:text`, with `-` instead of `:` for context lines, or the files, or `path:count`."""
         view, asked = context.view, None
-        by_line = arguments.output == "lines"
+        by_line = arguments.output is None
         if arguments.path:
             view, asked = located(view, context.get(OutputStore), arguments.path)
         result = await search.grep(
@@ -108,14 +110,14 @@ class Grep(Tool[GrepParameters]):
             path=asked,
             glob=arguments.glob,
             case_insensitive=arguments.case_insensitive,
-            multiline=arguments.multiline,
+            multiline=_SPANS.search(arguments.pattern) is not None,
             context=arguments.context if by_line else 0,
             max_results=arguments.max_results if by_line else MOST_COUNTED,
         )
         readable = {match.path: may_show(context, match.path, asked) for match in result.matches}
         shown = [match for match in result.matches if readable[match.path]]
         if by_line:
-            lines = [line for match in shown for line in _lines(view.roots.relative(match.path), match)]
+            lines = _lines(shown, view.roots.relative, apart=arguments.context > 0)
         else:
             counts = Counter(view.roots.relative(match.path) for match in shown)
             lines = [name if arguments.output == "files" else f"{name}:{count}" for name, count in counts.items()]
@@ -137,8 +139,21 @@ def may_show(context: ToolContext, path: str, asked: str | None) -> bool:
     return verdict == "allow" or (verdict == "ask" and approved)
 
 
-def _lines(name: str, match: search.Match) -> list[str]:
-    first = match.line - len(match.before)
-    before = [f"{name}-{first + offset}-{text}" for offset, text in enumerate(match.before)]
-    after = [f"{name}-{match.line + 1 + offset}-{text}" for offset, text in enumerate(match.after)]
-    return [*before, f"{name}:{match.line}:{match.text}", *after]
+def _lines(matches: Iterable[search.Match], name: Callable[[str], str], *, apart: bool) -> list[str]:
+    """Return the lines of matches and those around them, each once, with `--` between places that are `apart`."""
+    found: dict[str, dict[int, str]] = {}
+    for match in matches:
+        places, label = found.setdefault(match.path, {}), name(match.path)
+        around = (*enumerate(match.before, match.line - len(match.before)), *enumerate(match.after, match.line + 1))
+        for number, text in around:
+            places.setdefault(number, f"{label}-{number}-{text}")
+        places[match.line] = f"{label}:{match.line}:{match.text}"
+    lines: list[str] = []
+    for places in found.values():
+        last = None
+        for number in sorted(places):
+            if apart and lines and number != (last or 0) + 1:
+                lines.append("--")
+            lines.append(places[number])
+            last = number
+    return lines

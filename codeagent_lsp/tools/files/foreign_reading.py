@@ -42,7 +42,8 @@ _OTHERS = (
     *("-A", "-B", "before", "after", "offset", "case_sensitive", "output_mode", "literal", "fixed_strings"),
     *("isRegexp", "type", "names_only"),
 )
-_OUTPUTS = {"content": "lines", "files_with_matches": "files", "count": "count"}
+_OUTPUTS = {"content": None, "files_with_matches": "files", "count": "count"}
+_FLAGS = re.compile(r"\(\?([aimsux]+)\)")
 _FILE_TYPES = {  # ripgrep's names of types, where they are not the files' ending
     "c": "*.{c,h}",
     "cpp": "*.{cpp,cc,cxx,hpp,hh,hxx,h,inl}",
@@ -267,11 +268,21 @@ def sought(given: dict[str, Any]) -> dict[str, Any]:
         given["output"] = _OUTPUTS[mode]
     if exact and isinstance(pattern, str):
         given["pattern"] = re.escape(pattern)
+    elif _is(given.get("multiline")) and isinstance(pattern, str):
+        given["pattern"] = _spanning(pattern)
+    given.pop("multiline", None)
     if typed and glob in (None, "", "*", "**", "**/*"):
         given["glob"] = typed
     elif glob in ("", "*", "**", "**/*"):
         del given["glob"]
     return given
+
+
+def _spanning(pattern: str) -> str:
+    """Return a pattern as one that matches across lines, with `.` for their ends too."""
+    flags = _FLAGS.match(pattern)
+    rest = pattern[flags.end() :] if flags else pattern
+    return f"(?{''.join(sorted({'s', *(flags[1] if flags else '')}))}){rest}".replace("\n", "\\n")
 
 
 def _is(*values: Any) -> bool:

@@ -12,11 +12,13 @@ from pydantic import Field
 from codeagent_lsp.call_forms import CallForms, Shape
 from codeagent_lsp.errors import PatchRefused, WrongArguments
 from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.files.edit_tools import hunks_told, lines_counted
 from codeagent_lsp.tools.files.foreign_editing import APPLY_PATCH, UNDO_PATCH
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of
 from codeagent_lsp.workspace.files.file_view import FileText
+from codeagent_lsp.workspace.text.lines import split_lines
 
 
 def _headed(given: dict[str, Any]) -> dict[str, Any]:
@@ -76,7 +78,7 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
         step = context.staging.write(
             {resolved[name]: text for name, text in changed.items()}, filter(None, read.values())
         )
-        lines = [f"{_verb(files.get(name), text)} {name}" for name, text in changed.items()]
+        lines = [_told(name, files.get(name), text) for name, text in changed.items()]
         return ToolOutput("Staged:\n" + "\n".join(lines), {"change_id": step.change_id})
 
 
@@ -116,7 +118,7 @@ def _file(context: ToolContext, path: str) -> FileText | None:
     return context.view.read(path) if context.view.exists(path) else None
 
 
-def _verb(before: str | None, after: str | None) -> str:
+def _told(name: str, before: str | None, after: str | None) -> str:
     if before is None:
-        return "created"
-    return "deleted" if after is None else "changed"
+        return f"created {name} ({lines_counted(len(split_lines(after or '')))})"
+    return f"deleted {name}" if after is None else hunks_told(name, before, after)

@@ -78,7 +78,7 @@ async def trusted(
 
 async def among_all(
     trust: Trust, digest: str, asker: Asker, words: Translator, brings: Brings
-) -> bool | None | Literal["singly"]:
+) -> bool | Literal["singly"] | None:
     """Return whether the user trusts this content, by an earlier answer or by asking now about all that the workspace
     brings, if this is a part of it; None without an answer; `singly` if the user is to be asked about this alone.
     """
@@ -97,7 +97,7 @@ async def among_all(
 
 async def ask_all(
     trust: Trust, items: Sequence[WorkspaceItem], asker: Asker, words: Translator
-) -> bool | None | Literal["singly"]:
+) -> bool | Literal["singly"] | None:
     """Ask about all of these at once, and keep the answer."""
     deny, singly, every = words("choice.deny"), words("choice.singly"), words("choice.trust_all")
     title = words("trust.all", what=_named(items, words))

@@ -159,9 +159,26 @@ class TestRename:
         await shop.call("rename_symbol", path="a.js", symbol="total", new_name="sum")
         assert shop.text("a.js") == "const sum = 1;\nconst o = { total: sum };\n"
 
-    async def test_no_server_is_told(self, shop: Bench) -> None:
-        result = await shop.call("rename_symbol", path="cart.py", symbol="Cart.total", new_name="amount")
-        assert "No language server" in result.text
+    async def test_without_a_server_what_is_sure_is_renamed_and_the_rest_is_told(self, shop: Bench) -> None:
+        shop.write("vat.py", "def vat(x):\n    return vat(x - 1)\n")
+        shop.write("till.py", "from vat import vat\n\nprint(vat(1), bill.vat)\n")
+        result = await shop.call("rename_symbol", path="vat.py", symbol="vat", new_name="tax")
+        assert result.ok and "4 places in 2 files, by syntax, as no language server answered" in result.text
+        assert shop.text("vat.py") == "def tax(x):\n    return tax(x - 1)\n"
+        assert shop.text("till.py") == "from vat import tax\n\nprint(tax(1), bill.vat)\n"
+        assert result.text.splitlines()[-1] == "  till.py: 1, 3"
+        shop.staging.undo()
+        assert not shop.changeset
+
+    async def test_without_a_server_the_definition_is_needed(self, shop: Bench) -> None:
+        result = await shop.call("rename_symbol", path="use.py", symbol="Cart", new_name="Basket")
+        assert not result.ok and "Cart is not defined in use.py. Give the file that defines it." in result.text
+        shop.write("a.txt", "total = 1\n")
+        result = await shop.call("rename_symbol", path="a.txt", symbol="total", new_name="sum")
+        assert not result.ok and "No language server answered for a.txt" in result.text
+        assert not shop.changeset
+
+    async def test_without_a_place_nothing_is_renamed(self, shop: Bench) -> None:
         result = await shop.call("rename_symbol", path="cart.py", symbol="nothing", new_name="amount")
         assert "There is no nothing in cart.py" in result.text
         result = await shop.call("rename_symbol", path="cart.py", new_name="amount")

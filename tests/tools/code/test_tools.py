@@ -233,7 +233,9 @@ class TestEditing:
         edits = [{"target": "vat", "operation": "replace_body", "code": "return 7"}]
         result = await shop.call("edit_by_ast", path="shop/taxes.py", edits=edits)
         after = "def vat(items):\n    return 7\n"
-        assert result.ok and "+    return 7\n" in result.text and result.data == {"change_id": "c1"}
+        assert (
+            result.ok and "line 2 in place of 2 lines: return 7" in result.text and result.data == {"change_id": "c1"}
+        )
         assert shop.changeset.files == (FileChange(path, SHOP["shop/taxes.py"], after),)
         assert shop.disk()["shop/taxes.py"] == SHOP["shop/taxes.py"].encode()
 

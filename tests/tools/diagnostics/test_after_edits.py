@@ -76,6 +76,17 @@ async def test_the_end_of_trouble_is_told_once(bench: Bench, server: WordServer)
     assert "Diagnostics" not in result.text
 
 
+async def test_what_was_told_is_not_told_after_another_edit(bench: Bench, server: WordServer) -> None:
+    bench.write("a.py", "y = 1\n")
+    bench.write("b.py", "y = 'BAD old'\n")
+    await bench.call("edit_file", path="b.py", old_str="BAD old", new_str="good")
+    await bench.call("edit_file", path="a.py", old_str="y = 1", new_str="y = 'BAD'")
+    result = await bench.call("write_file", path="c.py", content="x = 1\n")
+    assert "Diagnostics" not in result.text
+    result = await bench.call("edit_file", path="b.py", old_str="good", new_str="BAD again")
+    assert "Diagnostics: 1 new:" in result.text and "1 new from your earlier edits" in result.text
+
+
 async def test_fixed(bench: Bench, server: WordServer) -> None:
     bench.write("a.py", "y = 'BAD'\n")
     result = await bench.call("edit_file", path="a.py", old_str="y = 'BAD'", new_str="y = 2")
@@ -143,7 +154,7 @@ async def test_new_and_deleted_files(bench: Bench, server: WordServer) -> None:
     result = await bench.call("write_file", path="new.py", content="BAD = 2\n")
     assert "new.py:1:1 error BAD" in result.text
     result = await bench.call("delete_file", path="old.py")
-    assert "1 fixed, 1 new" in result.text
+    assert "Diagnostics: 1 fixed." in result.text and "1 new from your earlier edits" in result.text
 
 
 async def test_the_base_is_checked_once(bench: Bench, server: WordServer) -> None:

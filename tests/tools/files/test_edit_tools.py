@@ -20,7 +20,8 @@ NUMBERED = "1|def f():\n2|    return 1\n"
 async def test_an_edit_is_staged_and_shown(bench: Bench) -> None:
     path = bench.write("src/a.py", "def f():\n    return 1\n")
     result = await bench.call("edit_file", path="src/a.py", old_str="return 1", new_str="return 2")
-    assert result.ok and "-    return 1\n+    return 2\n" in result.text and "a/src/a.py" in result.text
+    assert result.ok
+    assert result.text == "Staged for the user's decision: src/a.py\n  line 2 in place of 1 line: return 2"
     assert bench.changeset.files == (FileChange(path, "def f():\n    return 1\n", "def f():\n    return 2\n"),)
     assert bench.disk() == {"src/a.py": b"def f():\n    return 1\n"}
     assert result.data == {"change_id": "c1"}
@@ -128,7 +129,25 @@ async def test_replacing_keeps_the_line_ends_of_lines_that_stay(bench: Bench) ->
     bench.write("a.txt", "a\r\nb\nc\r\n")
     result = await bench.call("write_file", path="a.txt", content="a\nb\nC\n")
     assert bench.text("a.txt") == "a\r\nb\nC\r\n"
-    assert "-c" in result.text and "-a" not in result.text
+    assert result.text.endswith(": a.txt\n  line 3 in place of 1 line: C")
+
+
+async def test_an_answer_has_a_line_for_each_place(bench: Bench) -> None:
+    bench.write("a.txt", "".join(f"{number}\n" for number in range(1, 21)))
+    content = "".join(f"{number}\n" for number in range(1, 21) if number not in (5, 6)).replace("2\n3\n", "two\n3\n")
+    result = await bench.call("write_file", path="a.txt", content=content.replace("15\n", "15\n\nnew\n"))
+    assert result.text.splitlines() == [
+        "Staged for the user's decision: a.txt",
+        "  line 2 in place of 1 line: two",
+        "  after line 4: 2 lines removed",
+        "  lines 14-15 added: new",
+    ]
+
+
+async def test_an_answer_is_short_for_many_places(bench: Bench) -> None:
+    bench.write("a.txt", "".join(f"x{number}\nsame {number}\n" for number in range(200)))
+    result = await bench.call("edit_file", path="a.txt", old_str="x", new_str="y", replace_all=True)
+    assert result.ok and len(result.text) < 3_000 and result.text.splitlines()[-1] == "  (and 160 more places)"
 
 
 async def test_writing_the_same_text_is_refused(bench: Bench) -> None:

@@ -256,11 +256,21 @@ TWO_FILES = """*** Begin Patch
 *** End Patch"""
 
 
+async def test_lines_around_two_matches_are_shown_once(bench: Bench) -> None:
+    bench.write("a.txt", "".join(f"line {number}\n" for number in range(1, 31)))
+    result = await bench.call("grep", pattern="line (4|6|20)$", context=2)
+    assert result.text.splitlines() == [
+        *("a.txt-2-line 2", "a.txt-3-line 3", "a.txt:4:line 4", "a.txt-5-line 5", "a.txt:6:line 6"),
+        *("a.txt-7-line 7", "a.txt-8-line 8", "--"),
+        *("a.txt-18-line 18", "a.txt-19-line 19", "a.txt:20:line 20", "a.txt-21-line 21", "a.txt-22-line 22"),
+    ]
+
+
 async def test_a_patch_over_several_files_is_one_step(bench: Bench) -> None:
     bench.write("a.txt", "one\r\ntwo\r\n")
     bench.write("gone.txt", "g\n")
     result = await bench.call("apply_patch", patch=TWO_FILES)
-    assert result.text == "Staged:\nchanged a.txt\ncreated new.txt\ndeleted gone.txt"
+    assert result.text == "Staged:\na.txt\n  line 1 in place of 1 line: 1\ncreated new.txt (1 line)\ndeleted gone.txt"
     assert (bench.text("a.txt"), bench.text("new.txt"), bench.seen("gone.txt")) == ("1\r\ntwo\r\n", "n\n", False)
     undone = await bench.call("undo_patch")
     assert undone.ok and "a.txt, new.txt, gone.txt" in undone.text
