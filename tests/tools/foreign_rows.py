@@ -369,7 +369,8 @@ ASKING = (
 )  # fmt: skip
 
 _AT = {"filePath": "{root}/shop/cart.py", "line": 6, "character": 5}
-_PLACE = {"path": "{root}/shop/cart.py", "line": 6, "column": 5}
+_PLACE = {"path": "{root}/shop/cart.py", "symbol": "6:5"}
+_CALLED = {"path": "{root}/shop/cart.py", "function_name": "6:5"}
 
 CODE = (
     _only("semantic_search", {"query": "where the tax is added"}, "search_semantic", query="where the tax is added"),
@@ -385,9 +386,9 @@ CODE = (
         Row(name, {"operation": "goToDefinition", **_AT}, "find_definition", _PLACE, shows=("shop/cart.py:6-7 function tax",)),
         Row(name, {"operation": "goToImplementation", **_AT}, "find_definition", _PLACE, shows=("shop/cart.py:6-7 function tax",)),
         Row(name, {"operation": "findReferences", **_AT}, "find_references", _PLACE, shows=("Definitions of tax: 1",)),
-        Row(name, {"operation": "prepareCallHierarchy", **_AT}, "call_graph", _PLACE, shows=("(index, by name",)),
-        Row(name, {"operation": "incomingCalls", **_AT}, "call_graph", _PLACE, shows=("(index, by name",)),
-        Row(name, {"operation": "outgoingCalls", **_AT}, "call_graph", _PLACE, shows=("(index, by name",)),
+        Row(name, {"operation": "prepareCallHierarchy", **_AT}, "call_graph", _CALLED, shows=("(index, by name",)),
+        Row(name, {"operation": "incomingCalls", **_AT}, "call_graph", _CALLED, shows=("(index, by name",)),
+        Row(name, {"operation": "outgoingCalls", **_AT}, "call_graph", _CALLED, shows=("(index, by name",)),
         _only(name, {"operation": "hover", **_AT}, "hover", **_PLACE),
     )),
     Row("list_code_usages", {"symbolName": "tax", "filePaths": ["shop/cart.py"]}, "find_references", {"symbol": "tax"}, shows=("Definitions of tax: 1",)),

@@ -43,7 +43,7 @@ async def _show(backend: Backend, name: str, function: str, path: str | None) ->
     context, language = _context(backend), backend.front.language()
     if function:
         found = await graphs.CallGraph().run(
-            graphs.CallGraphParameters(function_name=function, path=path, line=None, column=None, depth=2), context
+            graphs.CallGraphParameters(function_name=function, path=path, depth=2), context
         )
         title = text("graph.calls", language, name=function)
     else:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from codeagent_lsp.call_forms import Agent, ForeignTool, given_as
+from codeagent_lsp.call_forms import Agent, ForeignTool, Shape, given_as, without
 from codeagent_lsp.errors import EditRefused, ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.language_servers.answers import CodePlace, Texts
 from codeagent_lsp.language_servers.values import CodeServers, ServerAnswer, ServerQuestion
@@ -23,6 +23,7 @@ from codeagent_lsp.tools.files.find_tools import may_show
 from codeagent_lsp.workspace.text.position import LineIndex, line_span
 
 _WORD = re.compile(r"[^\W\d]\w*")
+_PLACE = re.compile(r"(?P<line>[1-9]\d{0,8})(?::(?P<column>[1-9]\d{0,8}))?")
 
 T = TypeVar("T")
 
@@ -38,22 +39,39 @@ class NamedPlace:
 
 
 def server_calls(
-    operations: tuple[str, ...], arguments: Mapping[str, str] = MappingProxyType({}), ignored: tuple[str, ...] = ()
+    operations: tuple[str, ...],
+    arguments: Mapping[str, str] = MappingProxyType({}),
+    ignored: tuple[str, ...] = (),
+    place: str = "",
 ) -> tuple[ForeignTool, ...]:
-    """Return the tools of other agents that ask language servers by operations, for calls with these operations."""
-    when = given_as("operation", *operations)
-    known = {**({} if "character" in ignored else {"character": "column"}), **arguments}
+    """Return the tools of other agents that ask language servers by operations, for calls with these operations. Our
+    parameter `place` takes the place of a name.
+    """
+
+    def placed(given: dict[str, Any]) -> dict[str, Any]:
+        line, column = given.get("line"), given.get("character")
+        at = {place: f"{line}:{column}" if column else str(line)} if place and line else {}
+        return {**without(given, "line", "character"), **at}
+
     named: tuple[tuple[str, Agent], ...] = (("LSP", "Claude Code"), ("lsp", "opencode"))
-    return tuple(ForeignTool(name, (agent,), known, when, ("operation", *ignored)) for name, agent in named)
+    shape = Shape("`line` and `character` are the place of a name" if place else "a place is not needed", placed)
+    when, ignored = given_as("operation", *operations), ("operation", *ignored)
+    return tuple(ForeignTool(name, (agent,), arguments, when, ignored, (shape,)) for name, agent in named)
 
 
-async def name_in(
-    context: ToolContext, path: str, symbol: str, line: int | None = None, column: int | None = None
-) -> NamedPlace:
+def is_place(symbol: str) -> bool:
+    """Return whether a symbol is the place of a name in a file, `line:column` or `line`, both counted from 1."""
+    return _PLACE.fullmatch(symbol) is not None
+
+
+async def name_in(context: ToolContext, path: str, symbol: str, line: int | None = None) -> NamedPlace:
     """Return the place of a name in a file: its definition, else its first use; `line` (1-based) narrows it, and is
-    enough without a name, as `column` (1-based) says which one of the line. ToolRetry if there is no such place.
+    enough without a name. The symbol may be a place itself (`is_place`). ToolRetry if there is no such place.
     """
     absolute = context.view.roots.resolve(path)
+    place = _PLACE.fullmatch(symbol)
+    column = int(place["column"]) if place and place["column"] else None
+    symbol, line = ("", int(place["line"])) if place else (symbol, line)
 
     def find() -> NamedPlace:
         text = context.view.read(absolute).text

@@ -18,7 +18,7 @@ from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.language_servers.answers import CodePlace
 from codeagent_lsp.tools.code import call_graph, graphs
-from codeagent_lsp.tools.code.asking_servers import name_in, server_calls
+from codeagent_lsp.tools.code.asking_servers import is_place, name_in, server_calls
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.code.dependencies import dependency_graph
 from codeagent_lsp.tools.code.exact import ExactPlaces, exact_calls, exact_definition, exact_references
@@ -36,12 +36,10 @@ Places = list[tuple[str, SourceFile, Definition]]
 
 
 class SymbolParameters(Parameters):
-    """A name and where to look for it, or the place of the name in a file."""
+    """A name, or its place `line:column` in the file, and where to look for it."""
 
-    symbol: str = Field("", description="name or Class.method")
+    symbol: str = Field(description="name or Class.method", min_length=1)
     path: str | None = Field(None, description="File or folder to look in; everywhere if left out")
-    line: int | None = Field(None, ge=1, description="Line of the file, instead of symbol")
-    column: int | None = Field(None, ge=1, description="Column of the name on it")
 
 
 class FindDefinition(Tool[SymbolParameters]):
@@ -57,7 +55,7 @@ class FindDefinition(Tool[SymbolParameters]):
     parameters = SymbolParameters
     example: ClassVar[Example] = {"symbol": "Cart.total"}
     forms: ClassVar[CallForms] = CallForms(
-        arguments=FILE_PATH, foreign=server_calls(("goToDefinition", "goToImplementation"))
+        arguments=FILE_PATH, foreign=server_calls(("goToDefinition", "goToImplementation"), place="symbol")
     )
     output = list[dict[str, Any]]
 
@@ -101,7 +99,7 @@ class FindReferences(Tool[SymbolParameters]):
         foreign=(
             ForeignTool("list_code_usages", ("Copilot",), {"symbolName": "symbol"}, ignored=("filePaths",)),
             ForeignTool("vscode_listCodeUsages", ("Copilot",), ignored=("lineContent", "uri")),
-            *server_calls(("findReferences",)),
+            *server_calls(("findReferences",), place="symbol"),
         ),
     )
     output = dict[str, Any]  # definitions, references, text_matches, left_out
@@ -130,10 +128,8 @@ class FindReferences(Tool[SymbolParameters]):
 class CallGraphParameters(Parameters):
     """The function at the centre of the graph."""
 
-    function_name: str = Field("", description="name or Class.method")
+    function_name: str = Field(description="name or Class.method", min_length=1)
     path: str | None = Field(None, description="File that defines it, if several do")
-    line: int | None = Field(None, ge=1, description="Line of that file, instead of function_name")
-    column: int | None = Field(None, ge=1, description="Column of the name on it")
     depth: int = Field(2, ge=1, le=5, description="Steps in each direction")
 
 
@@ -150,14 +146,15 @@ class CallGraph(Tool[CallGraphParameters]):
     parameters = CallGraphParameters
     example: ClassVar[Example] = {"function_name": "Cart.total", "depth": 2}
     forms: ClassVar[CallForms] = CallForms(
-        arguments=FILE_PATH, foreign=server_calls(("prepareCallHierarchy", "incomingCalls", "outgoingCalls"))
+        arguments=FILE_PATH,
+        foreign=server_calls(("prepareCallHierarchy", "incomingCalls", "outgoingCalls"), place="function_name"),
     )
     output = dict[str, Any]  # nodes, edges, mermaid
 
     async def run(self, arguments: CallGraphParameters, context: ToolContext) -> ToolOutput:
         """Return one line for each caller with its callees."""
-        if not arguments.function_name:
-            name = await _name_at(arguments.path, arguments.line, arguments.column, context)
+        if is_place(arguments.function_name):
+            name = await _name_at(arguments.path, arguments.function_name, context)
             arguments = arguments.model_copy(update={"function_name": name, "path": None})
         found = await _definitions(_codebase(context, arguments.path), arguments.function_name)
         if not found:
@@ -213,17 +210,17 @@ class DependencyGraph(Tool[DependencyGraphParameters]):
 
 async def _with_name(arguments: SymbolParameters, context: ToolContext) -> SymbolParameters:
     """Return the arguments with the name that stands at their place, to be looked for everywhere."""
-    if arguments.symbol:
+    if not is_place(arguments.symbol):
         return arguments
-    name = await _name_at(arguments.path, arguments.line, arguments.column, context)
+    name = await _name_at(arguments.path, arguments.symbol, context)
     return arguments.model_copy(update={"symbol": name, "path": None})
 
 
-async def _name_at(path: str | None, line: int | None, column: int | None, context: ToolContext) -> str:
-    """Return the name at a place of a file. ToolRetry if no place is given."""
-    if path is None or line is None:
-        raise ToolRetry("Give the name, or the path and the line where it stands.")
-    return (await name_in(context, path, "", line, column)).name
+async def _name_at(path: str | None, place: str, context: ToolContext) -> str:
+    """Return the name at a place of a file. ToolRetry if no file is given."""
+    if path is None:
+        raise ToolRetry("Give the name, or the file as path.")
+    return (await name_in(context, path, place)).name
 
 
 def _codebase(context: ToolContext, path: str | None) -> Codebase:

@@ -49,7 +49,7 @@ class AstParse(Tool[FileParameters]):
     forms: ClassVar[CallForms] = CallForms(
         arguments=FILE_PATH,
         ignored=("language",),
-        foreign=server_calls(("documentSymbol",), ignored=("line", "character")),
+        foreign=server_calls(("documentSymbol",)),
     )
     output = dict[str, Any]  # language, symbols, imports, errors
 
@@ -100,7 +100,7 @@ class AstFindSymbols(Tool[FindSymbolsParameters]):
         foreign=(
             ForeignTool("list_code_definition_names", ("cline", "Roo Code")),
             ForeignTool("search_workspace_symbols", ("Copilot",), {"symbolName": "name"}),
-            *server_calls(("workspaceSymbol",), {"query": "name"}, ("filePath", "line", "character")),
+            *server_calls(("workspaceSymbol",), {"query": "name"}, ("filePath",)),
         ),
     )
     output = list[dict[str, Any]]

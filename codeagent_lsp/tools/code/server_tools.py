@@ -53,7 +53,6 @@ class PlaceParameters(Parameters):
     path: str = Field(description="File, relative to the workspace")
     symbol: str = Field("", description="name or Class.method")
     line: int | None = Field(None, ge=1, description="Line of the name, if it occurs on several")
-    column: int | None = Field(None, ge=1, description="Column of the name, if the line has several")
 
 
 class RenameSymbolParameters(PlaceParameters):
@@ -87,7 +86,7 @@ class RenameSymbol(Tool[RenameSymbolParameters]):
         if not _NAME.fullmatch(new):
             raise ToolRetry(f"{arguments.new_name!r} is no name.")
         _require_place(arguments)
-        place = await name_in(context, arguments.path, arguments.symbol, arguments.line, arguments.column)
+        place = await name_in(context, arguments.path, arguments.symbol, arguments.line)
         if place.name == new:
             raise ToolRetry(f"It is called {new} already.")
         at = (place.offset, place.offset)
@@ -159,12 +158,12 @@ class Hover(Tool[PlaceParameters]):
     )
     parameters = PlaceParameters
     example: ClassVar[Example] = {"path": "src/cart.py", "symbol": "Cart.total"}
-    forms: ClassVar[CallForms] = CallForms(arguments=FILE_PATH, foreign=server_calls(("hover",)))
+    forms: ClassVar[CallForms] = CallForms(arguments=FILE_PATH, foreign=server_calls(("hover",), place="symbol"))
 
     async def run(self, arguments: PlaceParameters, context: ToolContext) -> ToolOutput:
         """Return the text of the first server that has one."""
         _require_place(arguments)
-        place = await name_in(context, arguments.path, arguments.symbol, arguments.line, arguments.column)
+        place = await name_in(context, arguments.path, arguments.symbol, arguments.line)
         answers = await ask(context, "textDocument/hover", place.path, (place.offset, place.offset))
         texts = [hover_text(answer) for answer in answers]
         found = next(filter(None, texts), None)
@@ -192,7 +191,7 @@ class TypeHierarchy(Tool[PlaceParameters]):
     async def run(self, arguments: PlaceParameters, context: ToolContext) -> ToolOutput:
         """Return one line for each type, one step up and one step down."""
         _require_place(arguments)
-        place = await name_in(context, arguments.path, arguments.symbol, arguments.line, arguments.column)
+        place = await name_in(context, arguments.path, arguments.symbol, arguments.line)
         at = (place.offset, place.offset)
         found = await first(context, await ask(context, "textDocument/prepareTypeHierarchy", place.path, at), items)
         if found is None:

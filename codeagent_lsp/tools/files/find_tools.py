@@ -72,7 +72,7 @@ class GrepParameters(Parameters):
     case_insensitive: bool = False
     context: int = Field(0, ge=0, le=10, description="Lines around each match")
     max_results: int = Field(200, ge=1, le=2000)
-    output: Literal["files", "count"] | None = Field(None, description="Instead of lines")
+    output: Literal["files", "count"] | None = None
 
 
 class Grep(Tool[GrepParameters]):

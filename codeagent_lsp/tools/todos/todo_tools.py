@@ -218,7 +218,7 @@ class ThinkParameters(Parameters):
 class Think(Tool[ThinkParameters]):
     """Do nothing: models of other agents write down their thoughts by a call, or set up what is not needed here."""
 
-    traits: ClassVar[ToolTraits] = ToolTraits("think", "Write a thought down. Changes nothing.", "read", group="plan")
+    traits: ClassVar[ToolTraits] = ToolTraits("think", "Write a thought down.", "read", group="compose")
     parameters = ThinkParameters
     example: ClassVar[Example] = {"thought": "The tax is added twice."}
     forms: ClassVar[CallForms] = CallForms(

@@ -99,16 +99,15 @@ async def grep(
     """Return the lines that match `pattern` in the texts that `view.read` gives below `path` (default: all folders).
 
     Binary, too large and ignored files are skipped. With `multiline`, a match may span lines, of which all are
-    returned, and `.` matches their ends too. `time_limit` is in seconds; `ripgrep` is the program's name or path, None
+    returned. `time_limit` is in seconds; `ripgrep` is the program's name or path, None
     to search without it. Raises ToolRetry for a bad pattern and ToolFailed on timeout.
     """
-    flags = (re.IGNORECASE if case_insensitive else 0) | (re.DOTALL | re.MULTILINE if multiline else 0)
-    compiled = _compiled(pattern, flags)
+    compiled = _compiled(pattern, (re.IGNORECASE if case_insensitive else 0) | (re.MULTILINE if multiline else 0))
     wanted = compile_glob(glob) if glob else None
     async with _limited(time_limit):
-        listing = await _candidates(view, compiled, path, ripgrep)
+        listing = await _candidates(view, compiled, path, None if multiline else ripgrep)
         files = (file for file in listing if _fits(view, file, wanted, path))
-        return await _grep_files(view, compiled, files, context, max_results)
+        return await _grep_files(view, compiled, files, context, max_results, multiline=multiline)
 
 
 async def glob(view: FileView, pattern: str, path: str | None = None, *, limit: int = 200) -> GlobResult:
@@ -133,7 +132,7 @@ async def _limited(seconds: float) -> AsyncIterator[None]:
 
 
 def _compiled(pattern: str, flags: int) -> re.Pattern[str]:
-    if len(pattern) > _MAX_PATTERN or ("\n" in pattern and not flags & re.DOTALL):
+    if len(pattern) > _MAX_PATTERN or "\n" in pattern:
         raise ToolRetry(f"The pattern is too long or has a line break. {_HOW}.")
     try:
         return re.compile(pattern, flags)
@@ -154,8 +153,6 @@ async def _candidates(view: FileView, compiled: re.Pattern[str], path: str | Non
 def _shared(compiled: re.Pattern[str]) -> bool:
     """Return whether ripgrep can be used: it reads the pattern as Python does, and it can be passed as an argument."""
     pattern = compiled.pattern
-    if compiled.flags & re.DOTALL:
-        return False  # a match may span lines
     if compiled.flags & re.IGNORECASE and any(not c.isascii() and c.lower() != c.upper() for c in pattern):
         return False  # letters beyond ASCII are folded differently
     return not _PYTHON_ONLY.search(pattern) and pattern.isprintable()
@@ -215,10 +212,10 @@ def _newest_first(view: FileView, files: Iterable[str]) -> list[str]:
 
 
 async def _grep_files(
-    view: FileView, compiled: re.Pattern[str], files: Iterator[str], context: int, max_results: int
+    view: FileView, compiled: re.Pattern[str], files: Iterator[str], context: int, max_results: int, *, multiline: bool
 ) -> GrepResult:
     matches: list[Match] = []
-    async with _matcher(compiled, max_results + 1) as find:
+    async with _matcher(compiled, max_results + 1, multiline=multiline) as find:
         while batch := await asyncio.to_thread(_read_batch, view, files):
             for (path, text), found in zip(batch, await find([text for _, text in batch]), strict=True):
                 matches += _matches(path, text, found, context)
@@ -288,13 +285,15 @@ def _ripgrep_options(compiled: re.Pattern[str], max_bytes: int) -> list[str]:
 
 
 @asynccontextmanager
-async def _matcher(compiled: re.Pattern[str], limit: int) -> AsyncIterator[Callable[[list[str]], Any]]:
+async def _matcher(
+    compiled: re.Pattern[str], limit: int, *, multiline: bool
+) -> AsyncIterator[Callable[[list[str]], Any]]:
     """Yield a function that finds the matching lines of texts, in a child process that is killed with this context."""
     script = search_child.__file__
     async with _process(sys.executable, "-I", "-S", "-X", "utf8", script, stdin=True) as process:
         assert process.stdin is not None and process.stdout is not None
         sink, source = process.stdin, process.stdout
-        sink.write(_json_line([compiled.pattern, int(compiled.flags), limit]))
+        sink.write(_json_line([compiled.pattern, int(compiled.flags), limit, multiline]))
 
         async def find(texts: list[str]) -> list[list[tuple[int, int]]]:
             try:

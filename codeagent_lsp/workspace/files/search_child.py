@@ -2,8 +2,8 @@
 
 A regular expression can take exponential time while it holds the GIL, so a thread could not be stopped. Run as a
 script with nothing but the standard library. Protocol, one JSON value per line: first `[pattern, flags, limit of lines
-per text]`, then lists of texts; the answer to each list has, for every text, the 0-based `[line, column]` of its
-matching lines. The flag DOTALL says that a match may span lines. Not here: choosing and reading files, time limits.
+per text, whether a match may span lines]`, then lists of texts; the answer to each list has, for every text, the
+0-based `[line, column]` of its matching lines. Not here: choosing and reading files, time limits.
 """
 
 from __future__ import annotations
@@ -18,18 +18,17 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 def main(source: TextIO, sink: TextIO) -> None:
     """Serve requests from `source` until it ends."""
-    pattern, flags, limit = json.loads(source.readline())
+    pattern, flags, limit, spanning = json.loads(source.readline())
     compiled = re.compile(pattern, flags)
+    search = find_spanning if spanning else find
     for request in source:
-        json.dump([find(compiled, text, limit) for text in json.loads(request)], sink)
+        json.dump([search(compiled, text, limit) for text in json.loads(request)], sink)
         sink.write("\n")
         sink.flush()
 
 
 def find(compiled: re.Pattern[str], text: str, limit: int) -> list[tuple[int, int]]:
     """Return the 0-based numbers of the first `limit` lines that match, with the column of their first match."""
-    if compiled.flags & re.DOTALL:
-        return _spanning(compiled, text, limit)
     found: list[tuple[int, int]] = []
     for number, line in enumerate(lines_of(text)):
         match = compiled.search(line)
@@ -40,7 +39,7 @@ def find(compiled: re.Pattern[str], text: str, limit: int) -> list[tuple[int, in
     return found
 
 
-def _spanning(compiled: re.Pattern[str], text: str, limit: int) -> list[tuple[int, int]]:
+def find_spanning(compiled: re.Pattern[str], text: str, limit: int) -> list[tuple[int, int]]:
     """Return the same for matches that may span lines: all lines of each match."""
     text = _LINE_END.sub("\n", text)
     found: dict[int, int] = {}
