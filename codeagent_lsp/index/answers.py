@@ -15,7 +15,7 @@ from codeagent_lsp.index import chunks
 from codeagent_lsp.index.chunks import Chunk
 from codeagent_lsp.index.mapper import Mapper
 from codeagent_lsp.index.opening import saved_graph
-from codeagent_lsp.index.overlay import Overlay, text_of
+from codeagent_lsp.index.overlay import Overlay
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.relevance import Read
 from codeagent_lsp.index.repomap import RepoMap
@@ -75,7 +75,7 @@ class Answers:
 
         def read(path: str) -> str | None:
             absolute = self._folders.absolute(path)
-            return text_of(files, absolute) if absolute is not None and shown(path) else None
+            return files.text(absolute) if absolute is not None and shown(path) else None
 
         view = self._overlay.view(files)
         self._latest.view, self._latest.shown, self._latest.read = view, shown, read

@@ -10,7 +10,6 @@ from collections import OrderedDict
 from hashlib import blake2b
 from threading import Lock
 
-from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.packing import unpack
 from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.store import Store
@@ -44,7 +43,7 @@ class Overlay:
                 continue
             if not files.exists(absolute):
                 gone.add(path)
-            elif (text := text_of(files, absolute)) is not None:
+            elif (text := files.text(absolute)) is not None:
                 digest = digest_of(path, text.encode("utf-8", "replace"))
                 if digest != self._store.digest(path):
                     unsaved[path] = self._looked_into(path, digest, text)
@@ -66,14 +65,6 @@ class Overlay:
             while len(self._known) > _KEPT:
                 self._known.popitem(last=False)
         return found
-
-
-def text_of(files: FileView, path: str) -> str | None:
-    """Return the text that a run sees; None if it cannot be read."""
-    try:
-        return files.read(path).text
-    except AgentError:
-        return None
 
 
 def _version(unsaved: dict[str, Unsaved], gone: set[str]) -> int:

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from codeagent_lsp.errors import FileRefused, ToolFailed
+from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.index import lexical
 from codeagent_lsp.index.answers import Answers
 from codeagent_lsp.index.view import View
@@ -67,7 +67,8 @@ class WorkspaceSource:
             if path is not None and self._allowed(files, path):
                 names.setdefault(found, path)
         texts = [(place.path, place.text)]
-        texts += [(name, text) for name, path in names.items() if name != place.path and (text := _text(files, path))]
+        others = {name: path for name, path in names.items() if name != place.path}
+        texts += [(name, text[:MOST_CHARS]) for name, path in others.items() if (text := files.text(path))]
         shown = _Shown(view, lambda name: self._shows(files, name)) if view is not None else None
         return Material(tuple(texts), shown)
 
@@ -93,10 +94,3 @@ class _Shown:
 
     def defining(self, name: str) -> tuple[str, ...]:
         return tuple(path for path in self._view.defining(name) if self._shows(path))
-
-
-def _text(files: FileView, path: str) -> str:
-    try:
-        return files.read(path).text[:MOST_CHARS]
-    except FileRefused:
-        return ""

@@ -88,6 +88,13 @@ class Redaction:
 
 
 @dataclass(frozen=True, slots=True)
+class Reader:
+    """The port for what is known of the model that reads the results: its window in tokens."""
+
+    window: int
+
+
+@dataclass(frozen=True, slots=True)
 class ToolContext:
     """Everything that the tools of one run have access to.
 

@@ -5,7 +5,7 @@ Not here: marks and secrets (`records/masking.py`).
 
 from __future__ import annotations
 
-from codeagent_lsp.errors import AgentError, ToolRetry
+from codeagent_lsp.errors import ToolRetry
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.permissions.policy import resolved_paths
@@ -20,14 +20,7 @@ def check_marks(call: ToolCall, traits: ToolTraits, context: ToolContext) -> Non
     if not lost:
         return
     paths = resolved_paths(traits, call.arguments, context.view.roots)
-    own = "".join(_text(path, context) for path in paths)
+    own = "".join(context.view.text(path) or "" for path in paths)
     for mark in lost:
         if mark not in own:
             raise ToolRetry(f"{mark} stands for a secret that is not known any more. Read the file again, then write.")
-
-
-def _text(path: str, context: ToolContext) -> str:
-    try:
-        return context.view.read(path).text
-    except AgentError:
-        return ""

@@ -37,7 +37,7 @@ from codeagent_lsp.session.request import ANSWERS, Planning, RunRequest
 from codeagent_lsp.session.run_parts import RunParts, hear, remember, selection_of
 from codeagent_lsp.session.state import Compacted
 from codeagent_lsp.session.toolbox import commands_line
-from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.context import Reader, ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.groups import ToolGroups
 from codeagent_lsp.tools.plan.planner_port import Planner
@@ -102,7 +102,8 @@ class Conversation:
         self._small = await parts.models.small(self._model)
         context = parts.toolbox.context(self._model, self.limits.reply_tokens, self._small)
         planner = None if self._planning == "never" else self._planner
-        context = context.having((Planner, planner), (ToolGroups, self._tool_selection))
+        reader = Reader(self.window)
+        context = context.having((Planner, planner), (ToolGroups, self._tool_selection), (Reader, reader))
         self._context = self._prompt_context.equipped(context, self._tools)
         self._focusing = _focusing(parts, context)
         if request is not None:

@@ -52,12 +52,12 @@ class Reach:
         return [
             path
             for path in paths
-            if grammar_of(path) is not None and word.search(self._read(path) or "") and self.may_show(path)
+            if grammar_of(path) is not None and word.search(self._context.view.text(path) or "") and self.may_show(path)
         ]
 
     def parsed(self, path: str) -> SourceFile | None:
         """Return a file parsed; None if it cannot or may not be read, or its language is unknown."""
-        text = self._read(path) if self.may_show(path) else None
+        text = self._context.view.text(path) if self.may_show(path) else None
         return source_of(self._context.view.roots.relative(path), text) if text is not None else None
 
     def may_show(self, path: str) -> bool:
@@ -66,9 +66,3 @@ class Reach:
 
     def _has(self, path: str) -> bool:
         return self._path is None or path == self._path or path.startswith(f"{self._path}/")
-
-    def _read(self, path: str) -> str | None:
-        try:
-            return self._context.view.read(path).text
-        except AgentError:
-            return None

@@ -43,10 +43,8 @@ class RunCmdParameters(Parameters):
     timeout: float | None = Field(default=None, gt=0, le=600, description="Seconds; default 300")
     working_dir: str | None = None
     allow_network: bool = Field(False, description="Needs the user's consent")
-    env_vars: list[str] = Field(
-        default_factory=list, max_length=20, description="Names of the user's variables (request_env_var)"
-    )
-    background: bool = Field(False, description="It runs on, as a server does")
+    env_vars: list[str] = Field(default_factory=list, max_length=20, description="Names from request_env_var")
+    background: bool = Field(False, description="It runs on, like a server")
     ready: str = Field("", max_length=1000, description="With background: what it prints then")
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, place_of, without
-from codeagent_lsp.errors import AgentError, ToolFailed
+from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.diagnostics.checking import Checked, check
 from codeagent_lsp.tools.diagnostics.linters import is_for_linters, jobs_for
@@ -136,10 +136,8 @@ async def _by_linters(context: ToolContext, files: Sequence[str]) -> Checked:
 def _by_syntax(view: FileView, files: Iterable[str]) -> dict[str, tuple[Diagnostic, ...]]:
     found = {}
     for file in files:
-        try:
-            errors = syntax_errors(file, view.read(file).text)
-        except AgentError:  # binary, too large, gone meanwhile
-            continue
+        text = view.text(file)
+        errors = syntax_errors(file, text) if text is not None else None
         if errors is not None:
             found[file] = errors
     return found

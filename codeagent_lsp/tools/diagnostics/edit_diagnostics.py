@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from codeagent_lsp.errors import AgentError
 from codeagent_lsp.tools.diagnostics import protocol_form
 from codeagent_lsp.tools.diagnostics.difference import Difference, difference
 from codeagent_lsp.tools.diagnostics.port import Diagnostic
@@ -149,7 +148,7 @@ def _typed_in(view: FileView, changed: Iterable[FileChange]) -> set[str]:
     return {
         change.path
         for change in changed
-        if change.base is not None and _text(view, change.moved_from or change.path) != change.base
+        if change.base is not None and view.text(change.moved_from or change.path) != change.base
     }
 
 
@@ -160,17 +159,10 @@ def _flat(found: Found, unknown: Collection[str]) -> list[Diagnostic]:
 def _state(view: FileView) -> tuple[Any, ...]:
     """Return a value that changes with the texts of open documents."""
     return tuple(
-        (path, text_digest(text)) for path in sorted(view.over_disk()) if (text := _text(view, path)) is not None
+        (path, text_digest(text)) for path in sorted(view.over_disk()) if (text := view.text(path)) is not None
     )
 
 
 def _syntax(view: FileView, path: str) -> tuple[Diagnostic, ...] | None:
-    text = _text(view, path)
+    text = view.text(path)
     return syntax_errors(path, text) if text is not None else None
-
-
-def _text(view: FileView, path: str) -> str | None:
-    try:
-        return view.read(path).text
-    except AgentError:
-        return None

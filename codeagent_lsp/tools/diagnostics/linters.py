@@ -14,7 +14,6 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from codeagent_lsp.errors import AgentError
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command
 from codeagent_lsp.tools.diagnostics import linter_output
 from codeagent_lsp.tools.diagnostics.port import Diagnostic
@@ -157,16 +156,9 @@ def _above(view: FileView, file: str) -> list[str]:
 def _is_marked(view: FileView, folder: str, markers: Markers) -> bool:
     for name, needed in markers:
         path = os.path.join(folder, name)
-        if view.exists(path) and (not needed or needed in _text(view, path)):
+        if view.exists(path) and (not needed or needed in (view.text(path) or "")):
             return True
     return False
-
-
-def _text(view: FileView, path: str) -> str:
-    try:
-        return view.read(path).text
-    except AgentError:
-        return ""
 
 
 def _program(view: FileView, name: str, folder: str, above: list[str], which: Callable[[str], str | None]) -> str:

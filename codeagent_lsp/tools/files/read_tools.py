@@ -13,7 +13,7 @@ from pydantic import Field
 from codeagent_lsp.call_forms import CallForms, Shape, number, without
 from codeagent_lsp.errors import FileRefused, ToolRetry
 from codeagent_lsp.messages import Image, ToolCall
-from codeagent_lsp.tools.context import Calls, ToolContext
+from codeagent_lsp.tools.context import Calls, Reader, ToolContext
 from codeagent_lsp.tools.files import foreign_reading as others
 from codeagent_lsp.tools.files.find_tools import may_show
 from codeagent_lsp.tools.outputs import OutputStore, located
@@ -26,6 +26,8 @@ from codeagent_lsp.workspace.text.lines import split_lines
 
 LARGE_FILE_LINES = 2000
 LARGE_FILE_HEAD = 100
+SMALL_WINDOW = 16_000
+"""The largest window, in tokens, in which only the head of a large file is shown."""
 MOST_LEVELS = 5
 MOST_FILES = 50
 GLOB_SIGNS = frozenset("*?[{")
@@ -117,7 +119,7 @@ class ReadFile(Tool[ReadFileParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: ReadFileParameters, context: ToolContext) -> ToolOutput:
-        """Return the requested lines; for a very large file its head and a hint."""
+        """Return the requested lines; for a very large file its first lines and a hint."""
         view, path = located(context.view, context.get(OutputStore), arguments.path)
         if PurePath(path).suffix.lower() in PICTURES:
             image, size = await asyncio.to_thread(picture, view, path)
@@ -126,7 +128,8 @@ class ReadFile(Tool[ReadFileParameters]):
         if view.roots.kind(path) == "folder":
             return ToolOutput(await asyncio.to_thread(listed, view, path), {"path": path})
         file = await asyncio.to_thread(view.read, path)
-        return ToolOutput(render(file, arguments.start_line, arguments.end_line), {"path": path})
+        shown = render(file, arguments.start_line, arguments.end_line, _head(context, file))
+        return ToolOutput(shown, {"path": path})
 
 
 class ReadFilesParameters(Parameters):
@@ -193,15 +196,30 @@ def picture(view: FileView, path: str) -> tuple[Image, int]:
     raise FileRefused(f"{view.roots.relative(path)} is not a PNG, JPEG or WebP picture, whatever its name says.")
 
 
-def render(file: FileText, start: int | None = None, end: int | None = None) -> str:
-    """Return the lines `start` to `end` (1-based, included) with numbers, and a note if some are left out."""
+def _head(context: ToolContext, file: FileText) -> int:
+    """Return how many lines of a large file are shown: as many as one result holds, but few in a small window."""
+    reader = context.get(Reader)
+    if reader is None or reader.window <= SMALL_WINDOW:
+        return LARGE_FILE_HEAD
+    room = context.settings.tools.max_output_bytes * 9 // 10
+    for count, line in enumerate(split_lines(file.text)[:LARGE_FILE_LINES]):
+        room -= len(line.encode("utf-8", "replace")) + len(f"{count}|")
+        if room < 0:
+            return max(count, LARGE_FILE_HEAD)
+    return LARGE_FILE_LINES
+
+
+def render(file: FileText, start: int | None = None, end: int | None = None, head: int = LARGE_FILE_HEAD) -> str:
+    """Return the lines `start` to `end` (1-based, included) with numbers, and a note if some are left out. Without
+    both, `head` lines of a large file.
+    """
     lines = split_lines(file.text)
     total = len(lines)
     if start is not None and end is not None and end < start:
         raise ToolRetry(f"end_line {end} stands before start_line {start}.")
     if start is None and end is None and total > LARGE_FILE_LINES:
-        shown = _numbered(lines[:LARGE_FILE_HEAD], 1)
-        return f"{shown}\n({total} lines; the first {LARGE_FILE_HEAD} shown. Read ranges with start_line and end_line.)"
+        shown = _numbered(lines[:head], 1)
+        return f"{shown}\n({total} lines; the first {head} shown. Read ranges with start_line and end_line.)"
     first = start or 1
     last = min(end or total, total)
     if total and first > total:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 
-from codeagent_lsp.errors import AgentError, ToolFailed
+from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.shell import Command, Finished
 from codeagent_lsp.tools.testing import coverage, unittests
 from codeagent_lsp.tools.testing.coverage import CoverageReport
@@ -137,11 +137,9 @@ def _command(project: Project, view: FileView) -> tuple[tuple[str, ...], str]:
 def _sources(project: Project, view: FileView) -> str:
     """Return the folders to measure, so that files that no test imports count; '' if the project configures them."""
     for name, section in _CONFIGURED:
-        try:
-            if section in view.read(os.path.join(project.folder, name)).text:
-                return ""
-        except AgentError:
-            continue
+        text = view.text(os.path.join(project.folder, name))
+        if text is not None and section in text:
+            return ""
     return ".,src" if view.exists(os.path.join(project.folder, "src")) else "."
 
 

@@ -134,11 +134,11 @@ def _python_framework(view: FileView, folder: str) -> Framework | None:
     """Return pytest if anything indicates it, since it also runs unittest's tests; None if there are no tests."""
     if any(view.exists(os.path.join(folder, name)) for name in ("pytest.ini", "conftest.py", "tests/conftest.py")):
         return "pytest"
-    if any(section in _text(view, os.path.join(folder, name)) for name, section in _PYTEST_SECTIONS):
+    if any(section in (view.text(os.path.join(folder, name)) or "") for name, section in _PYTEST_SECTIONS):
         return "pytest"
     walked = view.walk(folder, limit=_WALKED)
     tests = islice((path for path in walked if path.endswith(".py") and is_test_file(path)), _TEST_FILES_READ)
-    texts = [_text(view, path) for path in tests]
+    texts = [view.text(path) or "" for path in tests]
     if any((_PYTEST.search(text) and not _UNITTEST.search(text)) or "import pytest" in text for text in texts):
         return "pytest"
     return "unittest" if any(_UNITTEST.search(text) for text in texts) else None
@@ -155,7 +155,7 @@ def _interpreter(view: FileView, folder: str) -> str:
 
 def _node(view: FileView, folder: str, target: str) -> Project | None:
     try:
-        package = json.loads(_text(view, os.path.join(folder, "package.json")))
+        package = json.loads(view.text(os.path.join(folder, "package.json")) or "")
         packages = {**(package.get("devDependencies") or {}), **(package.get("dependencies") or {})}
         script = str((package.get("scripts") or {}).get("test", ""))
     except (ValueError, TypeError, AttributeError, RecursionError):
@@ -187,23 +187,16 @@ def _installed(view: FileView, folder: str, name: str) -> tuple[str, ...]:
 
 
 def _go(view: FileView, folder: str, target: str) -> Project | None:
-    text = _text(view, os.path.join(folder, "go.mod"))
+    text = view.text(os.path.join(folder, "go.mod")) or ""
     module = re.search(r'^module\s+"?([^\s"]+)', text, re.MULTILINE)
     return Project("go", folder, ("go",), target, module[1]) if module else None
 
 
 def _rust(view: FileView, folder: str, target: str) -> Project | None:
-    text = _text(view, os.path.join(folder, "Cargo.toml"))
+    text = view.text(os.path.join(folder, "Cargo.toml")) or ""
     if not re.search(r"^\s*\[(?:package|workspace)\b", text, re.MULTILINE):
         return None
     return Project("cargo", folder, ("cargo",), target)
-
-
-def _text(view: FileView, path: str) -> str:
-    try:
-        return view.read(path).text
-    except AgentError:  # missing, binary, too large: it says nothing about tests
-        return ""
 
 
 def upwards(view: FileView, folder: str) -> Iterator[str]:

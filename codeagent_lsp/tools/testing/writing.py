@@ -162,11 +162,8 @@ def _example(view: FileView, project: Project, source: str) -> str:
     """Return the text of an existing test file in the same language, as a model for style; '' if there is none."""
     suffix = os.path.splitext(source)[1]
     for path in view.walk(project.folder, limit=_LOOKED_AT):
-        if path.endswith(suffix) and path != source and is_test_file(path):
-            try:
-                return view.read(path).text
-            except AgentError:
-                continue
+        if path.endswith(suffix) and path != source and is_test_file(path) and (text := view.text(path)) is not None:
+            return text
     return ""
 
 

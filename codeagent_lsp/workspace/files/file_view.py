@@ -146,6 +146,15 @@ class FileView:
         kind = None if is_untitled(path) else self.roots.kind(path)
         return None if kind is None else self._from_disk(path, kind)
 
+    def text(self, path: str) -> str | None:
+        """Return the text of `path`; None where `read` refuses it. For a missing file it does not look for others that
+        may be meant, as a refusal does.
+        """
+        try:
+            return self.read(path).text if self.exists(path) else None
+        except FileRefused:
+            return None
+
     def exists(self, path: str) -> bool:
         """Return whether the run sees a file or a folder at `path`."""
         staged = self._staged.lookup(path)

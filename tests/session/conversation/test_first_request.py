@@ -57,7 +57,7 @@ async def index(tmp_path: Path) -> AsyncIterator[RealIndexing]:
 
 
 def strong(made: World, *replies: ScriptedReply) -> ScriptedModel:
-    model = ScriptedModel(replies or [say("Is it a number?")], info=STRONG)
+    model = ScriptedModel(replies or [say("Seen."), say("Seen.")], info=STRONG)
     made.models["model"] = model
     return model
 

@@ -79,7 +79,7 @@ def test_a_group_is_added_at_the_end_in_the_order_of_asking() -> None:
     offering.enable("git")
     assert offered(offering)[len(CORE_TOOLS) :] == [
         *("git_diff", "git_log", "generate_commit"),
-        *("batch_edit", "preview_edit", "move_file", "delete_file"),
+        *("read_files", "insert_text", "batch_edit", "preview_edit", "move_file", "delete_file"),
     ]
     assert listing(offering) == before
     assert offering.groups == ("git", "files")

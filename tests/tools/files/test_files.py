@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
+from codeagent_lsp.tools.context import Reader
 from codeagent_lsp.workspace.changes.changeset import FileChange
 from tests.tools.fakes import Bench
 
@@ -58,6 +60,18 @@ async def test_of_a_very_long_file_the_head_is_shown_and_ranges_are_offered(benc
     result = await bench.call("read_file", path="a.txt")
     assert "100|100\n(3000 lines; the first 100 shown." in result.text
     assert (await bench.call("read_file", path="a.txt", start_line=2999)).text.startswith("2999|2999\n3000|3000")
+
+
+async def test_a_window_with_room_is_shown_more_of_a_large_file(bench: Bench) -> None:
+    bench.write("a.txt", "".join(f"{number}\n" for number in range(1, 3001)))
+    bench.write("wide.txt", "".join(f"{number:0100}\n" for number in range(1, 3001)))
+    bench.add((Reader, Reader(200_000)))
+    result = await bench.call("read_file", path="a.txt")
+    assert "2000|2000\n(3000 lines; the first 2000 shown." in result.text
+    result = await bench.call("read_file", path="wide.txt")
+    assert len(result.text) < 51_200 and re.search(r"\n(4\d\d)\|0+\1\n\(3000 lines; the first \1 shown", result.text)
+    bench.add((Reader, Reader(8_192)))
+    assert "the first 100 shown" in (await bench.call("read_file", path="a.txt")).text
 
 
 async def test_files_that_are_no_text_or_too_large(bench: Bench) -> None:
