@@ -74,7 +74,7 @@ class AnthropicModel(HttpModel):
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         messages = tidy(request.messages)
         told = turns(messages, self._info)
-        thinking = {} if self._budgeted and begun_without_thinking(told) else self._thinking()
+        thinking = {} if self._budgeted and begun_without_thinking(told) else self._thinking(self._effort_for(request))
         body: dict[str, Any] = {
             "model": self._info.name,
             "max_tokens": self._longest(request, thinking),
@@ -93,15 +93,15 @@ class AnthropicModel(HttpModel):
             body["temperature"] = min(1.0, request.temperature)  # not together with thinking
         return {**{name: value for name, value in body.items() if value not in ([], {})}, **_named(thinking)}
 
-    def _thinking(self) -> dict[str, Any]:
-        """Return how the model is to think by the setting; {} to leave it to the model."""
-        if self._effort == "auto" or "thinking" in self._refused:
+    def _thinking(self, effort: str) -> dict[str, Any]:
+        """Return how the model is to think; {} to leave it to the model."""
+        if effort == "auto" or "thinking" in self._refused:
             return {}
-        if self._effort == "none":
+        if effort == "none":
             return {"type": "disabled"}
         shown = {} if "display" in self._refused else {"display": "summarized"}  # newer models hide it by default
         if self._budgeted:
-            return {"type": "enabled", "budget_tokens": THINKING[self._effort], **shown}
+            return {"type": "enabled", "budget_tokens": THINKING[effort], **shown}
         return {"type": "adaptive", **shown}
 
     def _longest(self, request: ModelRequest, thinking: Mapping[str, Any]) -> int:

@@ -60,7 +60,7 @@ class GeminiModel(HttpModel):
 
     def _config(self, request: ModelRequest) -> dict[str, Any]:
         config: dict[str, Any] = {}
-        thinking = None if "thinkingConfig" in self._refused else self._thinking()
+        thinking = None if "thinkingConfig" in self._refused else self._thinking(self._effort_for(request))
         if request.temperature or _generation(self._info.name) < 3:  # from 3 on, it says, a low one makes loops
             config["temperature"] = request.temperature
         if limit := request.max_tokens or self._max_tokens:
@@ -72,11 +72,11 @@ class GeminiModel(HttpModel):
             config |= {"responseMimeType": "application/json", "responseSchema": reduced(request.response_schema)}
         return {**config, "thinkingConfig": thinking} if thinking else config
 
-    def _thinking(self) -> dict[str, Any] | None:
+    def _thinking(self, effort: str) -> dict[str, Any] | None:
         """Return how much the model may think, in the terms of its generation; None for one that does not."""
         if not self._info.facts.reasoning:
             return None
-        name, effort = self._info.name, self._effort
+        name = self._info.name
         if effort == "auto":
             return {"includeThoughts": True}
         if _generation(name) >= 3:

@@ -123,6 +123,10 @@ class HttpModel:
         """Return the headers of every request, besides those of the endpoint."""
         return {}
 
+    def _effort_for(self, request: ModelRequest) -> str:
+        """Return how much a reply may reason: by the setting, and not at all where the request says so."""
+        return self._effort if request.thinks else "none"
+
     def _url(self) -> str:
         raise NotImplementedError
 

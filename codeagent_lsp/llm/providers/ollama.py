@@ -77,7 +77,7 @@ class OllamaModel(OpenAIModel):
             body["tools"] = wire.tool_list(request.tools)
         if request.response_schema is not None:
             body["format"] = request.response_schema
-        if (think := self._think()) is not None:
+        if (think := self._think(self._effort_for(request))) is not None:
             body["think"] = think
         limit = (request.max_tokens or self._max_tokens or LONGEST_REPLY) + (THINKING_ROOM if think else 0)
         self._num_ctx = self._window_for(int(_estimate(body) * self._high) + limit)
@@ -106,13 +106,13 @@ class OllamaModel(OpenAIModel):
             ]
         return said
 
-    def _think(self) -> bool | str | None:
+    def _think(self, effort: str) -> bool | str | None:
         """Return whether to think, None to leave it to the model. Only gpt-oss knows levels, and cannot do without."""
-        if self._effort == "auto" or not self._info.facts.reasoning:
+        if effort == "auto" or not self._info.facts.reasoning:
             return None
         if "gpt-oss" in self._info.name:
-            return "low" if self._effort == "none" else self._effort
-        return self._effort != "none"
+            return "low" if effort == "none" else effort
+        return effort != "none"
 
     def _window_for(self, tokens: int) -> int:
         """Return the window for so many tokens: the next step, at most what the model has, never less than before."""

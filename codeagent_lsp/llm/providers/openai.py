@@ -47,6 +47,7 @@ class OpenAIModel(HttpModel):
         "max_tokens": "max_completion_tokens",
         "stop": "",
         "reasoning_effort": "",
+        "chat_template_kwargs": "",
         "prompt_cache_key": "",
     }
 
@@ -74,8 +75,10 @@ class OpenAIModel(HttpModel):
         }
         if limit := request.max_tokens or self._max_tokens:
             body["max_tokens"] = limit
-        if self._effort != "auto":
-            body["reasoning_effort"] = self._effort
+        if (effort := self._effort_for(request)) != "auto":
+            body["reasoning_effort"] = effort
+        if effort == "none" and self._where.loopback:  # the templates of open models have a switch of their own
+            body["chat_template_kwargs"] = {"enable_thinking": False}
         if request.tools:
             body["tools"] = wire.tool_list(request.tools)
         if request.stop:

@@ -64,6 +64,7 @@ class ResponsesModel(HttpModel):
         messages = tidy(request.messages)
         told = instructions(messages)
         marked = [_marked(told)] if self._marks and told else []
+        effort = self._effort_for(request)
         body: dict[str, Any] = {
             "model": self._info.name,
             "instructions": "" if marked else told,
@@ -73,20 +74,20 @@ class ResponsesModel(HttpModel):
             "store": False,
             "include": ["reasoning.encrypted_content"],
             "temperature": request.temperature,
-            "reasoning": self._reasoning(),
+            "reasoning": self._reasoning(effort),
             **cache_key(self._where, request),
         }
         if limit := request.max_tokens or self._max_tokens:
-            room = limit + REASONING_ROOM.get(self._effort, 0 if self._effort == "none" else ROOM)
+            room = limit + REASONING_ROOM.get(effort, 0 if effort == "none" else ROOM)
             body["max_output_tokens"] = max(LEAST_REPLY, min(room, self._info.facts.longest_reply or room))
         if request.response_schema is not None:
             schema = {"type": "json_schema", "name": "reply", "schema": request.response_schema, "strict": False}
             body["text"] = {"format": schema}
         return {name: value for name, value in body.items() if value not in ("", [], {})}
 
-    def _reasoning(self) -> dict[str, str]:
-        wanted = {"summary": "auto"} if self._effort == "auto" else {"effort": self._effort, "summary": "auto"}
-        return {name: value for name, value in wanted.items() if f"reasoning.{name}" not in self._refused}
+    def _reasoning(self, effort: str) -> dict[str, str]:
+        wanted = {"summary": "auto"} if effort == "auto" else {"effort": effort, "summary": "auto"}
+        return {name: value for name, value in wanted.items() if not {name, f"{name}={value}"} & self._refused}
 
     def _learn(self, error: ModelError, body: dict[str, Any]) -> bool:
         """Learn also which part of `reasoning` is refused: summaries may want a verified account, efforts differ."""
@@ -96,7 +97,7 @@ class ResponsesModel(HttpModel):
             return True
         for name, said in (("summary", "summar"), ("effort", "effort")):
             if name in sent and len(sent) > 1 and said in reason:
-                self._refused.add(f"reasoning.{name}")
+                self._refused.add(f"effort={sent[name]}" if name == "effort" else name)
                 return True
         return super()._learn(error, body)
 
