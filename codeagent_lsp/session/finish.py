@@ -3,7 +3,8 @@ question put to the user.
 
 Whatever is staged is judged, whatever the words or the language of the task: the tests that the task names and those
 beside the change run on it, and what fails is compared with what fails without it. Not here: the baseline
-(`proving/baselines.py`), models that work in another way (`solving/task_work.py`), the steps of a plan.
+(`proving/baselines.py`), models that work in another way (`solving/task_work.py`), what a single step of a plan
+has changed: it may need the next ones.
 """
 
 from __future__ import annotations
@@ -113,6 +114,21 @@ class Finish:
             else:
                 return self._ended(result, verdict)
             result = await conversation.loop()
+
+    async def after_plan(self, conversation: Conversation, ended: Ended) -> Ended:
+        """Judge what all steps of a plan have changed together, and let the model mend it once."""
+        status, summary = ended
+        verdict = await self._verdict() if status == "completed" else None
+        if verdict is None:
+            return ended
+        result = LoopResult("answered", summary)
+        if verdict.red:
+            conversation.tell(RED.format(report=verdict.report))
+            result = await conversation.loop()
+            verdict = await self._verdict()
+            if result.ending != "answered":
+                return self._stopped(conversation, result, verdict)
+        return self._ended(replace(result, text=summary) if not verdict or not verdict.red else result, verdict)
 
     def _undone(self, verdict: Verdict | None) -> str:
         """Return what the model is told about what is not done; '' for nothing."""

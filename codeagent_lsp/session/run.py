@@ -31,7 +31,7 @@ from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.solving.direct_path import DirectPath
-from codeagent_lsp.session.solving.task_work import task_work
+from codeagent_lsp.session.solving.task_work import TaskWork, task_work
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.toolbox import Toolbox
 from codeagent_lsp.tools.plan.planner_port import StepDraft
@@ -184,7 +184,7 @@ class Run:
             else:
                 result = await conversation.loop()
             if self._planner.made:
-                return await self._plan_run.execute(conversation, work.step if work.is_direct else None)
+                return await self._planned(conversation, work)
             return await work.judged(conversation, await work.settled(conversation, result))
         finally:
             self._toolbox.close()
@@ -196,9 +196,14 @@ class Run:
         work = await task_work(self._parts, model, RunRequest("run", self._planner.goal, self.record.title))
         try:
             await conversation.open()
-            return await self._plan_run.execute(conversation, work.step if work.is_direct else None)
+            return await self._planned(conversation, work)
         finally:
             self._toolbox.close()
+
+    async def _planned(self, conversation: Conversation, work: TaskWork) -> tuple[events.RunStatus, str]:
+        """Execute the plan; what a capable model has made of it is judged as a whole."""
+        ended = await self._plan_run.execute(conversation, work.step if work.is_direct else None)
+        return await work.finish.after_plan(conversation, ended) if work.is_capable else ended
 
     def _finish(self, status: events.RunStatus, summary: str, error: str | None) -> None:
         self.record.status = status

@@ -267,3 +267,36 @@ async def test_a_run_that_fails_offers_what_it_has_staged(tmp_path: Path) -> Non
 )
 def test_where_a_text_ends_with_a_question(text: str, question: str) -> None:
     assert question_of(text) == question and asks_back(text) is bool(question)
+
+
+PLAN = call("create_plan", goal="Areas", steps=[{"title": "Area"}, {"title": "Side"}], estimated_complexity="low")
+
+
+async def planned(made: World, task: str) -> events.RunCompleted:
+    return await made.finished(made.manager.start(RunRequest("run", task, task, planning="always")))
+
+
+async def test_what_a_plan_has_changed_is_judged_as_a_whole(tmp_path: Path) -> None:
+    edit = call("edit_file", path="shapes.py", old_str="a + b", new_str="a * b")
+    wrong = call("edit_file", path="shapes.py", old_str="return a\n", new_str="return a.b\n")
+    mended = call("edit_file", path="shapes.py", old_str="return a.b\n", new_str="return a\n")
+    made = shapes(
+        *(tmp_path, calls(PLAN), calls(edit), say("One."), calls(wrong), say("Two.")),
+        *(calls(mended), say("Mended.")),
+        says=("Apply", "Apply", "Apply"),
+    )
+    done = await planned(made, "Let area multiply, and look at side")
+    assert done.status == "completed"
+    told = model(made).requests[-2].messages[-1].content
+    assert told.startswith("You are not done") and "test_side" in told
+    assert made.text("shapes.py") == RIGHT
+
+
+async def test_a_plan_that_leaves_tests_red_is_not_done(tmp_path: Path) -> None:
+    wrong = call("edit_file", path="shapes.py", old_str="return a\n", new_str="return a.b\n")
+    made = shapes(
+        *(tmp_path, calls(PLAN), say("Nothing."), calls(wrong), say("Two."), say("It is right so.")),
+        says=("Apply", "Apply"),
+    )
+    done = await planned(made, "Look at area and side")
+    assert done.status == "stopped" and "test_side" in done.summary

@@ -8,8 +8,9 @@ the task itself, the map, the files that the task names (`conversation.py`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.session.request import RunRequest
@@ -33,7 +34,9 @@ async def situation(parts: RunParts, request: RunRequest, calls: int) -> str:
     """Return the situation as a few lines; `calls` is the limit of model calls."""
     view = parts.proposal.view
     looked = await asyncio.gather(
-        _in_time(_git(view)), _in_time(_editor(view, request)), _in_time(asyncio.to_thread(_projects, view))
+        _in_time(partial(_git, view)),
+        _in_time(partial(_editor, view, request)),
+        _in_time(partial(asyncio.to_thread, _projects, view)),
     )
     git, editor, projects = looked
     left = f"You have {calls} model calls." if calls <= FEW_CALLS else ""
@@ -41,10 +44,10 @@ async def situation(parts: RunParts, request: RunRequest, calls: int) -> str:
     return "\n".join((HEAD, *lines))
 
 
-async def _in_time(work: object) -> str:
+async def _in_time(look: Callable[[], Awaitable[str]]) -> str:
     try:
         async with asyncio.timeout(SECONDS):
-            return str(await work)  # type: ignore[misc] # an awaitable
+            return await look()
     except (TimeoutError, AgentError, OSError):
         return ""
 
