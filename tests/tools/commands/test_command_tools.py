@@ -8,11 +8,11 @@ import pytest
 
 from codeagent_lsp.agent.loop import result_event
 from codeagent_lsp.messages import ToolCall
-from codeagent_lsp.shadow.shell import Ending, Finished
+from codeagent_lsp.shadow.shell import Ending, Finished, Isolation
 from codeagent_lsp.tools.commands.command_tools import MAX_NAMED, RunCmd
 from codeagent_lsp.tools.outputs import OutputStore
 from tests.tools.fakes import Bench
-from tests.tools.shells import OPEN_COPY, OVERLAY, FakeShell
+from tests.tools.shells import DIRECT, OPEN_COPY, OVERLAY, FakeShell
 
 
 def made(folder: Path, *results: Finished, shell: FakeShell | None = None) -> tuple[Bench, FakeShell]:
@@ -35,6 +35,25 @@ async def test_output_and_exit_code(tmp_path: Path) -> None:
 async def test_no_output_is_said(tmp_path: Path) -> None:
     bench, _ = made(tmp_path, Finished(0, ""))
     assert (await bench.call("run_cmd", command="true")).text.startswith("(no output)")
+
+
+async def test_the_project_s_own_programs_come_first(tmp_path: Path) -> None:
+    bench, shell = made(tmp_path, Finished(0, ""))
+    for name in ("api/.venv/bin/python", "web/node_modules/.bin/tsc"):
+        bench.write(name, "#!/bin/sh\n")
+    for folder in ("api", "web", "."):
+        await bench.call("run_cmd", command="python -c 1", working_dir=folder)
+    first = [command.environment.get("PATH", "").split(":")[0] for command in shell.commands]
+    assert first == [bench.path("api/.venv/bin"), bench.path("web/node_modules/.bin"), ""]
+    assert shell.commands[0].environment["VIRTUAL_ENV"] == bench.path("api/.venv")
+
+
+@pytest.mark.parametrize("isolation", [OPEN_COPY, DIRECT], ids=["copy", "direct"])
+async def test_where_commands_are_not_isolated_the_system_s_come_first(tmp_path: Path, isolation: Isolation) -> None:
+    bench, shell = made(tmp_path, shell=FakeShell(Finished(0, ""), isolation=isolation))
+    bench.write(".venv/bin/python", "#!/bin/sh\n")
+    await bench.call("run_cmd", command="ls")
+    assert not shell.commands[0].environment
 
 
 @pytest.mark.parametrize(
