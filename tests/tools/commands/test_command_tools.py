@@ -8,11 +8,11 @@ import pytest
 
 from codeagent_lsp.agent.loop import result_event
 from codeagent_lsp.messages import ToolCall
-from codeagent_lsp.shadow.shell import Ending, Finished, Isolation
+from codeagent_lsp.shadow.shell import Ending, Finished
 from codeagent_lsp.tools.commands.command_tools import MAX_NAMED, RunCmd
 from codeagent_lsp.tools.outputs import OutputStore
 from tests.tools.fakes import Bench
-from tests.tools.shells import DIRECT, OPEN_COPY, OVERLAY, FakeShell
+from tests.tools.shells import OPEN_COPY, OVERLAY, FakeShell
 
 
 def made(folder: Path, *results: Finished, shell: FakeShell | None = None) -> tuple[Bench, FakeShell]:
@@ -48,9 +48,8 @@ async def test_the_project_s_own_programs_come_first(tmp_path: Path) -> None:
     assert shell.commands[0].environment["VIRTUAL_ENV"] == bench.path("api/.venv")
 
 
-@pytest.mark.parametrize("isolation", [OPEN_COPY, DIRECT], ids=["copy", "direct"])
-async def test_where_commands_are_not_isolated_the_system_s_come_first(tmp_path: Path, isolation: Isolation) -> None:
-    bench, shell = made(tmp_path, shell=FakeShell(Finished(0, ""), isolation=isolation))
+async def test_where_commands_are_not_isolated_the_system_s_come_first(tmp_path: Path) -> None:
+    bench, shell = made(tmp_path, shell=FakeShell(Finished(0, ""), isolation=OPEN_COPY))
     bench.write(".venv/bin/python", "#!/bin/sh\n")
     await bench.call("run_cmd", command="ls")
     assert not shell.commands[0].environment
