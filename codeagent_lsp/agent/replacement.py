@@ -1,40 +1,63 @@
 """Fits the code of a model's answer into a file in place of a selection. Pure functions.
 
-Models repeat the lines around the code and shift its indentation; all of that is undone here. Not here: what of a reply
-is code (`forms/envelope.py`), asking the model (`rewrite.py`).
+Models repeat the lines around the code and shift its indentation; all of that is undone here, and nothing else: what
+stands inside strings stays as it was given. Not here: what of a reply is code (`forms/envelope.py`), asking the model
+(`rewrite.py`).
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Collection
 
-from codeagent_lsp.workspace.text.lines import dominant_newline, with_newlines
+from codeagent_lsp.index.grammars import Grammar
+from codeagent_lsp.tools.code.literals import Literal, kept, language_of, literal_lines, literals
+from codeagent_lsp.workspace.text.lines import dominant_newline, split_lines, with_newlines
 
 OPEN, CLOSE = "<selection>", "</selection>"
 PLACE = "[the code to rewrite stands here]"
 
-_TAG = re.compile(r"^[ \t]*</?selection>[ \t]*\n?", re.MULTILINE)
+_TAGS = re.compile(rf"\A\s*?[ \t]*{OPEN}[ \t]*\n?(?P<code>.*?)\n?[ \t]*{CLOSE}\s*\Z", re.DOTALL)
 _OPENERS = (":", "{", "(", "[")
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _LEAST_LETTERS = 5
 
 
-def replaced(text: str, start: int, end: int, given: str) -> str:
-    """Return `text` with `start:end` replaced by the code that a model has given for it; unchanged if that is empty."""
-    bare = _TAG.sub("", with_newlines(given, "\n")).replace(OPEN, "").replace(CLOSE, "").replace(PLACE, "")
+def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str:
+    """Return `text` with `start:end` replaced by the code that a model has given for it; unchanged if that is empty.
+    The name of the file, `path`, tells the language.
+    """
+    selected = text[start:end]
+    bare = without_tags(with_newlines(given, "\n"), selected)
     if not bare.strip():
         return text
-    selected = text[start:end]
     line_start = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
     prefix = text[line_start:start]
     suffix = re.split(r"[\r\n]", text[end:], maxsplit=1)[0]
-    code = in_style(bare, text)
-    if not prefix.strip() and (not suffix.strip() or selected.endswith(("\n", "\r"))):
-        code = without_surroundings(code, selected, text[:line_start], text[end:])
+    whole_lines = not prefix.strip() and (not suffix.strip() or selected.endswith(("\n", "\r")))
+    if whole_lines:
+        code = without_surroundings(bare, selected, text[:line_start], text[end:])
     else:
-        code = _without_rest_of_line(code, selected, prefix.strip(), suffix.strip())
-    new = fitted(code, selected, dominant_newline(text), prefix if not prefix.strip() else "")
+        code = _without_rest_of_line(bare, selected, prefix.strip(), suffix.strip())
+    code = code.strip("\n").rstrip()
+    inside = _inside(text, line_start if whole_lines else start, end, code, path)
+    language = language_of(path, text)
+    if language is not None or not path:  # in other files tabs may be more than indentation
+        code = in_style(code, _without_literals(text, language), _numbers(inside))
+    known = literal_lines(text, language) if inside else Counter[str]()
+    new = fitted(code, selected, dominant_newline(text), prefix if not prefix.strip() else "", inside, known)
     return text[:start] + new + text[end:]
+
+
+def without_tags(code: str, selected: str) -> str:
+    """Return code without the tags that a model has put around it, and without the mark of its place. Tags that the
+    selection itself has are code.
+    """
+    wrapped = _TAGS.match(code)
+    if wrapped is not None and not (_TAGS.match(selected) and not _TAGS.match(wrapped["code"])):
+        code = wrapped["code"]
+    return code if PLACE in selected else code.replace(PLACE, "")
 
 
 def without_surroundings(code: str, selected: str, before: str, after: str) -> str:
@@ -47,32 +70,74 @@ def without_surroundings(code: str, selected: str, before: str, after: str) -> s
     return "\n".join(lines[: len(lines) - last])
 
 
-def fitted(code: str, selected: str, newline: str, prefix: str = "") -> str:
+def fitted(
+    code: str,
+    selected: str,
+    newline: str,
+    prefix: str = "",
+    inside: Collection[Literal] = (),
+    known: Counter[str] | None = None,
+) -> str:
     """Return `code` with the indentation, the line ends and the blank lines at both ends of the text it replaces.
 
-    `prefix` is the white space before the selection on its first line.
+    `prefix` is the white space before the selection on its first line. `inside` are the lines of `code` that begin
+    inside a literal: they stay as they are, or as they are `known`.
     """
     lead = selected[: len(selected) - len(selected.lstrip("\r\n"))] if selected.strip() else ""
     ending = selected[len(selected.rstrip("\r\n")) :] if selected.strip() else selected
     core = selected.strip("\r\n")
-    body = code.strip("\n").rstrip()
+    body = code
     if "\n" not in body and not prefix and core == core.lstrip():
         body = body.strip()
-    else:
-        body = _indented(body, prefix + with_newlines(core, "\n") if core else prefix + "x").removeprefix(prefix)
+    elif not any(each.first < 0 for each in inside):  # else all of it begins inside a literal
+        wanted = prefix + with_newlines(core, "\n") if core else prefix + "x"
+        body = _indented(body, wanted, inside, known or Counter()).removeprefix(prefix)
     return lead + body.replace("\n", newline) + ending
 
 
-def in_style(code: str, text: str) -> str:
-    """Return `code` indented with tabs or with spaces, whichever `text` uses exclusively."""
+def in_style(code: str, text: str, fixed: Collection[int] = ()) -> str:
+    """Return `code` indented with tabs or with spaces, whichever `text` uses exclusively, but for its `fixed` lines."""
     tabs, blanks = re.search(r"^\t+\S", text, re.MULTILINE), re.search(r"^ {2,}\S", text, re.MULTILINE)
-    if tabs and not blanks:
-        unit = min((len(found) for found in re.findall(r"^( {2,8})\S", code, re.MULTILINE)), default=4)
-        return re.sub(rf"^(?: {{{unit}}})+", lambda match: "\t" * (len(match[0]) // unit), code, flags=re.MULTILINE)
-    if blanks and not tabs:
-        unit = min((len(found) for found in re.findall(r"^( {2,8})\S", text, re.MULTILINE)), default=4)
-        return re.sub(r"^\t+", lambda match: " " * unit * len(match[0]), code, flags=re.MULTILINE)
-    return code
+    if bool(tabs) == bool(blanks):
+        return code
+    loose = [line for number, line in enumerate(code.split("\n")) if number not in fixed]
+    like = loose if tabs else text.split("\n")
+    unit = min((len(found[1]) for line in like if (found := re.match(r"( {2,8})\S", line))), default=4)
+
+    def to_tabs(line: str) -> str:
+        return re.sub(rf"^(?: {{{unit}}})+", lambda match: "\t" * (len(match[0]) // unit), line)
+
+    def to_blanks(line: str) -> str:
+        return re.sub(r"^\t+", lambda match: " " * unit * len(match[0]), line)
+
+    change = to_tabs if tabs else to_blanks
+    lines = enumerate(code.split("\n"))
+    return "\n".join(line if number in fixed else change(line) for number, line in lines)
+
+
+def _inside(text: str, start: int, end: int, code: str, path: str) -> list[Literal]:
+    """Return the lines of `code` that begin inside a literal once it stands in the place of `start:end`. One that has
+    begun before has the first line -1.
+    """
+    pasted = with_newlines(text[:start], "\n") + code + with_newlines(text[end:], "\n")
+    first = with_newlines(text[:start], "\n").count("\n")
+    last = first + code.count("\n")
+    found = literals(pasted, language_of(path, text))
+    return [
+        Literal(-1 if each.first <= first else each.first - first, min(each.last, last) - first)
+        for each in found
+        if each.first <= last and each.last >= first
+    ]
+
+
+def _without_literals(text: str, language: Grammar | None) -> str:
+    """Return the lines of a text that do not begin inside a literal."""
+    within = _numbers(literals(text, language))
+    return "".join(line for number, line in enumerate(split_lines(text)) if number not in within)
+
+
+def _numbers(inside: Collection[Literal]) -> frozenset[int]:
+    return frozenset(line for each in inside for line in range(max(each.first, 0), each.last + 1))
 
 
 def _filled(text: str) -> list[str]:
@@ -115,19 +180,23 @@ def _without_rest_of_line(code: str, selected: str, prefix: str, suffix: str) ->
     return code
 
 
-def _indented(code: str, selected: str) -> str:
+def _indented(code: str, selected: str, inside: Collection[Literal], known: Counter[str]) -> str:
     """Return `code` shifted as a whole so that its first line has the indentation of the selection's first line."""
     want, have = _indent(selected), _indent(code)
     if want == have:
         return code
-    first, *rest = code.split("\n")
-    if have and all(line.startswith(have) or not line.strip() for line in rest):
-        return "\n".join(want + line[len(have) :] if line.strip() else line for line in (first, *rest))
-    if have:
+    lines, fixed = code.split("\n"), _numbers(inside)
+    rest = [line for number, line in enumerate(lines) if number and number not in fixed]
+    if have and not all(line.startswith(have) or not line.strip() for line in rest):
         return code
-    if _in_place(first, rest, want):
-        return "\n".join((want + first, *rest))
-    return "\n".join(want + line if line.strip() else line for line in (first, *rest))
+    if not have and _in_place(lines[0], rest, want):
+        return "\n".join((want + lines[0], *lines[1:]))
+
+    def move(line: str) -> str:
+        return want + line.removeprefix(have) if line.strip() else line
+
+    stay = kept(lines, inside, known, move)
+    return "\n".join(stay.get(number, move(line)) for number, line in enumerate(lines))
 
 
 def _in_place(first: str, rest: list[str], want: str) -> bool:

@@ -185,3 +185,39 @@ def test_wide_characters_and_blank_lines_inside() -> None:
     text = "def f():\n    s = '🎉'\n\n    return s\n"
     body = "    s = '🎉🎉'\n\n    return s\n"
     assert put(text, "    s = '🎉'\n\n    return s\n", fenced("s = '🎉🎉'\n\nreturn s")) == body
+
+
+# --- what the selection itself has is code
+
+PAGE = "<page>\n  <selection>\n    <item>1</item>\n  </selection>\n</page>\n"
+ELEMENT = "  <selection>\n    <item>1</item>\n  </selection>\n"
+CHANGED = ELEMENT.replace("1", "2")
+TAGGED = {
+    "as it is": CHANGED,
+    "wrapped": f"<selection>\n{CHANGED}</selection>\n",
+    "dedented": "<selection>\n  <item>2</item>\n</selection>\n",
+    "dedented, wrapped": "<selection>\n<selection>\n  <item>2</item>\n</selection>\n</selection>\n",
+}
+
+
+@pytest.mark.parametrize("name", TAGGED)
+def test_an_element_of_the_name_of_our_tag_is_code(name: str) -> None:
+    assert replaced(PAGE, PAGE.index(ELEMENT), PAGE.index(ELEMENT) + len(ELEMENT), TAGGED[name], "a.xml") == (
+        PAGE.replace("1", "2")
+    )
+
+
+def test_our_tag_in_a_string_is_code() -> None:
+    text = 'OPEN = "<selection>"\nCLOSE = "</selection>"\n'
+    new = text.replace("OPEN", "BEGIN")
+    assert replaced(text, 0, len(text), new, "a.py") == new
+    assert replaced(text, 0, len(text), f"<selection>\n{new}</selection>", "a.py") == new
+    one = "x = 1\n"
+    assert replaced(one, 0, len(one), 'x = "<selection> </selection>"\n', "a.py") == 'x = "<selection> </selection>"\n'
+
+
+def test_a_selection_inside_a_string_stays_as_it_is_given() -> None:
+    text = 'q = """\n    SELECT 1\n    FROM t\n"""\n'
+    start, end = text.index("    SELECT"), text.index('"""\n', 8)
+    given = "  SELECT 2\nFROM t\n"
+    assert replaced(text, start, end, given, "a.py") == text[:start] + given + text[end:]

@@ -8,7 +8,6 @@ which definition is meant (`pairing.py`), the imports (`imports.py`).
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,12 +17,16 @@ from codeagent_lsp.agent.forms.pairing import Given, address, is_method, placed
 from codeagent_lsp.errors import EditRefused, ToolFailed
 from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
 from codeagent_lsp.tools.code.body import has_body
+from codeagent_lsp.tools.code.shift import dedented
 from codeagent_lsp.tools.code.source import Definition, SourceFile, required, source_of
 from codeagent_lsp.tools.code.splices import problem
 from codeagent_lsp.workspace.edits import merge
+from codeagent_lsp.workspace.text.lines import with_newlines
 
 _TYPES = frozenset(("class", "struct", "interface", "enum", "module"))
 _CALLED = frozenset(("function", "method"))
+_INSIDE_CLASSES = frozenset(("javascript", "typescript", "tsx", "java", "csharp"))
+_AROUND = "_Around"
 
 
 def with_definitions(path: str, text: str, code: str, preferred: Sequence[str] = ()) -> str:
@@ -33,12 +36,13 @@ def with_definitions(path: str, text: str, code: str, preferred: Sequence[str] =
     model, when the code has a syntax error, defines nothing, or a name is ambiguous.
     """
     source = _parsed(path, text)
-    reply = _parsed(path, textwrap.dedent(code))
-    if reply.faults and not source.faults:
+    reply = _reply(path, code, source)
+    given = _methods_alone(path, reply, source)
+    if reply.faults and not source.faults and not given:
         line = reply.line(reply.faults[0].start_byte)
         raise EditRefused("not_found", f"The code for {path} has a syntax error in its line {line}.")
     indent = code[: len(code) - len(code.lstrip())].rpartition("\n")[2]
-    given = _given(reply, source, indented=bool(indent))
+    given = given or _given(reply, source, indented=bool(indent))
     if not given:
         raise EditRefused("not_found", f"The code for {path} has no whole function, method or class in it.")
     done = _replaced(path, source, given, preferred)
@@ -72,6 +76,24 @@ def _parsed(path: str, text: str) -> SourceFile:
         return required(path, text)
     except ToolFailed as error:
         raise EditRefused("not_found", f"{path} is no code that can be changed by function: {error}") from error
+
+
+def _reply(path: str, code: str, source: SourceFile) -> SourceFile:
+    plain = dedented(with_newlines(code, "\n"), source.parsed.grammar)
+    if source.language == "php" and "<?" not in plain:
+        plain = f"<?php\n{plain}"
+    return _parsed(path, plain)
+
+
+def _methods_alone(path: str, reply: SourceFile, source: SourceFile) -> list[Given]:
+    """Return the methods of code that is valid inside a class only, as those of JavaScript are; [] for other code."""
+    if not reply.faults or source.language not in _INSIDE_CLASSES:
+        return []
+    inside = _parsed(path, f"class {_AROUND} {{\n{reply.text}\n}}")
+    if inside.faults:
+        return []
+    members = [each for each in inside.definitions if each.symbol.parent == _AROUND]
+    return [Given(each.symbol.name, _code(inside, each), "", inside, each, indented=True) for each in members]
 
 
 def _names(path: str, text: str) -> Counter[str]:
@@ -140,7 +162,7 @@ def _code(reply: SourceFile, definition: Definition) -> str:
     start = reply.line_start(definition.outer.start_byte)
     indent = reply.slice(start, definition.outer.start_byte)
     start = start if not indent.strip() else definition.outer.start_byte
-    return textwrap.dedent(reply.slice(start, reply.trimmed(definition.outer.end_byte)))
+    return dedented(reply.slice(start, reply.trimmed(definition.outer.end_byte)), reply.parsed.grammar)
 
 
 def _replaced(path: str, source: SourceFile, given: Sequence[Given], preferred: Sequence[str]) -> str:

@@ -106,18 +106,26 @@ def _fits(source: SourceFile, given: Given, found: Sequence[Definition]) -> bool
 
 
 def _of_bare_name(source: SourceFile, given: Given, preferred: Sequence[str], *, method: bool) -> list[Definition]:
-    """Return the definitions inside others that a name without its class may mean."""
+    """Return the definitions inside others that a name without its class or function may mean: where the file has none
+    of that name outside, a copy of the code outside would be dead.
+    """
     kinds = {each.qualified: each.symbol.kind for each in source.definitions}
+    alone = all(each.symbol.parent or each.symbol.name != given.name for each in source.definitions)
+    parameters = _header(given.reply, given.definition).parameters
     found = []
     for each in source.definitions:
-        if each.symbol.name != given.name or not each.symbol.parent:
+        if each.symbol.name != given.name or not each.symbol.parent or each.symbol.kind in ("variable", "constant"):
             continue
-        around = kinds.get(each.symbol.parent, "")
-        if around in ("function", "method"):  # a local name: it says nothing about a function of the same name outside
-            if each.qualified in preferred:
-                whole = each.symbol.parent
-                raise EditRefused("ambiguous", f"{given.name} is inside {whole}: give {whole} whole, with it inside.")
-        elif method or each.qualified in preferred or (around == "module" and source.language != "rust"):
+        around, chosen = kinds.get(each.symbol.parent, ""), each.qualified in preferred
+        is_called = each.symbol.kind in ("function", "method")
+        same = alone and is_called and _header(source, each).parameters == parameters
+        local = around in ("function", "method")  # it says nothing about a function of the same name outside
+        if same and local:
+            found.append(each)
+        elif (local and (chosen or alone)) or (alone and not is_called and not chosen and around != "module"):
+            whole = each.symbol.parent
+            raise EditRefused("ambiguous", f"{given.name} is inside {whole}: give {whole} whole, with it inside.")
+        elif not local and (method or chosen or same or (around == "module" and source.language != "rust")):
             found.append(each)
     return found
 

@@ -142,7 +142,7 @@ class SelectionQuestion:
         found = read_envelope(reply, text[request.start : request.end])
         if found.code is None:
             return Answer(prose=found.prose, problem=found.problem, declined=found.declined)
-        new = replaced(text, request.start, request.end, found.code)
+        new = replaced(text, request.start, request.end, found.code, name)
         if wrong := syntax_problem(name, text, new):
             return Answer(prose=found.prose, problem=f"With it, {name} would be broken: {wrong}.", has_code=True)
         return Answer({name: new} if new != text else {}, found.prose, has_code=True)

@@ -7,24 +7,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
 
-from codeagent_lsp.index import grammars
+from codeagent_lsp.index.grammars import Grammar
+from codeagent_lsp.tools.code.literals import kept, literal_lines, literals_of_piece
 from codeagent_lsp.tools.code.source import SourceFile
 from codeagent_lsp.workspace.text.lines import dominant_newline, shared_ends, with_newlines, without_line_numbers
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-_STRINGS = re.compile(r"string|heredoc|nowdoc")
 _BLANKS = re.compile(r"[ \t]*")
 _OFF_SIDE = "python"
 
 
 def shifted(source: SourceFile, code: str, indent: str) -> str:
-    """Return `code` re-indented to `indent` with its relative indentation kept; LF, without blank lines around it."""
+    """Return `code` re-indented to `indent` with its relative indentation kept; LF, without blank lines around it. What
+    stands inside strings stays as it is, or as the text has it, where the code was moved together with them.
+    """
     lines = _lines(code)
-    fixed = _in_strings(source, "\n".join(lines))
+    inside = literals_of_piece("\n".join(lines), source.parsed.grammar)
+    fixed = {number for each in inside for number in range(each.first, each.last + 1)}
     loose = [line for number, line in enumerate(lines) if line.strip() and number not in fixed]
     if not loose:
         return "\n".join(lines)
@@ -32,8 +31,26 @@ def shifted(source: SourceFile, code: str, indent: str) -> str:
         lines[0] = indent + lines[0]
         loose[0] = lines[0]
     common = _common([_blanks(line) for line in loose])
+    had = loose[0][:common]
+
+    def move(line: str) -> str:
+        return indent + line.removeprefix(had) if line.strip() else line
+
+    stay = kept(lines, inside, literal_lines(source.text, source.parsed.grammar) if inside else Counter(), move)
     return "\n".join(
-        line if number in fixed else indent + line[common:] if line.strip() else "" for number, line in enumerate(lines)
+        stay[number] if number in stay else indent + line[common:] if line.strip() else ""
+        for number, line in enumerate(lines)
+    )
+
+
+def dedented(code: str, grammar: Grammar) -> str:
+    """Return code without the indentation that all its lines share; what stands inside strings stays as it is."""
+    lines = code.split("\n")
+    fixed = {line for each in literals_of_piece(code, grammar) for line in range(each.first, each.last + 1)}
+    loose = [line for number, line in enumerate(lines) if line.strip() and number not in fixed]
+    common = _common([_blanks(line) for line in loose]) if loose else 0
+    return "\n".join(
+        line if number in fixed else line[common:] if line.strip() else "" for number, line in enumerate(lines)
     )
 
 
@@ -88,33 +105,6 @@ def _first_is_cut(source: SourceFile, lines: list[str], indent: str) -> bool:
     if source.language == _OFF_SIDE:
         return min(len(_blanks(line)) for line in rest) > len(indent)
     return _blanks(rest[-1]) == indent
-
-
-def _in_strings(source: SourceFile, code: str) -> set[int]:
-    """Return the 0-based lines of `code` that begin inside a string other than a docstring."""
-    if "\n" not in code:
-        return set()
-    head = "<?php\n" if source.language == "php" else ""
-    first = head.count("\n")
-    root = grammars.parser(source.parsed.grammar).parse((head + code).encode("utf-8", "replace")).root_node
-    found: set[int] = set()
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        if _is_docstring(node):
-            continue
-        if _STRINGS.search(node.type):
-            start = node.start_point.row + (1 if node.start_point.column else 0)
-            end = node.end_point.row + (1 if node.end_point.column else 0)
-            found.update(range(start - first, end - first))
-        elif node.end_point.row > node.start_point.row or node.type == "heredoc_end":
-            pending.extend(node.children)
-    return found
-
-
-def _is_docstring(node: Node) -> bool:
-    parent = node.parent
-    return node.type == "string" and parent is not None and parent.type == "expression_statement"
 
 
 def _blanks(line: str) -> str:

@@ -177,10 +177,19 @@ def test_a_method_does_not_replace_a_function_of_its_name() -> None:
     assert written("a.py", now, "def load(self):\n    return 1\n") == now.replace("self.text", "1")
 
 
-def test_a_new_function_does_not_replace_one_inside_a_function() -> None:
+def test_one_inside_a_function_is_replaced_where_it_is_or_asked_for_with_what_is_around_it() -> None:
     code = "def wrapper(call):\n    return call\n"
-    assert written("a.py", DECORATOR, code) == f"{DECORATOR}\n\n{code}"
+    assert "give traced whole" in answered("a.py", DECORATOR, code).problem
     assert "give traced whole" in answered("a.py", DECORATOR, code, ("traced.wrapper",)).problem
+    now = "def outer(x):\n    def inner(y):\n        return y\n\n    return inner(x)\n"
+    assert written("a.py", now, "def inner(y):\n    return y + 1\n") == now.replace("return y\n", "return y + 1\n")
+    tsx = "function App() {\n  const show = (n: number) => {\n    return n;\n  };\n  return <p>{show(1)}</p>;\n}\n"
+    shown = written("a.tsx", tsx, "const show = (n: number) => {\n  return n + 1;\n};\n")
+    assert shown == tsx.replace("return n;", "return n + 1;")
+    both = f"{now}\n\ndef inner(y):\n    return 0\n"
+    assert written("a.py", both, "def inner(y):\n    return 1\n") == both.replace("return 0", "return 1")
+    twice = f"{now}\n\ndef other(x):\n    def inner(y):\n        return 2\n\n    return inner(x)\n"
+    assert "may be any of" in answered("a.py", twice, "def inner(y):\n    return 1\n").problem
 
 
 def test_a_class_in_a_namespace_may_be_given_alone() -> None:
@@ -198,10 +207,10 @@ def test_a_part_of_a_class_in_a_namespace_keeps_the_rest() -> None:
     assert written("a.cs", now, code) == now.replace("return 1", "return 2", 1)
 
 
-def test_a_new_class_does_not_change_one_inside_a_class() -> None:
+def test_a_class_inside_a_class_is_asked_for_with_what_is_around_it() -> None:
     now = "class Model:\n    class Config:\n        def load(self):\n            return 1\n\n        strict = True\n"
     code = "class Config:\n    def load(self):\n        return 2\n"
-    assert written("a.py", now, code) == f"{now}\n\n{code}"
+    assert "give Model whole" in answered("a.py", now, code).problem
 
 
 def test_a_method_is_added_below_overloads() -> None:
