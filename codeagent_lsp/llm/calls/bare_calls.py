@@ -32,6 +32,11 @@ from codeagent_lsp.messages import ToolCall, ToolSpec
 NEAREST, LEAST_ALIKE, MOST_NEAR = 2, 0.6, 3
 _MOST_CLOSINGS = 50  # ends of lines at which a call in Python may end
 
+UNSURE = (
+    "It is not clear where the values of this call of {name} end, as they hold the tags that a call is written with. "
+    "Send it again with only what is required, or write the text in parts."
+)
+
 
 def read_json(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
     """Return the calls of a text that consists of JSON values, repaired if broken and call-like; else None."""
@@ -144,7 +149,12 @@ def check_raw(raw: Raw, tools: tuple[ToolSpec, ...]) -> ToolCall | str:
     arguments: Mapping[str, Any] | None = raw.arguments
     if raw.textual and arguments is not None:
         arguments = _from_text(raw.name, arguments, tools)
-    return check(raw.name, arguments, tools)
+    call = check(raw.name, arguments, tools)
+    if raw.unsure and isinstance(call, ToolCall):
+        tool = next(tool for tool in tools if tool["name"] == call.name)
+        if len(call.arguments) > len(_parameters(tool).get("required") or ()):
+            return UNSURE.format(name=call.name)
+    return call
 
 
 def _from_text(name: str, arguments: Mapping[str, Any], tools: tuple[ToolSpec, ...]) -> Mapping[str, Any]:

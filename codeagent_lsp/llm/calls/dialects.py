@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from codeagent_lsp.llm.calls import jsontext
 
 
 @dataclass(frozen=True)
 class Raw:
-    """A call as written: `arguments` None if they are not an object; `textual` if values are unparsed text."""
+    """A call as written: `arguments` None if they are not an object; `textual` if values are unparsed text; `unsure` if
+    a value holds a part of the tags that arguments are written in, so that it may end elsewhere.
+    """
 
     name: str
     arguments: dict[str, Any] | None
     textual: bool = False
+    unsure: bool = False
 
 
 Read = tuple[list[Raw], int]
@@ -106,8 +112,8 @@ def read_function(text: str, start: int) -> Read:
         end = jsontext.span(text, inside)
         arguments = jsontext.loads_object(text[inside:end], repair=True)
         return [Raw(head[1], arguments)], _eat(text, len(text) if end is None else end, r"\s*</function>")
-    values, end = _parameters(text, inside)
-    return [Raw(head[1], dict(values), textual=True)], _eat(text, end, r"\s*</function>")
+    call, end = _parameters(text, inside, head[1])
+    return [call], _eat(text, end, r"\s*</function>")
 
 
 def read_invoke(text: str, start: int) -> Read:
@@ -116,8 +122,8 @@ def read_invoke(text: str, start: int) -> Read:
     position = start
     pattern = re.compile(r"\s*(?:<[\w:]+>\s*)?<invoke\s+name=[\"']?([^>\"']+)[\"']?\s*>\s*")
     while head := pattern.match(text, position):
-        values, position = _parameters(text, head.end())
-        calls.append(Raw(head[1], dict(values), textual=True))
+        call, position = _parameters(text, head.end(), head[1])
+        calls.append(call)
         position = _eat(text, position, r"\s*</invoke>")
     if not calls:
         return read_wrapped(text, start)
@@ -248,25 +254,127 @@ def _sequence(text: str, start: int, head: re.Pattern[str], ending: str) -> Read
     return calls, max(position, start + 1)
 
 
-_PARAMETER = re.compile(r"\s*<parameter(?:=|\s+name=)[\"']?([^>\"'=\s]+)[\"']?(>|=)")
-_PARAMETER_END = re.compile(r"</parameter>(?=\s*(?:<parameter[=\s]|</function>|</invoke>|</tool_call>|</[\w:]+>|\Z))")
-_PARAMETER_LOST_END = re.compile(
-    r"</parameter>|(?=\s*</function>|\s*</invoke>|\s*</tool_call>|\s*<parameter=[\w.\-]+>)"
+class _Tags(NamedTuple):
+    """How a dialect writes arguments: `head` matches the beginning of one, with its name as group 1; `opening` finds
+    all tags that `closing` closes; `ends` is what ends the call.
+    """
+
+    head: re.Pattern[str]
+    opening: re.Pattern[str]
+    closing: str
+    ends: re.Pattern[str]
+
+
+_XML = _Tags(
+    re.compile(r"\s*<parameter(?:=|\s+name=)[\"']?([^>\"'=\s]+)[\"']?(?:>|=)"),
+    re.compile(r"<parameter(?:[=\s][^<>]*)?(?<!/)>|<parameter=[^<>\s=]+="),
+    "</parameter>",
+    re.compile(r"</function>|</invoke>|</tool_call>|\Z"),
 )
+_GLM = _Tags(
+    re.compile(r"\s*<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>", re.DOTALL),
+    re.compile(r"<arg_value>"),
+    "</arg_value>",
+    re.compile(r"</tool_call>|\Z"),
+)
+_TAG = re.compile(r"<(?P<slash>/?)(?P<name>parameter|function|invoke|tool_call|arg_value|arg_key)\b[^<>]*(?<!/)>")
+_MOST_ENDS = 50
+"""So many places where a call may end are tried."""
+_LOST_END = re.compile(r"</parameter>|(?=\s*</function>|\s*</invoke>|\s*</tool_call>|\s*<parameter=[\w.\-]+>)")
 
 
-def _parameters(text: str, position: int) -> tuple[dict[str, str], int]:
-    """Parse `<parameter=K>V</parameter>` pairs from `position`; a missing end, or `<parameter=k=v`, is tolerated."""
+def _parameters(text: str, position: int, name: str) -> tuple[Raw, int]:
+    """Parse the `<parameter=K>V</parameter>` pairs of a call from `position`; a missing end, or `<parameter=k=v`, is
+    tolerated. Where something is left over, as after a value that holds such tags itself, there are no arguments: a
+    part of it must not pass for all.
+    """
+    ends = _ends_after(text, _XML, position)
+    for read in (_balanced, _split):
+        for end in ends:
+            if (found := read(_XML, text[position:end])) is not None and not _goes_on(text, end):
+                return Raw(name, dict(found), textual=True, unsure=read is _split), end
     values: dict[str, str] = {}
-    while head := _PARAMETER.match(text, position):
-        match = _PARAMETER_END.search(text, head.end())
-        value = text[head.end() : match.start()] if match else ""
-        if match is None or len(_PARAMETER.findall(value)) > value.count("</parameter>"):
-            match = _PARAMETER_LOST_END.search(text, head.end())
-            value = text[head.end() : match.start() if match else len(text)].strip()
-        values[head[1]] = _unwrap(value)
+    begin = position
+    while (head := _XML.head.match(text, position)) and head[1] not in values:
+        match = _LOST_END.search(text, head.end())
+        values[head[1]] = _unwrap(text[head.end() : match.start() if match else len(text)].strip())
         position = match.end() if match else len(text)
-    return values, position
+    ended = _XML.ends.match(text, _skip(text, position)) is not None and not _goes_on(text, _skip(text, position))
+    lost = len(_XML.opening.findall(text, begin, position)) > text.count(_XML.closing, begin, position)
+    return Raw(name, dict(values) if ended and (lost or not values) else None, textual=True), position
+
+
+@lru_cache(maxsize=4)
+def _ends(text: str, ends: re.Pattern[str]) -> tuple[int, ...]:
+    """Return where a call may end, for all calls of a text at once: a hostile one has thousands."""
+    return tuple(match.start() for match in ends.finditer(text))
+
+
+def _ends_after(text: str, tags: _Tags, position: int) -> tuple[int, ...]:
+    found = _ends(text, tags.ends)
+    first = bisect_left(found, position)
+    return found[first : first + _MOST_ENDS]
+
+
+@lru_cache(maxsize=4)
+def _unopened(text: str) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+    """Return the offsets of all tags of arguments and calls, and for each whether from there on one is closed that was
+    not opened there.
+    """
+    tags = list(_TAG.finditer(text))
+    missing: Counter[str] = Counter()
+    found: list[bool] = []
+    for tag in reversed(tags):
+        name = tag["name"]
+        missing[name] = max(0, missing[name] + (1 if tag["slash"] else -1))
+        found.append(any(missing.values()))
+    return tuple(tag.start() for tag in tags), tuple(reversed(found))
+
+
+def _goes_on(text: str, end: int) -> bool:
+    """Return whether something is closed behind the end of a call that was not opened there: the call goes on."""
+    starts, missing = _unopened(text)
+    at = bisect_left(starts, _eat(text, end, r"(?:\s*</(?:function|invoke|[\w:]*tool_calls?|function_calls)>)*"))
+    return at < len(starts) and missing[at]
+
+
+def _balanced(tags: _Tags, text: str) -> dict[str, str] | None:
+    """Return the arguments of a text that is nothing but arguments, each up to the tag that closes it; None for another
+    text. In a value every tag that is opened is closed.
+    """
+    values: dict[str, str] = {}
+    position = 0
+    while head := tags.head.match(text, position):
+        depth, position = 1, head.end()
+        while depth:
+            closing = text.find(tags.closing, position)
+            if closing < 0:
+                return None
+            depth += sum(1 for _ in tags.opening.finditer(text, position, closing)) - 1
+            position = closing + len(tags.closing)
+        if head[1] in values:
+            return None
+        values[head[1]] = _unwrap(text[head.end() : position - len(tags.closing)])
+    return None if text[position:].strip() else values
+
+
+def _split(tags: _Tags, text: str) -> dict[str, str] | None:
+    """Return the arguments of a text that begins with one and ends with the end of one, each up to the last tag that
+    closes one before the next argument; None for another text.
+    """
+    if not text.rstrip().endswith(tags.closing):
+        return None
+    values: dict[str, str] = {}
+    position, last = 0, text.rindex(tags.closing)
+    while head := tags.head.match(text, position):
+        closing = text.find(tags.closing, head.end())
+        while 0 <= closing < last and tags.head.match(text, closing + len(tags.closing)) is None:
+            closing = text.find(tags.closing, closing + len(tags.closing))
+        if closing < 0 or head[1] in values:
+            return None
+        values[head[1]] = _unwrap(text[head.end() : closing])
+        position = closing + len(tags.closing)
+    return None if text[position:].strip() else values
 
 
 def _read_pairs(text: str, start: int) -> Read:
@@ -275,17 +383,13 @@ def _read_pairs(text: str, start: int) -> Read:
     if head is None:
         return [], start
     position = head.end()
-    values: dict[str, Any] = {}
-    pair = re.compile(
-        r"\s*<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>(?=\s*(?:<arg_key>|</tool_call>|\Z))",
-        re.DOTALL,
-    )
-    while match := pair.match(text, position):
-        values[match[1]] = _unwrap(match[2])
-        position = match.end()
-    if not values and not text.startswith("</tool_call>", _skip(text, position)):
-        return [], start
-    return [Raw(head[1], values, textual=True)], position
+    ends = _ends_after(text, _GLM, position)
+    for read in (_balanced, _split):
+        for end in ends:
+            values = read(_GLM, text[position:end])
+            if (values or (values is not None and text.startswith("</tool_call>", end))) and not _goes_on(text, end):
+                return [Raw(head[1], dict(values), textual=True, unsure=read is _split)], end
+    return [], start
 
 
 def _unwrap(value: str) -> str:

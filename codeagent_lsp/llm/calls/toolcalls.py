@@ -33,7 +33,9 @@ UNCLEAR = (
 UNREADABLE = "unreadable"
 """The tool's name in events for a call that names none."""
 
-_END_TOKENS = re.compile(r"(?:\s*(?:</s>|<\|(?:im_end|eot_id|eom_id|end|endoftext|call)\|>|<｜end▁of▁sentence｜>))+\Z")
+_END = r"(?:\s*(?:</s>|<\|(?:im_end|eot_id|eom_id|end|endoftext|call)\|>|<｜end▁of▁sentence｜>))"
+_END_TOKENS, _ONLY_END_TOKENS = re.compile(rf"{_END}+\Z"), re.compile(rf"{_END}*\s*\Z")
+_IN_SENTENCE = re.compile(r"[ \t]*[,\w]")
 _NAMED = re.compile(r"[\[{]\s*[\[{\"']")
 _PRINTED = re.compile(r"\A\s*print\((.*)\)\s*\Z", re.DOTALL)
 _GOES_ON = re.compile(r"(?:Observation|Thought|Action)(?: \d+)?:")
@@ -163,7 +165,7 @@ class _Finder:
         end = max(end, match.end())
         before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip()
         sentence = before and not self.calls
-        if sentence and (not calls or re.match(r"[ \t]*[,\w]", text[end:])):
+        if sentence and (not calls or _IN_SENTENCE.match(text, end)):
             return match.end()
         self._take(calls, (match.start(), _end_tokens(text, end)), sure=True)
         return end
@@ -282,4 +284,4 @@ def _as_written(raw: Raw) -> ToolCall:
 
 def _end_tokens(text: str, position: int) -> int:
     """Return the end of the text when only end tokens follow `position`, else `position`."""
-    return len(text) if not _END_TOKENS.sub("", text[position:]).strip() else position
+    return len(text) if _ONLY_END_TOKENS.match(text, position) else position
