@@ -33,6 +33,7 @@ from codeagent_lsp.tools.commands.background import BackgroundCommands
 from codeagent_lsp.tools.context import Complete, OnTested, Redaction, SmallComplete, ToolContext, tool_context
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.hooks.hooks import Hooks, OwnView
+from codeagent_lsp.tools.lost_marks import with_secrets
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.skills.desk import SkillDesk
@@ -121,6 +122,7 @@ class Toolbox:
             shell=self.shell,
             no_shell=self.no_shell,
         )
+        proposal.staging.check = partial(with_secrets, context.redaction)
         proposal.diagnose = diagnosing(context)
         proposal.judge = partial(self.hooks.before_proposal, context)
         return context

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.errors import ToolFailed, UserError
+from codeagent_lsp.errors import EditRefused, ToolFailed, UserError
 from codeagent_lsp.shadow.collect import Collected, CollectLimits, collect
 from codeagent_lsp.shadow.meanwhile import kept
 from codeagent_lsp.shadow.process import ProcessLimits, run_process
@@ -166,6 +166,7 @@ class ShadowWorkspace:
             if binding.owner is owner:  # nothing is staged for a run that has let go of it
                 break
         collected = kept(collected, seen, owner.staging.lookup, owner.view.base)  # at once: nothing else is staged
+        collected = _checked(collected, owner.staging)
         staged = _stage(collected, owner.staging)
         left_out = (*seen.left_out, *_unseen(self.isolation, seen), *collected.left_out)
         return CommandResult(finished, self.isolation, staged, left_out)
@@ -258,6 +259,18 @@ def executing(settings: Callable[[], ShellSettings], spool_folder: Path) -> Exec
         )
 
     return execute
+
+
+def _checked(collected: Collected, staging: Staging) -> Collected:
+    """Return the changes without those whose texts must not be staged, which are reported with the reason."""
+    for path, text in collected.texts.items():
+        before = collected.read[path].text if path in collected.read else None
+        try:
+            if text is not None:
+                staging.check(path, before, text)
+        except EditRefused as refusal:
+            collected = collected.without([path], str(refusal))
+    return collected
 
 
 def _stage(collected: Collected, staging: Staging) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.errors import EditRefused, ToolFailed
 from codeagent_lsp.shadow.shell import Command, Finished, Isolation, Launch, Layer, OnOutput, Shell, no_output
 from codeagent_lsp.shadow.workspace import Execute, ShadowWorkspace, executing
 from codeagent_lsp.workspace.changes.changeset import Current
@@ -491,3 +491,17 @@ async def test_a_raw_output_that_nobody_gets_is_removed(bench: Bench, tmp_path: 
     with pytest.raises(ToolFailed):
         await other.shell.run(other.command("make"))
     assert not raw.exists()
+
+
+async def test_a_text_is_staged_as_its_check_wants_it_and_one_that_is_refused_is_left_out(bench: Bench) -> None:
+    def check(path: str, before: str | None, text: str) -> str:
+        if "lost" in text:
+            raise EditRefused("not_found", "a mark is lost")
+        return text.replace("mark", "secret")
+
+    bench.desk.staging.check = check
+    result = await bench.shell.run(bench.command("echo mark > a.txt; echo lost > b.txt"))
+    root = str(bench.desk.root)
+    staged = {change.path: change.text for change in bench.desk.staging.changeset}
+    assert staged == {f"{root}/a.txt": "secret\n"} and result.staged == (f"{root}/a.txt",)
+    assert (f"{root}/b.txt", "a mark is lost") in result.left_out

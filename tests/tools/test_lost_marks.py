@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.records.masking import Masking
 from codeagent_lsp.tools.context import Redaction
+from codeagent_lsp.tools.lost_marks import with_secrets
 from tests.tools.fakes import Bench
 
 KEY = "ghp_" + "aB3dE5gH7j" * 4
@@ -35,3 +39,18 @@ async def test_a_mark_that_is_the_file_s_own_text_may_be_written(tmp_path: Path)
     bench = bench_with(tmp_path, Masking())
     bench.write("notes.md", f"masked as {mark}\n")
     assert (await bench.call("write_file", path="notes.md", content=f"It is masked as {mark}.\n")).ok
+
+
+def test_a_text_that_is_staged_gets_its_secrets_back() -> None:
+    masking = Masking()
+    text = f"TOKEN = '{KEY}'\nlevel = 1\n"
+    seen = masking.hide(text)
+    redaction = Redaction(masking.hide, masking.reveal, masking.lost)
+    assert KEY not in seen
+    assert with_secrets(redaction, "conf.py", text, seen.replace("level = 1", "level = 2")) == (
+        text.replace("level = 1", "level = 2")
+    )
+    lost = "TOKEN = '<secret:000000>'\n"
+    with pytest.raises(EditRefused, match="not known any more"):
+        with_secrets(redaction, "conf.py", text, lost)
+    assert with_secrets(redaction, "conf.py", lost, f"{lost}x = 1\n") == f"{lost}x = 1\n"

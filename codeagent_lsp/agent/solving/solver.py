@@ -64,6 +64,9 @@ class Workshop(Protocol):
     async def stage(self, texts: Mapping[str, str], material: Material) -> str:
         """Stage new texts by file name. Return '', or why it was refused, for the model; then nothing is staged."""
 
+    def revealed(self, reply: str) -> str:
+        """Return a reply with the secrets whose marks it has: the files, which have no marks, are compared with it."""
+
     def staged(self) -> Changeset:
         """Return what is staged now."""
 
@@ -292,8 +295,8 @@ class Solver:
                         begun = True
                         state.used.append(form)
                     for (_, suspect), reply in zip(asks, replies, strict=True):
-                        answer = _checked(question.read(reply.text, material, form, suspect), reply)
-                        yield answer, material, form == "line"
+                        text = self._workshop.revealed(reply.text)
+                        yield _checked(question.read(text, material, form, suspect), reply), material, form == "line"
             except ContextOverflow:
                 if room < LEAST_REPLY or begun:
                     raise

@@ -16,7 +16,7 @@ from codeagent_lsp.agent.loop import call_data, result_event
 from codeagent_lsp.agent.solving.material import Material, ShownFile
 from codeagent_lsp.agent.solving.renaming import rename_in
 from codeagent_lsp.agent.solving.verdict import FailedTest, Verdict, satisfied
-from codeagent_lsp.errors import AgentError
+from codeagent_lsp.errors import AgentError, EditRefused
 from codeagent_lsp.index.kinds import is_test
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.proving.trial_tests import trial_place
@@ -54,6 +54,10 @@ class _RunWorkshop:
     async def draft(self) -> tuple[Mapping[str, str], Material]:
         """Return nothing: every text has to come from the model."""
         return {}, Material()
+
+    def revealed(self, reply: str) -> str:
+        """Return a reply with the secrets whose marks it has."""
+        return str(self._context.redaction.reveal({"reply": reply})["reply"])
 
     def staged(self) -> Changeset:
         """Return what is staged now."""
@@ -140,9 +144,11 @@ class SelectionWorkshop(_RunWorkshop):
         return Material((ShownFile(self._name, self._file),))
 
     async def stage(self, texts: Mapping[str, str], material: Material) -> str:
-        """Stage the new text, with the file's secrets in place of the marks that the model has seen."""
-        new = str(self._context.redaction.reveal({"content": texts[self._name]})["content"])
-        self._staging.write({self._file.path: new}, read=[self._file])
+        """Stage the new text."""
+        try:
+            self._staging.write({self._file.path: texts[self._name]}, read=[self._file])
+        except EditRefused as refusal:
+            return str(refusal)
         return ""
 
 

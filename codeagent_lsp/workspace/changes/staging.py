@@ -14,6 +14,11 @@ from codeagent_lsp.errors import FileRefused, ToolFailed
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.files.file_view import FileText, StagedFile
 
+Check = Callable[[str, str | None, str], str]
+"""Returns the text to stage for a path, by the text before it (None: a new file) and the new one. EditRefused for one
+that must not be staged.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -28,7 +33,8 @@ class Staging:
     """The changes that a run has staged so far.
 
     `base` returns the user's version of a path without anything staged (None: no such file).
-    `on_change` is called with the path of every file whose staged state has changed, and its change.
+    `on_change` is called with the path of every file whose staged state has changed, and its change. `check` is set by
+    who can check texts: every new text passes it, whoever makes it.
     """
 
     def __init__(
@@ -43,6 +49,7 @@ class Staging:
         self._steps: list[Step] = []
         self._decided: set[str] = set()
         self._ids = itertools.count(1)
+        self.check: Check = lambda path, before, text: text
 
     @property
     def changeset(self) -> Changeset:
@@ -137,7 +144,8 @@ class Staging:
     def _written(self, staged: Changeset, texts: Mapping[str, str | None], read: Iterable[FileText]) -> Changeset:
         files = {file.path: file for file in read}
         for path, text in texts.items():
-            change = replace(staged.get(path) or self._unchanged(staged, path, files.get(path)), text=text)
+            known = staged.get(path) or self._unchanged(staged, path, files.get(path))
+            change = replace(known, text=None if text is None else self.check(path, known.text, text))
             if change.moved_from is not None and text is None:
                 staged = staged.without([path])
                 change = FileChange(change.moved_from, change.base, None, change.version)

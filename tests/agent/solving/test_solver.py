@@ -63,6 +63,9 @@ class Bench:
             self.text = texts["a.py"]
         return refused
 
+    def revealed(self, reply: str) -> str:
+        return reply
+
     def staged(self) -> Changeset:
         return Changeset((FileChange("/w/a.py", NOW, self.text),)) if self.text != NOW else Changeset()
 
