@@ -1,4 +1,4 @@
-"""Syntax errors from the syntax tree: simple, but without a program and for any text.
+"""Syntax errors from the syntax tree, and of data files: simple, but without a program and for any text.
 
 Not here: anything that needs types or other files. C and C++ are left out, as their macros look like errors.
 """
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp.index.enclosing import syntax_tree
 from codeagent_lsp.index.grammars import grammar_of
+from codeagent_lsp.tools.diagnostics.data_syntax import data_errors, is_data
 from codeagent_lsp.tools.diagnostics.port import Diagnostic
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ _MAX_QUOTE = 40
 
 
 def syntax_errors(path: str, text: str) -> tuple[Diagnostic, ...] | None:
-    """Return the syntax errors, at most `MAX_PER_FILE`; None if the language is not known."""
+    """Return the syntax errors of code or of a data file, at most `MAX_PER_FILE`; None if the language is not known."""
+    if (data := data_errors(path, text)) is not None:
+        return data
     if not is_for_syntax(path):
         return None
     tree = syntax_tree(path, text)
@@ -37,7 +40,7 @@ def syntax_errors(path: str, text: str) -> tuple[Diagnostic, ...] | None:
 def is_for_syntax(name: str) -> bool:
     """Return whether the syntax of files of this name can be checked."""
     grammar = grammar_of(name)
-    return grammar is not None and grammar.name not in _MACROS
+    return is_data(name) or (grammar is not None and grammar.name not in _MACROS)
 
 
 def _faults(root: Node) -> Iterator[Node]:
