@@ -1,21 +1,24 @@
 """Finds the rename that the words of a task ask for, and makes the new texts by the syntax tree, without a model.
 
-Only where the words are explicit and one definition is meant; otherwise there is no result and the model does it. Not
-here: uses in one text (`tools/code/uses.py`), which files are looked at (`session/solving/name_changes.py`).
+Only where the words are explicit, one definition is meant, and every use is shown to be of it; otherwise there is no
+result and the model does it. Not here: uses in one text (`tools/code/uses.py`), which files are looked at
+(`session/solving/name_changes.py`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from codeagent_lsp.errors import EditRefused
-from codeagent_lsp.tools.code.meaning import Elsewhere, cannot_mean, is_member
-from codeagent_lsp.tools.code.references import defined, elsewhere, symbol_name
-from codeagent_lsp.tools.code.rename import rename, written
+from codeagent_lsp.tools.code.imports import ImportTargets
+from codeagent_lsp.tools.code.meaning import is_member
+from codeagent_lsp.tools.code.references import defined, symbol_name
+from codeagent_lsp.tools.code.rename import Renamed, rename
+from codeagent_lsp.tools.code.rename_elsewhere import rename_elsewhere
 from codeagent_lsp.tools.code.source import Definition, SourceFile
-from codeagent_lsp.tools.code.splices import Splice, applied
+from codeagent_lsp.tools.code.splices import applied
 from codeagent_lsp.tools.code.uses import Uses
 
 READ = 2000
@@ -51,8 +54,6 @@ _MORE = re.compile(
     r"|without|not|don't|only|unless|instead)\b|添加|增加|修复|删除|然后|同时|实现|创建|移动|另外|保留|别名|除了|只|不要|但",
     re.IGNORECASE,
 )
-_PLAIN_WORD = re.compile(r"[A-Z]?[a-z]+")
-_IN_SENTENCE = re.compile(r"[a-z,;(:] ?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +77,6 @@ class Home:
     path: str
     source: SourceFile
     definitions: tuple[Definition, ...]
-
-    @property
-    def elsewhere(self) -> Elsewhere:
-        """Return what is needed to find uses of the definitions in other files."""
-        return elsewhere([(self.source, each) for each in self.definitions])
 
 
 def rename_in(words: str) -> Rename | None:
@@ -110,19 +106,22 @@ def home_of(asked: Rename, sources: Mapping[str, SourceFile], named: Collection[
     return Home(path, sources[path], definitions) if len({each.qualified for each in definitions}) == 1 else None
 
 
-def renamed(asked: Rename, home: Home, sources: Mapping[str, SourceFile]) -> dict[str, str]:
-    """Return the new texts of the files that change, by path; empty where the new name cannot be used."""
+def renamed(asked: Rename, home: Home, sources: Mapping[str, SourceFile], files: ImportTargets) -> dict[str, str]:
+    """Return the new texts of the files that change, by path; empty where the new name cannot be used, or where a use
+    may mean the definition or something else. Comments and strings stay as they are.
+    """
     try:
-        own = rename(home.source, home.definitions, asked.new).splices
-        texts = {path: _text(asked, home, path, source, own) for path, source in sources.items()}
+        found = {path: _uses(asked, home, path, source, files) for path, source in sources.items()}
     except EditRefused:
         return {}
-    return {path: text for path, text in texts.items() if text != sources[path].text}
+    if any(each.doubtful for each in found.values()):
+        return {}
+    return {path: applied(sources[path], each.splices) for path, each in found.items() if each.splices}
 
 
-def still_used(asked: Rename, home: Home, sources: Mapping[str, SourceFile]) -> tuple[str, ...]:
-    """Return the files that still define or use the old name. `home` is from before the rename."""
-    return tuple(path for path, source in sources.items() if _has(asked, home, source, at_home=path == home.path))
+def still_used(asked: Rename, home: Home, sources: Mapping[str, SourceFile], files: ImportTargets) -> tuple[str, ...]:
+    """Return the files that still define or surely use the old name. `home` is from before the rename."""
+    return tuple(path for path, source in sources.items() if _has(asked, home, path, source, files))
 
 
 def _meant(asked: Rename, source: SourceFile) -> tuple[Definition, ...]:
@@ -131,52 +130,13 @@ def _meant(asked: Rename, source: SourceFile) -> tuple[Definition, ...]:
     return tuple(each for each in defined(source, asked.old) if is_member(source, each) or uses.home(each) is None)
 
 
-def _has(asked: Rename, home: Home, source: SourceFile, *, at_home: bool) -> bool:
-    if at_home and _meant(asked, source):
-        return True
-    return any(True for _ in _used(asked, home, source, ()))
+def _has(asked: Rename, home: Home, path: str, source: SourceFile, files: ImportTargets) -> bool:
+    if path != home.path:
+        return bool(rename_elsewhere(source, home.source, home.definitions, asked.new, files).splices)
+    return bool(_meant(asked, source))
 
 
-def _text(asked: Rename, home: Home, path: str, source: SourceFile, own: Sequence[Splice]) -> str:
-    at_home = path == home.path
-    used = _used(asked, home, source, home.definitions if at_home else ())
-    splices = (*_mentions(asked, source), *(own if at_home else ()), *used)
-    unique = {(each.start, each.end): each for each in splices}
-    return applied(source, list(unique.values()))
-
-
-def _used(asked: Rename, home: Home, source: SourceFile, targets: Sequence[Definition]) -> Iterator[Splice]:
-    """Yield the edits for the uses in a text that can mean the renamed definition."""
-    uses, others = Uses(source), home.elsewhere if not targets else Elsewhere()
-    for use in uses.named(asked.word):
-        if not cannot_mean(source, uses, targets, others, use):
-            yield Splice(use.node.start_byte, use.node.end_byte, written(use, asked.word, asked.new))
-
-
-def _mentions(asked: Rename, source: SourceFile) -> Iterator[Splice]:
-    """Yield the edits for the old name in comments and strings, where it cannot be an ordinary word."""
-    word = asked.word.encode()
-    for match in re.finditer(rb"(?<![\w$])" + re.escape(word) + rb"(?![\w$])", source.data):
-        if _is_prose(source, match.start(), match.end()) and _is_meant(asked.word, source, match.start(), match.end()):
-            yield Splice(match.start(), match.end(), asked.new)
-
-
-def _is_prose(source: SourceFile, start: int, end: int) -> bool:
-    """Return whether a byte range is in a comment or a string, not in code interpolated into one."""
-    node = source.root.descendant_for_byte_range(start, end)
-    while node is not None:
-        if "comment" in node.type or "string" in node.type or "template" in node.type:
-            return "interpolation" not in node.type and "substitution" not in node.type
-        if "interpolation" in node.type or "substitution" in node.type:
-            return False
-        node = node.parent
-    return False
-
-
-def _is_meant(word: str, source: SourceFile, start: int, end: int) -> bool:
-    if not _PLAIN_WORD.fullmatch(word):
-        return True
-    before, after = source.slice(max(0, start - 12), start), source.slice(end, end + 2)
-    if after[:1] in ("`", "(", ")", "'", '"') and before[-1:] in ("`", "'", '"', ".", "~"):
-        return True
-    return word[0].isupper() and bool(_IN_SENTENCE.search(before))
+def _uses(asked: Rename, home: Home, path: str, source: SourceFile, files: ImportTargets) -> Renamed:
+    if path == home.path:
+        return rename(home.source, home.definitions, asked.new)
+    return rename_elsewhere(source, home.source, home.definitions, asked.new, files)

@@ -33,7 +33,7 @@ class NameChanges:
             return {}, Material()
         sources = self._sources_with(asked)
         home = home_of(asked, sources, self._files.named(words))
-        texts = renamed(asked, home, sources) if home is not None else {}
+        texts = renamed(asked, home, sources, self._files.targets) if home is not None else {}
         read = [ShownFile(name, file) for name in texts if (file := self._files.read(name)) is not None]
         return texts, Material(tuple(read))
 
@@ -47,7 +47,7 @@ class NameChanges:
             now = self._sources_with(asked)
             home = home_of(asked, {**now, **self._before(staged)}, self._files.named(words))
             if home is not None:
-                return tuple(f"{asked.word}: {name}" for name in still_used(asked, home, now))
+                return tuple(f"{asked.word}: {name}" for name in still_used(asked, home, now, self._files.targets))
         gone = frozenset[str]()
         for change in staged:
             name = self._files.relative(change.path)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable
+from functools import cached_property
 from itertools import islice
 from pathlib import PurePosixPath
 
@@ -37,6 +38,16 @@ class WorkspaceFiles:
         self.names = {view.roots.relative(path): path for path in self._paths}
         self._texts: dict[str, FileText | None] = {}
         self._parsed: dict[str, SourceFile | None] = {}
+
+    @cached_property
+    def targets(self) -> ImportTargets:
+        """Return the files, for resolving imports."""
+        modules = {}
+        for name in self.names:
+            if PurePosixPath(name).name == "go.mod" and (file := self.read(name)) is not None:
+                found = re.search(r'^module\s+"?([^\s"]+)', file.text, re.MULTILINE)
+                modules |= {name.rpartition("/")[0]: found[1]} if found is not None else {}
+        return ImportTargets(frozenset(self.names), modules)
 
     def relative(self, path: str) -> str:
         """Return the name of a file with this absolute path."""
@@ -88,10 +99,9 @@ class WorkspaceFiles:
     def imported(self, test: str) -> list[str]:
         """Return the workspace's files that a test imports, and those that it is named after; no tests."""
         source = self.source(test)
-        files = ImportTargets(frozenset(self.names))
-        found = (
-            [name for each in source.imports for name in resolved(source.language, test, each, files)] if source else []
-        )
+        found = []
+        if source is not None:
+            found = [name for each in source.imports for name in resolved(source.language, test, each, self.targets)]
         return [name for name in dict.fromkeys((*found, *self._tested_by_name(test))) if not is_test(name)]
 
     def _tested_by_name(self, test: str) -> list[str]:

@@ -6,15 +6,16 @@ Not here: other files and uses through objects of unknown type, which are only r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from codeagent_lsp.errors import EditRefused
-from codeagent_lsp.tools.code.meaning import is_member, surely_means, with_constructors
+from codeagent_lsp.tools.code.meaning import Elsewhere, cannot_mean, is_member, surely_means, with_constructors
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 from codeagent_lsp.tools.code.splices import Splice
 from codeagent_lsp.tools.code.uses import Use, Uses
 
+_ALL = re.compile(rb"^__all__\b[^=\n]*=\s*[\[(][^\])]*[\])]", re.MULTILINE)
 _NAME = re.compile(r"[^\W\d]\w*")
 _NAMES = {
     "javascript": re.compile(r"#?[^\W\d$]?[\w$]*"),
@@ -25,10 +26,13 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """The splices of a rename, and the 1-based lines on which the old name was left."""
+    """The splices of a rename, and the 1-based lines on which the old name was left; `doubtful` are those among them
+    with uses in code that may mean the same, for all that the syntax shows.
+    """
 
     splices: tuple[Splice, ...]
     left: tuple[int, ...]
+    doubtful: tuple[int, ...] = ()
 
 
 def rename(source: SourceFile, definitions: Sequence[Definition], name: str) -> Renamed:
@@ -43,11 +47,14 @@ def rename(source: SourceFile, definitions: Sequence[Definition], name: str) -> 
     old = first.symbol.name
     nodes = [each.name for each in with_constructors(source, definitions) if each.name is not None]
     splices = [Splice(*_bare(source, node.start_byte, node.end_byte, old), new) for node in nodes]
+    doubtful = [source.line(place) for place in _exported(source, old)]
     for use in uses.named(old):
         if surely_means(source, uses, definitions, use):
             splices.append(Splice(use.node.start_byte, use.node.end_byte, written(use, old, new)))
+        elif not cannot_mean(source, uses, definitions, Elsewhere(), use):
+            doubtful.append(source.line(use.node.start_byte))
     unique = {(each.start, each.end): each for each in splices}
-    return Renamed(tuple(unique.values()), left(source, old, unique))
+    return Renamed(tuple(unique.values()), left(source, old, unique), tuple(dict.fromkeys(doubtful)))
 
 
 def left(source: SourceFile, old: str, changed: Iterable[tuple[int, int]]) -> tuple[int, ...]:
@@ -56,6 +63,15 @@ def left(source: SourceFile, old: str, changed: Iterable[tuple[int, int]]) -> tu
     word = re.compile(rb"(?<![\w$])" + re.escape(old.encode("utf-8", "replace")) + rb"(?![\w$])")
     found = (match.start() for match in word.finditer(source.data) if match.start() not in starts)
     return tuple(dict.fromkeys(source.line(place) for place in found))
+
+
+def _exported(source: SourceFile, name: str) -> Iterator[int]:
+    """Yield the byte offsets of a name among those that a Python file lists in `__all__`: it stands in a string."""
+    if source.language != "python":
+        return
+    for listed in _ALL.finditer(source.data):
+        for match in re.finditer(rb"""["']""" + re.escape(name.encode()) + rb"""["']""", listed[0]):
+            yield listed.start() + match.start() + 1
 
 
 def _checked(source: SourceFile, definition: Definition, name: str) -> str:

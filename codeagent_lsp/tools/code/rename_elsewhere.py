@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp.index.symbols import Import
 from codeagent_lsp.tools.code.imports import ImportTargets, resolved
-from codeagent_lsp.tools.code.meaning import is_member
+from codeagent_lsp.tools.code.meaning import cannot_mean, is_member
+from codeagent_lsp.tools.code.references import elsewhere
 from codeagent_lsp.tools.code.rename import Renamed, left, written
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 from codeagent_lsp.tools.code.splices import Splice
@@ -65,11 +66,15 @@ def rename_elsewhere(
             return _dotted(use.receiver) in brought.modules and _unbound(uses, use)
         return use.access == "plain" and plain and uses.binder(use) is None
 
-    old = first.symbol.name
-    splices = [
-        Splice(use.node.start_byte, use.node.end_byte, written(use, old, new)) for use in uses.named(old) if sure(use)
-    ]
-    return Renamed(tuple(splices), left(source, old, {(each.start, each.end) for each in splices}))
+    old, others = first.symbol.name, elsewhere([(home, each) for each in definitions])
+    splices, doubtful = [], []
+    for use in uses.named(old):
+        if sure(use):
+            splices.append(Splice(use.node.start_byte, use.node.end_byte, written(use, old, new)))
+        elif not cannot_mean(source, uses, (), others, use):
+            doubtful.append(source.line(use.node.start_byte))
+    taken = {(each.start, each.end) for each in splices}
+    return Renamed(tuple(splices), left(source, old, taken), tuple(dict.fromkeys(doubtful)))
 
 
 def _brought(source: SourceFile, home: SourceFile, files: ImportTargets) -> _Brought:
@@ -96,7 +101,7 @@ def _modules(source: SourceFile, home: SourceFile, imported: Import, node: Node)
         elif stem in imported.names:
             yield next((each[1] for each in re.finditer(rf"\b{re.escape(stem)}\s+as\s+(\w+)", text)), stem)
     elif source.language == "go":
-        alias = _GO_ALIAS.search(text)
+        alias = _GO_ALIAS.search(text.removeprefix("import"))
         yield alias[1] if alias is not None else imported.module.rpartition("/")[2]
     elif source.language == "rust":
         yield from (module, stem) if module.rpartition(".")[2] == stem else ()

@@ -400,7 +400,7 @@ async def test_a_plain_rename_needs_no_model(tmp_path: Path) -> None:
     assert (done.status, done.outcome, done.summary) == ("completed", "full", "Changed: report.py, stats.py.")
     assert not made.models["model"].requests  # type: ignore[attr-defined]
     assert made.text("stats.py") == "def average(values):\n    return sum(values)\n"
-    new = typed.replace("import mean", "import average").replace("`mean`", "`average`")
+    new = typed.replace("import mean", "import average")
     assert made.text("report.py") == new.replace("return mean", "return average")
     assert on_disk(made, "stats.py").startswith("def mean")
 

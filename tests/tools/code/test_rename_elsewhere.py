@@ -79,6 +79,9 @@ CASES = {
     "another package of Go": Case(
         GO, "Size", "m/b.go", 'package m\nimport k "ex/p"\nfunc f() { k.«Size»(); p.Size() }\n', (3,)
     ),
+    "another package of Go by its own name": Case(
+        GO, "Size", "b.go", 'package m\nimport "ex/p"\nvar n = p.«Size»() + q.Size()\n', (3,)
+    ),
     "a package of Java": Case(
         JAVA, "Old", "x/Use.java", "package x;\nclass Use { «Old» o = new «Old»(); int k = «Old».n(); }\n"
     ),
