@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.index.symbols import Import
 from codeagent_lsp.tools.code.imports import ImportTargets, resolved
 from codeagent_lsp.tools.code.meaning import cannot_mean, is_member
@@ -49,7 +50,7 @@ def rename_elsewhere(
     source: SourceFile, home: SourceFile, definitions: Sequence[Definition], new: str, files: ImportTargets
 ) -> Renamed:
     """Return the splices that rename, in `source`, the certain uses of `definitions` of `home`, which share one dotted
-    name, and the lines where the old name is left.
+    name, and the lines where the old name is left. EditRefused where the file has the new name already.
     """
     first, uses = definitions[0], Uses(source)
     brought = _brought(source, home, files)
@@ -73,8 +74,19 @@ def rename_elsewhere(
             splices.append(Splice(use.node.start_byte, use.node.end_byte, written(use, old, new)))
         elif not cannot_mean(source, uses, (), others, use):
             doubtful.append(source.line(use.node.start_byte))
+    if splices and not of_class and plain:
+        _refuse_taken(source, uses, new)
     taken = {(each.start, each.end) for each in splices}
     return Renamed(tuple(splices), left(source, old, taken), tuple(dict.fromkeys(doubtful)))
+
+
+def _refuse_taken(source: SourceFile, uses: Uses, new: str) -> None:
+    """Refuse a name that means something else in the file already (EditRefused)."""
+    used = next((use for use in uses.named(new) if use.access == "plain"), None)
+    if used is None and not _defines(source, new) and new.encode() not in uses.scopes.bound_names:
+        return
+    line = f", on line {source.line(used.node.start_byte)}" if used is not None else ""
+    raise EditRefused("ambiguous", f"{new} is a name in {source.path} already{line}. Choose another one.")
 
 
 def _brought(source: SourceFile, home: SourceFile, files: ImportTargets) -> _Brought:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
+from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.tools.code.imports import ImportTargets
 from codeagent_lsp.tools.code.references import defined
 from codeagent_lsp.tools.code.rename_elsewhere import rename_elsewhere
@@ -117,3 +118,12 @@ def test_what_is_sure_is_renamed_and_the_rest_is_told(case: Case) -> None:
     name = case.symbol.rpartition(".")[2]
     assert applied(source, made.splices) == case.marked.replace(f"«{name}»", "Another")
     assert made.left == case.left
+
+
+@pytest.mark.parametrize(
+    "rest", ["extent = 1\n", "def extent(): ...\n", "def f(extent):\n    return extent\n", "print(extent)\n"]
+)
+def test_a_name_that_is_taken_there_is_refused(rest: str) -> None:
+    home, source = required(*PYTHON), required("b.py", f"from a import size\n\n{rest}print(size(1))\n")
+    with pytest.raises(EditRefused, match="extent is a name in b.py already"):
+        rename_elsewhere(source, home, defined(home, "size"), "extent", ImportTargets(frozenset(["a.py", "b.py"])))
