@@ -1,8 +1,10 @@
 """Matching blocks of lines between two texts, with a bounded amount of work. Pure.
 
-`difflib` alone takes minutes on long texts with many repeated lines. Here the cost of each step is known beforehand; a
-range that is too expensive is first split at lines that are unique on both sides (as in patience diff), and what is
-still too expensive counts as wholly different. Not here: hunks and merging (`merge.py`).
+Ranges are split at the lines that are unique on both sides (as in patience diff), small ones by their longest common
+block (`difflib`). Where nothing is unique and `difflib` would take minutes, as in long tables of repeated lines, the
+greedy algorithm of Myers (1986) goes on from the furthest point that it reaches within some differences, as git does.
+So a line that occurs a thousand times costs no more than others, and no range is given up as wholly different. Not
+here: hunks and merging (`merge.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +16,20 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-WORK = 3_000_000  # pairs of lines compared: less than a second
+CHEAP = 3_000  # pairs of lines compared by difflib: a millisecond
+FAR, NEAR = 192, 16  # after so many differences the way to the furthest point is taken: beyond, looking on is slow
+STEPS = 300_000  # diagonals looked at as FAR as that, less than a second; then texts are too different for it to matter
+
+Block = tuple[int, int, int]
+
+
+class Run(NamedTuple):
+    """One run of changed lines: `old_start:old_end` became `new_start:new_end` (0-based, half-open)."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
 
 
 class Stretch(NamedTuple):
@@ -37,14 +52,14 @@ class LineMatcher:
     ) -> None:
         self._before, self._after = a, b
 
-    def get_matching_blocks(self) -> list[tuple[int, int, int]]:
+    def get_matching_blocks(self) -> list[Block]:
         """Return triples `(i, j, n)`: n lines from i in `a` equal those from j in `b`.
 
         Ascending, the last `(len, len, 0)`.
         """
         before, after = self._before, self._after
         whole = Stretch(0, len(before), 0, len(after))
-        joined: list[tuple[int, int, int]] = []
+        joined: list[Block] = []
         for i, j, size in (*sorted(_Search(before, after).blocks(whole)), (len(before), len(after), 0)):
             if joined and size and joined[-1][0] + joined[-1][2] == i and joined[-1][1] + joined[-1][2] == j:
                 i, j, size = joined[-1][0], joined[-1][1], joined[-1][2] + size
@@ -53,44 +68,57 @@ class LineMatcher:
         return joined
 
 
+def runs_of(old: Sequence[str], new: Sequence[str]) -> tuple[Run, ...]:
+    """Return the runs in which two sequences of lines differ, in order, separated by equal lines."""
+    found: list[Run] = []
+    i = j = 0
+    for block_i, block_j, size in LineMatcher(None, old, new).get_matching_blocks():
+        if i < block_i or j < block_j:
+            found.append(Run(i, block_i, j, block_j))
+        i, j = block_i + size, block_j + size
+    return tuple(found)
+
+
 class _Search:
-    """One search for matching blocks, with its remaining budget in pairs of lines."""
+    """One search for matching blocks."""
 
     def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
         self._before, self._after = before, after
-        self._budget = WORK
-        self._matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+        self._steps = STEPS
         often = Counter(after)
         self._prices = [0, *accumulate(1 + often[line] for line in before)]
 
-    def blocks(self, whole: Stretch) -> list[tuple[int, int, int]]:
+    def blocks(self, whole: Stretch) -> list[Block]:
         """Return the matching blocks inside `whole`, in any order."""
-        found: list[tuple[int, int, int]] = []
+        found: list[Block] = []
         pending = [whole]
         while pending:
             middle, ends = self._without_ends(pending.pop())
             found.extend(ends)
             if middle.start < middle.end and middle.other_start < middle.other_end:
-                block, rest = self._step(middle)
-                found.extend(block)
+                blocks, rest = self._step(middle)
+                found.extend(blocks)
                 pending.extend(rest)
         return found
 
-    def _step(self, area: Stretch) -> tuple[list[tuple[int, int, int]], list[Stretch]]:
-        """Return the longest match and the ranges on both sides of it, or unique lines and the ranges between them."""
+    def _step(self, area: Stretch) -> tuple[list[Block], list[Stretch]]:
+        """Return some matches in a range whose ends differ, and the ranges between them that are to be looked at."""
         price = self._prices[area.end] - self._prices[area.start]
-        if price > self._budget or price > WORK // 8:
-            anchors = self._anchors(area)
-            if anchors or price > self._budget:
-                return [(i, j, 1) for i, j in anchors], _between(area, anchors) if anchors else []
-        self._budget -= price
-        i, j, size = self._matcher.find_longest_match(*area)
-        if not size:
+        if price <= CHEAP:
+            return self._longest(area)
+        anchors = self._anchors(area)
+        if anchors:
+            return [(i, j, 1) for i, j in anchors], _between(area, anchors)
+        if price == area.end - area.start:  # not one of these lines is in the other text
             return [], []
-        sides = [Stretch(area.start, i, area.other_start, j), Stretch(i + size, area.end, j + size, area.other_end)]
-        return [(i, j, size)], sides
+        return self._walked(area), []
 
-    def _without_ends(self, area: Stretch) -> tuple[Stretch, list[tuple[int, int, int]]]:
+    def _longest(self, area: Stretch) -> tuple[list[Block], list[Stretch]]:
+        before, after = self._before[area.start : area.end], self._after[area.other_start : area.other_end]
+        found = difflib.SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
+        return [(area.start + i, area.other_start + j, size) for i, j, size in found if size], []
+
+    def _without_ends(self, area: Stretch) -> tuple[Stretch, list[Block]]:
         """Return the range without its common prefix and suffix, and these as blocks."""
         start, end, other_start, other_end = area
         while start < end and other_start < other_end and self._before[start] == self._after[other_start]:
@@ -106,6 +134,64 @@ class _Search:
         ours = _unique(self._before, area.start, area.end)
         theirs = _unique(self._after, area.other_start, area.other_end)
         return _ascending([(i, theirs[line]) for line, i in ours.items() if line in theirs])
+
+    def _walked(self, area: Stretch) -> list[Block]:
+        """Return the matches on a way through a range that is gone from one furthest point to the next."""
+        found: list[Block] = []
+        while area.start < area.end and area.other_start < area.other_end:
+            blocks, area = self._furthest(area)
+            found.extend(blocks)
+        return found
+
+    def _furthest(self, area: Stretch) -> tuple[list[Block], Stretch]:
+        """Return the matches on the way to the end of a range, or to the furthest point that is reached within some
+        differences, and what is left behind that.
+
+        `reach[k]` is how far in the old lines one gets on the diagonal k (old minus new lines) with d differences;
+        `steps` keeps it for each d, to find the way back.
+        """
+        before, after = self._before, self._after
+        width, height = area.end - area.start, area.other_end - area.other_start
+        reach = {1: 0}
+        steps: list[dict[int, int]] = []
+        best = (0, 0)
+        for d in range((FAR if self._steps > 0 else NEAR) + 1):
+            self._steps -= d + 1
+            now: dict[int, int] = {}
+            for k in range(-d, d + 1, 2):
+                down = k == -d or (k != d and reach.get(k - 1, -1) < reach.get(k + 1, -1))
+                x = reach.get(k + 1, -1) if down else reach.get(k - 1, -1) + 1
+                y = x - k
+                if x < 0 or x > width or y < 0 or y > height:
+                    continue
+                while x < width and y < height and before[area.start + x] == after[area.other_start + y]:
+                    x, y = x + 1, y + 1
+                now[k] = x
+                best = max(best, (x + y, k))
+            steps.append(now)
+            if best[0] == width + height:
+                break
+            reach = now
+        far, k = best
+        d = next(number for number, now in enumerate(steps) if k in now and 2 * now[k] - k == far)
+        x, y = steps[d][k], steps[d][k] - k
+        rest = Stretch(area.start + x, area.end, area.other_start + y, area.other_end)
+        return _way_back(steps, d, k, area), rest
+
+
+def _way_back(steps: Sequence[dict[int, int]], d: int, k: int, area: Stretch) -> list[Block]:
+    """Return the equal lines on the way from the start of a range to where d differences lead on the diagonal k."""
+    found: list[Block] = []
+    x = steps[d][k]
+    for number in range(d, -1, -1):
+        earlier = steps[number - 1] if number else {1: 0}
+        down = k == -number or (k != number and earlier.get(k - 1, -1) < earlier.get(k + 1, -1))
+        begun = earlier.get(k + 1, -1) if down else earlier.get(k - 1, -1) + 1
+        if x > begun:
+            found.append((area.start + begun, area.other_start + begun - k, x - begun))
+        k = k + 1 if down else k - 1
+        x = begun if down else begun - 1
+    return found
 
 
 def _unique(lines: Sequence[str], start: int, end: int) -> dict[str, int]:

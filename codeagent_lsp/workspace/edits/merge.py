@@ -1,18 +1,20 @@
 """Three-way merge of texts by lines (diff3, by the `merge3` library), and the hunks between two texts. Pure.
 
 Where both sides changed the same lines differently, the user's text is kept and the conflict is reported. Not here:
-files, versions, whole changesets (`changes/changeset.py`).
+what is no conflict although it is near (`beside.py`), files, versions, whole changesets (`changes/changeset.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Collection
+from dataclasses import dataclass, field
 
 from merge3 import Merge3
 
-from codeagent_lsp.workspace.edits.line_matching import LineMatcher
+from codeagent_lsp.workspace.edits.beside import pieces
+from codeagent_lsp.workspace.edits.line_matching import LineMatcher, runs_of
+from codeagent_lsp.workspace.edits.line_matching import Run as Run
+from codeagent_lsp.workspace.edits.spelling import in_spelling_of
 from codeagent_lsp.workspace.text.lines import content_of, dominant_newline, ending_of, split_lines, with_newlines
 
 CONTEXT = 3
@@ -20,11 +22,14 @@ CONTEXT = 3
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Lines that both sides changed differently; `line` (0-based) is their position in the merged text."""
+    """Lines that both sides changed differently; `line` (0-based) is their position in the merged text, `base` what
+    both have changed.
+    """
 
     line: int
     ours: str
     theirs: str
+    base: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,80 +40,40 @@ class Merged:
     conflicts: tuple[Conflict, ...]
 
 
-class Run(NamedTuple):
-    """One run of changed lines: `old_start:old_end` became `new_start:new_end` (0-based, half-open)."""
-
-    old_start: int
-    old_end: int
-    new_start: int
-    new_end: int
-
-
 Hunk = tuple[Run, ...]
 
 
-def merge(base: str, ours: str, theirs: str, *, beside: bool = False) -> Merged:
+def merge(base: str, ours: str, theirs: str, *, beside: bool = False, formatted: bool = False) -> Merged:
     """Return `theirs` with the changes, by lines, that `ours` made to `base`. Where both sides changed the same lines
     in different ways, the lines of `theirs` stay and a conflict is reported. So it is for changes of adjacent lines,
-    unless `beside` is true; then both are made.
+    unless `beside` is true; then both are made. With `formatted`, lines that `theirs` only writes in another way, as
+    formatters do, count as not changed.
     """
     if theirs == base:
         return Merged(ours, ())
     if ours in (base, theirs):
         return Merged(theirs, ())
+    if formatted:
+        base, ours = in_spelling_of(base, ours, theirs)
     merged: list[str] = []
     conflicts: list[Conflict] = []
     before, left, right = map(split_lines, (base, ours, theirs))
     merging = Merge3(before, left, right, sequence_matcher=LineMatcher)
     for kind, *parts in merging.merge_groups():
-        if kind == "conflict":
-            old_lines, our_lines, their_lines = parts
-            if beside and (both := _beside(old_lines, our_lines, their_lines)) is not None:
-                merged.extend(both)
-                continue
-            conflicts.append(Conflict(len(merged), "".join(our_lines), "".join(their_lines)))
-            merged.extend(their_lines)
-        else:
+        if kind != "conflict":
             merged.extend(parts[0])
+            continue
+        for lines, sides in pieces(*parts) if beside else [(parts[2], parts)]:
+            if sides is not None:
+                was, wanted, kept = map("".join, sides)
+                conflicts.append(Conflict(len(merged), wanted, kept, was))
+            merged.extend(lines)
     return Merged("".join(merged), tuple(conflicts))
 
 
 def runs(old: str, new: str) -> tuple[Run, ...]:
     """Return the runs of lines in which the texts differ, in order, separated by equal lines."""
-    return () if old == new else _runs(split_lines(old), split_lines(new))
-
-
-def _runs(old: Sequence[str], new: Sequence[str]) -> tuple[Run, ...]:
-    found: list[Run] = []
-    i = j = 0
-    for block_i, block_j, size in LineMatcher(None, old, new).get_matching_blocks():
-        if i < block_i or j < block_j:
-            found.append(Run(i, block_i, j, block_j))
-        i, j = block_i + size, block_j + size
-    return tuple(found)
-
-
-def _beside(old: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> list[str] | None:
-    """Return the lines with the changes of both sides if these touch different lines, and what is inserted has one
-    place; None otherwise. What they insert right behind lines that ours takes away may go on with these.
-    """
-    changes = sorted([*((run, ours) for run in _runs(old, ours)), *((run, theirs) for run in _runs(old, theirs))])
-    lines: list[str] = []
-    position = 0
-    for (run, new), (before, other) in zip(changes, [(None, ours), *changes], strict=False):
-        if run.old_start < position or (before is not None and run[:2] == before[:2]):
-            return None
-        if before is not None and other is ours and _takes_away(before) and run[:2] == (before.old_end,) * 2:
-            return None
-        lines.extend(old[position : run.old_start])
-        lines.extend(new[run.new_start : run.new_end])
-        position = run.old_end
-    lines.extend(old[position:])
-    return lines if all(ending_of(line) for line in lines[:-1]) else None
-
-
-def _takes_away(run: Run) -> bool:
-    return run.old_end - run.old_start > run.new_end - run.new_start
+    return () if old == new else runs_of(split_lines(old), split_lines(new))
 
 
 def hunks(old: str, new: str) -> tuple[Hunk, ...]:
@@ -122,19 +87,24 @@ def hunks(old: str, new: str) -> tuple[Hunk, ...]:
     return tuple(map(tuple, grouped))
 
 
-def select_hunks(old: str, new: str, chosen: frozenset[int]) -> str:
+def select_hunks(old: str, new: str, chosen: Collection[int]) -> str:
     """Return `old` with only the hunks of the given numbers (0-based, in order) changed to `new`."""
+    return select_runs(
+        old, new, {run for number, hunk in enumerate(hunks(old, new)) if number in chosen for run in hunk}
+    )
+
+
+def select_runs(old: str, new: str, chosen: Collection[Run]) -> str:
+    """Return `old` with only the given ones of the `runs` between the texts changed to `new`."""
     before, after = split_lines(old), split_lines(new)
-    pieces: list[str] = []
+    kept: list[str] = []
     position = 0
-    for number, hunk in enumerate(hunks(old, new)):
-        for run in hunk:
-            pieces.extend(before[position : run.old_start])
-            took = after[run.new_start : run.new_end]
-            pieces.extend(took if number in chosen else before[run.old_start : run.old_end])
-            position = run.old_end
-    pieces.extend(before[position:])
-    return "".join(pieces)
+    for run in sorted(chosen):
+        kept.extend(before[position : run.old_start])
+        kept.extend(after[run.new_start : run.new_end])
+        position = run.old_end
+    kept.extend(before[position:])
+    return "".join(kept)
 
 
 def with_line_ends_of(old: str, new: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.workspace.edits import merge
+from codeagent_lsp.workspace.edits import line_matching, merge
 from codeagent_lsp.workspace.edits.line_matching import LineMatcher
 from codeagent_lsp.workspace.edits.patch import apply_patch
 from codeagent_lsp.workspace.text.lines import split_lines
@@ -297,6 +297,43 @@ def test_deleting_and_inserting_unique_lines_is_found_exactly(lines: list[int], 
     kept = [line for line in lines if data.draw(st.booleans())]
     blocks = LineMatcher(None, [*map(str, lines)], [*map(str, kept)]).get_matching_blocks()
     assert sum(size for _, _, size in blocks) == len(kept)
+
+
+def test_where_nothing_is_unique_the_way_with_the_fewest_differences_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As far as it looks; beyond, it goes on from the furthest point, and what it finds are matches still."""
+    chance = random.Random(1)
+    monkeypatch.setattr(line_matching, "CHEAP", -1)
+    for number in range(4000):
+        letters = chance.choice(["ab", "abc", "abcdef"])
+        before = [chance.choice(letters) for _ in range(chance.randrange(14))]
+        after = list(before) if number % 2 else [chance.choice(letters) for _ in range(chance.randrange(14))]
+        for place in (chance.randrange(len(after) + 1) for _ in range(chance.randrange(4))):
+            after[place : place + chance.randrange(2)] = chance.choice([[], [chance.choice(letters)]])
+        far = chance.choice([1, 2, 3, 40])
+        monkeypatch.setattr(line_matching, "FAR", far)
+        blocks = LineMatcher(None, [*before, *before], [*after, *after]).get_matching_blocks()
+        for (i, j, size), (next_i, next_j, _) in pairwise(blocks):
+            assert size > 0 and next_i >= i + size and next_j >= j + size
+            assert [*before, *before][i : i + size] == [*after, *after][j : j + size]
+        if far == 40:  # twice each line: nothing is unique
+            assert sum(size for _, _, size in blocks) == longest_common([*before, *before], [*after, *after])
+
+
+def test_a_few_edits_in_a_table_of_repeated_lines_are_small_runs() -> None:
+    """Every line stands there some 750 times; the last run was 5,000 lines long once."""
+    chance = random.Random(3)
+    lines = [f"{chance.randrange(8)},0\n" for _ in range(6000)]
+    edited = list(lines)
+    edited[100], edited[900], edited[5500] = "a\n", "b\n", "c\n"
+    edited[2000:2000] = ["new\n"]
+    del edited[4001]
+    assert [(run.old_start, run.old_end) for run in merge.runs("".join(lines), "".join(edited))] == [
+        (100, 101),
+        (900, 901),
+        (2000, 2000),
+        (4000, 4001),
+        (5500, 5501),
+    ]
 
 
 def big(kind: str) -> tuple[str, str]:

@@ -1,0 +1,111 @@
+"""Tells what of a change is in a text that the user goes on with, run by run. Pure.
+
+By this it is known which part of a change has reached a buffer, whatever was typed or formatted in it since, and after
+a process died in the middle. Not here: what follows from it (`server/outcomes.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Literal
+
+from codeagent_lsp.workspace.edits import merge
+from codeagent_lsp.workspace.edits.spelling import Segment, bare, segments
+from codeagent_lsp.workspace.text.lines import split_lines, with_newlines
+
+State = Literal["in", "out", "changed"]
+"""Whether the new lines are there, or the old ones, or neither: somebody has changed them since."""
+
+SHORT = 3  # so few letters are found in anything: there whole lines are compared
+
+
+def run_states(base: str, text: str, now: str) -> dict[merge.Run, State]:
+    """Return what of the change from `base` to `text` is in `now`, by its runs. Line ends do not count."""
+    base, text, now = (with_newlines(each, "\n") for each in (base, text, now))
+    if now in (base, text):
+        return dict.fromkeys(merge.runs(base, text), "in" if now == text else "out")
+    before, after, present = (_ended(split_lines(each)) for each in (base, text, now))
+    new, old = _Found(after, present), _Found(before, present)
+    return {run: _state(run, before, after, new, old) for run in merge.runs(base, text)}
+
+
+def is_in(base: str, text: str, now: str) -> bool:
+    """Return whether all of the change from `base` to `text` is in `now`."""
+    return all(state == "in" for state in run_states(base, text, now).values())
+
+
+def is_out(base: str, text: str, now: str) -> bool:
+    """Return whether nothing of the change from `base` to `text` is in `now`."""
+    return all(state == "out" for state in run_states(base, text, now).values())
+
+
+def _state(run: merge.Run, before: Sequence[str], after: Sequence[str], new: _Found, old: _Found) -> State:
+    was, made = before[run.old_start : run.old_end], after[run.new_start : run.new_end]
+    for exact in (True, False):
+        is_in = new.has(run.new_start, run.new_end, was, exact=exact)
+        is_out = old.has(run.old_start, run.old_end, made, exact=exact)
+        if is_in != is_out:
+            return "in" if is_in else "out"
+        if is_in:  # such lines stand there more than once; the likelier text decides
+            return "in" if new.shared >= old.shared else "out"
+    return "changed"
+
+
+class _Found:
+    """The lines of one text that are in the present one, exactly and as formatters write them."""
+
+    def __init__(self, lines: Sequence[str], present: Sequence[str]) -> None:
+        self._lines = lines
+        self._present = present
+
+    @cached_property
+    def shared(self) -> int:
+        """How many lines the texts share."""
+        return sum(part.end - part.start for part in self._exact)
+
+    def has(self, start: int, end: int, others: Sequence[str], *, exact: bool) -> bool:
+        """Return whether the lines `start:end` stand in the present text in a row; of none, whether `others` do not
+        stand there in their place.
+        """
+        parts = self._exact if exact else self._loose
+        if start < end:
+            return any(part.start <= start and end <= part.end for part in parts)
+        if any(part.start < start < part.end for part in parts):
+            return True
+        return not _stand_in(others, self._gap(parts, start))
+
+    @cached_property
+    def _exact(self) -> list[Segment]:
+        return segments(self._lines, self._present, exact=True)
+
+    @cached_property
+    def _loose(self) -> list[Segment]:
+        """The segments that say the same, those that follow each other as one."""
+        joined: list[Segment] = []
+        for part in segments(self._lines, self._present, exact=False):
+            if joined and joined[-1][1] == part[0] and joined[-1][3] == part[2]:
+                joined[-1] = Segment(joined[-1].start, part.end, joined[-1].other_start, part.other_end)
+            else:
+                joined.append(part)
+        return joined
+
+    def _gap(self, parts: Sequence[Segment], place: int) -> Sequence[str]:
+        """Return what stands in the present text at a place between the segments, or beside one."""
+        before = max((part.other_end for part in parts if part.end <= place), default=0)
+        behind = min((part.other_start for part in parts if part.start >= place), default=len(self._present))
+        return self._present[before:behind]
+
+
+def _stand_in(lines: Sequence[str], gap: Sequence[str]) -> bool:
+    """Return whether lines are somewhere in a gap, however they are written there."""
+    wanted = bare("".join(lines))
+    if len(wanted) > SHORT:
+        return wanted in bare("".join(gap))
+    spelled = [*map(bare, gap)]
+    return any(spelled[at : at + len(lines)] == [*map(bare, lines)] for at in range(len(gap) - len(lines) + 1))
+
+
+def _ended(lines: list[str]) -> list[str]:
+    """Return lines that all end: some editors end the last one, and others do not."""
+    return [*lines[:-1], lines[-1].rstrip("\n") + "\n"] if lines else lines

@@ -1,0 +1,134 @@
+"""Recognises lines that are only written in another way, as formatters write them, and writes a text as another does.
+
+Formatters change blanks, quotes, line breaks, parentheses around broken lines, and the last comma before a bracket; the
+rest of a line says the same. Pure. Not here: merging (`merge.py`), what of a change is in a text (`presence.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from codeagent_lsp.workspace.edits.line_matching import LineMatcher, runs_of
+from codeagent_lsp.workspace.text.lines import split_lines
+
+_LAST_COMMA = re.compile(r",(?=\s*[)\]}])")
+_LAYOUT = re.compile(r"[\s()\\]+|;(?=\s*$)", re.MULTILINE)
+_QUOTES = str.maketrans({"'": '"', "`": '"'})
+
+
+LONGEST = 400  # lines between two that are the same, in which such are looked for that are broken otherwise
+
+
+class Segment(NamedTuple):
+    """Lines `start:end` of a text that stand as `other_start:other_end` in another one (0-based, half-open)."""
+
+    start: int
+    end: int
+    other_start: int
+    other_end: int
+
+
+def bare(text: str) -> str:
+    """Return a text without what formatters change; texts that are bare alike say the same."""
+    return _LAYOUT.sub("", _LAST_COMMA.sub("", text)).translate(_QUOTES)
+
+
+def segments(lines: Sequence[str], other: Sequence[str], *, exact: bool) -> list[Segment]:
+    """Return what of a text stands in another one, in order: line for line, or where it is not `exact` also the same
+    said in more or fewer lines.
+    """
+    if exact:
+        blocks = LineMatcher(None, lines, other).get_matching_blocks()
+        return [Segment(i, i + size, j, j + size) for i, j, size in blocks if size]
+    blocks = LineMatcher(None, [*map(_key, lines)], [*map(_key, other)]).get_matching_blocks()
+    found: list[Segment] = []
+    i = j = 0
+    for block_i, block_j, size in blocks:
+        found.extend(_broken_otherwise(lines, other, Segment(i, block_i, j, block_j)))
+        found.extend(Segment(block_i + at, block_i + at + 1, block_j + at, block_j + at + 1) for at in range(size))
+        i, j = block_i + size, block_j + size
+    return found
+
+
+def _broken_otherwise(lines: Sequence[str], other: Sequence[str], gap: Segment) -> Iterator[Segment]:
+    """Yield what says the same in two gaps in other lines: as a call that is written over several."""
+    start, j = gap.start, gap.other_start
+    if bare("".join(lines[start : gap.end])) == bare("".join(other[j : gap.other_end])):
+        yield from [gap] if (start, j) != (gap.end, gap.other_end) else []
+        return
+    if gap.end - start + gap.other_end - j > LONGEST:
+        return
+    while start < gap.end:
+        places = (place for place in range(j, gap.other_end) if bare(lines[start]))
+        part = next(filter(None, (_same_from(lines, other, gap, start, place) for place in places)), None)
+        if part is not None:
+            yield part
+        start, j = (start + 1, j) if part is None else (part.end, part.other_end)
+
+
+def _same_from(lines: Sequence[str], other: Sequence[str], gap: Segment, start: int, place: int) -> Segment | None:
+    """Return the fewest lines from two places on that say the same; None if they begin to differ."""
+    end, stop = start + 1, place + 1
+    while end <= gap.end and stop <= gap.other_end:
+        one, two = bare("".join(lines[start:end])).rstrip(","), bare("".join(other[place:stop])).rstrip(",")
+        if one == two:
+            return Segment(start, _closed(lines, end, gap.end), place, _closed(other, stop, gap.other_end))
+        if not (one.startswith(two) or two.startswith(one)):
+            return None
+        end, stop = (end + 1, stop) if len(one) < len(two) else (end, stop + 1)
+    return None
+
+
+def _closed(lines: Sequence[str], end: int, most: int) -> int:
+    """Return where the lines end that only close the brackets of those before `end`."""
+    while end < most and lines[end].strip() and not bare(lines[end]):
+        end += 1
+    return end
+
+
+def _key(line: str) -> str:
+    """Return by what a line is known: a bracket alone is not an empty line."""
+    return bare(line) or line.strip()
+
+
+def in_spelling_of(base: str, changed: str, other: str) -> tuple[str, str]:
+    """Return `base`, and a change of it, with the lines that say the same in `other` as they are written there.
+
+    Where the change has lines of its own for such that are indented otherwise there, nobody can say how its own would
+    have to be indented: these stay as they are.
+    """
+    before, after, wanted = split_lines(base), split_lines(changed), split_lines(other)
+    kept = segments(before, after, exact=True)
+    own = [run for run in runs_of(before, after) if run.new_start < run.new_end]
+    made: list[str] = []
+    new: list[str] = []
+    at = at_new = 0
+    for part in segments(before, wanted, exact=False):
+        spelled = wanted[part.other_start : part.other_end]
+        place = _place(part, kept)
+        is_replaced = any(run.old_start < part.end and part.start < run.old_end for run in own)
+        if place is None and is_replaced and _is_moved(before[part.start : part.end], spelled):
+            continue
+        made.extend((*before[at : part.start], *spelled))
+        at = part.end
+        if place is not None:
+            new.extend((*after[at_new:place], *spelled))
+            at_new = place + part.end - part.start
+    return "".join((*made, *before[at:])), "".join((*new, *after[at_new:]))
+
+
+def _place(part: Segment, kept: Sequence[Segment]) -> int | None:
+    """Return where the lines of a part of the base stand in the changed text; None if they are not all there."""
+    inside = (each for each in kept if each.start <= part.start and part.end <= each.end)
+    found = next((each for each in inside if part.start < part.end or each.start < part.start < each.end), None)
+    return None if found is None else part.start + found.other_start - found.start
+
+
+def _is_moved(lines: Sequence[str], spelled: Sequence[str]) -> bool:
+    return next(_indents(lines), "") != next(_indents(spelled), "")
+
+
+def _indents(lines: Sequence[str]) -> Iterator[str]:
+    return (line[: len(line) - len(line.lstrip(" \t"))] for line in lines if line.strip())
