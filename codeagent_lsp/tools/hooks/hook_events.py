@@ -91,8 +91,8 @@ def subjects(told: Mapping[str, Any], roots: Roots) -> tuple[str, ...]:
     given = told.get("tool_input")
     if not isinstance(given, Mapping):
         return ()
-    path, command = given.get("file_path", given.get("path")), given.get("command", given.get("cmd"))
-    if isinstance(command, str):
+    path = given.get("file_path", given.get("path"))
+    if command := command_line(told):
         written = _COMMAND_END.split(_BLANKS.sub(" ", command))
         parts = [form.split() for part in written for form in (part, part.translate(_QUOTING))]
         ends = (" ".join(words[at:]) for words in parts for at in range(min(len(words), _MOST_WORDS)))
@@ -103,6 +103,13 @@ def subjects(told: Mapping[str, Any], roots: Roots) -> tuple[str, ...]:
         return (path, roots.relative(roots.resolve(path)))
     except PathRefused:  # outside of the workspace: it is refused elsewhere
         return (path,)
+
+
+def command_line(told: Mapping[str, Any]) -> str:
+    """Return the command line of a call, from the arguments that hooks are told; '' for none."""
+    given = told.get("tool_input")
+    command = given.get("command", given.get("cmd")) if isinstance(given, Mapping) else None
+    return command if isinstance(command, str) else ""
 
 
 def as_json(event: Mapping[str, Any]) -> bytes:

@@ -58,10 +58,10 @@ class Hook:
         """Return whether it is for a tool that has these names."""
         return not self.tools or any(fnmatchcase(name, tool) for tool in self.tools for name in names)
 
-    def is_met(self, names: Sequence[str], subjects: Sequence[str]) -> bool:
+    def is_met(self, names: Sequence[str], subjects: Sequence[str], command: str = "") -> bool:
         """Return whether its condition holds for a tool with these names, called for one of `subjects`: a path as the
-        user and as the system knows it, or the commands in a command line. Where these are not known, it holds: a guard
-        rather runs too often.
+        user and as the system knows it, or the commands in the line `command`, which is read as the permissions read
+        it. Where these are not known, it holds: a guard rather runs too often.
         """
         match = _CONDITION.fullmatch(self.only)
         if match is None or not names:
@@ -71,7 +71,13 @@ class Hook:
         if not any(fnmatchcase(name, match[1]) for name in names):
             return False
         patterns = _patterns(match[2] or "*")
-        return not subjects or any(fnmatchcase(subject, each) for subject in subjects for each in patterns)
+        if not subjects or any(fnmatchcase(subject, each) for subject in subjects for each in patterns):
+            return True
+        if not command:
+            return False
+        from codeagent_lsp.tools.permissions.shell_policy import covering_rule  # late: only commands need a parser
+
+        return covering_rule(patterns, command) is not None
 
 
 @dataclass(frozen=True, slots=True)

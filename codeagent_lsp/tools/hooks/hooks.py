@@ -25,6 +25,7 @@ from codeagent_lsp.tools.hooks.hook_answers import MOST_WORDS, HookAnswer, answe
 from codeagent_lsp.tools.hooks.hook_consent import HookConsent
 from codeagent_lsp.tools.hooks.hook_events import (
     as_json,
+    command_line,
     foreign_name,
     names_of,
     subjects,
@@ -244,12 +245,12 @@ class Hooks:
         asks = False
         contexts: list[str] = []
         names = names_of(tool, guards=event == "PreToolUse") if tool else (source,) if source else ()
-        about = subjects(told, context.view.roots) if tool else ()
+        about, line = (subjects(told, context.view.roots), command_line(told)) if tool else ((), "")
         trusted = await self._trusted(context, event, names)
         end = time.monotonic() + seconds
         for file, shell in trusted:
             data = _event(self._facts, context, event, told, foreign_name(tool) if file.foreign else tool)
-            for hook in (each for each in file.of(event, names) if source or each.is_met(names, about)):
+            for hook in (each for each in file.of(event, names) if source or each.is_met(names, about, line)):
                 if (left := end - time.monotonic()) <= 0:
                     self._tell(context, "hooks.late", command=one_line(hook.command, 80))
                     continue

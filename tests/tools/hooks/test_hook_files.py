@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.call_forms import CallForms
-from codeagent_lsp.tools.hooks.hook_events import MOST_CHARS, as_json, names_of, subjects, tool_input
+from codeagent_lsp.tools.hooks.hook_events import MOST_CHARS, as_json, command_line, names_of, subjects, tool_input
 from codeagent_lsp.tools.hooks.hook_files import Hook, HookFile, HookShelf
+from codeagent_lsp.tools.permissions.shell_policy import covering_rule
 from codeagent_lsp.tools.skills.trust import Trust
 from tests.clock import processor_seconds
 from tests.tools.fakes import Bench
@@ -491,3 +492,27 @@ def test_long_events_are_cut() -> None:
     written = as_json(event)
     assert len(written) < MOST_CHARS
     assert json.loads(written)["tool_input"]["n"] == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x=push; git $x",
+        "git $'push'",
+        "for i in push; do git $i; done",
+        "a=git; p=push; $a ${p} origin",
+        "git ${x:-push}",
+        "$(echo git) push",
+        "git pu\\sh",
+        "printf 'git push' | sh",
+        "xargs git push < refs",
+    ],
+)
+def test_a_guard_reads_a_line_as_a_deny_rule_does(shelf: Shelf, tmp_path: Path, line: str) -> None:
+    entry = {"type": "command", "command": "x", "if": "Bash(git push*)"}
+    shelf.put(hooks(PreToolUse=[{"hooks": [entry]}]))
+    (hook,) = shelf.only.hooks
+    told = {"tool_input": {"command": line}}
+    assert covering_rule(["git push*"], line) is not None
+    assert hook.is_met(names_of("run_cmd"), subjects(told, Bench(tmp_path / "w").view.roots), command_line(told))
+    assert not hook.is_met(names_of("run_cmd"), ("git status",), "git status")
