@@ -27,7 +27,7 @@ from mcp.types import (
     TextContent,
 )
 
-from codeagent_lsp.errors import ModelReplyInvalid, ModelTimeout, ModelUnreachable
+from codeagent_lsp.errors import CodeAgentError, ModelReplyInvalid, ModelTimeout, ModelUnreachable
 from codeagent_lsp.tools.context import Complete
 
 REPLY_TOKENS = 4096
@@ -36,7 +36,7 @@ REPLY_SECONDS = 120.0
 Context = ServerRequestContext[Any, Any]
 
 
-class SamplingNeeded(Exception):
+class SamplingNeeded(CodeAgentError):
     """Raised if a call cannot continue before the client has answered; `result` is the call's
     result with the question.
     """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from codeagent_lsp.call_forms import plain, respelt, translated, unpacked
 from codeagent_lsp.errors import (
     AgentError,
     CircuitOpen,
+    CodeAgentError,
     ErrorCode,
     ErrorType,
     PermissionDenied,
@@ -47,6 +49,10 @@ from codeagent_lsp.tools.registry import ToolRegistry, own_call
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.truncation import truncate
 from codeagent_lsp.tools.variables.variables import Variables
+
+logger = logging.getLogger(__name__)
+
+UNEXPECTED = "The tool failed by a fault of its own ({kind}). Try another way."
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +198,11 @@ class ToolExecutor:
             result = _failure("failed", error.code, str(error))
         except OSError as error:
             result = _failure("failed", ErrorCode.EXECUTION_ERROR, f"{type(error).__name__}: {error}")
+        except CodeAgentError:
+            raise  # about the run, not about this call
+        except Exception as error:  # a fault of ours must not take the work of a run with it
+            logger.exception("the tool %s failed", call.name)
+            result = _failure("failed", ErrorCode.EXECUTION_ERROR, UNEXPECTED.format(kind=type(error).__name__))
         else:
             text = f"{output.text}{_passed_over(call, tool)}"
             done = ToolResult(

@@ -50,7 +50,9 @@ EDIT = {"path": "shop/cart.py", "old_str": "Cart([])", "new_str": "Cart([0])"}
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Arguments that work with what the answer says, and arguments that do not with their code."""
+    """Arguments that work with what the answer says; arguments that do not, with their code, '' for a tool that
+    takes none: what it is given is passed over.
+    """
 
     good: Mapping[str, Any]
     says: str
@@ -79,7 +81,7 @@ ROWS: Mapping[str, Row] = {
     "export_artifact": Row(
         {"file_path": "shop/tax.py"}, "Exported tax.py", {"file_path": "nowhere.py"}, "PARAMETER_ERROR"
     ),
-    "list_artifacts": Row({}, "tax.py", {"name": "tax.py"}),
+    "list_artifacts": Row({}, "tax.py", {"name": "tax.py"}, ""),
     "batch_export_artifacts": Row(
         {"file_paths": ["shop/cart.py", "made.txt"]},
         "Exported made.txt",
@@ -100,7 +102,7 @@ ROWS: Mapping[str, Row] = {
     "start_terminal": Row({}, "running at http://127.0.0.1:", {"port": 80}),
     "get_terminal_status": Row({}, "running at http://127.0.0.1:", {"port": 8000}),
     "restart_terminal": Row({}, "was stopped. Web terminal: running", {"action": "stop"}),
-    "stop_terminal": Row({}, "was stopped", {"force": True}),
+    "stop_terminal": Row({}, "was stopped", {"force": True}, ""),
     "start_desktop": Row({"resolution": "800x600"}, "running at http://127.0.0.1:", {"resolution": "large"}),
     "get_desktop_status": Row({}, "running at http://127.0.0.1:", {"display": 1}),
     "restart_desktop": Row({"display": 4}, "was stopped. Desktop: running", {"display": 100}),

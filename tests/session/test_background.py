@@ -56,6 +56,7 @@ def output(**more: Any) -> ScriptedReply:
 
 
 STOP = calls(call("stop_command", id="bg1"))
+TOOLS = background_tools.BESIDE.format(name="bg1")
 
 
 def results(made: World) -> list[str]:
@@ -72,7 +73,7 @@ async def test_a_server_is_started_reached_and_stopped(make: Make) -> None:
     made.open("a.txt", "unsaved")
     await made.run("try the server")
     first, asked, stopped = results(made)
-    assert first == "serving\n[bg1 runs in the background]"
+    assert first == f"serving\n[bg1 runs in the background]\n{TOOLS}"
     assert asked == "unsaved\n[exit code 0, beside bg1]"
     assert "[bg1 was stopped]" in stopped
     await until(lambda: not running("8765"))
@@ -105,7 +106,7 @@ async def test_others_need_not_wait_and_output_comes_in_parts(make: Make) -> Non
     )
     await made.run("count")
     first, meanwhile, *rest = results(made)
-    assert first == "line 1\n[bg1 runs in the background]"
+    assert first == f"line 1\n[bg1 runs in the background]\n{TOOLS}"
     assert meanwhile.startswith("meanwhile\n[exit code 0")
     heard = "\n".join(rest)
     assert heard.count("line 2") == heard.count("line 3") == 1
@@ -168,7 +169,7 @@ async def test_one_that_is_never_ready_is_told_as_it_is(make: Make, monkeypatch:
     made = make(start("echo starting; sleep 996.5", ready="listening"), output(wait=0), STOP, say("Done."))
     await made.run("try")
     first, later, stopped = results(made)
-    assert first == "starting\n[bg1 runs in the background, and has not printed 'listening' yet]"
+    assert first == f"starting\n[bg1 runs in the background, and has not printed 'listening' yet]\n{TOOLS}"
     assert later == "(no output)\n[bg1 runs in the background]"
     assert "[bg1 was stopped]" in stopped
 
@@ -291,7 +292,7 @@ async def test_a_line_that_is_not_ended_is_heard(make: Make) -> None:
     made = make(start("printf 'listening on [::1'; sleep 989.5", ready="listening"), output(wait=0), say("."))
     await made.run("try")
     assert results(made) == [
-        "listening on [::1\n[bg1 runs in the background]",
+        f"listening on [::1\n[bg1 runs in the background]\n{TOOLS}",
         "(no output)\n[bg1 runs in the background]",
     ]
 

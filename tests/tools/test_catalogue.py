@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from codeagent_lsp.call_forms import USE_TOOL
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
@@ -64,11 +65,13 @@ OPTIONS = [{"id": "a", "label": "One"}, {"id": "b", "label": "Two"}]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Arguments that work, what the user answers and what the result says; arguments that do not, with their code."""
+    """Arguments that work, what the user answers and what the result says; arguments that do not, with their code, None
+    for a tool that takes none: what it is given is passed over.
+    """
 
     good: Mapping[str, Any]
     says: str
-    bad: Mapping[str, Any]
+    bad: Mapping[str, Any] | None
     code: str = "INVALID_PARAM"
     answers: tuple[str, ...] = ()
 
@@ -76,6 +79,11 @@ class Row:
 ROWS: Mapping[str, Row] = {
     "list_dir": Row({"path": "shop"}, "cart.py", NOWHERE, "NOT_FOUND"),
     "read_file": Row({"path": "shop/tax.py"}, "RATE", {"path": "/etc/passwd"}, "PERMISSION_DENIED"),
+    "read_files": Row({"files": [{"path": "shop/tax.py"}, {"path": "shop/c*.py"}]}, "shop/cart.py", {"files": []}),
+    "think": Row({"thought": "The tax is added twice."}, "ok", {"thought": 3}),
+    "insert_text": Row(
+        {"path": "shop/cart.py", "text": "# the end"}, "shop/cart.py", {"path": "shop/cart.py", "line": 0}
+    ),
     "glob_file_search": Row({"pattern": "**/*.py"}, "shop/cart.py", {}),
     "grep": Row({"pattern": "RATE"}, "shop/tax.py", {"pattern": "("}),
     "search_semantic": Row({"query": "with_tax"}, "", {"query": ""}),
@@ -123,6 +131,11 @@ ROWS: Mapping[str, Row] = {
     "delegate": Row(
         {"agent": "reviewer", "task": "look"}, "reviewer did look", {"agent": "nobody", "task": "x"}, "EXECUTION_ERROR"
     ),
+    "use_tool": Row(
+        {"name": "read_file", "arguments": {"path": "shop/tax.py"}},
+        "RATE",
+        {"name": "use_tool", "arguments": {"name": "read_file"}},
+    ),
     "enable_tools": Row({"group": "git"}, "git_diff", {"group": "magic"}),
     "ask_clarification": Row({"question": "Which?", "options": OPTIONS}, "One", {"question": ""}, answers=("One",)),
     "request_decision": Row(
@@ -156,7 +169,7 @@ ROWS: Mapping[str, Row] = {
     "web_search": Row({"query": "tax"}, "A page", {"query": "tax", "max_results": 99}, answers=(ONCE,)),
     "web_scrape": Row({"url": f"http://{HOST}/"}, "words", {"url": "file:///etc/passwd"}, answers=(ONCE,)),
     "export_artifact": Row({"file_path": "shop/tax.py"}, "Exported tax.py", {"file_path": "nowhere.py"}, "NOT_FOUND"),
-    "list_artifacts": Row({}, "tax.py", {"name": "tax.py"}),
+    "list_artifacts": Row({}, "tax.py", None),
     "batch_export_artifacts": Row({"file_paths": ["shop/cart.py"]}, "Exported cart.py", {"file_paths": []}),
     "import_file": Row(
         {"source_url": f"http://{HOST}/", "dest_path": "page.html"},
@@ -213,6 +226,9 @@ class Groups:
         if group != "git":
             raise ToolRetry(f"There is no group {group}.")
         return ("git_diff",)
+
+    def described(self, group: str) -> str:
+        return ""
 
     def offer(self, names: Iterable[str]) -> None:
         pass
@@ -322,11 +338,13 @@ async def test_every_tool_well_and_badly(tmp_path: Path, state_dir: Path, monkey
                 warnings.warn("analyze_coverage could only say that there is no coverage.py here", stacklevel=1)
             elif not good.ok or row.says not in good.text:
                 wrong[name] = good
-            elif problem := misshaped(bench.registry.get(name), good.data):
+            elif problem := misshaped(bench.registry.get(given["name"] if name == USE_TOOL else name), good.data):
                 wrong[f"{name}, its data"] = problem
             bench.asker.answers = []
-            bad = await bench.call(name, **row.bad)
-            if bad.error is None or bad.error.code != row.code:
+            bad = await bench.call(name, **({"anything": 1} if row.bad is None else row.bad))
+            if row.bad is None:
+                assert bad.ok and "no such argument: anything" in bad.text
+            elif bad.error is None or bad.error.code != row.code:
                 wrong[f"{name}, badly"] = bad
     assert wrong == {}
 

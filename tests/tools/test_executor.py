@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import Field
 
-from codeagent_lsp.errors import CircuitOpen, ToolFailed, ToolRetry
+from codeagent_lsp.errors import CircuitOpen, CodeAgentError, ToolFailed, ToolRetry
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.executor import MAX_CALLS
@@ -254,11 +254,20 @@ async def test_reading_calls_run_at_once_and_others_one_after_the_other(tmp_path
     assert [result.status for result in results] == ["ok", "ok", "failed"]
 
 
-async def test_a_batch_that_breaks_leaves_no_task(tmp_path: Path) -> None:
-    class Broken(Probe):
-        traits: ClassVar[ToolTraits] = ToolTraits("broken", "For tests.", "read")
+class Broken(Probe):
+    traits: ClassVar[ToolTraits] = ToolTraits("broken", "For tests.", "read")
 
-    bench = make(tmp_path, Probe(lambda: asyncio.sleep(30)), Broken(KeyError("a bug")))
+
+async def test_a_tool_with_a_fault_fails_alone(tmp_path: Path) -> None:
+    bench = make(tmp_path, Probe("fine"), Broken(KeyError("a bug")))
+    fine, broken = await bench.executor.execute_batch([ToolCall("probe", {}), ToolCall("broken", {})])
+    assert (fine.ok, broken.ok) == (True, False)
+    assert "KeyError" in broken.text and "Try another way" in broken.text
+
+
+async def test_a_batch_that_breaks_leaves_no_task(tmp_path: Path) -> None:
+    """What is wrong with the run itself ends it."""
+    bench = make(tmp_path, Probe(lambda: asyncio.sleep(30)), Broken(CodeAgentError("the run is over")))
     with pytest.raises(ExceptionGroup):
         await bench.executor.execute_batch([ToolCall("probe", {}), ToolCall("broken", {})])
     assert len(asyncio.all_tasks()) == 1

@@ -42,7 +42,7 @@ class WorkspaceFiles:
     @cached_property
     def targets(self) -> ImportTargets:
         """Return the files, for resolving imports."""
-        modules = {}
+        modules: dict[str, str] = {}
         for name in self.names:
             if PurePosixPath(name).name == "go.mod" and (file := self.read(name)) is not None:
                 found = re.search(r'^module\s+"?([^\s"]+)', file.text, re.MULTILINE)

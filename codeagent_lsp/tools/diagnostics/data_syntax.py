@@ -102,7 +102,7 @@ def _toml(text: str) -> Error | None:
 
 
 def _yaml(text: str) -> Error | None:
-    import yaml
+    import yaml  # slow to load, and few runs write YAML
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
@@ -120,7 +120,7 @@ def _yaml(text: str) -> Error | None:
 
 
 def _xml(text: str) -> Error | None:
-    from xml.parsers import expat
+    from xml.parsers import expat  # only where XML is written
 
     head = re.match(r"\s*<\?xml[^>]*\?>", text)  # it may name the encoding of the file on the disk
     plain = " " * head.end() + text[head.end() :] if head is not None else text

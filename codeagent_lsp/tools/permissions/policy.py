@@ -9,6 +9,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -152,13 +153,14 @@ def subjects_of(traits: ToolTraits, arguments: Mapping[str, Any]) -> tuple[str, 
 
 
 def resolved_paths(traits: ToolTraits, arguments: Mapping[str, Any], roots: Roots) -> tuple[str, ...]:
-    """Return the call's paths as real paths, without those outside of the workspace, which the tool itself refuses."""
+    """Return the call's paths as real paths, without those outside of the workspace and those of a patch that cannot be
+    read, which the tool itself refuses.
+    """
     found = []
-    for path in _paths_named(traits, arguments):
-        try:
-            found.append(roots.resolve(path))
-        except AgentError:
-            continue
+    with suppress(AgentError):
+        for path in _paths_named(traits, arguments):
+            with suppress(AgentError):
+                found.append(roots.resolve(path))
     return tuple(found)
 
 

@@ -74,5 +74,5 @@ def test_every_command_and_event_is_in_the_types() -> None:
         assert f'"{command.name}"' in text
     for name, cls in events.EVENT_TYPES.items():
         assert (f'readonly type: "{name}";' in text) is not cls.internal, name
-    assert 'readonly status: "completed" | "failed" | "cancelled" | "stopped" | "rejected";' in text
+    assert 'readonly status: "completed" | "failed" | "cancelled" | "stopped" | "rejected" | "waiting";' in text
     assert "readonly cost?: number;" in text

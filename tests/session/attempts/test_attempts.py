@@ -16,6 +16,7 @@ from codeagent_lsp.llm.model import Model
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.attempts import attempting
 from codeagent_lsp.session.attempts.judging import Judged, judged
+from codeagent_lsp.session.conversation.situation import HEAD
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.run_parts import RunParts
@@ -281,7 +282,8 @@ async def test_words_to_it_reach_every_attempt(make: Make) -> None:
     await made.finished(run_id)
     for run in (*others(made, run_id), made.manager.runs.get(run_id)):
         said = [message.content for message in run.record.messages if message.role == "user"]
-        assert [words for words in said if words != "look around"] == ["first of all", "and be brief"]
+        told = [words for words in said if not words.startswith(HEAD)]
+        assert told == ["look around", "first of all", "and be brief"]
     assert made.manager.runs.active() == (), "they are no tasks of their own, neither here nor there"
     assert not any(session.context.waiting.tasks for session in made.manager.sessions())
 
@@ -404,7 +406,7 @@ async def test_a_budget_is_that_of_each(make: Make) -> None:
 @needs_overlay
 async def test_commands_hooks_and_mentions_are_for_every_attempt(make: Make) -> None:
     """The words are completed once, before; the user is asked once; the formatter works in each and in the proposal."""
-    made = make(*[[write("a.py", "x=1\n"), say("Done.")]] * 2, says=(text("choice.trust"), text("choice.trust"), APPLY))
+    made = make(*[[write("a.py", "x=1\n"), say("Done.")]] * 2, says=(text("choice.trust_all"), APPLY))
     (made.root / ".claude/commands").mkdir(parents=True)
     (made.root / ".claude/commands/set.md").write_text("Set x as in @b.py:1 says $ARGUMENTS.")
     hooks = {
@@ -424,7 +426,7 @@ async def test_commands_hooks_and_mentions_are_for_every_attempt(make: Make) -> 
         assert told.count("Use blanks.") == 1
         assert "b.py, lines 1-1, as they are now" in told
     assert made.text("a.py") == "x = 1\n"
-    assert len(made.user.shown) == 3
+    assert len(made.user.shown) == 2
 
 
 async def test_what_the_attempts_used_is_known_after_a_restart(make: Make) -> None:

@@ -236,7 +236,7 @@ async def test_words_of_any_moment_are_heard_by_the_next_call(tmp_path: Path, mo
         made = world(tmp_path / "w", state=tmp_path / f"s{number}")
         made.models["model"] = model
         run_id = start(made, "one")
-        enough = rng.randrange(14)
+        enough = rng.randrange(20)
         await until(lambda made=made, enough=enough: len(made.events) >= enough or not made.manager.runs.active())  # type: ignore[misc]
         await asyncio.sleep(rng.choice((0, 0, 0.0005, 0.0015)))
         before = len(model.requests)

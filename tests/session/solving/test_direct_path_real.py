@@ -16,7 +16,7 @@ from codeagent_lsp.llm.factory import open_model
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.session.shadows import SessionShadows
-from tests.session.fakes import World, know, say, until, world
+from tests.session.fakes import World, call, calls, know, say, until, world
 from tests.session.solving.test_direct_path import Form, code, settings
 from tests.session.test_embedded_task import real
 from tests.shadow.rig import needs_overlay
@@ -84,7 +84,8 @@ async def test_the_best_is_kept_and_what_fails_is_said(tmp_path: Path) -> None:
 
 async def test_the_tool_loop_is_held_to_the_tests(tmp_path: Path) -> None:
     """The model says that it is done; the tests say that it is not, and it is told."""
-    made = project(tmp_path, say("✓ Done."), MEAN, form="auto")
+    mean = calls(call("edit_file", path="stats.py", old_str="(len(values) - 1)", new_str="len(values)"))
+    made = project(tmp_path, say("✓ Done."), mean, say("Now it is."), form="auto")
     made.open("stats.py", NOW.replace("values[1]", "values[0]"))
     done = await made.run(TASK)
     assert done.status == "completed"
