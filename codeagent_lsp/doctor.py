@@ -29,6 +29,7 @@ from codeagent_lsp.shadow.control_group import parent_group
 from codeagent_lsp.shadow.probe import Isolator
 from codeagent_lsp.state import state_root
 from codeagent_lsp.texts import text
+from codeagent_lsp.workspace.files.git_folders import outer_folders
 
 Verdict = Literal["ok", "warning", "failed"]
 MODEL_SECONDS = 20.0
@@ -187,6 +188,8 @@ def _commands(settings: Settings, language: str) -> Check:
     kind = "complete" if isolation.complete else isolation.level
     words = text(f"doctor.commands.{kind}", language)
     detail = f"{isolation.level}: {words}; {_limits(language)}"
+    if around := outer_folders(os.path.realpath(".")):
+        detail += "; " + text("doctor.commands.around", language, paths=", ".join(around))
     if isolation.level == "overlay":
         return Check("commands", "ok", detail)
     return Check("commands", "warning", detail, isolation.reason)

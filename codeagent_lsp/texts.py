@@ -480,6 +480,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Tests: not all results are known; {passed} passed.",
         "测试：结果不完整；{passed} 个通过。",
     ),
+    "tests.none": ("Tests: they could not run here.", "测试：在此处无法运行。"),
     "tests.new_failed": (
         "Tests: {failed} new failures, {passed} passed, on your unsaved text and these changes.",
         "测试：{failed} 个新失败，{passed} 个通过（基于未保存的文本和这些更改）。",
@@ -964,6 +965,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "doctor.commands.direct": (
         "commands run in your real folder, on the saved files; each one asks",
         "命令直接在您的真实文件夹中、对已保存的内容运行；每条命令都会询问",
+    ),
+    "doctor.commands.around": (
+        "they also read what the workspace is a part of, for git and its tools: {paths}",
+        "为了 git 及其工具，命令还可读取工作区所属的仓库：{paths}",
     ),
     "doctor.limits.kernel": (
         "memory and processes are limited by the kernel (cgroup in {path})",

@@ -18,6 +18,12 @@ PACKAGE = Path(codeagent_lsp.__file__).parent
 KEY = re.compile(r"[a-z_]+(\.[a-z_]+)+")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _source() -> None:
+    """Reading the whole package is not what a test is timed by."""
+    modules()
+
+
 def placeholders(template: str) -> set[str]:
     """Names of the placeholders of a sentence."""
     return {name for _, name, _, _ in Formatter().parse(template) if name}

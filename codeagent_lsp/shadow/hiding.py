@@ -1,4 +1,5 @@
-"""Selection of what commands may read of the home folders and the system: toolchains, but no credentials.
+"""Selection of what commands may read of the home folders and the system: toolchains and what the workspace is a part
+of, but no credentials.
 
 Reads names and links only, and changes nothing. Not here: how a path is hidden (`sandbox.py`).
 """
@@ -14,6 +15,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from codeagent_lsp.shadow.interpreters import behind
+from codeagent_lsp.workspace.files.git_folders import outer_folders, top_of
+from codeagent_lsp.workspace.files.sensitive import holds_secrets
 
 _HOMES = ("/home", "/root", "/var/home", "/Users")
 
@@ -69,6 +72,7 @@ _ROOTS_IN_ENVIRONMENT = """
     ANDROID_HOME FLUTTER_ROOT JULIA_DEPOT_PATH GRADLE_HOME MAVEN_HOME KOTLIN_HOME GEM_HOME
 """.split()
 
+_TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - commands have their own
 _BIN = frozenset({"bin", "sbin", "shims", "Scripts"})
 _SHARED = frozenset({".local", "share", ".config", ".cache"})
 _ENVIRONMENTS = (".venv", "venv", "env")
@@ -98,10 +102,12 @@ def hide(
     """
     home = os.path.realpath(home)
     areas = tuple(dict.fromkeys(_real(path) for path in (*_HOMES, home) if path != "/" and Path(path).is_dir()))
-    secret = [*_credentials(home), *(_real(path) for path in private)]
+    secret = [*_credentials(home), *(_real(path) for path in private), *_keys_above(folders)]
     chosen = [*_readable(home, readable), *_toolchains(home, areas, environ, folders)]
+    around = [path for folder in folders for path in _around(folder, areas, home)]
     found = (path for path in _behind_environments(folders, home, environ) if not within(path, folders))
-    allowed = (path for path in (*chosen, *found) if within(path, areas) and not within(_real(path), secret))
+    wished = [*(path for path in (*chosen, *found) if within(path, areas)), *around]
+    allowed = (path for path in wished if within(path, (*areas, *_TEMPORARY)) and not within(_real(path), secret))
     visible = _outermost(path for path in allowed if Path(path).exists())
     shown = [*map(_real, visible), *folders]
     masked = {path for path in secret if within(path, shown) or not within(path, (*areas, "/tmp", "/run", "/dev"))}  # noqa: S108
@@ -211,6 +217,21 @@ def _behind_environments(folders: Sequence[str], home: str, environ: Mapping[str
 def _is_of(path: str, folders: Sequence[str]) -> bool:
     """Return whether a path is one of the workspace, as it is written or as it really is."""
     return path.startswith("/") and (within(os.path.normpath(path), folders) or within(_real(path), folders))
+
+
+def _around(folder: str, areas: Sequence[str], home: str) -> tuple[str, ...]:
+    """Return what commands read of the repository around a workspace folder; nothing of one that is a whole home."""
+    top = top_of(folder)
+    return () if top is None or _is_home(top, areas, home) else outer_folders(folder)
+
+
+def _keys_above(folders: Sequence[str]) -> Iterator[str]:
+    """Yield the files with keys in the folders between a workspace folder and the top of its repository."""
+    for folder in folders:
+        top = top_of(folder)
+        above = [] if top is None else [path for path in map(str, Path(folder).parents) if within(path, [top])]
+        names = ((path, name) for path in above for name in _names(path) if name != ".git")
+        yield from (f"{path}/{name}" for path, name in names if holds_secrets((name,)))
 
 
 def _names(folder: str) -> list[str]:

@@ -165,7 +165,8 @@ class Sandbox:
     def _environment(self, environment: Mapping[str, str]) -> list[tuple[str, str]]:
         home = self.home if self.home in self.hidden.areas else _NO_HOME
         kept = {name: value for name, value in environment.items() if name not in _DROPPED}
-        ours = {"HOME": home, "TMPDIR": "/tmp", REPORT_VARIABLE: REPORTS, "GIT_OPTIONAL_LOCKS": "0"}  # noqa: S108
+        git = {"GIT_OPTIONAL_LOCKS": "0", "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1"}  # our mounts are no boundaries
+        ours = {"HOME": home, "TMPDIR": "/tmp", REPORT_VARIABLE: REPORTS, **git}  # noqa: S108
         return sorted({**kept, **ours}.items())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -202,6 +203,63 @@ def test_a_command_runs_tools_and_finds_no_secret(
             assert made.run("cat /etc/shadow").out == ""
     finally:
         made.layer.close()
+
+
+def git(folder: Path, *words: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    who = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always")
+    subprocess.run(("git", *who, *words), cwd=folder, check=True, capture_output=True)
+
+
+def repository(folder: Path) -> Path:
+    git(folder, "init", "-q")
+    _file(folder / "packages/shop/main.js", "require('hoisted')")
+    _file(folder / "lib/tax.py", "RATE = 2")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "first")
+    _file(folder / "node_modules/hoisted/index.js", "hoisted")
+    _file(folder / ".env", "hidden-" + "word")
+    return folder
+
+
+@needs_overlay
+@pytest.mark.parametrize("kind", ["package", "worktree", "submodule"])
+def test_git_and_what_lies_above_the_workspace(home: Path, tmp_path: Path, kind: str) -> None:
+    top = repository(home / "src/mono")
+    folder = top / "packages/shop"
+    if kind == "worktree":
+        folder = home / "src/other"
+        git(top, "worktree", "add", "-q", str(folder))
+    elif kind == "submodule":
+        outer = repository(home / "src/outer")
+        git(outer, "submodule", "add", "-q", str(top), "vendor/mono")
+        folder = outer / "vendor/mono"
+    made = rig([folder], tmp_path / "state", home=home)
+    try:
+        made.layer.prepare({})
+        assert made.run("git log --format=%s").out == "first\n"
+        assert made.run("git status --short -- .").code == 0
+        if kind == "package":
+            assert made.run("cat ../../node_modules/hoisted/index.js ../../lib/tax.py").out == "hoistedRATE = 2"
+            assert made.run("echo x > ../../lib/tax.py").code != 0
+        assert "hidden-word" not in made.run(f"cat ../../.env; grep -rs hidden-word {home}").out
+    finally:
+        made.layer.close()
+
+
+def test_a_git_file_shows_no_repository_that_is_not_its_own(home: Path) -> None:
+    other = repository(home / "private")
+    folder = home / "src/found"
+    _file(folder / ".git", f"gitdir: {other}/.git\n")
+    assert set(hidden(home, folders=[str(folder)]).visible) == {f"{home}/.cargo", f"{home}/.m2"}
+
+
+def test_a_home_that_is_a_repository_is_not_shown(home: Path) -> None:
+    git(home, "init", "-q")
+    (home / "src/app").mkdir(parents=True)
+    found = hidden(home, folders=[f"{home}/src/app"])
+    assert str(home) not in found.visible
+    assert set(found.visible) <= {f"{home}/.cargo", f"{home}/.m2"}
 
 
 @needs_overlay

@@ -104,6 +104,7 @@ def test_the_environment_is_what_was_given_and_leads_nowhere() -> None:
         "TMPDIR": "/tmp",
         REPORT_VARIABLE: REPORTS,
         "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1",
     }
 
 

@@ -109,7 +109,7 @@ class ProposalProof:
         said: list[tuple[str, str]] = []
         if (tests := self.tests) is not None:
             new = tests.failed - tests.before
-            key = "failed" if new else "passed" if tests.whole else "unclear"
+            key = "failed" if new else "passed" if tests.whole else "unclear" if tests.passed else "none"
             key = "new_failed" if tests.before and new else key
             line = text(f"tests.{key}", passed=tests.passed, failed=new)
             if tests.before:

@@ -35,10 +35,12 @@ class Proofs:
         self._view = view
         self._failed_before: frozenset[str] = frozenset()
         self._tests: dict[str, TestsProof] = {}  # by digest
+        self._green: dict[str, frozenset[str]] = {}
 
     def tested(self, tally: Tally, changeset: Changeset, digest: str) -> None:
         """Record a test run on these changes, in the state with this digest. A run without changes is one on the
-        user's own text: what fails in it is what later runs may have mended.
+        user's own text: what fails in it is what later runs may have mended. A smaller run of the same state adds
+        nothing to what a larger one has shown, unless more fails in it.
         """
         if not changeset:
             self._failed_before = tally.failing
@@ -54,6 +56,11 @@ class Proofs:
             len(tally.as_before),
             tuple(sorted(tally.as_before)[:MAX_NAMES]),
         )
+        self._green[digest] = self._green.get(digest, frozenset()) | tally.green
+        known = self._tests.get(digest)
+        if known is not None and _says_more(known, made):
+            passing = sorted({*known.now_passing, *made.now_passing})
+            made = replace(known, now_passing=tuple(passing[:MAX_NAMES]))
         self._tests[digest] = made
         self._keep(replace(self._record.proof, tests=made))
 
@@ -92,6 +99,10 @@ class Proofs:
         now = self.state(changeset)
         return self._of(now).words(now, text)
 
+    def green(self, changeset: Changeset) -> frozenset[str]:
+        """Return the files, relative to the workspace, whose tests have all passed in the state of these changes."""
+        return self._green.get(self.state(changeset), frozenset())
+
     def look_at(self, view: FileView) -> None:
         """Compare with the user's texts in another view from now on."""
         self._view = view
@@ -111,3 +122,8 @@ class Proofs:
     def _own_text(self, path: str) -> str | None:
         file = own_file(self._view, path)
         return None if file is None else file.text
+
+
+def _says_more(known: TestsProof, made: TestsProof) -> bool:
+    larger = known.passed + known.failed > made.passed + made.failed
+    return larger and (known.whole or not made.whole) and set(made.failing) <= set(known.failing)

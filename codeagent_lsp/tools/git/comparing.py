@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from codeagent_lsp.errors import FileRefused, PathRefused
-from codeagent_lsp.tools.git.repository import Repository, top_of
+from codeagent_lsp.tools.git.repository import Repository
 from codeagent_lsp.tools.git.snapshot import (
     GITLINK,
     MAX_TEXT,
@@ -32,6 +32,7 @@ from codeagent_lsp.tools.git.snapshot import (
     texts_of,
 )
 from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.git_folders import top_of
 from codeagent_lsp.workspace.text.encoding import decode
 
 Status = Literal["A", "D", "M"]

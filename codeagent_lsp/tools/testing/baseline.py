@@ -99,7 +99,7 @@ def compared(reports: Iterable[TestReport], before: Results) -> Compared:
 def all_cases(report: TestReport) -> tuple[TestCase, ...]:
     """Return the tests of a report; one that says only why it has none counts as a failure of its own."""
     if report.problem and not any(case.outcome in RED for case in report.cases):
-        problem = TestCase(f"({report.framework})", "error", message=report.problem)
+        problem = TestCase(f"{report.framework}: no test ran", "error", message=report.problem)
         return (*report.cases, problem)
     return report.cases
 

@@ -92,7 +92,7 @@ class RunTests(Tool[RunTestsParameters]):
         if baseline is not None and not changed:
             baseline.record(placed, whole=not (selection.node or selection.pattern))
         if tested is not None:
-            tested(tally(reports, differs))
+            tested(tally(placed, differs, whole=not (selection.node or selection.pattern)))
         scope, budget = _scope(path, arguments, context), BUDGET // len(found)
         texts = [_told(report, headline(report, scope, state, differs), budget, differs, own) for report in placed]
         return ToolOutput(
@@ -101,18 +101,29 @@ class RunTests(Tool[RunTestsParameters]):
         )
 
 
-def tally(reports: Sequence[TestReport], differs: Compared | None = None) -> Tally:
-    """Return the summed counts of several reports, and the names of their tests, with what is known of them before."""
+def tally(reports: Sequence[TestReport], differs: Compared | None = None, *, whole: bool = False) -> Tally:
+    """Return the summed counts of several reports, and the names of their tests, with what is known of them before.
+    `whole` says that all tests of their files were to run.
+    """
     cases = [case for report in reports for case in report.cases]
+    failing = frozenset(case.id for case in cases if case.outcome in RED)
     return Tally(
         sum(report.passed for report in reports),
         sum(report.failed + report.errors for report in reports),
         whole=not any(report.problem for report in reports),
         passing=frozenset(case.id for case in cases if case.outcome == "passed"),
-        failing=frozenset(case.id for case in cases if case.outcome in RED),
-        as_before=frozenset(case.id for case in differs.as_before) if differs else frozenset(),
+        failing=failing,
+        as_before=failing.intersection(case.id for case in differs.as_before) if differs else frozenset(),
         mended=frozenset(differs.mended) if differs else frozenset(),
+        green=_green(reports) if whole else frozenset(),
     )
+
+
+def _green(reports: Sequence[TestReport]) -> frozenset[str]:
+    """Return the files of which something passed and nothing failed, in reports that are complete."""
+    cases = [case for report in reports if not report.problem for case in report.cases if case.file]
+    passing = {case.file for case in cases if case.file and case.outcome == "passed"}
+    return frozenset(passing.difference(case.file for case in cases if case.outcome in RED))
 
 
 def wrote(results: Sequence[CommandResult], context: ToolContext) -> str:
