@@ -66,6 +66,16 @@ _SYSTEM = """
     /var/spool/cups /var/spool/exim4 /var/lib/tailscale /var/lib/cloud /var/lib/puppet /var/lib/rabbitmq
 """.split()
 
+_CACHES = """
+    .cache/go-build go/pkg/mod .cargo/registry .cargo/git .gradle/caches .m2/repository .npm/_cacache .cache/pip
+    .cache/uv .cache/pnpm .cache/deno .cache/ccache .ccache .cache/sccache .cache/zig .cache/bazel
+""".split()
+"""Folders of the home folder in which tools keep what they have fetched and built."""
+
+_CACHES_IN_ENVIRONMENT = """
+    GOCACHE GOMODCACHE CCACHE_DIR SCCACHE_DIR PIP_CACHE_DIR UV_CACHE_DIR DENO_DIR GRADLE_USER_HOME
+""".split()
+
 _ROOTS_IN_ENVIRONMENT = """
     CARGO_HOME RUSTUP_HOME PYENV_ROOT NVM_DIR NVM_BIN RBENV_ROOT GOROOT GOPATH JAVA_HOME BUN_INSTALL DENO_INSTALL
     VOLTA_HOME SDKMAN_DIR CONDA_PREFIX MAMBA_ROOT_PREFIX VIRTUAL_ENV ASDF_DATA_DIR MISE_DATA_DIR PNPM_HOME DOTNET_ROOT
@@ -77,6 +87,7 @@ _BIN = frozenset({"bin", "sbin", "shims", "Scripts"})
 _SHARED = frozenset({".local", "share", ".config", ".cache"})
 _ENVIRONMENTS = (".venv", "venv", "env")
 _MAX_ENTRIES = 5000
+_MAX_CACHES = 8  # each costs every command two milliseconds
 _MAX_LINKS = 16
 
 
@@ -85,11 +96,13 @@ class Hidden:
     """The paths hidden from a command, all absolute.
 
     `areas` are shown empty, except for `visible`, which is shown read-only; `masked` is never shown.
+    `caches` are folders of build tools, which need to write there: without them each session would build all anew.
     """
 
     areas: tuple[str, ...] = ()
     visible: tuple[str, ...] = ()
     masked: tuple[str, ...] = ()
+    caches: tuple[str, ...] = ()
 
 
 def hide(
@@ -113,7 +126,9 @@ def hide(
     masked = {path for path in secret if within(path, shown) or not within(path, (*areas, "/tmp", "/run", "/dev"))}  # noqa: S108
     masked.update(path for path in map(_real, _system()) if os.access(path, os.R_OK))
     there = (path for path in masked if os.path.lexists(path) and not any(within(f, [path]) for f in folders))
-    return Hidden(areas, tuple(visible), tuple(_outermost(there)))
+    caches = (path for path in _caches(home, environ) if within(path, areas) and not _is_home(path, areas, home))
+    own = (path for path in map(_real, caches) if not within(path, [*secret, *folders]) and Path(path).is_dir())
+    return Hidden(areas, tuple(visible), tuple(_outermost(there)), tuple(_outermost(own)[:_MAX_CACHES]))
 
 
 def within(path: str, folders: Iterable[str]) -> bool:
@@ -147,6 +162,11 @@ def _readable(home: str, readable: Sequence[str]) -> Iterator[str]:
         path = home + text[1:] if text == "~" or text.startswith("~/") else text
         if path.startswith("/"):
             yield home if within(home, [os.path.normpath(path)]) else os.path.normpath(path)
+
+
+def _caches(home: str, environ: Mapping[str, str]) -> Iterator[str]:
+    yield from (f"{home}/{name}" for name in _CACHES)
+    yield from (os.path.normpath(path) for name in _CACHES_IN_ENVIRONMENT if (path := environ.get(name, "")))
 
 
 def _toolchains(home: str, areas: Sequence[str], environ: Mapping[str, str], folders: Sequence[str]) -> Iterator[str]:

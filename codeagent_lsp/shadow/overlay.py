@@ -63,6 +63,7 @@ class OverlayLayer:
         self._environment = environment
         self._rules = {path: rules(path) for path in folders}
         self._limits = limits or WrittenLimits()
+        self._caches: list[Over] | None = None  # as prepared once
         self._known: dict[str, tuple[Over, Upper] | None] = {}  # by root; None: can only be shown read-only
         self._shown: tuple[str, ...] = ()  # the roots of the next command, outermost first
         for path in sandbox.folders:
@@ -92,6 +93,8 @@ class OverlayLayer:
                 "it. Unmount it, or set shell.isolation to copy."
             )
         self._shown = tuple(sorted({*self._folders, *nested}, key=lambda path: path.split("/")))
+        if self._caches is None:
+            self._caches = [cache for cache in map(self._cache, self._sandbox.hidden.caches) if cache is not None]
         for root in self._shown:
             if root not in self._known:
                 self._known[root] = self._made(root)
@@ -110,6 +113,10 @@ class OverlayLayer:
             binds.append(Bind(f"{self._folder.path}/{made[0].name}/view", root))
             _renew(f"{self._folder.path}/{made[0].name}/work")
         _renew(f"{self._sandbox.private}/reports")
+        for cache in self._caches or ():
+            overlays.append(cache)
+            binds.append(Bind(f"{self._folder.path}/{cache.name}/view", cache.root))
+            _renew(f"{self._folder.path}/{cache.name}/work")
         read = self._read()
         options = self._sandbox.options(
             binds,
@@ -145,20 +152,34 @@ class OverlayLayer:
         table.write_text(mount_table(self._folder.path, read), "utf-8", "surrogateescape")
         return read
 
+    def _cache(self, root: str) -> Over | None:
+        """Return the overlay over a cache of build tools, in which what commands write stays until the session ends;
+        None if it cannot be overlaid.
+        """
+        over = Over(f"cache{self._sandbox.hidden.caches.index(root)}", root)
+        self._lay_out(over)
+        return over if self._can_mount(over) else None
+
     def _made(self, root: str) -> tuple[Over, Upper] | None:
         """Create the private folders over `root`; None if it cannot be overlaid."""
         over = Over(str(len(self._known)), root)
-        for name in ("low", "up", "work", "view"):
-            self._folder.make(over.name, name)
+        self._lay_out(over)
         if root not in self._folders:
             if not os.path.isdir(root):  # noqa: PTH112 - a single file can be mounted too
                 return None
-            write_options(f"{self._folder.path}/{OPTIONS}", ())
-            if fails(mounting(self._programs, self._folder.path, [over], ["true"]), _CHECK_SECONDS) is not None:
+            if not self._can_mount(over):
                 return None
         upper = Path(self._folder.path, over.name, "up")
         upper.chmod(Path(root).stat().st_mode & 0o777 | 0o700)
         return over, Upper(root, str(upper), lambda: self._rules_at(root), self._limits)
+
+    def _lay_out(self, over: Over) -> None:
+        for name in ("low", "up", "work", "view"):
+            self._folder.make(over.name, name)
+
+    def _can_mount(self, over: Over) -> bool:
+        write_options(f"{self._folder.path}/{OPTIONS}", ())
+        return fails(mounting(self._programs, self._folder.path, [over], ["true"]), _CHECK_SECONDS) is None
 
     def _root_of(self, path: str) -> str | None:
         """Return the innermost root that contains `path`."""

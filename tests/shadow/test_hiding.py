@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.shadow.hiding import Hidden, hide, within
-from tests.shadow.rig import needs_overlay, rig
+from tests.shadow.rig import needs_overlay, rig, told
 
 SECRETS = (".ssh/id_rsa", ".aws/credentials", ".netrc", ".git-credentials", ".npmrc", ".docker/config.json")
 MORE_SECRETS = (".gnupg/ring", ".config/gh/hosts.yml", ".bash_history", ".cargo/credentials.toml", ".m2/settings.xml")
@@ -243,6 +243,25 @@ def test_git_and_what_lies_above_the_workspace(home: Path, tmp_path: Path, kind:
             assert made.run("cat ../../node_modules/hoisted/index.js ../../lib/tax.py").out == "hoistedRATE = 2"
             assert made.run("echo x > ../../lib/tax.py").code != 0
         assert "hidden-word" not in made.run(f"cat ../../.env; grep -rs hidden-word {home}").out
+    finally:
+        made.layer.close()
+
+
+@needs_overlay
+def test_what_tools_have_built_is_there_and_what_they_build_stays_ours(home: Path, tmp_path: Path) -> None:
+    built = _file(home / ".cache/go-build/00/built", "built")
+    _file(home / ".cache/other/page", "hidden-" + "word")
+    folder = tmp_path / "w"
+    folder.mkdir()
+    made = rig([folder], tmp_path / "state", home=home)
+    try:
+        made.layer.prepare({})
+        assert made.run("cat ~/.cache/go-build/00/built && echo new > ~/.cache/go-build/00/more").out == "built"
+        assert told(made.layer.writings(), str(folder)) == {}
+        made.layer.prepare({})
+        assert made.run("cat ~/.cache/go-build/00/more; rm ~/.cache/go-build/00/built").out == "new\n"
+        assert [path.name for path in built.parent.iterdir()] == ["built"]
+        assert "hidden-word" not in made.run("grep -rs hidden-word ~").out
     finally:
         made.layer.close()
 

@@ -69,6 +69,8 @@ class EditDiagnostics:
         self._base: dict[str, tuple[Diagnostic, ...]] = {}
         self._base_state: object = None
         self._used: set[str] = set()
+        self.only_syntax: set[str] = set()
+        """The files, by path, of which nothing but the syntax was checked, as no server and no linter for them runs."""
 
     async def of(self, changeset: Changeset, beside: Iterable[str], seconds: float) -> Difference:
         """Return the difference that a changeset makes, within `seconds`; `beside` are files that it does not change
@@ -126,6 +128,7 @@ class EditDiagnostics:
         for path in paths:
             if path not in found and (errors := await asyncio.to_thread(_syntax, view, path)) is not None:
                 found[path] = errors
+                self.only_syntax.add(path)
         return found
 
 

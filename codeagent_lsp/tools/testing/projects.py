@@ -24,6 +24,8 @@ from codeagent_lsp.workspace.files.file_view import FileView
 Ecosystem = Literal["python", "node", "go", "rust"]
 
 MAX_PROJECTS = 6
+NOT_PROJECTS = frozenset(("testdata", "test_data", "test-data", "fixtures", "__fixtures__", "vendor", "third_party"))
+"""Folders that hold samples and copies of others' code: what looks like a project in them is none of this workspace."""
 _WALKED = 5000
 _TEST_FILES_READ = 40
 _DEPTH = 3
@@ -104,7 +106,7 @@ def _below(view: FileView, folder: str, seen: set[Ecosystem]) -> Iterator[Projec
     except FileRefused:
         return
     for entry in entries:
-        if entry.kind != "folder":
+        if entry.kind != "folder" or NOT_PROJECTS.intersection(os.path.relpath(entry.path, folder).split("/")):
             continue
         for ecosystem, project in _at(view, entry.path, entry.path, None):
             if not any(ecosystem == kind and entry.path.startswith(f"{outer}/") for kind, outer in taken):

@@ -109,7 +109,10 @@ def _with_hunks(text: str, change: FileChange) -> str:
     body = text.removeprefix(_BOM)
     edits: list[Edit] = []
     drift = 0
+    changes_some = any(tag != " " for hunk in change.hunks for tag, _ in hunk.rows)
     for number, hunk in enumerate(change.hunks, 1):
+        if changes_some and all(tag == " " for tag, _ in hunk.rows):
+            continue  # it only shows lines, beside others that change some
         try:
             edit, drift = _Placing(body, hunk, drift).run()
         except EditRefused as refused:

@@ -113,6 +113,39 @@ async def test_what_is_late_is_not_known_yet(bench: Bench, server: WordServer, m
     assert "1 new" in result.text
 
 
+async def test_what_was_late_is_told_with_the_next_result_and_waited_for_once(
+    bench: Bench, server: WordServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(after_edits, "SECONDS", 1.0)
+    bench.write("a.py", "y = 1\nz = 1\n")
+    server.seconds = 30.0
+    await bench.call("edit_file", path="a.py", old_str="y = 1", new_str="y = 'BAD'")
+    started = time.monotonic()
+    result = await bench.call("edit_file", path="a.py", old_str="z = 1", new_str="z = 2")
+    assert "Diagnostics" not in result.text and time.monotonic() - started < 1
+    server.seconds = 0.0
+    assert "a.py:1:6 error BAD" in (await bench.call("list_dir", path=".")).text
+    assert "Diagnostics" not in (await bench.call("list_dir", path=".")).text
+
+
+async def test_that_all_is_well_is_told_where_it_was_not_known(
+    bench: Bench, server: WordServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(after_edits, "SECONDS", 0.2)
+    bench.write("a.py", "y = 1\n")
+    server.seconds = 30.0
+    await bench.call("edit_file", path="a.py", old_str="y = 1", new_str="y = 2")
+    server.seconds = 0.0
+    assert "Diagnostics: no new problems." in (await bench.call("list_dir", path=".")).text
+
+
+async def test_what_only_its_syntax_was_checked_of_is_said_once_for_a_kind(bench: Bench, server: WordServer) -> None:
+    first = await bench.call("write_file", path="a.js", content="let x = 1;\n")
+    second = await bench.call("write_file", path="b.js", content="let x = 1;\n")
+    assert f"Diagnostics of a.js: {after_edits.ONLY_SYNTAX}." in first.text
+    assert "Diagnostics" not in second.text
+
+
 async def test_slow_files_beside_do_not_hide_what_changed(
     bench: Bench, server: WordServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,7 +179,7 @@ async def test_files_without_a_server_are_checked_for_their_syntax(bench: Bench,
     bench.write("a.js", "const a = 1;\n")
     result = await bench.call("edit_file", path="a.js", old_str="const a = 1;", new_str="const a = (1;")
     assert "Diagnostics: 1 new:" in result.text
-    assert "a.js:1" in result.text.splitlines()[-1]
+    assert "a.js:1" in result.text.splitlines()[-2]
 
 
 async def test_new_and_deleted_files(bench: Bench, server: WordServer) -> None:

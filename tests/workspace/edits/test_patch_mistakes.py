@@ -38,6 +38,7 @@ BEGIN = f"*** Begin Patch\n*** Update File: f.py\n@@\n{FIRST}@@ def store(path, 
 
 BORNE = {
     "nothing wrong": GOOD,
+    "a hunk that only shows lines": HEAD + ONE + "@@ -10,1 +10,1 @@\n def store(path, text):\n" + TWO,
     "wrong counts": HEAD + f"@@ -1,40 +1,2 @@\n{FIRST}@@ -12,1 +12,9 @@\n{SECOND}",
     "wrong lines": HEAD + f"@@ -7,4 +7,4 @@\n{FIRST}@@ -90,2 +90,2 @@\n{SECOND}",
     "all counts left out": HEAD + f"@@ -1 +1 @@\n{FIRST}@@ -12 +12 @@\n{SECOND}",
