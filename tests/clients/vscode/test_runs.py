@@ -59,7 +59,7 @@ def press_button(opened: Window, words: str, label: str) -> None:
     raise AssertionError(f"{label}: no such button at {words}")
 
 
-def until(holds: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
+def until(holds: Callable[[], bool], what: str, seconds: float = 90.0) -> None:
     """Wait until something outside of the page holds."""
     deadline = time.monotonic() + seconds
     while not holds():
