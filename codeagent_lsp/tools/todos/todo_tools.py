@@ -112,7 +112,9 @@ class TodoRead(Tool[TodoReadParameters]):
         """Return one line per todo."""
         todos = context.need(TodoList, "There is no todo list here.")
         chosen = todos.select(arguments.status, arguments.priority)
-        return ToolOutput(render(chosen), [asdict(todo) for todo in chosen])
+        others = not chosen and bool(todos.select(None, None))
+        told = "None of the todos is like that." if others else render(chosen)
+        return ToolOutput(told, [asdict(todo) for todo in chosen])
 
 
 class TodoItem(Parameters):

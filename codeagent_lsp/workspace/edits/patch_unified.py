@@ -11,7 +11,8 @@ from codeagent_lsp.errors import PatchRefused
 from codeagent_lsp.workspace.edits.patch_model import FileChange, Hunk
 
 _HUNK = re.compile(r"^@@+(?: -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@+)?")
-_QUOTED = re.compile(r"\\([0-7]{3}|.)")
+_QUOTED = re.compile(r"\\(?:[0-7]{3}|.)|[^\\]+", re.DOTALL)
+_TWO_NAMES = re.compile(r'("(?:[^"\\]|\\.)*"|\S+) ("(?:[^"\\]|\\.)*"|\S+)')
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 _NULL = "/dev/null"
 _BACKUPS = (".orig", ".old", ".bak")
@@ -149,6 +150,8 @@ class _UnifiedDiffReader:
 def _names_of_header(line: str) -> dict[str, str]:
     """Return the names in `diff --git a/x b/x`; names with blanks only where both halves are the same."""
     rest = line.removeprefix("diff --git ").strip()
+    if quoted := _TWO_NAMES.fullmatch(rest):
+        return {"from": _name(quoted[1]), "to": _name(quoted[2])}
     half = (len(rest) - 1) // 2
     if rest[1:2] == "/" and rest[:half][2:] == rest[half + 1 :][2:]:
         return {"from": rest[:half], "to": rest[half + 1 :]}
@@ -159,14 +162,16 @@ def _names_of_header(line: str) -> dict[str, str]:
 def _name(text: str) -> str:
     """Return the file name of a header line, unquoted and without the timestamp after a tab."""
     if text.startswith('"') and text.rstrip().endswith('"'):
-        raw = _QUOTED.sub(_unescape, text.strip()[1:-1])
-        return raw.encode("latin-1", "replace").decode("utf-8", "replace") if "\\" in text else raw
+        return b"".join(map(_unescaped, _QUOTED.findall(text.strip()[1:-1]))).decode("utf-8", "surrogateescape")
     return text.split("\t")[0].strip().removeprefix("./")
 
 
-def _unescape(match: re.Match[str]) -> str:
-    code = match.group(1)
-    return chr(int(code, 8) & 255) if len(code) == 3 else _ESCAPES.get(code, code)
+def _unescaped(piece: str) -> bytes:
+    """Return the bytes of a piece of a name as git quotes it: of all beyond ASCII as octal numbers by default."""
+    if not piece.startswith("\\"):
+        return piece.encode("utf-8", "surrogateescape")
+    code = piece[1:]
+    return bytes([int(code, 8) & 255]) if len(code) == 3 else _ESCAPES.get(code, code).encode()
 
 
 def _without_prefixes(before: str | None, after: str | None) -> tuple[str | None, str | None]:

@@ -1,6 +1,7 @@
 """Glob patterns over relative paths: `*`, `?`, `[...]`, `{a,b}` and `**` for any number of folders.
 
-A pattern without `/` matches a name at any depth. Matching never takes exponential time. Not here: ignore files, which
+A pattern without `/` matches a name at any depth. Files may have names with brackets, as the routes of some frameworks:
+`Glob.as_written` finds these. Matching never takes exponential time. Not here: ignore files, which
 have rules of their own (`ignore.py`).
 """
 
@@ -27,6 +28,8 @@ class Glob:
     """A compiled glob pattern."""
 
     alternatives: tuple[tuple[_Segment, ...], ...]
+    as_written: Glob | None = None
+    """The same with brackets that stand for themselves, if it has any: `app/[id]/*.tsx`."""
 
     def matches(self, path: str) -> bool:
         """Return whether the whole of `path`, relative and with '/' as separator, matches."""
@@ -41,7 +44,10 @@ def compile_glob(pattern: str) -> Glob:
     anywhere = "/" not in pattern.strip("/") and not pattern.startswith("/")
     plain = pattern.removeprefix("./").strip("/")
     whole = f"**/{plain}" if anywhere else plain
-    return Glob(tuple(_segments(option) for option in _expand(whole)))
+    options = _expand(whole)
+    written = [re.sub(r"(?<!\\)\[", r"\\[", option) for option in options]
+    as_written = None if written == options else Glob(tuple(map(_segments, written)))
+    return Glob(tuple(map(_segments, options)), as_written)
 
 
 def _expand(pattern: str) -> list[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -45,11 +46,12 @@ class Roots:
         Raises PathRefused if it is not in the workspace.
 
         Relative paths belong to the first folder that has them, else to the first folder. A link is followed
-        only as long as it stays in its folder. A buffer without a file (`untitled:`) keeps its URI.
+        only as long as it stays in its folder. A buffer without a file (`untitled:`) keeps its URI. A name that differs
+        from a file's only in how its letters are composed (NFC, NFD), which nobody sees, is that file's.
         """
         if is_untitled(path):
             return path
-        named = self._names.absolute(_plain(path))
+        named = _as_there(self._names.absolute(_plain(path)))
         real = _real(path, named)
         root = self.root_of(real)
         if root is None or self._holder(named) not in (root, None):
@@ -146,6 +148,28 @@ def _real(path: str, named: str) -> str:
         return os.path.realpath(named)
     except OSError:  # a link was replaced meanwhile
         raise PathRefused(f"{path!r} is being changed right now. Try again.") from None
+
+
+def _as_there(named: str) -> str:
+    """Return an absolute path with each part as it is spelt in its folder, where only the composition differs."""
+    if named.isascii():
+        return named
+    found = "/"
+    for part in Path(named).parts[1:]:
+        here = os.path.join(found, part)
+        if not part.isascii() and not os.path.lexists(here):
+            wanted = unicodedata.normalize("NFC", part)
+            alike = (name for name in _names_in(found) if unicodedata.normalize("NFC", name) == wanted)
+            here = os.path.join(found, next(alike, part))
+        found = here
+    return found
+
+
+def _names_in(folder: str) -> list[str]:
+    try:
+        return [child.name for child in Path(folder).iterdir()]
+    except OSError:
+        return []
 
 
 def _plain(path: str) -> str:

@@ -15,7 +15,7 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -105,8 +105,9 @@ async def grep(
     compiled = _compiled(pattern, (re.IGNORECASE if case_insensitive else 0) | (re.MULTILINE if multiline else 0))
     wanted = compile_glob(glob) if glob else None
     async with _limited(time_limit):
-        listing = await _candidates(view, compiled, path, None if multiline else ripgrep)
-        files = (file for file in listing if _fits(view, file, wanted, path))
+        every = multiline or (wanted is not None and wanted.as_written is not None)
+        listing = await _candidates(view, compiled, path, None if every else ripgrep)
+        files = iter(await asyncio.to_thread(_fitting, view, listing, wanted, path))
         return await _grep_files(view, compiled, files, context, max_results, multiline=multiline)
 
 
@@ -114,7 +115,8 @@ async def glob(view: FileView, pattern: str, path: str | None = None, *, limit: 
     """Return the files below `path` (default: all folders) whose path relative to it matches `pattern`."""
     wanted = compile_glob(pattern)
     async with _limited(TIME_LIMIT):
-        found = await _in_thread(lambda: _walk(view, path), lambda file: _fits(view, file, wanted, path))
+        every = await _in_thread(lambda: _walk(view, path))
+        found = await asyncio.to_thread(_fitting, view, every, wanted, path)
         newest = await asyncio.to_thread(_newest_first, view, found)
     return GlobResult(tuple(newest[:limit]), len(newest) > limit)
 
@@ -188,6 +190,14 @@ def _in_order(view: FileView, disk: Iterable[str], memory: Iterable[str]) -> lis
 
 def _walk(view: FileView, path: str | None) -> Iterator[str]:
     return chain.from_iterable(view.walk(start) for start in ([path] if path else view.roots.folders))
+
+
+def _fitting(view: FileView, files: Sequence[str], wanted: Glob | None, path: str | None) -> list[str]:
+    """Return the files that a glob means: those of its very name, where there are some."""
+    if wanted is None or wanted.as_written is None:
+        return [file for file in files if _fits(view, file, wanted, path)]
+    written = [file for file in files if _fits(view, file, wanted.as_written, path)]
+    return written or [file for file in files if _fits(view, file, wanted, path)]
 
 
 def _fits(view: FileView, file: str, wanted: Glob | None, path: str | None) -> bool:
@@ -333,8 +343,8 @@ async def _process(*command: str, stdin: bool = False) -> AsyncIterator[asyncio.
         await asyncio.shield(process.wait())
 
 
-async def _in_thread(make: Callable[[], Iterator[str]], keep: Callable[[str], bool] = lambda item: True) -> list[str]:
-    """Collect the items of an iterator in a thread, filtered by `keep`; the thread stops soon after a cancel."""
+async def _in_thread(make: Callable[[], Iterator[str]]) -> list[str]:
+    """Collect the items of an iterator in a thread, which stops soon after a cancel."""
     stop = threading.Event()
 
     def collect() -> list[str]:
@@ -342,8 +352,7 @@ async def _in_thread(make: Callable[[], Iterator[str]], keep: Callable[[str], bo
         for item in make():
             if stop.is_set():
                 break
-            if keep(item):
-                items.append(item)
+            items.append(item)
         return items
 
     try:

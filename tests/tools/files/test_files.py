@@ -322,3 +322,17 @@ async def test_undo_by_id_and_without_anything_to_undo(bench: Bench) -> None:
     assert "No change 'c7'" in (await bench.call("undo_patch", change_id="c7")).text
     assert (await bench.call("undo_patch", change_id="c2")).text == "Taken back c2: b, c."
     assert bench.changeset.paths == (bench.path("a"),)
+
+
+@pytest.mark.parametrize("unsaved", [False, True])
+async def test_brackets_in_a_pattern_that_are_a_name(bench: Bench, unsaved: bool) -> None:
+    bench.write("app/i/page.tsx", "other\n")
+    (bench.open if unsaved else bench.write)("app/[id]/page.tsx", "mine\n")
+    found = [
+        await bench.call("glob_file_search", pattern="app/[id]/*.tsx"),
+        await bench.call("grep", pattern="mine|other", glob="app/[id]/*.tsx"),
+        await bench.call("read_files", files=[{"path": "app/[id]/*.tsx"}]),
+    ]
+    for result in found:
+        assert "app/[id]/page.tsx" in result.text and "app/i" not in result.text
+    assert "app/i/page.tsx" in (await bench.call("glob_file_search", pattern="app/[ij]/*.tsx")).text

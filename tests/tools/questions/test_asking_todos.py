@@ -67,7 +67,7 @@ async def test_the_todo_list_is_written_changed_and_read(bench: Bench) -> None:
         ("3", "test", "pending"),
     ]
     assert (await bench.call("todoread", status="completed")).text == "[x] 2: fix (high)"
-    assert (await bench.call("todoread", priority="low")).text == "The todo list is empty."
+    assert (await bench.call("todoread", priority="low")).text == "None of the todos is like that."
     assert (await bench.call("todowrite", action="replace", todos=[])).ok
     assert bench.todos.items == ()
 
@@ -100,3 +100,9 @@ def test_the_list_as_data_and_as_text() -> None:
     assert render(todos.items) == "[-] 1: a (low)"
     assert todos.select("cancelled", "low") == todos.items
     assert todos.select("cancelled", "high") == ()
+
+
+async def test_a_filter_that_fits_none_says_so(bench: Bench) -> None:
+    assert (await bench.call("todoread", status="completed")).text == "The todo list is empty."
+    await bench.call("todowrite", todos=[{"content": "a"}])
+    assert (await bench.call("todoread", status="completed")).text == "None of the todos is like that."

@@ -105,6 +105,20 @@ class TestUnified:
         assert paths_of("--- ./x.py\n+++ ./x.py\n@@ -1 +1 @@\n-a\n+b\n") == ("x.py",)
         assert paths_of("--- x.py.orig\n+++ x.py\n@@ -1 +1 @@\n-a\n+b\n") == ("x.py",)
 
+    @pytest.mark.parametrize("name", ["ä b.py", "日本/x.py", 'say "x".py', "tab\there.py"])
+    def test_names_as_git_quotes_them(self, name: str) -> None:
+        escapes = {'"': '\\"', "\t": "\\t"}
+        octal = "".join(escapes.get(chr(byte), chr(byte) if byte < 128 else f"\\{byte:03o}") for byte in name.encode())
+        plain = "".join(escapes.get(char, char) for char in name)  # core.quotePath=false
+        for quoted in (octal, plain):
+            head = f'diff --git "a/{quoted}" "b/{quoted}"\n'
+            made = f'{head}new file mode 100644\n--- /dev/null\n+++ "b/{quoted}"\n@@ -0,0 +1 @@\n+x\n'
+            empty = f"{head}new file mode 100644\nindex 0000000..e69de29\n"
+            renamed = f'{head.replace("b/", "b/new ")}rename from "{quoted}"\nrename to "new {quoted}"\n'
+            assert paths_of(made) == (name,)
+            assert paths_of(empty) == (name,)
+            assert set(paths_of(renamed)) == {name, f"new {name}"}
+
     def test_bom_stays(self) -> None:
         assert apply_patch({"a.py": "\ufeff" + A}, unified("@@ -1,2 +1,2 @@\n-one\n+1\n two\n"))["a.py"] == (
             "\ufeff" + A.replace("one", "1")

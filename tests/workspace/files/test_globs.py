@@ -60,6 +60,14 @@ def test_does_not_fit(pattern: str, path: str) -> None:
     assert not compile_glob(pattern).matches(path)
 
 
+def test_brackets_may_be_a_part_of_a_name() -> None:
+    pattern = compile_glob("app/[id]/*.tsx")
+    assert pattern.matches("app/i/page.tsx") and not pattern.matches("app/[id]/page.tsx")
+    assert pattern.as_written is not None
+    assert pattern.as_written.matches("app/[id]/page.tsx") and not pattern.as_written.matches("app/i/page.tsx")
+    assert compile_glob("app/*/page.tsx").as_written is None
+
+
 @pytest.mark.parametrize("pattern", ["", "/", "{a,b}" * 20, "x" * 2000])
 def test_refused(pattern: str) -> None:
     with pytest.raises(ToolRetry):

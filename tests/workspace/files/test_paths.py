@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import unicodedata
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -125,6 +127,25 @@ def test_allowed(roots: Roots, base: Path, written: str, expected: str) -> None:
     assert resolved == str(base / "ws" / expected)
     assert not roots.is_protected(resolved)
     assert not roots.is_secret(resolved)
+
+
+@pytest.mark.parametrize("there", ["NFC", "NFD"])
+def test_names_that_look_alike_are_one_file(tmp_path: Path, there: Literal["NFC", "NFD"]) -> None:
+    name = unicodedata.normalize(there, "Ångström/café.py")
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).write_text("")
+    roots = Roots([str(tmp_path)])
+    for form in ("NFC", "NFD"):
+        assert roots.resolve(unicodedata.normalize(form, name)) == str(tmp_path / name)
+    other = unicodedata.normalize("NFC", "Ångström/naïf.py")
+    assert roots.resolve(other) == str(tmp_path / unicodedata.normalize(there, "Ångström") / "naïf.py")
+
+
+def test_two_names_that_look_alike_stay_two_files(tmp_path: Path) -> None:
+    names = [unicodedata.normalize(form, "café.py") for form in ("NFC", "NFD")]
+    for name in names:
+        (tmp_path / name).write_text(name)
+    assert [Roots([str(tmp_path)]).resolve(name) for name in names] == [str(tmp_path / name) for name in names]
 
 
 def test_a_folder_opened_through_a_link_is_the_real_one(base: Path) -> None:
