@@ -1,4 +1,5 @@
-"""Separation of a model's reasoning, written as `<think>…</think>` at the start of a reply, from the answer.
+"""Separation of a model's reasoning, written as `<think>…</think>` or in the analysis channel of the harmony format at
+the start of a reply, from the answer.
 
 Not here: reasoning that the server sends separately (`deltas.py`).
 """
@@ -8,8 +9,13 @@ from __future__ import annotations
 import re
 
 _OPEN = re.compile(r"<(think|thinking|thought|reasoning)>", re.IGNORECASE)
-_TAGS = ("<think>", "<thinking>", "<thought>", "<reasoning>")
+_TAGS = ("<think>", "<thinking>", "<thought>", "<reasoning>", "<|channel|>", "<|start|>assistant<|channel|>")
 _LONGEST_CLOSE = len("</reasoning>")
+_CHANNEL = re.compile(r"(?:<\|start\|>assistant)?<\|channel\|>(analysis|commentary|final)\s*<\|message\|>")
+_CHANNEL_BEGUN = re.compile(
+    r"(?:<\|start\|>assistant)?<\|channel\|>(?:[a-z]{0,10}|(?:analysis|commentary|final)\s*(?:<[|a-z]*)?)"
+)
+_CLOSED = re.compile(r"</(think|thinking|thought|reasoning)>")
 
 
 class ThinkFilter:
@@ -41,6 +47,13 @@ class ThinkFilter:
             self._close = f"</{match[1].lower()}>"
             self._held = start[match.end() :]
             return self._inside()
+        if channel := _CHANNEL.match(start):
+            self._held, self._thought = start[channel.end() :], True
+            if channel[1] == "analysis":
+                self._close = "<|end|>"
+                return self._inside()
+        elif _CHANNEL_BEGUN.fullmatch(start):
+            return "", ""
         if any(tag.startswith(start.lower()) for tag in _TAGS):
             return "", ""  # also if there was only white space so far
         self._answering = True
@@ -66,5 +79,9 @@ class ThinkFilter:
 
 def after_thinking(text: str) -> str:
     """Return `text` without reasoning whose opening tag the server's template has removed."""
-    head, tag, tail = text.partition("</think>")
-    return tail.lstrip() if tag and "<think>" not in head and "`" not in head[-1:] else text
+    closed = _CLOSED.search(text)
+    if closed is None or f"<{closed[1]}>" in text[: closed.start()] or text[: closed.start()].endswith("`"):
+        return text
+    before, tail = text[: closed.start()], text[closed.end() :]
+    alone = before[-1:] in ("", "\n") or tail[:1] in ("", "\n")
+    return tail.lstrip() if alone or closed[1] == "think" else text

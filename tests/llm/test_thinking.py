@@ -10,6 +10,7 @@ from codeagent_lsp.llm.thinking import ThinkFilter, after_thinking
 from tests.examples import examples
 from tests.llm.support import chunked
 
+CHANNEL = "<|channel|>"
 CASES = [
     ("plain", "Just text.", "Just text.", ""),
     ("empty", "", "", ""),
@@ -25,6 +26,10 @@ CASES = [
     ("never closed", "<think>hm", "", "hm"),
     ("other tag inside", "<think>a </thinking> b</think>Yes", "Yes", "a </thinking> b"),
     ("tags inside", "<think>a <b> </c></think>Yes", "Yes", "a <b> </c>"),
+    ("channels", f"{CHANNEL}analysis<|message|>hm<|end|><|start|>assistant{CHANNEL}final<|message|>Yes", "Yes", "hm"),
+    ("final channel", f"<|start|>assistant{CHANNEL}final <|message|>Yes", "Yes", ""),
+    ("a call in a channel", f"{CHANNEL}analysis<|message|>hm<|end|>{CHANNEL}to=x", f"{CHANNEL}to=x", "hm"),
+    ("a token", f"{CHANNEL} is a token", f"{CHANNEL} is a token", ""),
     ("empty thinking", "<think></think>Yes", "Yes", ""),
     ("later is text", "Yes <think>no</think>", "Yes <think>no</think>", ""),
     ("nearly a tag", "<thin ice>", "<thin ice>", ""),
@@ -69,6 +74,9 @@ def test_text_is_not_held_back() -> None:
         ("hm</think>\nYes", "Yes"),
         ("Yes", "Yes"),
         ("The tag `</think>` ends it.", "The tag `</think>` ends it."),
+        ("hm\n</thinking>\n\nYes", "Yes"),
+        ("</reasoning>Yes", "Yes"),
+        ("A tag </thinking> closes it.", "A tag </thinking> closes it."),
         ("Write <think>x</think>.", "Write <think>x</think>."),
     ],
 )

@@ -29,6 +29,7 @@ from codeagent_lsp.llm.calls import dialects, jsontext, schema
 from codeagent_lsp.llm.calls.dialects import Raw
 from codeagent_lsp.messages import ToolCall, ToolSpec
 
+ACTION_INPUT = re.compile(r"[ \t]*\n[ \t]*Action Input(?: \d+)?:\s*(?=\{)")
 NEAREST, LEAST_ALIKE, MOST_NEAR = 2, 0.6, 3
 _MOST_CLOSINGS = 50  # ends of lines at which a call in Python may end
 
@@ -78,8 +79,14 @@ def read_python(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
 
 
 def read_action(text: str, start: int, tools: tuple[ToolSpec, ...]) -> tuple[list[Raw], int]:
-    """Parse `NAME[{…}]` or `NAME(key="value")` at `start`, which fills its line; return the calls and where it ends."""
+    """Parse `NAME[{…}]`, `NAME(key="value")`, or NAME with a line `Action Input: {…}` below, at `start`; return the
+    calls and where they end. Each fills its line.
+    """
     begin = re.compile(r"[\w.\-]+").match(text, start).end()  # type: ignore[union-attr] # the caller has found it
+    if given := ACTION_INPUT.match(text, begin):
+        end = jsontext.span(text, given.end())
+        arguments = jsontext.loads_object(text[given.end() : end], repair=True)
+        return [Raw(text[start:begin], arguments)], len(text) if end is None else end
     if text[begin] == "[":
         end = jsontext.span(text, begin)
         calls = _listed(text[start:begin], text[begin:end])
@@ -189,9 +196,11 @@ def _looks_like_call(source: str) -> bool:
 
 
 def _keyed(value: Any, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
-    """Parse `{"read_file": {…}}`: the tool's name as the only key."""
+    """Parse `{"read_file": {…}}`, the tool's name as the only key, or `{"tool": "todoread"}`, as the only value."""
     if isinstance(value, dict) and len(value) == 1:
         name, arguments = next(iter(value.items()))
+        if name in dialects.NAME_KEYS and any(tool["name"] == arguments for tool in tools):
+            return [Raw(arguments, {})]
         if isinstance(arguments, dict) and any(tool["name"] == name for tool in tools):
             return [Raw(name, arguments)]
     return None

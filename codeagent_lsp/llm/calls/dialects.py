@@ -36,7 +36,7 @@ Reader = Callable[[str, int], Read]
 _OPENING = r"(?:<[|\w]+>\s*)+|functools|\[TOOL_CALLS\]"
 _SPACE = re.compile(r"\s*")
 _NAME = re.compile(r"\s*[\"']?([\w.:\-/]+)[\"']?")
-_NAME_KEYS = ("name", "tool", "tool_name", "action", "recipient_name", "function_name")
+NAME_KEYS = ("name", "tool", "tool_name", "action", "recipient_name", "function_name")
 _ARGUMENT_KEYS = (
     "arguments",
     "args",
@@ -60,10 +60,10 @@ def from_value(value: Any) -> list[Raw] | None:
     for key in _WRAPPERS:
         if isinstance(value.get(key), list):
             return from_value(value[key])
-    function = _first(value, ("function", "function_call", "functionCall"))
+    function = _first(value, ("function", "function_call", "functionCall", "tool_call", "toolCall", "tool_use"))
     if isinstance(function, dict):
         return from_value(function)
-    name = function if isinstance(function, str) else _first(value, _NAME_KEYS)
+    name = function if isinstance(function, str) else _first(value, NAME_KEYS)
     arguments = _first(value, _ARGUMENT_KEYS)
     if not isinstance(name, str) or arguments is None:
         return None
@@ -160,9 +160,10 @@ def read_mistral(text: str, start: int) -> Read:
 
 
 def read_harmony(text: str, start: int) -> Read:
-    """Parse `<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{…}<|call|>`."""
-    pattern = re.compile(r"\s*<\|channel\|>commentary to=([\w.\-]+)\s*(?:<\|constrain\|>\s*)?(?:json)?<\|message\|>\s*")
-    return _sequence(text, start, pattern, "")
+    """Parse `<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{…}<|call|>`, also in the analysis
+    channel, with the name before the channel, and as servers leave it that take the tokens out.
+    """
+    return _sequence(text, start, _HARMONY, r"\s*<\|(?:call|end)\|>")
 
 
 def read_wrapped(text: str, start: int) -> Read:
@@ -192,6 +193,12 @@ def read_python(source: str) -> list[Raw] | None:
         return None
 
 
+_HARMONY = re.compile(
+    r"\s*(?:<\|start\|>)?(?:assistant)?\s*(?=[^{]{0,40}?\bto=([\w.\-]+))(?:to=[\w.\-]+)?\s*"
+    r"(?:<\|channel\|>)?(?:commentary|analysis)(?:\s+to=[\w.\-]+)?\s*"
+    r"(?:<\|constrain\|>\s*)?(?:json|code)?\s*(?:<\|message\|>\s*|(?=\{))"
+)
+
 READERS: dict[str, Reader] = {
     "<tool_call>": read_hermes,
     "<function=": read_function,
@@ -204,7 +211,18 @@ READERS: dict[str, Reader] = {
     "<｜tool▁calls▁begin｜>": read_deepseek,
     "<｜tool▁call▁begin｜>": read_deepseek,
     "[TOOL_CALLS]": read_mistral,
-    "<|channel|>commentary to=": read_harmony,
+    **dict.fromkeys(
+        (
+            "<|channel|>commentary to=",
+            "<|channel|>analysis to=",
+            "<|start|>assistant to=",
+            "<|start|>assistant<|channel|>commentary to=",
+            "<|start|>assistant<|channel|>analysis to=",
+            "commentary to=functions.",
+            "analysis to=functions.",
+        ),
+        read_harmony,
+    ),
     **dict.fromkeys(
         (
             "<|python_tag|>",

@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 
 from codeagent_lsp.llm.calls import dialects, jsontext
+from codeagent_lsp.llm.calls.bare_calls import ACTION_INPUT
 
 CALL_FENCES = ("", "json", "jsonc", "json5", "tool_call", "tool_calls", "tool_code", "tool", "xml")
 MARKER = "|".join(re.escape(marker) for marker in sorted(dialects.READERS, key=len, reverse=True))
 NEXT = re.compile(
     rf"(?P<fence>^[ \t]*(?P<ticks>`{{3,}}|~{{3,}})(?P<info>[^\n`]*)(?:\n|\Z))"
-    r"|(?P<action>^[ \t]*Action(?: \d+)?:[ \t]*(?P<called>[A-Za-z_][\w.\-]*)(?=[\[(]))"
+    r"|(?P<action>^[ \t]*Action(?: \d+)?:[ \t]*(?P<called>[A-Za-z_][\w.\-]*)"
+    rf"(?=[\[(]|{ACTION_INPUT.pattern}))"
     rf"|(?P<code>(?<!`)`(?!`)[^`\n]+`)|(?P<marker>{MARKER})|(?P<json>[\[{{])",
     re.MULTILINE,
 )

@@ -1,7 +1,7 @@
 """Extraction of the tool calls from a model's text, leaving out examples inside explanations.
 
 From left to right, the first match decides: a fence or inline code is prose, a marker of a dialect begins a
-call, as `Action:` at the start of a line does before the name of a known tool. Bare JSON counts when it has exactly the
+call, as `Action:` at the start of a line does before a tool with arguments. Bare JSON counts when it has exactly the
 shape of a call of a known tool with fitting arguments; fenced JSON only at the end of the reply; with words behind it,
 it may be an example, and the model is asked. Not here: the dialects (`dialects.py`), bare JSON and Python
 (`bare_calls.py`), what may be shown meanwhile (`stream_filter.py`).
@@ -38,6 +38,7 @@ _END_TOKENS, _ONLY_END_TOKENS = re.compile(rf"{_END}+\Z"), re.compile(rf"{_END}*
 _IN_SENTENCE = re.compile(r"[ \t]*[,\w]")
 _NAMED = re.compile(r"[\[{]\s*[\[{\"']")
 _PRINTED = re.compile(r"\A\s*print\((.*)\)\s*\Z", re.DOTALL)
+_LAST_ACTION = re.compile(r"^[ \t]*Action(?: \d+)?:[ \t]*([\w.\-]+)\s*\Z", re.MULTILINE)
 _GOES_ON = re.compile(r"(?:Observation|Thought|Action)(?: \d+)?:")
 _THINKING = re.compile(r"\A\s*<(think|thinking)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 
@@ -171,12 +172,15 @@ class _Finder:
         return end
 
     def _action(self, text: str, match: re.Match[str]) -> int:
-        """Take `Action: NAME[{…}]` or `Action: NAME(…)` as a call of a known tool, unless words follow that neither go
-        on with the pattern nor make up its observation; return where to go on.
+        """Take `Action: NAME[{…}]`, `Action: NAME(…)` or one with an `Action Input:` as a call, unless words follow
+        that neither go on with the pattern nor make up its observation; return where to go on. An unknown name without
+        named arguments is a word of a sentence.
         """
-        if self._unread >= _MOST_ACTIONS or not is_known(match["called"], self.tools):
+        if self._unread >= _MOST_ACTIONS:
             return match.end()
         calls, end = read_action(text, match.start("called"), self.tools)
+        if not is_known(match["called"], self.tools):
+            calls = [raw for raw in calls if raw.arguments and not any(map(str.isdigit, raw.arguments))]
         if not calls:
             self._unread += 1
             return match.end()
@@ -221,6 +225,9 @@ class _Finder:
         """Accept the fenced calls if no text follows them."""
         if self._pending and text[self._pending[-1][1][1] :].strip():
             self._doubt()
+        last = _LAST_ACTION.search(text)
+        if last and not self.calls and not self._pending and is_known(last[1], self.tools):
+            self._take([Raw(last[1], {})], last.span(), sure=True)
         for calls, span in self._pending:
             self.calls += calls
             self.spans.append(span)

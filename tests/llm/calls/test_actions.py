@@ -23,6 +23,9 @@ CALL = 'Action: read_file[{"path": "a.py"}]'
     (f"{CALL}\nThought: and then?", [READ], "Thought: and then?"),
     ('Action: file_read[{"file_path": "a.py"}]', [READ], ""),
     ("Action 1: todoread[]", [ToolCall("todoread", {})], ""),
+    ("Thought: first the list\nAction: todoread", [ToolCall("todoread", {})], "Thought: first the list"),
+    ('Action: read_file\nAction Input: {"path": "a.py"}', [READ], ""),
+    ('Thought: so\nAction 1: read_file\nAction Input 1: {"path": "a.py"}\nObservation: x', [READ], "Thought: so"),
     ('Thought: so\nAction: read_file(path="a.py")', [READ], "Thought: so"),
     ('Action: read_file("a.py")\n', [READ], ""),
     ('Action: grep(pattern="f(x)\\n",\n  path="src")', [ToolCall("grep", {"pattern": "f(x)\n", "path": "src"})], ""),
@@ -38,11 +41,11 @@ def test_an_action_is_a_call(text: str, calls: list[ToolCall], rest: str) -> Non
     f"You can write {CALL}",
     f"```\n{CALL}\n```",
     f"    `{CALL}`",
-    'Action: nothing[{"path": "a.py"}]',
     "Action: read_file(s) is what comes next",
     "Action: read_file[0] and others",
     "Action: read the file (a.py)",
-    "Action: read_file",
+    "Action: Renamed (as you asked)",
+    "Action: none",
     'Action: read_file[{"path": "a.py"',
     'Action: read_file[{"path": "a.py"}, {"path": "b.py"}]',
     'Transaction: read_file[{"path": "a.py"}]',
@@ -66,7 +69,18 @@ def test_thousands_that_cannot_be_read_take_no_time() -> None:
         assert time.process_time() - began < 5, line
 
 
+@pytest.mark.parametrize("text", [
+    'Action: nothing[{"path": "a.py"}]',
+    'Action: nothing(path="a.py")',
+    'Thought: so\nAction: nothing\nAction Input: {"path": "a.py"}',
+])  # fmt: skip
+def test_an_unknown_tool_is_told(text: str) -> None:
+    found = extract(text, SPECS)
+    assert found.calls == () and "no tool 'nothing'" in found.problem and "path" not in found.text
+
+
 def test_wrong_arguments_are_told() -> None:
+    assert "needs 'path'" in extract("Action: read_file", SPECS).problem
     found = extract('Action: read_file[{"pth": "a.py"}]', SPECS)
     assert found.calls == () and "needs 'path'" in found.problem
 

@@ -37,6 +37,7 @@ FULL: dict[str, Any] = {
     "tags": ["a", "", "é🎉", "]"],
 }
 
+ARGUMENTS = '{"city": "Paris"}'
 ONE_CALL = {
     "cohere": 'Action: ```json\n[\n    {"tool_name": "get_weather", "parameters": {"city": "Paris"}}\n]```',
     "cohere in its own tokens": (
@@ -96,6 +97,12 @@ ONE_CALL = {
     "jamba": f"<tool_calls>[\n  {PARIS_JSON}\n]</tool_calls>",
     "nemotron": f"<TOOLCALL>[{PARIS_JSON}]</TOOLCALL>",
     "gpt-oss": '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Paris"}<|call|>',
+    "gpt-oss in its thoughts": f"<|channel|>analysis to=functions.get_weather code<|message|>{ARGUMENTS}<|call|>",
+    "gpt-oss with the name first": (
+        f"<|start|>assistant to=functions.get_weather<|channel|>commentary json<|message|>{ARGUMENTS}<|call|>"
+    ),
+    "gpt-oss without its tokens": f"commentary to=functions.get_weather json{ARGUMENTS}",
+    "in one key": '{"tool_call": {"name": "get_weather", "arguments": {"city": "Paris"}}}',
     "openai": (
         '{"tool_calls": [{"id": "call_1", "type": "function", '
         '"function": {"name": "get_weather", "arguments": "{\\"city\\": \\"Paris\\"}"}}]}'
@@ -233,6 +240,7 @@ def written(arguments: dict[str, Any], name: str) -> dict[str, str]:
         "mistral": f"[TOOL_CALLS]{name}[ARGS]{plain}",
         "kimi": f"<|tool_call_begin|>functions.{name}:0<|tool_call_argument_begin|>{plain}<|tool_call_end|>",
         "deepseek": f"<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>{plain}<｜tool▁call▁end｜>",
+        "harmony bare": f"commentary to=functions.{name} json{plain}",
         "harmony": f"<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{plain}<|call|>",
         "wrapped": f'<|tool_call|>[{{"name": "{name}", "arguments": {packed}}}]<|/tool_call|>',
         "pythonic": f"[{name}({keywords})]",
