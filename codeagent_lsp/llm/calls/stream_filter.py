@@ -20,6 +20,7 @@ NEXT = re.compile(
     re.MULTILINE,
 )
 
+_WORDS = tuple(marker for marker in dialects.READERS if marker[0].isalpha())
 _HINT = re.compile(r"[<`~]")
 _ACTION = re.compile(r"[ \t]*A(?:c(?:t(?:i(?:on?)?)?)?)?\Z|[ \t]*Action(?: \d*)?(?::[ \t]*[\w.\-]{0,64}[\[(]?)?\Z")
 _CALL_START = re.compile(r"\s*(?:[<{\[]|[\w.]+\()")
@@ -71,8 +72,10 @@ class StreamFilter:
     def _before_hint(self, start: int) -> int:
         """Return the offset in the last line at which a marker may begin, else the end of the text."""
         line = self._text.rfind("\n", 0, start) + 1
-        if line == start and (line or not self._start) and _ACTION.match(self._text, start):
-            return start
+        if line == start and (line or not self._start):
+            word = self._text[start:].lstrip(" \t")
+            if _ACTION.match(self._text, start) or (word and any(mark.startswith(word) for mark in _WORDS)):
+                return start
         for hint in _HINT.finditer(self._text, start):
             tail = self._text[hint.start() :]
             if len(tail) <= _LONG and (tail[0] in "`~" or any(mark.startswith(tail) for mark in dialects.READERS)):
