@@ -1025,6 +1025,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{path} cannot be made or deleted: {reason}. Make room for it or allow it, then apply the changes again.",
         "无法创建或删除 {path}：{reason}。请排除该问题后重新应用更改。",
     ),
+    "editor.typing": (
+        "The text changed each time before the editor could take the change, so nothing was changed in {files}. "
+        "It is still pending: apply it once you pause.",
+        "每次编辑器应用更改之前文本都已变化，因此 {files} 未作任何更改。更改仍待处理：请在停止输入后应用。",
+    ),
     "editor.stopped": (
         "The run was stopped while its changes were applied. Look at what is pending, then apply the rest.",
         "运行在应用更改时被停止。请查看待处理的更改，再应用其余部分。",

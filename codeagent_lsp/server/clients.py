@@ -20,6 +20,7 @@ class ClientPolicy:
 
     `versioned_edits`: takes `documentChanges` with versions (Neovim does, though it does not say so).
     `ended_lines`: keeps a buffer as lines that all end, also the last one (Neovim).
+    `drops_stale`: answers *yes* although it has left out edits of an older version (Neovim).
     `transactional`: applies the text edits of a request wholly or not at all, so several files may share one.
     `creates`, `deletes`, `renames`: carries out that resource operation as LSP specifies it.
     `applies_edits`: does not say that it cannot; Kate can and says nothing. A client that says nothing and cannot
@@ -30,6 +31,7 @@ class ClientPolicy:
     name: str = ""
     versioned_edits: bool = False
     ended_lines: bool = False
+    drops_stale: bool = False
     transactional: bool = False
     creates: bool = False
     deletes: bool = False
@@ -71,6 +73,7 @@ def policy_of(params: types.InitializeParams) -> ClientPolicy:
         name=name,
         versioned_edits=versioned,
         ended_lines=_is_neovim(name),
+        drops_stale=_is_neovim(name),
         transactional=failure in ("transactional", "undo", "textOnlyTransactional"),
         creates="create" in operations,
         deletes="delete" in operations,

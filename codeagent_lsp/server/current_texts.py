@@ -1,23 +1,20 @@
-"""The texts that the user has now, in buffers and on disk, and waiting until a change has arrived in them.
+"""The texts that the user has now, in buffers and on disk.
 
-Not here: applying changes (`editor.py`), how the outcome is judged (`outcomes.py`).
+Not here: applying changes (`editor.py`), waiting for them (`arrivals.py`), how the outcome is judged (`outcomes.py`).
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 from codeagent_lsp.errors import FileRefused
-from codeagent_lsp.server.documents import Documents
+from codeagent_lsp.server.documents import Documents, Listener
 from codeagent_lsp.server.outcomes import holds, same_text
 from codeagent_lsp.workspace.changes.changeset import Current, FileChange
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.document import Document
-
-POLL_SECONDS = 0.02
 
 
 class CurrentTexts:
@@ -34,23 +31,20 @@ class CurrentTexts:
         document = self.document(path)
         return document is not None and not same_text(self.disk(path), document.text)
 
-    async def arrives(self, change: FileChange, seconds: float) -> bool:
-        """Wait until the change is in the buffer or on disk; return False when it is not within `seconds`."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + seconds
-        while not self.holds(change):
-            if loop.time() >= deadline:
-                return False
-            await asyncio.sleep(POLL_SECONDS)
-        return True
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` on every change of a buffer; see `Documents.subscribe`."""
+        return self._documents.subscribe(listener)
 
     def holds(self, change: FileChange) -> bool:
         """Return whether all of the change is in the buffer or on disk."""
         if change.text is None:
             return self._is_gone(change.path)
-        now = self.current(change.path).text
         left = change.moved_from is None or self._is_gone(change.moved_from)
-        return left and now is not None and holds(change.base, change.text, now)
+        return left and self.has(change, self.current(change.path).text)
+
+    def has(self, change: FileChange, now: str | None) -> bool:
+        """Return whether a text of the file has all of the change."""
+        return change.text is not None and now is not None and holds(change.base, change.text, now)
 
     def _is_gone(self, path: str) -> bool:
         """Return whether the file is gone from disk; an editor may go on showing its text."""

@@ -2,26 +2,30 @@
 afterwards.
 
 The user may type while the files are sent one after the other, so each is read again right before: what has changed
-since is merged, conflicts are left out. Not here: accepting changes (`session/proposal.py`) and how the outcome is
-judged (`outcomes.py`).
+since is merged, conflicts are left out. What comes too late, because the text has another version by then, is merged
+and sent again. Not here: accepting changes (`session/proposal.py`) and how the outcome is judged (`outcomes.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
 from codeagent_lsp.errors import EditorError
+from codeagent_lsp.server.arrivals import Arrivals
 from codeagent_lsp.server.current_texts import CurrentTexts
 from codeagent_lsp.server.minimal_edits import minimal_edits
 from codeagent_lsp.server.missing_operations import delete_for_client, drop_places, make_places
-from codeagent_lsp.server.outcomes import Said, Try, report, without_stray_returns
+from codeagent_lsp.server.outcomes import Said, Try, nothing_of, report, without_stray_returns
+from codeagent_lsp.server.prepared import Prepared
 from codeagent_lsp.server.wire.client_requests import METHOD_NOT_FOUND
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange, HunkConflict
 from codeagent_lsp.workspace.changes.editor import Applied
@@ -30,8 +34,11 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.client import Client
 
 APPLY_SECONDS = 30.0
-SETTLE_SECONDS = 0.5
+SETTLE_SECONDS = 0.8  # Eglot tells what has become of a text after half a second
 REFUSED_SECONDS = 0.2  # a client that refuses may have applied a part, and sends it up to 150 ms later
+STALE_SECONDS = 0.7  # so much later some tell what was typed, for which they have refused; Eglot after half a second
+TYPING_SECONDS = 20.0  # as long changes are sent again while the user types
+_SAYS_STALE = re.compile(r"version|stale|outdated|newer|changed", re.IGNORECASE)
 CANNOT = "the editor cannot apply this change"
 
 Operation = types.TextDocumentEdit | types.CreateFile | types.RenameFile | types.DeleteFile
@@ -72,8 +79,9 @@ class _Applying:
         self._wanted = changeset
         self._may_lose = may_lose
         self._waiting = deque(self._groups())
-        self._tries: list[Try] = []
-        self._conflicts: list[HunkConflict] = []
+        self._tries: dict[str, Try] = {}
+        self._conflicts: dict[str, tuple[HunkConflict, ...]] = {}
+        self._prepared: dict[str, Prepared] = {}
 
     async def run(self) -> Applied:
         """Apply the groups one after the other; also after a cancellation, return the account."""
@@ -83,7 +91,8 @@ class _Applying:
         except asyncio.CancelledError as error:
             _cancel_later(error)
         untried = [_untried(change) for group in self._waiting for change in group]
-        return report(self._wanted, [*self._tries, *untried], self._conflicts)
+        conflicts = [conflict for found in self._conflicts.values() for conflict in found]
+        return report(self._wanted, [*self._tries.values(), *untried], conflicts)
 
     def _groups(self) -> list[list[FileChange]]:
         """Group changes into requests: one file each, unless the client applies a request wholly or not at all."""
@@ -92,35 +101,76 @@ class _Applying:
         return [together, *alone] if together else alone
 
     async def _apply(self, group: Sequence[FileChange]) -> None:
-        """Send the changes of a group as they fit now. There is no wait between reading the texts and sending."""
-        ready = self._ready(group)
-        if len(ready) == 1 and ready[0].moved_from is not None and not self._policy.renames:
-            await self._apply_move(ready[0], ready[0].moved_from)
-        elif ready:
+        """Send the changes of a group as they fit now, and again while they come too late. There is no wait between
+        reading the texts and sending.
+        """
+        ends = asyncio.get_running_loop().time() + TYPING_SECONDS
+        while ready := self._ready(group):
+            if len(ready) == 1 and ready[0].moved_from is not None and not self._policy.renames:
+                await self._apply_move(ready[0], ready[0].moved_from)
+                return
             await self._try(ready)
+            if not self._came_too_late(ready):
+                return
+            if asyncio.get_running_loop().time() >= ends:
+                self._give_up(ready)
+                return
+
+    def _came_too_late(self, group: Sequence[FileChange]) -> bool:
+        """Return whether nothing of a group was done because its texts were others by then."""
+        tries = [self._tries[change.path] for change in group]
+        untouched = all(
+            item.said == "no" and (self._is_out(item.change, item.now) or nothing_of(item)) for item in tries
+        )
+        return untouched and self._has_moved(group)
+
+    def _is_out(self, change: FileChange, now: str | None) -> bool:
+        """Return whether a text differs in other lines only from the one that a change was sent for."""
+        sent = self._prepared.get(change.path)
+        return sent is not None and sent.change == change and sent.onto(Current(now)) is not None
+
+    def _has_moved(self, group: Sequence[FileChange]) -> bool:
+        """Return whether a text that was sent with its version has another one now."""
+        return self._policy.versioned_edits and any(
+            change.kind == "edit" and change.version not in (None, self._texts.current(change.path).version)
+            for change in group
+        )
+
+    def _give_up(self, group: Sequence[FileChange]) -> None:
+        names = ", ".join(PurePath(change.path).name for change in group)
+        reason = str(EditorError("editor.typing", files=names))
+        self._tries.update({change.path: replace(self._tries[change.path], reason=reason) for change in group})
 
     async def _apply_move(self, change: FileChange, origin: str) -> None:
         """Make the new file for a client that cannot rename. The old one is deleted next, if the new one has come."""
         try:
             await self._try([FileChange(change.path, None, change.text)])
         finally:
-            if self._tries[-1].arrived:
+            if self._tries[change.path].arrived:
                 deletion = FileChange(origin, change.base, None)
                 self._wanted = self._wanted.with_change(deletion)
                 self._waiting.appendleft([deletion])
                 self._may_lose |= {origin}  # its unsaved text is in the new file
             else:
-                self._tries[-1] = replace(self._tries[-1], change=change)
+                self._tries[change.path] = replace(self._tries[change.path], change=change)
 
     def _ready(self, group: Sequence[FileChange]) -> list[FileChange]:
         """Return the changes rebased on the texts of this moment, without those that would overwrite or delete text
         that must be kept.
         """
-        sources = [change.moved_from or change.path for change in group]
-        current = {source: self._texts.current(source) for source in sources}
-        rebased = _filling(Changeset(tuple(group)), current).rebase(current)
-        self._conflicts.extend(rebased.conflicts)
-        return [change for change in rebased.changeset if self._is_safe(change)]
+        ready: list[FileChange] = []
+        for change in group:
+            now = self._texts.current(change.moved_from or change.path)
+            sent = self._prepared.get(change.path)
+            follows = sent.onto(now) if sent is not None else None
+            if follows is not None:
+                self._prepared[change.path] = follows
+                ready.append(follows.change)
+                continue
+            rebased = _filling(change, now).rebase({change.moved_from or change.path: now}, beside=True)
+            self._conflicts[change.path] = rebased.conflicts
+            ready.extend(each for each in rebased.changeset if self._is_safe(each))
+        return ready
 
     def _is_safe(self, change: FileChange) -> bool:
         """Return False, and record a conflict, where the change would overwrite or delete text that must be kept."""
@@ -129,7 +179,7 @@ class _Applying:
         may_go = change.kind != "delete" or change.path in self._may_lose
         lost = not may_go and self._texts.has_unsaved_text(change.path)
         if taken or lost:
-            self._conflicts.append(HunkConflict(change.path, 1, change.text or "", now or ""))
+            self._conflicts[change.path] = (HunkConflict(change.path, 1, change.text or "", now or ""),)
         return not (taken or lost)
 
     async def _try(self, group: Sequence[FileChange]) -> None:
@@ -137,26 +187,45 @@ class _Applying:
         before, made = self._now(group), list[str]()
         said: Said = "nothing"
         reason = str(EditorError("editor.stopped"))
+        arrivals = Arrivals(self._texts, group, self._is_out)
         try:
             made = make_places(self._policy, group)
             delete_for_client(self._policy, group)
             before = self._now(group)  # the client is judged by what it does, not by what was made for it
-            answer = await self._send(group)
+            with arrivals:
+                answer = await self._send(group)
+                await self._settle(group, arrivals, answer)
             for change in group:
-                await self._texts.arrives(change, REFUSED_SECONDS if answer[0] == "no" else SETTLE_SECONDS)
                 await self._correct(change)
             said, reason = answer
+            if self._policy.drops_stale and self._has_moved(group) and len(arrivals.missing) == len(group):
+                said = "no"
         except OSError as error:
             path = error.filename or group[0].path
             said, reason = "no", str(EditorError("editor.file", path=path, reason=error.strerror or error))
         finally:
+            arrivals.look()
             tries = [
-                Try(change, self._texts.holds(change), old, now, said, reason)
+                Try(change, change not in arrivals.missing, old, now, said, reason)
                 for change, old, now in zip(group, before, self._now(group), strict=True)
             ]
-            self._tries.extend(tries)
+            self._tries.update({item.change.path: item for item in tries})
         if said == "no" and not any(item.arrived for item in tries):
             drop_places(self._texts, made)
+
+    async def _settle(self, group: Sequence[FileChange], arrivals: Arrivals, answer: tuple[Said, str]) -> None:
+        """Wait for the texts after the client's answer, or until it is known that they were others before it."""
+        said, reason = answer
+        of_open = self._policy.versioned_edits and any(change.version is not None for change in group)
+        if said == "yes" and not (of_open and self._policy.drops_stale):
+            await arrivals.until(lambda: False, SETTLE_SECONDS)
+        elif said == "yes":
+            await arrivals.until(lambda: self._has_moved(group), TYPING_SECONDS)  # one of the two it tells, in a pause
+        elif said == "no" and of_open:
+            patience = TYPING_SECONDS if _SAYS_STALE.search(reason) else STALE_SECONDS
+            await arrivals.until(lambda: self._has_moved(group), patience)
+        else:
+            await arrivals.until(lambda: False, REFUSED_SECONDS if said == "no" else SETTLE_SECONDS)
 
     async def _correct(self, change: FileChange) -> None:
         """Take the CRs out again that an editor has inserted into lines whose ends it shows without them."""
@@ -164,8 +233,9 @@ class _Applying:
         plain = without_stray_returns(change, document.text) if document is not None else None
         if document is not None and plain is not None:
             correction = FileChange(change.path, document.text, plain, document.version)
-            await self._send([correction])
-            await self._texts.arrives(correction, SETTLE_SECONDS)
+            with Arrivals(self._texts, [correction], self._is_out) as arrivals:
+                await self._send([correction])
+                await arrivals.until(lambda: False, SETTLE_SECONDS)
 
     def _now(self, group: Sequence[FileChange]) -> list[str | None]:
         return [self._texts.current(change.path).text for change in group]
@@ -178,8 +248,8 @@ class _Applying:
         if self._policy.versioned_edits:
             edit = types.WorkspaceEdit(document_changes=operations)
         else:
-            edits = [item for item in operations if isinstance(item, types.TextDocumentEdit)]
-            edit = types.WorkspaceEdit(changes={item.text_document.uri: _plain_edits(item) for item in edits})
+            plain = [item for item in operations if isinstance(item, types.TextDocumentEdit)]
+            edit = types.WorkspaceEdit(changes={item.text_document.uri: _plain_edits(item) for item in plain})
         params = types.ApplyWorkspaceEditParams(edit=edit, label=self._label)
         try:
             result = await self._client.server.request(types.WORKSPACE_APPLY_EDIT, params, APPLY_SECONDS)
@@ -201,13 +271,26 @@ class _Applying:
             operations.append(types.RenameFile(old_uri=self._texts.file_uri(change.moved_from), new_uri=uri))
         elif change.kind == "create" and self._policy.creates:
             operations.append(types.CreateFile(uri=uri))
-        encoding = self._client.server.documents.encoding
-        edits = minimal_edits(change.base or "", change.text or "", encoding, ended_lines=self._policy.ended_lines)
+        edits = self._edits(change)
         if edits:
             version = change.version if change.kind == "edit" else None
+            if version == 0 and self._policy.drops_stale:
+                version = 1  # 0 it takes for no version; its later ones are greater than 1
             identifier = types.OptionalVersionedTextDocumentIdentifier(uri=uri, version=version)
             operations.append(types.TextDocumentEdit(identifier, edits))
         return operations
+
+    def _edits(self, change: FileChange) -> Sequence[types.TextEdit]:
+        known = self._prepared.get(change.path)
+        if known is None or known.change != change:
+            encoding = self._client.server.documents.encoding
+            ended_lines = self._policy.ended_lines
+            known = Prepared(
+                change, minimal_edits(change.base or "", change.text or "", encoding, ended_lines=ended_lines)
+            )
+            if change.kind == "edit" and change.version is not None:
+                self._prepared[change.path] = known
+        return known.edits
 
 
 def _cancel_later(error: asyncio.CancelledError) -> None:
@@ -222,17 +305,10 @@ def _untried(change: FileChange) -> Try:
     return Try(change, arrived=False, before=None, now=None, said="no", reason=str(EditorError("editor.stopped")))
 
 
-def _filling(changeset: Changeset, current: Mapping[str, Current]) -> Changeset:
-    """Return the changes with new files that exist already but are empty as edits: an earlier attempt may have made
-    them.
-    """
-    empty = {path for path, now in current.items() if now.text == ""}
-    return Changeset(
-        tuple(
-            replace(change, base="") if change.kind == "create" and change.path in empty else change
-            for change in changeset
-        )
-    )
+def _filling(change: FileChange, now: Current) -> Changeset:
+    """Return a new file that exists already but is empty as an edit: an earlier attempt may have made it."""
+    fills = change.kind == "create" and now.text == ""
+    return Changeset((replace(change, base="") if fills else change,))
 
 
 def _plain_edits(edit: types.TextDocumentEdit) -> list[types.TextEdit]:

@@ -1,7 +1,7 @@
 """Judges the outcome of an attempted change by the text that is there afterwards, never by the client's answer. Pure
 functions.
 
-The user may type meanwhile, so a change counts as applied when merging it into the text again changes nothing. Not
+The user may type meanwhile, so it is asked of each changed place whether the new lines are there (`presence.py`). Not
 here: sending edits and waiting for them (`editor.py`).
 """
 
@@ -15,6 +15,7 @@ from codeagent_lsp.server.minimal_edits import minimal_edits
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange, HunkConflict
 from codeagent_lsp.workspace.changes.editor import Applied, ApplyOutcome
 from codeagent_lsp.workspace.edits import merge
+from codeagent_lsp.workspace.edits.presence import is_in, run_states
 from codeagent_lsp.workspace.text.document import Change, Document
 from codeagent_lsp.workspace.text.lines import with_newlines
 
@@ -39,7 +40,18 @@ class Try:
     @property
     def unclear(self) -> bool:
         """Return whether it may have been applied in part, or may still be applied."""
-        return not self.arrived and (self.said == "nothing" or not same_text(self.before, self.now))
+        return not self.arrived and (self.said == "nothing" or not nothing_of(self))
+
+
+def nothing_of(item: Try) -> bool:
+    """Return whether nothing of an attempted change is in its file, whatever the user typed meanwhile."""
+    if same_text(item.before, item.now):
+        return not item.arrived
+    change = item.change
+    if item.arrived or change.kind != "edit" or item.now is None:
+        return False
+    allowed = ("out", "changed") if item.said == "no" else ("out",)  # the user may have typed in these lines
+    return all(state in allowed for state in run_states(change.base or "", change.text or "", item.now).values())
 
 
 def same_text(one: str | None, other: str | None) -> bool:
@@ -53,14 +65,14 @@ def same_text(one: str | None, other: str | None) -> bool:
 
 
 def holds(base: str | None, text: str, now: str) -> bool:
-    """Return whether `now` contains all changes from `base` to `text`, whatever else the user changed."""
+    """Return whether `now` contains all changes from `base` to `text`, whatever else was typed, and however a formatter
+    has written them.
+    """
     if base is not None and same_text(base, text):
         return now == text  # nothing but line ends changes, so they count
     if same_text(text, now):
         return True
-    theirs = _plain(now)
-    merged = merge.merge(_plain(base or ""), _plain(text), theirs)
-    return base is not None and not merged.conflicts and merged.text == theirs
+    return base is not None and is_in(base, text, now)
 
 
 def without_stray_returns(change: FileChange, now: str) -> str | None:

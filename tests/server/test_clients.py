@@ -55,6 +55,7 @@ def test_neovim_takes_versions_though_it_does_not_say_so() -> None:
     neovim = policy(operations, "Neovim")
     assert (neovim.versioned_edits, neovim.creates, neovim.deletes, neovim.renames) == (True, True, True, False)
     assert neovim.ended_lines
+    assert neovim.drops_stale
     other = policy(operations, "Someone")
     assert (other.versioned_edits, other.ended_lines) == (False, False)
 

@@ -200,3 +200,32 @@ def test_lines_added_at_the_very_end_bring_no_empty_line(tmp_path: Path) -> None
     assert played.found["b"] == "no newline\nsecond\n"
     assert played.found["c"] == "first\nsecond\n"
     assert played.found["sentence"] == "Applied 3 file(s)."
+
+
+@pytest.mark.parametrize("pause", [200, 83, 33, 16], ids=["5", "12", "30", "60"])
+def test_fifty_hunks_land_while_the_user_types_above_them(tmp_path: Path, pause: int) -> None:
+    base = "# notes: \n" + "".join(f"line {number}.\n" for number in range(600))
+    text = "".join(f"changed {number}\nmore\n" if number % 12 == 6 else f"line {number}.\n" for number in range(600))
+    edits = [edit(f"line {number}.\n", f"changed {number}\nmore\n", "a.txt") for number in range(6, 600, 12)]
+    played = play(
+        tmp_path,
+        f"""
+        local buffer, typed = rig.open("a.txt"), "k"
+        vim.api.nvim_buf_set_text(buffer, 0, 9, 0, 9, {{ "k" }})
+        vim.wait(300) -- its first change Neovim tells in a pause only, later ones every 150 ms
+        local timer = vim.uv.new_timer()
+        timer:start(0, {pause}, vim.schedule_wrap(function()
+          local line = vim.api.nvim_buf_get_lines(buffer, 0, 1, true)[1]
+          vim.api.nvim_buf_set_text(buffer, 0, #line, 0, #line, {{ "k" }})
+          typed = typed .. "k"
+        end))
+        local sentence = rig.run("run", {{ task = "change it" }})
+        timer:stop()
+        return {{ text = rig.text(buffer), sentence = sentence, typed = typed, messages = rig.messages }}
+        """,
+        files={"a.txt": base},
+        script=[{"tool_calls": [each["tool_calls"][0] for each in edits]}, {"text": "Changed."}],
+    )
+    assert played.found["sentence"] == "Applied 1 file(s)."
+    assert len(played.found["typed"]) > 1
+    assert played.found["text"] == f"# notes: {played.found['typed']}\n{text}"

@@ -1,0 +1,80 @@
+"""Waits until changes that were sent to the client are in their texts.
+
+Every version since the request counts: what is typed or formatted right behind a change may hide it in the next one.
+Not here: the texts (`current_texts.py`), what is made of it (`outcomes.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from codeagent_lsp.server.current_texts import CurrentTexts
+from codeagent_lsp.workspace.changes.changeset import FileChange
+from codeagent_lsp.workspace.text.document import Document
+
+POLL_SECONDS = 0.02  # the disk tells nothing by itself
+
+
+class Arrivals:
+    """The arrivals of some changes while this is entered; `missing` are those that have not been seen yet. `is_out`
+    tells fast of some texts that they have nothing of a change.
+    """
+
+    def __init__(
+        self, texts: CurrentTexts, changes: Sequence[FileChange], is_out: Callable[[FileChange, str | None], bool]
+    ) -> None:
+        self.missing = list(changes)
+        self._is_out = is_out
+        self._texts = texts
+        self._versions: list[tuple[str, str]] = []
+        self._judged: dict[str, str | None] = {}
+        self._told = asyncio.Event()
+
+    def __enter__(self) -> Arrivals:
+        """Begin to listen."""
+        self._end = self._texts.subscribe(self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Listen no more."""
+        self.look()
+        self._end()
+
+    async def until(self, enough: Callable[[], bool], seconds: float) -> None:
+        """Wait until all changes have come, or it is `enough`; no longer than `seconds`."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        while True:
+            self.look()
+            left = deadline - loop.time()
+            if not self.missing or enough() or left <= 0:
+                return
+            try:
+                async with asyncio.timeout(min(left, POLL_SECONDS)):
+                    await self._told.wait()
+            except TimeoutError:
+                continue
+            self._told.clear()
+
+    def look(self) -> None:
+        """Drop from `missing` what is in one of the texts that have been there since the last look."""
+        versions, self._versions = self._versions, []
+        self.missing = [change for change in self.missing if not self._has_come(change, versions)]
+
+    def _has_come(self, change: FileChange, versions: Sequence[tuple[str, str]]) -> bool:
+        if change.kind == "edit":
+            uri = self._texts.uri(change.path)
+            texts = [text for other, text in versions if other == uri]
+            if any(not self._is_out(change, text) and self._texts.has(change, text) for text in texts):
+                return True
+            now = self._texts.current(change.path).text
+            if self._judged.get(change.path, ...) == now or self._is_out(change, now):
+                return False  # comparing long texts takes longer than the pause between two looks
+            self._judged[change.path] = now
+        return self._texts.holds(change)
+
+    def _note(self, uri: str, document: Document | None) -> None:
+        if document is not None:
+            self._versions.append((document.uri, document.text))
+        self._told.set()
