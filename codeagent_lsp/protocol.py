@@ -179,12 +179,14 @@ COMMANDS: tuple[Command, ...] = (
     Command("codeagent.review", "Shows the changes of a run as a diff.", (_needs("runId"),)),
     Command(
         "codeagent.apply",
-        "Applies all changes of a run, some files or some hunks; with the `digest` of a review only as it showed them.",
+        "Applies all changes of a run, some files or some hunks; with the `digest` of a review only as it showed them. "
+        "A hunk is `path#id`, as the diff of the review names it; an id that is no longer staged is refused.",
         (_needs("runId"), _may("files", "array"), _may("hunks", "array"), _may("digest")),
     ),
     Command(
         "codeagent.discard",
-        "Drops all changes of a run, some files or some hunks; with the `digest` of a review only as it showed them.",
+        "Drops all changes of a run, some files or some hunks; with the `digest` of a review only as it showed them. "
+        "Hunks are named as for `codeagent.apply`.",
         (_needs("runId"), _may("files", "array"), _may("hunks", "array"), _may("digest")),
     ),
     Command(

@@ -462,6 +462,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "question.choices": ("The answer must be one of: {choices}.", "答案必须是以下之一：{choices}。"),
     "question.one": ("Exactly one answer is needed.", "需要且仅需要一个答案。"),
     "changes.none": ("There are no such staged changes.", "没有这样的暂存更改。"),
+    "changes.gone": (
+        "The change {hunk} is not staged any more: it was decided about, or the run has changed it. "
+        "Nothing was done. Staged now: {staged}",
+        "更改 {hunk} 已不在暂存中：它已被处理，或运行已修改了它。未执行任何操作。目前暂存：{staged}",
+    ),
     "changes.others": (
         "The staged changes are not those that you have seen. Look at them again.",
         "暂存的更改与您看到的不同。请再看一遍。",

@@ -1,8 +1,8 @@
 """Judges the outcome of an attempted change by the text that is there afterwards, never by the client's answer. Pure
 functions.
 
-The user may type meanwhile, so it is asked of each changed place whether the new lines are there (`presence.py`). Not
-here: sending edits and waiting for them (`editor.py`).
+The user may type meanwhile, so it is asked of each changed place whether the new lines are there
+(`workspace/edits/presence.py`). Not here: sending edits and waiting for them (`editor.py`).
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from codeagent_lsp.server.announcer import Announcer
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.plan.orders import roll_back
-from codeagent_lsp.workspace.changes.changeset import Changeset, HunkNumbers
-from codeagent_lsp.workspace.changes.reviewed import review_digest
+from codeagent_lsp.workspace.changes.changeset import Changeset
+from codeagent_lsp.workspace.changes.reviewed import ChosenHunks, review_digest
 
 if TYPE_CHECKING:
     from codeagent_lsp.session.run import Run
@@ -33,11 +33,15 @@ class Reviews:
         self._announcer = announcer
         self._manager = manager
         self._seen: OrderedDict[str, Changeset] = OrderedDict()
+        self._counted: OrderedDict[str, Changeset] = OrderedDict()
 
-    def seen(self, digest: str | None) -> Changeset | None:
-        """Return what a review with this digest showed, None without one. SessionError for an unknown one."""
+    def seen(self, run: Run, digest: str | None, hunks: ChosenHunks | None) -> Changeset | None:
+        """Return what a review with this digest showed. Without one, what numbers of hunks count in: the last review of
+        the run, or what it had staged at the first decision by number; else None. SessionError for an unknown digest.
+        """
         if digest is None:
-            return None
+            numbers = any(isinstance(each, int) for chosen in (hunks or {}).values() for each in chosen)
+            return self._count_in(run.record.run_id, run.proposal.changeset) if numbers else None
         if digest not in self._seen:
             raise SessionError("changes.others")
         return self._seen[digest]
@@ -56,7 +60,7 @@ class Reviews:
         return {
             "runId": run_id,
             "diff": self.diff(run_id),
-            "digest": self._see(proposal.changeset),
+            "digest": self._see(run_id, proposal.changeset),
             "proof": list(proposal.proved()),
             "unneeded": unneeded,
         }
@@ -67,17 +71,26 @@ class Reviews:
         await self._documents.show(review_name(run_id))
 
     def renew(self, run_id: str) -> None:
-        """Write the diff of a run anew where it has been shown: after a decision its hunks have other numbers."""
+        """Write the diff of a run anew where it has been shown: after a decision it has fewer hunks."""
         if self._documents.content(review_name(run_id)):
             self._write(run_id)
 
-    def _see(self, changeset: Changeset) -> str:
+    def _see(self, run_id: str, changeset: Changeset) -> str:
         digest = review_digest(changeset)
+        self._counted.pop(run_id, None)
+        self._count_in(run_id, changeset)
         self._seen[digest] = changeset
         self._seen.move_to_end(digest)
         if len(self._seen) > MOST_SEEN:
             self._seen.popitem(last=False)
         return digest
+
+    def _count_in(self, run_id: str, changeset: Changeset) -> Changeset:
+        """Have numbers of hunks count in these changes, unless they count in others already; return those."""
+        counted = self._counted.setdefault(run_id, changeset)
+        if len(self._counted) > MOST_SEEN:
+            self._counted.popitem(last=False)
+        return counted
 
     def _write(self, run_id: str) -> None:
         self._documents.put(review_name(run_id), "\n".join((*self._head(run_id), self.diff(run_id))))
@@ -90,7 +103,7 @@ class Reviews:
         return (*(f"# {line}" for line in lines), "") if lines else ()
 
     async def apply(
-        self, run: Run, files: frozenset[str] | None, hunks: HunkNumbers | None, seen: Changeset | None
+        self, run: Run, files: frozenset[str] | None, hunks: ChosenHunks | None, seen: Changeset | None
     ) -> None:
         """Apply the chosen files and hunks of a run, and show the outcome."""
         applied = await run.proposal.apply(files, hunks, seen=seen)

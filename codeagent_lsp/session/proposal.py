@@ -25,7 +25,7 @@ from codeagent_lsp.tools.diagnostics.difference import Difference
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange, HunkNumbers
 from codeagent_lsp.workspace.changes.editor import Applied
 from codeagent_lsp.workspace.changes.remaining import after_applying, after_discarding
-from codeagent_lsp.workspace.changes.reviewed import numbers_now, shows_all
+from codeagent_lsp.workspace.changes.reviewed import ChosenHunks, numbers_now, shows_all
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import own_file
 
@@ -33,6 +33,7 @@ T = TypeVar("T")
 
 APPLY_GRACE_SECONDS = 0.8
 ACCOUNT_SECONDS = 0.1
+MOST_NAMED = 30
 
 REFUSED = "Your changes cannot be proposed to the user as they are. A hook of the project says: {reason}"
 
@@ -147,16 +148,16 @@ class Proposal:
     async def apply(
         self,
         files: frozenset[str] | None = None,
-        hunks: HunkNumbers | None = None,
+        hunks: ChosenHunks | None = None,
         may_lose: frozenset[str] | None = None,
         seen: Changeset | None = None,
     ) -> Applied:
         """Apply the staged changes, or a part of them, to the buffers; the user has agreed. SessionError if there are
         none.
 
-        `files` are paths, `hunks` 0-based hunk numbers by path, of what was `seen` (None: of what is staged now), here
-        and in `discard`; `may_lose` are deleted files whose unsaved text is our own (None: the user is asked about
-        unsaved text).
+        `files` are paths, `hunks` ids of hunks by path, or their 0-based numbers in what was `seen` (None: in what is
+        staged now), here and in `discard`; `may_lose` are deleted files whose unsaved text is our own (None: the user
+        is asked about unsaved text).
         """
         applied = await self._apply(files, hunks, may_lose, seen)
         if applied is None:
@@ -166,14 +167,13 @@ class Proposal:
     async def _apply(
         self,
         files: frozenset[str] | None = None,
-        hunks: HunkNumbers | None = None,
+        hunks: ChosenHunks | None = None,
         may_lose: frozenset[str] | None = None,
         seen: Changeset | None = None,
     ) -> Applied | None:
         """Do what `apply` says; None if there is nothing, as after another decision that this has waited for."""
         async with self._applying:
-            hunks = _numbers(self.changeset, files, hunks, seen)
-            chosen = _part(self.changeset, files, hunks)
+            chosen = _part(self.changeset, files, self._numbers(files, hunks, seen))
             if may_lose is None:
                 self._discarded.clear()
                 may_lose = await self.questions.ask_about_unsaved(chosen)
@@ -190,16 +190,16 @@ class Proposal:
     def discard(
         self,
         files: frozenset[str] | None = None,
-        hunks: HunkNumbers | None = None,
+        hunks: ChosenHunks | None = None,
         seen: Changeset | None = None,
     ) -> Changeset:
         """Discard the staged changes, or a part of them, and return these. SessionError if there are none."""
-        hunks = _numbers(self.changeset, files, hunks, seen)
-        chosen = _part(self.changeset, files, hunks)
+        numbers = self._numbers(files, hunks, seen)
+        chosen = _part(self.changeset, files, numbers)
         if not chosen:
             raise SessionError("changes.none")
         self._discarded.update(chosen.paths)
-        self.staging.reset(after_discarding(self.changeset, files, hunks))
+        self.staging.reset(after_discarding(self.changeset, files, numbers))
         self._output.emit(events.ChangesDiscarded(files_changed=chosen.paths))
         self.questions.settle()
         return chosen
@@ -268,19 +268,24 @@ class Proposal:
             )
         )
 
+    def _numbers(
+        self, files: frozenset[str] | None, hunks: ChosenHunks | None, seen: Changeset | None
+    ) -> HunkNumbers | None:
+        """Return the present numbers of hunks. SessionError if what was chosen is not staged any more as seen."""
+        try:
+            return numbers_now(seen, self.changeset, files, hunks)
+        except LookupError as error:
+            if not error.args:
+                raise SessionError("changes.others") from error
+            name, (path, gone) = self.view.roots.relative, error.args
+            there = [f"{name(each.path)}#{known}" for each in self.changeset for known in each.hunk_ids()]
+            there += [name(each.path) for each in self.changeset if each.kind != "edit"]
+            staged = ", ".join(there[:MOST_NAMED]) + ", …" * (len(there) > MOST_NAMED)
+            raise SessionError("changes.gone", hunk=f"{name(path)}#{gone}", staged=staged or "-") from error
+
     def _changed(self, path: str, change: FileChange | None) -> None:
         self.record.staged = self.staging.changeset
         self._output.emit(events.FileChanged(path=path, change=None if change is None else change.to_dict()))
-
-
-def _numbers(
-    changeset: Changeset, files: frozenset[str] | None, hunks: HunkNumbers | None, seen: Changeset | None
-) -> HunkNumbers | None:
-    """Return the present numbers of hunks. SessionError if what was chosen is not staged any more as it was seen."""
-    try:
-        return hunks if seen is None else numbers_now(seen, changeset, files, hunks)
-    except LookupError as error:
-        raise SessionError("changes.others") from error
 
 
 def _part(changeset: Changeset, files: frozenset[str] | None, hunks: HunkNumbers | None) -> Changeset:

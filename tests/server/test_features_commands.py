@@ -131,7 +131,7 @@ def test_hunks_must_be_named_as_the_review_shows_them(workspace: Path, tmp_path:
         editor.open(workspace / "a.py", "x = 1\n")
         run_id = editor.command("codeagent.run", task="go")["runId"]
         editor.ended(run_id)
-        for bad in ("a.py", "a.py#0", "a.py#x", "#1"):
+        for bad in ("a.py", "a.py#0", "a.py#x", "#1", "a.py#"):
             assert "hunks" in editor.refusal("codeagent.apply", {"runId": run_id, "hunks": [bad]})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ def test_the_question_says_what_it_is_about(start: StartEditor, workspace: Path)
 
 def test_one_hunk_is_applied_and_the_other_waits(start: StartEditor, workspace: Path) -> None:
     editor, run_id = held(start, workspace)
-    editor.command("codeagent.apply", runId=run_id, hunks=["a.py#2"])
+    editor.command("codeagent.apply", runId=run_id, hunks=[hunks(editor, run_id)[1]])
     editor.told("Applied 1")
     assert editor.text(workspace / "a.py") == LINES.replace("line 29", "LINE 29")
     editor.wait_until(lambda: "LINE 29" not in _added(editor.command("codeagent.review", runId=run_id)["diff"]))
@@ -84,10 +85,11 @@ def test_the_review_that_is_open_shows_what_is_left(start: StartEditor, workspac
     editor.wait_until(lambda: bool(editor.shown))
     page = Path(to_path(editor.shown[-1]) or "")
     assert {"+LINE 2\n", "+LINE 29\n"} <= set(page.read_text().splitlines(keepends=True))
-    editor.command("codeagent.discard", runId=run_id, hunks=["a.py#1"])
+    first, second = hunks(editor, run_id)
+    editor.command("codeagent.discard", runId=run_id, hunks=[first])
     assert "+LINE 2\n" not in page.read_text()
-    assert "+LINE 29\n" in page.read_text()
-    editor.command("codeagent.apply", runId=run_id, hunks=["a.py#1"])
+    assert f"@@ {second}\n" in page.read_text()
+    editor.command("codeagent.apply", runId=run_id, hunks=[second])
     editor.told("Applied 1")
     assert "LINE 29" not in page.read_text()
 
@@ -105,6 +107,33 @@ def test_hunks_are_those_of_the_review_that_was_seen(start: StartEditor, workspa
     assert "not those that you have seen" in refused
     assert editor.command("codeagent.discard", runId=run_id, hunks=["a.py#3"], digest=digest)["files"]
     assert "not those" in editor.refusal("codeagent.apply", {"runId": run_id, "digest": "f" * 64})
+
+
+def test_an_id_means_the_same_hunk_whatever_was_decided_since(start: StartEditor, workspace: Path) -> None:
+    third = edit("a.py", "line 16\n", "LINE 16\n")
+    editor, run_id = held(start, workspace, *TWO_HUNKS[:2], third, say("Changed."))
+    first, second, last = hunks(editor, run_id)
+    editor.command("codeagent.apply", runId=run_id, hunks=[first])
+    editor.told("Applied 1")
+    refused = editor.refusal("codeagent.discard", {"runId": run_id, "hunks": [second, first]})
+    assert f"The change {first} is not staged any more" in refused
+    assert refused.endswith(f"Staged now: {second}, {last}")
+    editor.command("codeagent.discard", runId=run_id, hunks=[second])
+    assert hunks(editor, run_id) == [last]
+    editor.command("codeagent.apply", runId=run_id)
+    editor.told("Applied 1")
+    assert editor.text(workspace / "a.py") == LINES.replace("line 2\n", "LINE 2\n").replace("line 29", "LINE 29")
+
+
+def test_numbers_count_in_the_last_review(start: StartEditor, workspace: Path) -> None:
+    third = edit("a.py", "line 16\n", "LINE 16\n")
+    editor, run_id = held(start, workspace, *TWO_HUNKS[:2], third, say("Changed."))
+    *_, last = hunks(editor, run_id)
+    editor.command("codeagent.apply", runId=run_id, hunks=["a.py#1"])
+    editor.told("Applied 1")
+    editor.command("codeagent.discard", runId=run_id, hunks=["a.py#2"])
+    assert "not those" in editor.refusal("codeagent.discard", {"runId": run_id, "hunks": ["a.py#2"]})
+    assert hunks(editor, run_id) == [last]
 
 
 def test_a_hunk_that_conflicts_leaves_the_others_waiting(start: StartEditor, workspace: Path) -> None:
@@ -308,6 +337,11 @@ def _open_question(editor: StockEditor) -> dict[str, Any]:
     editor.wait_until(lambda: any("requestId" in item for item in editor.command("codeagent.pending")))
     found: dict[str, Any] = next(item for item in editor.command("codeagent.pending") if "requestId" in item)
     return found
+
+
+def hunks(editor: StockEditor, run_id: str) -> list[str]:
+    """The names of the hunks that are staged, as the review has them."""
+    return re.findall(r"^@@ .* @@ (\S+)$", editor.command("codeagent.review", runId=run_id)["diff"], re.MULTILINE)
 
 
 def _added(diff: str) -> str:

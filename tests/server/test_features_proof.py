@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -76,14 +77,15 @@ def test_what_matters_is_found_and_nothing_is_dropped(start: StartEditor, worksp
     editor, run_id, _ = waiting(start, workspace)
     told, review = tried(editor, "codeagent.minimize", run_id, "1 of 2 parts")
     assert told.endswith("Nothing was dropped.")
-    assert review["unneeded"] == ["cart.py#2"]
+    needed, unneeded = re.findall(r"@@ (cart.py#\S+)$", review["diff"], re.MULTILINE)
+    assert review["unneeded"] == [unneeded]
     assert review["diff"].count("@@ cart.py#") == 2
     editor.wait_until(lambda: any(uri.endswith(".diff") for uri in editor.shown))
     shown = Path(uris.to_fs_path(editor.shown[-1]) or "").read_text()
     head, blank, diff = shown.partition("\n\n")
     assert blank and diff == review["diff"]
-    assert head.splitlines() == [f"# {line}" for line in (*review["proof"], "cart.py#2")]
-    editor.command("codeagent.apply", runId=run_id, hunks=["cart.py#1"])
+    assert head.splitlines() == [f"# {line}" for line in (*review["proof"], unneeded)]
+    editor.command("codeagent.apply", runId=run_id, hunks=[needed])
     editor.told("Applied 1")
     assert editor.text(workspace / "cart.py") == CART.replace("return 0", "return sum(items)")
 

@@ -38,15 +38,16 @@ class ChangeCommands:
     async def _apply(self, given: Arguments) -> dict[str, str]:
         run, view = await recorded_run(self._backend, given["runId"]), self._backend.views.plain()
         reviews = self._backend.reviews
-        seen = reviews.seen(given.get("digest"))
-        self._later(reviews.apply(run, chosen_files(given, view), chosen_hunks(given, view), seen))
+        files, hunks = chosen_files(given, view), chosen_hunks(given, view)
+        seen = reviews.seen(run, given.get("digest"), hunks)
+        self._later(reviews.apply(run, files, hunks, seen))
         return {"runId": given["runId"]}
 
     async def _discard(self, given: Arguments) -> dict[str, Any]:
         run, view = await recorded_run(self._backend, given["runId"]), self._backend.views.plain()
         reviews = self._backend.reviews
-        seen = reviews.seen(given.get("digest"))
-        dropped = run.proposal.discard(chosen_files(given, view), chosen_hunks(given, view), seen)
+        files, hunks = chosen_files(given, view), chosen_hunks(given, view)
+        dropped = run.proposal.discard(files, hunks, reviews.seen(run, given.get("digest"), hunks))
         reviews.renew(run.record.run_id)
         return {"runId": given["runId"], "files": list(dropped.paths)}
 

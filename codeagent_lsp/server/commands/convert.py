@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from codeagent_lsp.workspace.text.position import LineIndex, offset_at
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.documents import Documents
-    from codeagent_lsp.workspace.changes.changeset import HunkNumbers
+    from codeagent_lsp.workspace.changes.reviewed import ChosenHunks
     from codeagent_lsp.workspace.files.file_view import FileView
 
 _ARGS: Mapping[RunKind, tuple[str, ...]] = {"skills.install": ("name", "location", "branch"), "trust": ("what",)}
@@ -73,19 +74,19 @@ def title(kind: RunKind, short: str, target: Target | None, language: str) -> st
     return f"{label}: {subject}" if subject else label
 
 
-def chosen_hunks(arguments: Mapping[str, Any], view: FileView) -> HunkNumbers | None:
-    """Convert hunk ids `path#number` (1-based, as the review shows them) to 0-based numbers by absolute path. None when
-    there is no such argument; UsageError for a malformed id.
+def chosen_hunks(arguments: Mapping[str, Any], view: FileView) -> ChosenHunks | None:
+    """Convert hunks `path#id`, as the review names them, to ids by absolute path, and `path#number` (1-based, in the
+    order of the review) to 0-based numbers. None when there is no such argument; UsageError for a malformed one.
     """
     if "hunks" not in arguments:
         return None
-    chosen: dict[str, set[int]] = {}
+    chosen: dict[str, set[int | str]] = {}
     for name in arguments["hunks"]:
-        path, _, number = str(name).rpartition("#")
-        if not path or not number.isdigit() or int(number) < 1:
-            raise UsageError("command.kind", command="codeagent.apply", name="hunks", kind="path#number")
-        chosen.setdefault(_path(path, view), set()).add(int(number) - 1)
-    return {path: frozenset(numbers) for path, numbers in chosen.items()}
+        path, _, hunk = str(name).rpartition("#")
+        if not path or not re.fullmatch(r"[0-9a-f]+", hunk) or not hunk.strip("0"):
+            raise UsageError("command.kind", command="codeagent.apply", name="hunks", kind="path#id")
+        chosen.setdefault(_path(path, view), set()).add(int(hunk) - 1 if hunk.isdecimal() else hunk)
+    return {path: frozenset(hunks) for path, hunks in chosen.items()}
 
 
 def chosen_files(arguments: Mapping[str, Any], view: FileView) -> frozenset[str] | None:

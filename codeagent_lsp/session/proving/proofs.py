@@ -85,14 +85,16 @@ class Proofs:
         return None if data is None else {**data, "words": list(proof.words(now, text))}
 
     def unneeded(self, changeset: Changeset) -> tuple[str, ...]:
-        """Return the parts of these changes that their tests do not need, as `path#number` (from 1), or the path of a
-        whole file; none once the text has changed.
+        """Return the parts of these changes that their tests do not need, as `path#id`, or the path of a whole file;
+        none once the text has changed.
         """
         minimal = self._record.proof.minimal
         if minimal is None or minimal.digest != self.state(changeset):
             return ()
         name = self._view.roots.relative
-        return tuple(name(path) if hunk < 0 else f"{name(path)}#{hunk + 1}" for path, hunk in minimal.unneeded)
+        ids = {change.path: change.hunk_ids() for change in changeset}
+        parts = [(path, ids.get(path, ())[hunk : hunk + 1] if hunk >= 0 else ()) for path, hunk in minimal.unneeded]
+        return tuple("#".join((name(path), *known)) for path, known in parts)
 
     def words(self, changeset: Changeset, text: Words) -> tuple[str, ...]:
         """Return sentences on the proof of these changes."""

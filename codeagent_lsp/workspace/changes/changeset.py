@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from codeagent_lsp.workspace.changes.hunk_ids import hunk_ids
 from codeagent_lsp.workspace.edits import merge
 
 ChangeKind = Literal["edit", "create", "delete", "move"]
@@ -54,6 +55,10 @@ class FileChange:
         """Return the hunks of its diff. A creation or deletion can only be accepted as a whole."""
         return merge.hunks(self.base or "", self.text or "")
 
+    def hunk_ids(self) -> tuple[str, ...]:
+        """Return the ids of its hunks, by which each can be accepted alone; none if it has no parts."""
+        return hunk_ids(self.base or "", self.text or "") if self.kind == "edit" else ()
+
     def counts(self) -> tuple[int, int]:
         """Return how many lines are added and how many are removed."""
         runs = merge.runs(self.base or "", self.text or "")
@@ -61,11 +66,11 @@ class FileChange:
         return added, sum(run.old_end - run.old_start for run in runs)
 
     def diff(self, name: Callable[[str], str]) -> str:
-        """Return a unified diff; `name` shortens paths for display."""
+        """Return a unified diff with the ids of its hunks; `name` shortens paths for display."""
         old = "/dev/null" if self.base is None else f"a/{name(self.moved_from or self.path)}"
         new = "/dev/null" if self.text is None else f"b/{name(self.path)}"
-        label = name(self.path) if self.kind == "edit" else ""
-        body = merge.unified_diff(self.base or "", self.text or "", old, new, label)
+        labels = [f"{name(self.path)}#{each}" for each in self.hunk_ids()]
+        body = merge.unified_diff(self.base or "", self.text or "", old, new, labels)
         if self.moved_from is not None:
             return f"diff --git {old} {new}\nrename from {old[2:]}\nrename to {new[2:]}\n{body}"
         return body if body or self.kind == "edit" else f"--- {old}\n+++ {new}\n"

@@ -7,11 +7,14 @@ files other content. Not here: what is chosen of a changeset (`changeset.py`).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange, HunkNumbers
 from codeagent_lsp.workspace.text.document import text_digest
 from codeagent_lsp.workspace.text.lines import split_lines
+
+ChosenHunks = Mapping[str, frozenset[int | str]]
+"""Hunks by absolute path: ids, or 0-based numbers as they were seen."""
 
 _Content = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -22,22 +25,36 @@ def review_digest(changeset: Changeset) -> str:
 
 
 def numbers_now(
-    seen: Changeset, present: Changeset, files: Iterable[str] | None, hunks: HunkNumbers | None
+    seen: Changeset | None, present: Changeset, files: Iterable[str] | None, hunks: ChosenHunks | None
 ) -> HunkNumbers | None:
-    """Return the present numbers of the chosen `hunks` of what was `seen`. LookupError when a chosen file or hunk is
-    not staged any more as it was seen; with neither `files` nor `hunks`, all of it is chosen.
+    """Return the present numbers of the chosen `hunks`: of ids, and of numbers in what was `seen` (None: in what is
+    staged now). LookupError when a chosen file or hunk is not staged any more as it was seen; with neither `files` nor
+    `hunks`, all of it is chosen. For an id that is gone, the error has the path and the id.
     """
-    whole = frozenset(files or ()) if (files, hunks) != (None, None) else {*seen.paths, *present.paths}
-    if not all(_alike(seen.get(path), present.get(path)) for path in whole):
+    whole = frozenset(files or ())
+    if seen is not None and files is None and hunks is None:
+        whole = frozenset((*seen.paths, *present.paths))
+    if seen is not None and not all(_alike(seen.get(path), present.get(path)) for path in whole):
         raise LookupError
-    if hunks is None:
-        return None
-    return {path: _same_hunks(seen.get(path), present.get(path), chosen) for path, chosen in hunks.items()}
+    return None if hunks is None else {path: _now(seen, present, path, chosen) for path, chosen in hunks.items()}
 
 
 def shows_all(seen: Changeset, present: Changeset) -> bool:
     """Return whether nothing is staged that was not `seen`; a part of it may have been decided about since."""
     return all(_is_part(seen.get(change.path), change) for change in present)
+
+
+def _now(seen: Changeset | None, present: Changeset, path: str, chosen: frozenset[int | str]) -> frozenset[int]:
+    change = present.get(path)
+    known = () if change is None else change.hunk_ids()
+    named = [each for each in chosen if isinstance(each, str)]
+    for each in named:
+        if each not in known:
+            raise LookupError(path, each)
+    numbers = frozenset(each for each in chosen if isinstance(each, int))
+    if numbers and seen is not None:
+        numbers = _same_hunks(seen.get(path), change, numbers)
+    return numbers.union(map(known.index, named))
 
 
 def _is_part(seen: FileChange | None, present: FileChange) -> bool:

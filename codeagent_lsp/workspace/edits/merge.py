@@ -6,7 +6,7 @@ what is no conflict although it is near (`beside.py`), files, versions, whole ch
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from merge3 import Merge3
@@ -120,15 +120,15 @@ def with_line_ends_of(old: str, new: str) -> str:
     return mixed if len(split_lines(mixed)) == len(after) else uniform  # a CR and the LF after it would be one end
 
 
-def unified_diff(old: str, new: str, old_name: str, new_name: str, label: str = "") -> str:
+def unified_diff(old: str, new: str, old_name: str, new_name: str, labels: Sequence[str] = ()) -> str:
     """Return a unified diff with the given names; '' when the texts are equal.
 
-    With a `label` each hunk's header ends with `label#number` (1-based), by which it can be accepted alone.
+    Each hunk's header ends with its label.
     """
     lines: list[str] = []
     before, after = split_lines(old), split_lines(new)
-    for number, hunk in enumerate(hunks(old, new), 1):
-        title = f" {label}#{number}" if label else ""
+    for number, hunk in enumerate(hunks(old, new)):
+        title = f" {labels[number]}" if labels else ""
         lines.append(_header(hunk, len(before), title))
         lines.extend(_body(hunk, before, after))
     if not lines:

@@ -272,7 +272,7 @@ function asPlace(given: unknown): TextPlace | undefined {
 function asReviewPlace(given: unknown): Place | undefined {
   const { runId, path, hunk } = asObject(given);
   if (typeof runId !== "string" || typeof path !== "string") return undefined;
-  return typeof hunk === "number" ? { runId, path, hunk } : { runId, path };
+  return typeof hunk === "string" ? { runId, path, hunk } : { runId, path };
 }
 
 function fileName(uri: string): string {

@@ -26,14 +26,14 @@ test("a model's words make no link of a command", () => {
 
 const DIFF = `--- a/a.py
 +++ b/a.py
-@@ -1,4 +1,5 @@ a.py#1
+@@ -1,4 +1,5 @@ a.py#1fc27b31
  def one():
 -    return 1
 +    return 10
 +
  
  
-@@ -40,3 +41,2 @@ a.py#2
+@@ -40,3 +41,2 @@ a.py#e0000002
  def last():
 -    return 99
  end
@@ -43,22 +43,22 @@ const DIFF = `--- a/a.py
 +--- not a header
 `;
 
-test("hunks are numbered in each file and placed in the proposed text", () => {
+test("hunks have the ids that the server gave them and placed in the proposed text", () => {
   const files = hunksByFile(DIFF);
   assert.deepEqual([...files.keys()], ["a.py", "new.py"]);
-  assert.deepEqual(files.get("a.py")?.map((hunk) => [hunk.number, hunk.start, hunk.added, hunk.removed]), [
-    [1, 1, 2, 1],
-    [2, 41, 0, 1],
+  assert.deepEqual(files.get("a.py")?.map((hunk) => [hunk.id, hunk.start, hunk.added, hunk.removed]), [
+    ["1fc27b31", 1, 2, 1],
+    ["e0000002", 41, 0, 1],
   ]);
   assert.equal(files.get("new.py")?.[0]?.preview, "--- not a header");
 });
 
 test("the hunk at a line is the one it is in, else the nearest", () => {
-  const marked = hunksByFile(DIFF, ["a.py#2", "b.py#1"]).get("a.py") ?? [];
+  const marked = hunksByFile(DIFF, ["a.py#e0000002", "b.py#1fc27b31"]).get("a.py") ?? [];
   assert.deepEqual(marked.map((hunk) => hunk.unneeded), [undefined, true]);
   const hunks = hunksByFile(DIFF).get("a.py") ?? [];
-  assert.equal(hunkAt(hunks, 2)?.number, 1);
-  assert.equal(hunkAt(hunks, 35)?.number, 2);
+  assert.equal(hunkAt(hunks, 2)?.id, "1fc27b31");
+  assert.equal(hunkAt(hunks, 35)?.id, "e0000002");
   assert.equal(hunkAt([], 1), undefined);
 });
 

@@ -134,11 +134,11 @@ def test_a_diff_is_read_into_files_and_hunks() -> None:
 
 --- a/a b.py
 +++ b/a b.py
-@@ -1,2 +1,2 @@ a b.py#1
+@@ -1,2 +1,2 @@ a b.py#1fc27b31
  one
 -two
 +--- three
-@@ -9 +9 @@ a b.py#2
+@@ -9 +9 @@ a b.py#e0000002
 -++ x
 +++ y
 --- /dev/null
@@ -167,7 +167,13 @@ rename to to.py
         ("old.py", "delete", 0, 1, 1),
         ("to.py", "move", 1, 1, 1),
     ]
-    assert [hunk.get("id") for file in files for hunk in file["hunks"]] == ["a b.py#1", "a b.py#2", None, None, None]
+    assert [hunk.get("id") for file in files for hunk in file["hunks"]] == [
+        "a b.py#1fc27b31",
+        "a b.py#e0000002",
+        None,
+        None,
+        None,
+    ]
     spans = [(file["first"], file["last"]) for file in files]
     assert all(one[1] < two[0] for one, two in pairwise(spans)), spans
 

@@ -143,7 +143,7 @@ def film_neovim(folder: Path) -> str:
         film.until("3: Discard", stay=2.5)
         film.typed("1")
         screen.keys("Enter")
-        film.until("prices.py#2", stay=2.5)
+        film.until("prices.py#", stay=2.5)
         screen.keys("a")
         film.until(lambda shown: "+from decimal" not in shown, stay=1.5)
         screen.keys("a")

@@ -88,7 +88,8 @@ def test_diffs_name_creations_deletions_and_moves() -> None:
     assert FileChange("A", None, "").diff(name) == "--- /dev/null\n+++ b/a\n"
     assert FileChange("A", "x\n", None).diff(name) == "--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
     assert FileChange("A", "x\n", "x\n").diff(name) == ""
-    assert FileChange("A", "x\n", "y\n").diff(name) == "--- a/a\n+++ b/a\n@@ -1 +1 @@ a#1\n-x\n+y\n"
+    (known,) = FileChange("A", "x\n", "y\n").hunk_ids()
+    assert FileChange("A", "x\n", "y\n").diff(name) == f"--- a/a\n+++ b/a\n@@ -1 +1 @@ a#{known}\n-x\n+y\n"
     moved = FileChange("B", "x\n", "x\n", None, "A").diff(name)
     assert moved == "diff --git a/a b/b\nrename from a\nrename to b\n"
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codeagent_lsp.workspace.changes.hunk_ids import hunk_ids
 from codeagent_lsp.workspace.edits import line_matching, merge
 from codeagent_lsp.workspace.edits.line_matching import LineMatcher
 from codeagent_lsp.workspace.edits.patch import apply_patch
@@ -207,7 +208,7 @@ def test_form_feeds_and_unicode_separators_are_no_line_ends() -> None:
 
 @given(LF_TEXTS, LF_TEXTS)
 def test_a_diff_reads_back_as_the_new_text(old: str, new: str) -> None:
-    diff = merge.unified_diff(old, new, "a/x.py", "b/x.py", "x.py")
+    diff = merge.unified_diff(old, new, "a/x.py", "b/x.py", [f"x.py#{each}" for each in hunk_ids(old, new)])
     if old == new:
         assert diff == ""
     elif old and new:
@@ -240,7 +241,7 @@ def test_every_row_of_a_diff_ends_with_a_line_feed_and_its_counts_are_right(old:
 def test_the_headers_of_creations_and_deletions_and_labels() -> None:
     assert merge.unified_diff("", "a\n", "/dev/null", "b/x") == "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+a\n"
     assert merge.unified_diff("a", "", "a/x", "/dev/null").endswith("@@ -1 +0,0 @@\n-a\n\\ No newline at end of file\n")
-    assert "@@ -1 +1 @@ x#1\n" in merge.unified_diff("a\n", "b\n", "a/x", "b/x", "x")
+    assert "@@ -1 +1 @@ x#1\n" in merge.unified_diff("a\n", "b\n", "a/x", "b/x", ["x#1"])
 
 
 # --- line ends

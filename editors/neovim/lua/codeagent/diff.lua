@@ -3,7 +3,7 @@
 local M = {}
 
 ---@class codeagent.Hunk
----@field id string? `path#number` as the server names it; nil when the file is decided as a whole
+---@field id string? `path#id` as the server names it; nil when the file is decided as a whole
 ---@field first integer 1-based line of its header
 ---@field last integer 1-based last line
 ---@field old integer 1-based line in the file as it is now
@@ -57,7 +57,7 @@ function M.parse(lines)
       local old, old_count, new_count = counts(line)
       if old then
         left_old, left_new = old_count, new_count
-        local id = file.kind == "edit" and line:match("^@@ .- @@ (.+#%d+)%s*$") or nil
+        local id = file.kind == "edit" and line:match("^@@ .- @@ (.+#%x+)%s*$") or nil
         table.insert(file.hunks, { id = id, first = number, last = number, old = old })
       end
     elseif file and inside then

@@ -223,7 +223,7 @@ return {
     },
     {
       name = "codeagent.apply",
-      summary = "Applies all changes of a run, some files or some hunks; with the `digest` of a review only as it showed them.",
+      summary = "Applies all changes of a run, some files or some hunks; with the `digest` of a review only as it showed them. A hunk is `path#id`, as the diff of the review names it; an id that is no longer staged is refused.",
       starts_run = false,
       arguments = {
         { name = "runId", kind = "string", required = true },
@@ -234,7 +234,7 @@ return {
     },
     {
       name = "codeagent.discard",
-      summary = "Drops all changes of a run, some files or some hunks; with the `digest` of a review only as it showed them.",
+      summary = "Drops all changes of a run, some files or some hunks; with the `digest` of a review only as it showed them. Hunks are named as for `codeagent.apply`.",
       starts_run = false,
       arguments = {
         { name = "runId", kind = "string", required = true },

@@ -1,12 +1,12 @@
 /**
- * The hunks of a unified diff, numbered as the server numbers them. Pure.
+ * The hunks of a unified diff, with the ids by which the server knows them. Pure.
  * Not here: making a diff, showing it.
  */
 
 /** One hunk: `start` and `lines` are 0-based and count in the proposed text. */
 export interface Hunk {
-  /** From 1, in the order of the file. */
-  readonly number: number;
+  /** What the server calls it; for a file that can only be decided about as a whole, where it is in its order. */
+  readonly id: string;
   readonly start: number;
   readonly lines: number;
   readonly added: number;
@@ -17,10 +17,11 @@ export interface Hunk {
   readonly unneeded?: true;
 }
 
-const HEADER = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
+const HEADER = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(?:.*#([0-9a-f]+)$)?/;
 
 /** A hunk as the diff writes it: `oldStart` is the 0-based line of the base before which it begins. */
 interface RawHunk {
+  readonly id: string | undefined;
   readonly oldStart: number;
   readonly newStart: number;
   readonly newLines: number;
@@ -35,11 +36,11 @@ interface RawFile {
   readonly hunks: RawHunk[];
 }
 
-/** Hunks by the name of the file after the change; `unneeded` names those that the tests do not need, `name#number`. */
+/** Hunks by the name of the file after the change; `unneeded` names those that the tests do not need, `name#id`. */
 export function hunksByFile(diff: string, unneeded: readonly string[] = []): ReadonlyMap<string, readonly Hunk[]> {
   const marks = (name: string): Pick<Hunk, "unneeded"> => (unneeded.includes(name) ? { unneeded: true } : {});
   const toHunks = (file: RawFile): Hunk[] =>
-    file.hunks.map((hunk, index) => ({ ...toHunk(index + 1, hunk), ...marks(`${file.name}#${index + 1}`) }));
+    file.hunks.map((hunk, index) => ({ ...toHunk(hunk.id ?? String(index + 1), hunk), ...marks(`${file.name}#${hunk.id}`) }));
   return new Map(rawFiles(diff).map((file) => [file.name, toHunks(file)]));
 }
 
@@ -64,10 +65,10 @@ function rawFiles(diff: string): RawFile[] {
     const line = lines[index] ?? "";
     const header = HEADER.exec(line);
     if (header) {
-      const [, oldStart, oldLines = "1", newStart, newLines = "1"] = header;
+      const [, oldStart, oldLines = "1", newStart, newLines = "1", id] = header;
       const body = bodyOf(lines, index + 1, Number(oldLines), Number(newLines));
       const first = Number(oldLines) === 0 ? Number(oldStart) : Number(oldStart) - 1; // nothing of the base: after that line
-      found.at(-1)?.hunks.push({ oldStart: first, newStart: Math.max(0, Number(newStart) - 1), newLines: Number(newLines), body });
+      found.at(-1)?.hunks.push({ id, oldStart: first, newStart: Math.max(0, Number(newStart) - 1), newLines: Number(newLines), body });
       index += 1 + body.length;
     } else if (line.startsWith("--- ") && (lines[index + 1] ?? "").startsWith("+++ ")) {
       const [before, after] = [line.slice(4), (lines[index + 1] ?? "").slice(4)];
@@ -114,12 +115,12 @@ function bodyOf(lines: readonly string[], from: number, old: number, fresh: numb
   return body;
 }
 
-function toHunk(number: number, { newStart, newLines, body }: RawHunk): Hunk {
+function toHunk(id: string, { newStart, newLines, body }: RawHunk): Hunk {
   const before = Math.max(0, body.findIndex((line) => line.startsWith("+") || line.startsWith("-")));
   const added = body.filter((line) => line.startsWith("+"));
   const removed = body.filter((line) => line.startsWith("-"));
   return {
-    number,
+    id,
     start: newStart + before,
     lines: Math.max(1, newLines - before),
     added: added.length,

@@ -19,7 +19,7 @@ const TYPING_MS = 500;
 export interface Place {
   readonly runId: string;
   readonly path: string;
-  readonly hunk?: number;
+  readonly hunk?: string;
 }
 
 /** What `codeagent.review` answers; `proof` are sentences on what was tried on the changes. */
@@ -93,7 +93,7 @@ export class Review implements vscode.Disposable {
   async openFile(place: Place): Promise<void> {
     await this.refresh(place.runId);
     const [left, right] = [sideOf(BASE, place.runId, place.path), sideOf(PROPOSED, place.runId, place.path)];
-    const hunk = this.of(place).find((item) => item.number === place.hunk);
+    const hunk = this.of(place).find((item) => item.id === place.hunk);
     const selection = hunk && new vscode.Range(hunk.start, 0, hunk.start, 0);
     const name = vscode.workspace.asRelativePath(place.path);
     const title = vscode.l10n.t("{0} (proposed)", name);
@@ -150,7 +150,7 @@ export class Review implements vscode.Disposable {
     return this.hunks.get(place.runId)?.get(place.path) ?? [];
   }
 
-  /** Learns the hunks of a run from the server, which numbers them. */
+  /** Learns the hunks of a run from the server, which names them. */
   async refresh(runId: string): Promise<void> {
     const staged = Object.keys(this.store.state.runs[runId]?.staged ?? {});
     if (staged.length === 0) {
@@ -197,8 +197,8 @@ export class Review implements vscode.Disposable {
       ...(this.proofs.get(place.runId) ?? []).map((line) => note(first, line)),
       ...hunks.filter((hunk) => hunk.unneeded).map((hunk) => note(hunk.start, vscode.l10n.t("$(circle-slash) Not needed for the tests"))),
       ...(hunks.length < 2 ? [] : hunks).flatMap((hunk) => [
-        lens(Math.min(hunk.start, last), vscode.l10n.t("$(check) Accept change"), "codeagent.review.acceptHunk", { ...place, hunk: hunk.number }),
-        lens(Math.min(hunk.start, last), vscode.l10n.t("$(close) Discard change"), "codeagent.review.discardHunk", { ...place, hunk: hunk.number }),
+        lens(Math.min(hunk.start, last), vscode.l10n.t("$(check) Accept change"), "codeagent.review.acceptHunk", { ...place, hunk: hunk.id }),
+        lens(Math.min(hunk.start, last), vscode.l10n.t("$(close) Discard change"), "codeagent.review.discardHunk", { ...place, hunk: hunk.id }),
       ]),
     ];
   }
@@ -208,7 +208,7 @@ export class Review implements vscode.Disposable {
     const place = editor && placeOf(editor.document.uri);
     if (!place || what === "file") return place;
     const hunk = hunkAt(this.of(place), editor.selection.active.line);
-    return hunk ? { ...place, hunk: hunk.number } : place;
+    return hunk ? { ...place, hunk: hunk.id } : place;
   }
 
   /** Brings documents, hunks, tabs and saved files up to date with the changes. */

@@ -130,7 +130,7 @@ export class RunTree implements vscode.TreeDataProvider<Node>, vscode.Disposable
     const hunks = this.review.of(place);
     return hunks.length < 2
       ? []
-      : hunks.map((shown) => ({ kind: "hunk", shown, runId: place.runId, path: place.path, hunk: shown.number }));
+      : hunks.map((shown) => ({ kind: "hunk", shown, runId: place.runId, path: place.path, hunk: shown.id }));
   }
 
   /** A run; an attempt has no title of its own, and it or its run is what the transcript shows, as the user chooses. */
