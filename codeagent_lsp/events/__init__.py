@@ -11,7 +11,14 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from codeagent_lsp.events.base import Event
-from codeagent_lsp.events.changes import ChangesApplied, ChangesDiscarded, ChangesProposed, FileChanged, Outcome
+from codeagent_lsp.events.changes import (
+    ChangesApplied,
+    ChangesDiscarded,
+    ChangesIntended,
+    ChangesProposed,
+    FileChanged,
+    Outcome,
+)
 from codeagent_lsp.events.plans import (
     AwaitingApproval,
     ExecutionCancelled,
@@ -41,6 +48,7 @@ __all__ = [
     "AwaitingApproval",
     "ChangesApplied",
     "ChangesDiscarded",
+    "ChangesIntended",
     "ChangesProposed",
     "Event",
     "ExecutionCancelled",

@@ -33,6 +33,18 @@ class ChangesProposed(Event, name="changes_proposed"):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ChangesIntended(Event, name="changes_intended"):
+    """The editor is about to be asked for these changes, or with `undo` to take changes back. Where no
+    `changes_applied` follows, each of these files may have been changed or not.
+    """
+
+    files_changed: tuple[str, ...] = ()
+    undo: bool = False
+    changes: tuple[Mapping[str, Any], ...] = ()
+    step_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ChangesApplied(Event, name="changes_applied"):
     """What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`.
 

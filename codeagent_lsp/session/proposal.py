@@ -181,6 +181,7 @@ class Proposal:
             if not chosen:
                 return None
             self.outcome = "unknown"  # stays if this is interrupted or fails
+            self._intend(chosen, undo=False)
             applied = await self._services.workspace.editor.apply(chosen, self.record.title, may_lose)
             self._note_applied(applied, undo=False)
             self.staging.reset(after_applying(self.changeset, chosen, applied))
@@ -215,6 +216,7 @@ class Proposal:
                 raise SessionError("undo.nothing")
             back = await asyncio.to_thread(taking_back, [part.changeset for part in parts], self._present)
             label = self._output.text("undo.label", title=self.record.title)
+            self._intend(back.changeset, undo=True)
             applied = await self._services.workspace.editor.apply(back.changeset, label, back.deleted)
             applied = back.result(applied)
             if applied.outcome in ("full", "partial"):
@@ -247,7 +249,21 @@ class Proposal:
         changeset, digest = self.changeset, self.proofs.state(self.changeset)
         return lambda tally: self.proofs.tested(tally, changeset, digest)
 
+    def _intend(self, changes: Changeset, *, undo: bool) -> None:
+        """Record what the editor is about to be asked for, so that it is known and can be undone, whatever happens."""
+        step = self.record.step_id
+        self.record.intend(changes, None if undo else AppliedPart(changes, step, time.time()))
+        self._output.emit(
+            events.ChangesIntended(
+                files_changed=changes.paths,
+                undo=undo,
+                changes=tuple(change.to_dict() for change in changes),
+                step_id=None if undo else step or None,
+            )
+        )
+
     def _note_applied(self, applied: Applied, *, undo: bool, steps: tuple[str, ...] = ()) -> None:
+        self.record.settle()
         if applied.done and not undo:
             self.record.accept(applied.done)
             self.record.applied.append(AppliedPart(applied.done, self.record.step_id, time.time()))

@@ -134,7 +134,12 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
             run.propose(run.staged)
             if event.proof is not None:
                 run.proof = proof_from(event.proof)
+        case events.ChangesIntended():
+            intended = Changeset(tuple(FileChange.from_dict(change) for change in event.changes))
+            part = None if event.undo else AppliedPart(intended, event.step_id or "", event.ts)
+            run.intend(intended, part)
         case events.ChangesApplied():
+            run.settle()
             _apply(run, event)
         case events.UsageReported():
             run.usage += usage_of(event)

@@ -59,8 +59,9 @@ class RunRecord:
     `compacted` replaces some of them in the next run. `torn` is set if the run's process died and its file does not say
     so yet; `unanswered` are the questions that were open then; `usage` is what its model calls used; `proof` is what
     was tried on its changes; `attempt_of` is the run for which it tries, without asking or applying anything, as its
-    `attempt` with this number; `heard` is what the user said to it while it was at work; `attempts` are the sessions of
-    those that try for it.
+    `attempt` with this number; `unsettled` are the files of a request to the editor that is open, or was when the
+    process died: what it was to apply is in `applied` already; `heard` is what the user said to it while it was at
+    work; `attempts` are the sessions of those that try for it.
     """
 
     run_id: str
@@ -86,6 +87,8 @@ class RunRecord:
     attempt: int = 0
     heard: list[str] = field(default_factory=list)
     attempts: tuple[str, ...] = ()
+    unsettled: tuple[str, ...] = ()
+    _intended: AppliedPart | None = None
 
     @property
     def changed_paths(self) -> tuple[str, ...]:
@@ -104,6 +107,19 @@ class RunRecord:
             known = self.proposed.get(change.path)
             if known is None or known.text == change.base:
                 self.proposed = _joined(self.proposed, Changeset((change,)))
+
+    def intend(self, changes: Changeset, part: AppliedPart | None) -> None:
+        """Note what the editor is about to be asked for. A `part` can be undone from now on, as far as it is in the
+        files by then.
+        """
+        self.unsettled, self._intended = changes.paths, part
+        self.applied.extend([part] if part is not None else [])
+
+    def settle(self) -> None:
+        """Note that it is known what has become of the last request to the editor."""
+        if self._intended is not None:
+            self.applied[:] = [part for part in self.applied if part is not self._intended]
+        self.unsettled, self._intended = (), None
 
     def roll_marks_back(self, step_id: str) -> tuple[str, ...]:
         """Remove the marks of a step and of all that began after it; return the ids of these steps."""

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from codeagent_lsp.session.redaction.recording import Recording
 
 MOST_WAITING = 1000
-WITH_TEXTS = frozenset((events.FileChanged.type, events.ChangesApplied.type, events.SessionRewound.type))
+WITH_TEXTS = frozenset(
+    kind.type for kind in (events.FileChanged, events.ChangesIntended, events.ChangesApplied, events.SessionRewound)
+)
 
 
 @dataclass(frozen=True, slots=True)

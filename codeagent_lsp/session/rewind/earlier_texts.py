@@ -34,6 +34,8 @@ class EarlierTexts:
         """Take back changes that were applied, newest first."""
         for change in applied.inverse():
             taken = self.text(change.path) if change.moved_from is not None else None
+            if change.moved_from is not None and self.text(change.moved_from) is None:
+                continue  # it was never moved, as where the process died before
             if taken is not None:  # by a file of the user's own, where the moved one was
                 self.conflicts.append(HunkConflict(change.path, 1, change.text or "", taken))
                 continue

@@ -554,6 +554,7 @@ return {
     "awaiting_approval",
     "changes_applied",
     "changes_discarded",
+    "changes_intended",
     "changes_proposed",
     "context_compacted",
     "error",
