@@ -289,6 +289,10 @@ class WrongArguments(ToolRetry):
     """The arguments of a call do not fit its tool's schema: unlike other retries, it counts for the tool's circuit."""
 
 
+class NotAccepted(ValueError):
+    """Raised while arguments are validated, for a value of the right form that is refused: no fault of the tool."""
+
+
 class PermissionDenied(AgentError):
     """A rule, the mode or the user denied this call."""
 

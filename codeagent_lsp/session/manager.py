@@ -48,6 +48,7 @@ class SessionManager:
 
     def new(self) -> Session:
         """Create a session and make it the current one."""
+        self._services.registry.circuits.close_all()  # what failed in another session may work in this one
         session = self._opened(uuid.uuid4().hex[:16])
         self._sessions[session.session_id] = session
         self._current = session

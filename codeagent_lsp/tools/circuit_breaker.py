@@ -112,6 +112,11 @@ class CircuitBreaker:
         if name in self._circuits:
             self._circuits[name] = _Circuit(self._circuits[name].epoch + 1)
 
+    def close_all(self) -> None:
+        """Close all circuits: a new session begins."""
+        for name in list(self._circuits):
+            self.close(name)
+
     def _succeeded(self, name: str, circuit: _Circuit) -> None:
         if circuit.opened is not None:
             self.close(name)

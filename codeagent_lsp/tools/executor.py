@@ -26,6 +26,7 @@ from codeagent_lsp.errors import (
     CodeAgentError,
     ErrorCode,
     ErrorType,
+    NotAccepted,
     PermissionDenied,
     ToolFailed,
     ToolRetry,
@@ -190,10 +191,9 @@ class ToolExecutor:
             output = await self._handler(understood(self._revealed(call, tool), tool))
         except PermissionDenied as error:
             return _failure("denied", error.code, str(error)), "neither"
-        except WrongArguments as error:
-            return _failure("retry", error.code, str(error)), "failure"
         except ToolRetry as error:
-            return _failure("retry", error.code, str(error)), "neither"
+            counts = isinstance(error, WrongArguments) or error.code is ErrorCode.MCP_EXECUTION_ERROR
+            return _failure("retry", error.code, str(error)), "failure" if counts else "neither"
         except AgentError as error:
             result = _failure("failed", error.code, str(error))
         except OSError as error:
@@ -322,7 +322,8 @@ def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
                 known_arguments({key: unpacked(value) for key, value in given.items()}, tool.input_schema())
             )
         except ValidationError:
-            raise WrongArguments(_explain(tool, first)) from first
+            refused = all(isinstance(each.get("ctx", {}).get("error"), NotAccepted) for each in first.errors())
+            raise (ToolRetry if refused else WrongArguments)(_explain(tool, first)) from first
 
 
 def known_arguments(value: Any, schema: Mapping[str, Any]) -> Any:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from urllib.parse import quote, urljoin
 
+from codeagent_lsp.errors import NotAccepted
 from codeagent_lsp.tools.web.addresses import is_public
 
 MAX_LENGTH = 4096
@@ -28,7 +29,7 @@ _CLOSED_NAMES = ("localhost", "local", "internal", "intranet", "lan", "home", "c
 _IN_PATH = "/?#[]@!$&'()*+,;=:%-._~|"
 
 
-class BadUrl(ValueError):
+class BadUrl(NotAccepted):
     """Raised for an address that is not fetched; the message is the reason."""
 
 
