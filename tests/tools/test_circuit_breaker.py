@@ -24,6 +24,7 @@ from codeagent_lsp.errors import (
 )
 from codeagent_lsp.tools.circuit_breaker import Attempt, CallOutcome, CircuitBreaker
 from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.mcp.errors import McpRefused
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
@@ -321,6 +322,23 @@ async def test_wrong_arguments_open_it(tmp_path: Path) -> None:
     for _ in range(3):
         assert (await made.call("flaky", count="many")).status == "retry"
     assert made.registry.circuits.state("flaky") == "open"
+
+
+async def test_values_that_are_refused_open_nothing(tmp_path: Path) -> None:
+    made = Bench(tmp_path / "w")
+    for _ in range(4):
+        assert (await made.call("web_scrape", url="http://127.0.0.1/")).status == "retry"
+        assert (await made.call("run_cmd", command="echo a\0b")).status == "retry"
+    assert made.registry.circuits.resting() == ()
+
+
+async def test_results_that_are_marked_as_errors_open_it(tmp_path: Path) -> None:
+    made = bench(tmp_path, Flaky(*[McpRefused("it says that it failed")] * 3))
+    for _ in range(3):
+        assert (await made.call("flaky")).status == "retry"
+    assert made.registry.circuits.state("flaky") == "open"
+    made.registry.circuits.close_all()
+    assert made.registry.circuits.state("flaky") == "closed"
 
 
 async def test_a_cancelled_call_counts_for_nothing_and_frees_the_trial(tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from codeagent_lsp.call_forms import CallForms
-from codeagent_lsp.errors import ToolRetry
+from codeagent_lsp.errors import NotAccepted, ToolRetry
 from codeagent_lsp.shadow.shell import Command
 from codeagent_lsp.tools.commands.background import MOST_SECONDS, BackgroundCommands, Heard
 from codeagent_lsp.tools.commands.foreign_commands import COMMAND_OUTPUT, STOP_COMMAND
@@ -40,6 +40,17 @@ BESIDE = (
 _NONE = "Commands cannot run in the background here."
 
 
+def _without_nul(command: str) -> str:
+    """Return the command. NotAccepted for one that no shell can be given."""
+    if "\0" in command:
+        raise NotAccepted("a command cannot hold a NUL character")
+    return command
+
+
+CommandLine = Annotated[str, Field(min_length=1, max_length=100_000), AfterValidator(_without_nul)]
+"""A command for the shell."""
+
+
 class CommandOutputParameters(Parameters):
     """The command, by its id, and how long to wait for output, in seconds."""
 
@@ -50,7 +61,7 @@ class CommandOutputParameters(Parameters):
 class RunBesideParameters(Parameters):
     """A command, and the id of one in the background, in whose place it runs; `timeout` is in seconds."""
 
-    command: str = Field(min_length=1, max_length=100_000)
+    command: CommandLine
     id: str
     timeout: float = Field(60.0, gt=0, le=600)
     allow_network: bool = False

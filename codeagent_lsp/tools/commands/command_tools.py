@@ -12,7 +12,7 @@ from pydantic import Field
 from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.shadow.shell import Command, CommandResult, OnOutput, Shell, Stream
-from codeagent_lsp.tools.commands.background_tools import in_background
+from codeagent_lsp.tools.commands.background_tools import CommandLine, in_background
 from codeagent_lsp.tools.commands.foreign_commands import RUN_CMD
 from codeagent_lsp.tools.commands.kept_output import keep_whole
 from codeagent_lsp.tools.context import ToolContext
@@ -39,7 +39,7 @@ class RunCmdParameters(Parameters):
     of the user's variables. With `background` it returns when `ready` is printed, and the command runs on.
     """
 
-    command: str = Field(min_length=1, max_length=100_000)
+    command: CommandLine
     timeout: float | None = Field(default=None, gt=0, le=600, description="Seconds; default 300")
     working_dir: str | None = None
     allow_network: bool = Field(False, description="Needs the user's consent")

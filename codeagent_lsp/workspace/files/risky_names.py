@@ -48,7 +48,7 @@ SETTINGS = Names(
         """
         .vscode .idea .zed .fleet .cursor .windsurf .kiro .agent .agents .claude .codex .codeagent .gemini .qwen
         .continue .roo .cline .opencode .crush .kilocode .trae .junie .amazonq .augment .githooks .git-hooks .husky
-        .nvim
+        .lefthook .theia .nvim
         """.split()
     ),
     files=frozenset(
@@ -98,7 +98,7 @@ OBEYED = Names(
         rf"|(?:[\w-]+\.)?(?:{_BARE_RC})rc|pylintrc\.toml|.+\.sublime-\w+|\.sublime-\w+|\.xsession\w*"
         rf"|(?:eslint|prettier|stylelint|babel|lint-staged|commitlint|release)\.config\.(?:{_CODE}|{_DATA})"
         rf"|\.?simple-git-hooks\.(?:{_CODE}|{_DATA})|\.markdownlint(?:-cli2)?\.{_CODE}"
-        rf"|\.pnp(?:\.loader)?\.{_CODE}|\.pnpmfile\.{_CODE}|\.?(?:mise|rtx)(?:\.[\w-]+)*\.toml"
+        rf"|\.pnp(?:\.loader)?\.{_CODE}|\.?pnpm?file\.{_CODE}|\.?(?:mise|rtx)(?:\.[\w-]+)*\.toml"
         rf"|\.?opencode\.jsonc?|\.?devcontainer\.json|\.gitpod\.(?:ya?ml|dockerfile)"
         rf"|\.pre-commit-(?:config|hooks)\.ya?ml|\.?lefthook(?:-local)?\.{_DATA}"
         rf"|[\w.-]*\.gitlab-ci[\w-]*\.ya?ml|jenkinsfile[.\w-]*(?<!\.md)|(?:azure|bitbucket)-pipelines[\w-]*\.ya?ml"
@@ -121,6 +121,7 @@ BUILDS = Names(
         """.split()
     ),
     endings=(".mk", ".rake", ".gemspec", ".podspec", ".just"),
+    path=re.compile(r"(?:^|/)tools/bazel(?:\.(?:sh|bat|exe))?$"),
     name=re.compile(
         r"(?:gnu|bsd)?makefile(?:\.(?:am|in|inc|win))?|(?:build|settings|init)\.gradle(?:\.kts)?|\.?justfile"
         rf"|taskfile(?:\.dist)?\.ya?ml|(?:gulp|grunt)file(?:\.babel)?\.{_CODE}"
@@ -143,7 +144,8 @@ SECRETS = Names(
         .netrc _netrc .npmrc .yarnrc.yml .pypirc .pgpass pgpass.conf .my.cnf .mylogin.cnf .envrc .htpasswd .htdigest
         .git-credentials .dockercfg .dockerconfigjson .vault-token .terraformrc .s3cfg .boto .databrickscfg .snowsql
         .secrets .secret .credentials nuget.config settings.xml settings-security.xml hosts.yml hosts.yaml auth.json
-        local.settings.json vault.yml vault.yaml shadow gshadow private.txt key.txt keys.txt wp-config.php
+        local.settings.json .dev.vars .flaskenv .vault_pass .vault_pass.txt vault_pass.txt .vault-pass rclone.conf
+        htpasswd htdigest vault.yml vault.yaml shadow gshadow private.txt key.txt keys.txt wp-config.php
         id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk
         """.split()
     ),
@@ -154,6 +156,7 @@ SECRETS = Names(
     name=re.compile(
         r"\.env(?:\.(?!(?:.*\.)?(?:example|sample|template|dist|defaults?)$).+)?|.+\.env"
         r"|\.?env\.(?:prod\w*|dev\w*|stag\w*|test\w*|local|live)|\.env[_-](?!example|sample|template).+"
+        r"|\.dev\.vars\.(?!example$)[\w-]+|(?:[\w-]+[._-])?(?:private|priv)(?:[_-]?key)?\.(?:txt|json|jwk)"
         rf"|(?:\.?[\w-]*[._-])?{_WORDS}(?:\.{_TEXT})*|\.\w+_history|kubeconfig(?:\.\w+)?|kube\.config"
         r"|[\w.-]+[._-]keys?\.json|terraform\.tfstate\.[\w.-]+"
     ),

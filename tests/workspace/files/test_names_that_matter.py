@@ -49,6 +49,7 @@ x.sublime-build .sublime-build .ycm_extra_conf.py user.bazelrc pdbrc bashrc conf
 .mise.local.toml mise.dev.toml .pnp.loader.mjs .pnpmfile.mjs .gitpod.yml .gitlab-ci-deploy.yml azure-pipelines-pr.yml
 Jenkinsfile.release buildspec.yml netlify.toml vercel.json .cirrus.star .drone.jsonnet .codefresh/x.yml .semaphore/a.yml
 .readthedocs.yaml .bzr/x _darcs/prefs/x autorun.inf .directory x.lnk a.timer .rspec libfoo-gdb.py .terraform/a/terraform
+.lefthook/pre-commit/a.sh .theia/tasks.json tools/bazel sub/tools/bazel pnpfile.js pnpmfile.cjs
 docs/config docs/HEAD fixtures/repo.git/config fixtures/repo.git/HEAD a/commondir a/config.worktree
 CON con.txt PRN AUX aux.py NUL nul.log COM1 com9.txt LPT1 lpt3.dat
 """.split()
@@ -88,6 +89,7 @@ server.key.bak .env~ ..env.swp .env.bak .env.old~ #id_rsa# hosts.yml .config/gh/
 application_default_credentials.json nuget.config .m2/settings.xml group_vars/all/vault.yml credentials.csv
 aws_credentials kubeconfig.yaml shadow private.txt keys.txt service-account-key.json my-secrets.yml .bash_history
 db_password.txt api_keys.txt tokens.json service_account.json .htdigest wp-config.php creds.json .secrets.toml
+.dev.vars .dev.vars.production .flaskenv .vault_pass rclone.conf htpasswd jwt_private.txt private.jwk
 .gnupg/secring.gpg .kube/config .azure/accessTokens.json .docker/config.json home/.ssh/id_rsa
 """.split()
 
