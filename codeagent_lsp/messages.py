@@ -90,7 +90,7 @@ class ToolResult:
 
     `stats` holds `time_ms`; `context` holds `cwd` and `params_input`. `failed` says how a program that the tool has run
     has failed, for example `exit code 1`; the call of the tool itself is `ok`. `artifacts` are the files that it
-    exported, `images` what it shows to a model that sees.
+    exported, `images` what it shows to a model that sees; `summary` says what came out in a few words, for a user.
     """
 
     status: Status
@@ -102,6 +102,7 @@ class ToolResult:
     failed: str = ""
     artifacts: tuple[Mapping[str, Any], ...] = ()
     images: tuple[Image, ...] = ()
+    summary: str = ""
 
     @property
     def ok(self) -> bool:

@@ -486,6 +486,14 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "测试：结果不完整；{passed} 个通过。",
     ),
     "tests.none": ("Tests: they could not run here.", "测试：在此处无法运行。"),
+    # what a run of tests gave, in a line
+    "ran.all": ("{counts} in {seconds} s", "{counts}，用时 {seconds} 秒"),
+    "ran.and": (", ", "，"),
+    "ran.passed": ("{count} passed", "{count} 个通过"),
+    "ran.failed": ("{count} failed", "{count} 个失败"),
+    "ran.before": ("{count} failed as before", "{count} 个与更改前一样失败"),
+    "ran.unclear": ("not all results are known", "结果不完整"),
+    "ran.none": ("no result of any test", "没有任何测试结果"),
     "tests.new_failed": (
         "Tests: {failed} new failures, {passed} passed, on your unsaved text and these changes.",
         "测试：{failed} 个新失败，{passed} 个通过（基于未保存的文本和这些更改）。",
@@ -640,6 +648,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "document.at": ("The agent's answer is in {place}", "代理的回答在 {place}"),
     "output.left_out": ("[… {count} characters of output left out …]", "[……此处省略 {count} 个字符的输出……]"),
     "progress.thinking": ("thinking", "思考中"),
+    "progress.checking": ("checking the changes", "正在检查更改"),
     "progress.writing": ("writing", "书写中"),
     "progress.plan": ("Plan", "计划"),
     "progress.waiting": ("waiting for you", "等待您的回答"),

@@ -253,7 +253,7 @@ class AgentLoop:
 
     async def _call_tools(self, calls: tuple[ToolCall, ...]) -> Anomaly | None:
         self._emit(events.ToolCalls(calls=tuple(call_data(call) for call in calls)))
-        results = await self._executor.execute_batch(calls)
+        results = await self._executor.execute_batch(calls, lambda call, result: self._emit(result_event(call, result)))
         admitted = self._window.admit(calls, [result.told for result in results], self._tools())
         anomaly = None
         sees = self._model.info.facts.vision is True
@@ -261,7 +261,6 @@ class AgentLoop:
             text = f"{text}\n{UNSEEN}" if result.images and not sees else text
             images = result.images if sees else ()
             self._history.append(Message("tool", text, tool_call_id=call.id, name=call.name, images=images))
-            self._emit(result_event(call, result))
             seen = self._guard.observe_call(call.name, call.arguments, result.text)
             self._repeated = call.name if seen is not None else ""
             anomaly = seen or anomaly
@@ -363,6 +362,7 @@ def result_event(call: ToolCall, result: ToolResult) -> events.ToolFinished:
         error_type=None if error is None else error.type,
         time_ms=result.stats.get("time_ms"),
         artifacts=result.artifacts or None,
+        summary=result.summary or None,
     )
 
 

@@ -240,7 +240,9 @@ class ToolCalls(Event, name="tool_calls"):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolFinished(Event, name="tool_result"):
-    """What a tool call gave; `artifacts` are the files that it exported, `{name, size, path, sha256}` each."""
+    """What a tool call gave; `artifacts` are the files that it exported, `{name, size, path, sha256}` each. `summary`
+    says in a few words, in the user's language, what came out where that takes the place of all that was printed.
+    """
 
     tool: str = ""
     success: bool = True
@@ -254,6 +256,7 @@ class ToolFinished(Event, name="tool_result"):
     error_type: str | None = None
     time_ms: float | None = None
     artifacts: tuple[Mapping[str, Any], ...] | None = None
+    summary: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

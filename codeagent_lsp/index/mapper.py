@@ -77,7 +77,8 @@ class Mapper:
         outline = cache(self._index.symbols)
         best = relevance.definitions(ranked, self._read, outline, asking)
         key = ("task", task.text, task.focused, task.mentioned, budget, lines)
-        return self._made(key, self._filled(ranked), best, outline, budget, lines=lines)
+        among = len(self._files)
+        return self._made(key, self._filled(ranked), best, outline, budget, lines=lines, among=among)
 
     def overview(self, budget: int) -> RepoMap:
         """Return the part that is independent of the task: the most central files, for the stable part of a prompt."""
@@ -106,9 +107,12 @@ class Mapper:
         budget: int,
         *,
         lines: bool = False,
+        among: int = 0,
     ) -> RepoMap:
         before = self._last.pop(key, None)
-        made = repomap.render(ranked, best, outline, budget, previous=before, count=self._count, lines=lines)
+        made = repomap.render(
+            ranked, best, outline, budget, previous=before, count=self._count, lines=lines, among=among
+        )
         self._last[key] = made
         while len(self._last) > _KEPT:
             del self._last[next(iter(self._last))]

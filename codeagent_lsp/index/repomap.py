@@ -24,6 +24,7 @@ MOST_DEFINITIONS = 400
 PATHS_SHARE = 0.3  # of the budget, at most, for naming files; what is left shows signatures
 FIRST_FILES = 3  # that have a section even if no definition of them is shown
 SIGNATURE_CHARS = 100
+MORE = "… and {count} more files\n"
 STEADY = 0.12  # a score that changed by less than this share is kept; rounding alone changes up to 0.05
 
 
@@ -54,12 +55,15 @@ def render(
     previous: RepoMap | None = None,
     count: Counter = estimate_tokens,
     lines: bool = False,
+    among: int = 0,
 ) -> RepoMap:
     """Return the map of the best files and definitions that fits in `budget` tokens; an empty one where nothing fits.
-    With `lines` each definition has the number of its line, and the map changes with them.
+    With `lines` each definition has the number of its line, and the map changes with them. With `among`, the number of
+    all files, its end says how many are not named, as a folder's names look like all that is in it.
 
     `definitions` are those of the best files with scores; `outline` gives the types around them.
     """
+    budget -= count(MORE.format(count=among)) if among else 0
     scores = steady(dict(ranked), previous.scores if previous else {})
     order = sorted(scores, key=lambda path: (-scores[path], path))[:MOST_FILES]
     named = order[: _most(order, {}, int(budget * PATHS_SHARE), count)]
@@ -77,7 +81,8 @@ def render(
     text = _text(shown, named)
     if not named or count(text) > budget:
         return RepoMap(scores=scores, definitions=best.scores)
-    return RepoMap(text, tuple(named), scores, best.scores)
+    more = among - len(named)
+    return RepoMap(f"{text}{MORE.format(count=more)}" if more > 0 else text, tuple(named), scores, best.scores)
 
 
 def steady(scores: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
@@ -95,7 +100,7 @@ def paths_in(text: str) -> list[str]:
     found: list[str] = []
     folder = ""
     for line in text.splitlines():
-        if line.startswith("  "):
+        if line.startswith(("  ", "… ")):
             continue
         head, colon, names = line.partition(": ")
         if colon and (head == "." or head.endswith("/")):

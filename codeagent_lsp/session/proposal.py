@@ -226,6 +226,7 @@ class Proposal:
 
     async def propose(self) -> None:
         """Tell the client what is staged, with the proof of it."""
+        self._output.emit(events.StatusChanged(message=self._output.text("progress.checking")))  # may take seconds
         if (found := await self.diagnose(self.changeset)) is not None:
             self.proofs.diagnosed(found, self.changeset)
         added, removed = self.changeset.counts()

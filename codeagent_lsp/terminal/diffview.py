@@ -13,6 +13,7 @@ from codeagent_lsp.terminal.safe import visible
 from codeagent_lsp.texts import text
 
 MAX_LINES = 400
+TAB_WIDTH = 4
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _DEV_NULL = "/dev/null"
@@ -79,6 +80,5 @@ def _heading(old: str, new: str) -> Iterator[Text]:
 
 def _body(numbers: str, mark: str, content: str) -> Text:
     style = {"+": "green", "-": "red"}.get(mark, "")
-    line = Text.assemble((numbers, "dim"), (f"{mark} {visible(content.rstrip(chr(13)))}", style))
-    line.expand_tabs(8)
-    return line
+    shown = visible(content.rstrip("\r")).expandtabs(TAB_WIDTH)  # by the text's own columns, not those of the screen
+    return Text.assemble((numbers, "dim"), (f"{mark} {shown}", style))

@@ -18,13 +18,12 @@ from codeagent_lsp.terminal.edits import FileWrite
 from codeagent_lsp.terminal.questions import Keyboard, accepted, picked, without_review
 from codeagent_lsp.terminal.safe import one_line, visible
 from codeagent_lsp.terminal.stage import Stage
-from codeagent_lsp.terminal.story import Story
+from codeagent_lsp.terminal.story import ASKING, Story
 from codeagent_lsp.terminal.summary import Summary, account, ending, place_of
 from codeagent_lsp.texts import text
 
 DETAIL_LINES = 40
 _QUESTION = "question_asked"
-_ASKING = ("approval_requested", _QUESTION)
 
 
 class Screen:
@@ -63,7 +62,7 @@ class Screen:
     def event(self, event: Mapping[str, Any]) -> None:
         """See `client.Face`."""
         self.summary = self.summary.after(event)
-        if event["type"] in _ASKING:
+        if event["type"] in ASKING:
             self._about = (event["type"], event["title"], event.get("detail", ""))
         self._story.tell(event)
 

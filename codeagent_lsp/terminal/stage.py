@@ -29,6 +29,8 @@ FEW_LINES = 5
 LINE_WIDTH = 1000
 INDENT = 4
 
+LeftOut = Callable[[int], str]
+
 
 class CommandOutput:
     """What a command prints, as lines. The first ones are due as soon as they end, of the others the last ones when
@@ -57,6 +59,10 @@ class CommandOutput:
         self._taken += len(due)
         return due
 
+    def forget(self) -> None:
+        """Drop all but the last lines, none of which is due."""
+        self._lines = self._lines[-TAIL_LINES:]
+
     def close(self) -> tuple[list[str], int, list[str]]:
         """Return the rest: the lines that are due, how many are left out behind them, and the last ones."""
         self._lines, self._begun = self.waiting, ""
@@ -72,7 +78,8 @@ class Stage:
         self.activity = ""
         self._blocks = Blocks()
         self._output = CommandOutput()
-        self._left_out: Callable[[int], str] = str
+        self._left_out: LeftOut | None = None
+        self._often: tuple[Text, int] | None = None  # a line that may come again, and how often it came
         self._parted = True  # the last line is empty, or there is none
         self._began = time.monotonic()
         self._spinner = Spinner("dots", style="cyan")
@@ -89,6 +96,20 @@ class Stage:
         self.flush()
         self._print(what)
 
+    def print_often(self, line: Text) -> None:
+        """Print a line; several equal ones in a row are one, with their number."""
+        same, count = self._often or (None, 0)
+        if line != same:
+            self.flush()
+            count = 0
+        self._often = line, count + 1
+        self._parted = False
+
+    def print_output(self, lines: Sequence[str]) -> None:
+        """Print lines as those of a command's output, all of them."""
+        self.flush()
+        self._print_output(lines)
+
     def gap(self) -> None:
         """Print an empty line, unless there is one already."""
         self.flush()
@@ -104,19 +125,25 @@ class Stage:
         for block in self._blocks.close():
             self._print_block(block)
 
-    def output(self, piece: str, left_out: Callable[[int], str]) -> None:
-        """Add a piece of what a command prints; `left_out` says for the user that this many lines are not shown."""
+    def output(self, piece: str, left_out: LeftOut | None = None) -> None:
+        """Add a piece of what a command prints; `left_out` says for the user that this many lines are not shown.
+        Without it all of it is shown only while it is new.
+        """
         self._output.feed(piece)
         self._left_out = left_out
-        if not self._blocks.rest:  # else it would stand within a sentence
+        if left_out is None:
+            self._output.forget()
+        elif not self._blocks.rest:  # else it would stand within a sentence
             self._print_output(self._output.take())
 
     def flush(self) -> None:
         """Print the rest of the answer, and of a command's output."""
         self.end_answer()
+        self._print_often()
         due, left_out, last = self._output.close()
         self._output = CommandOutput()
-        self._print_output([*due, *([self._left_out(left_out)] if left_out else ()), *last])
+        if self._left_out is not None:
+            self._print_output([*due, *([self._left_out(left_out)] if left_out else ()), *last])
 
     def resume(self) -> None:
         """Show the activity line."""
@@ -165,11 +192,17 @@ class Stage:
         else:
             self._print(Text("\n".join(f"{'':{INDENT}}{_cut(line)}".rstrip() for line in lines)))
 
+    def _print_often(self) -> None:
+        if self._often is not None:
+            shown, self._often = _counted(*self._often), None
+            self._print(shown)
+
     def _part(self) -> None:
         if not self._parted:
             self._print(Text())
 
     def _print(self, what: RenderableType) -> None:
+        self._print_often()
         if self._live is not None:
             self._live.refresh()  # the console repeats below what is printed what it showed last
         self._parted = isinstance(what, Text) and (not what.plain or what.plain.endswith("\n"))
@@ -184,7 +217,12 @@ class Stage:
             "\n".join(f"{'':{INDENT}}{_cut(line)}" for line in self._output.waiting[-TAIL_LINES:]), style="dim"
         )
         output.no_wrap, output.overflow = True, "ellipsis"
-        return Group(*(part for part in (answer, output) if part.plain.strip()), self._spinner)
+        often = _counted(*self._often) if self._often else Text()
+        return Group(*(part for part in (often, answer, output) if part.plain.strip()), self._spinner)
+
+
+def _counted(line: Text, count: int) -> Text:
+    return line.copy().append(f" ×{count}", style="dim") if count > 1 else line
 
 
 def _rewritten(line: str) -> str:

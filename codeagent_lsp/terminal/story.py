@@ -1,27 +1,46 @@
 """Presentation of a run's events as lines: plan, steps, tool calls and what they print, the answer, problems.
 
-A call's line is printed with its result, or before the first of its output. Of several attempts at once only the calls
-are shown, with the attempt's number. Not here: prompts (`screen.py`) and the outcome (`summary.py`).
+A call's line is printed with its result, or before the first of its output. What tests print is shown only while they
+run: their result says it in a line, or what failed. Of several attempts at once only the calls are shown, with the
+attempt's number. Not here: prompts (`screen.py`) and the outcome (`summary.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from rich.text import Text
 
 from codeagent_lsp.terminal.safe import one_line, visible
-from codeagent_lsp.terminal.stage import Stage
+from codeagent_lsp.terminal.stage import FEW_LINES, Stage
 from codeagent_lsp.terminal.summary import tool_line
 from codeagent_lsp.texts import text
 
 SUBJECT_WIDTH = 100
 ERROR_WIDTH = 500
+REPORT_LINES = 15
+TOLD_BY_RESULT = ("run_tests",)
+"""Tools whose result tells the user more, and shorter, than what their commands print."""
+ASKING = ("approval_requested", "question_asked")
+"""The events that the screen shows as questions."""
+COUNT_WIDTH = 4
+"""Room for the number of a line that comes often."""
+SHORTEST_SUBJECT = 20
 
 Event = Mapping[str, Any]
 _CallKey = tuple[str, str]
 """The ids of a run and of a call in it."""
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call without a result: as the model `asked` for it, in which `reply`, and whether its line is printed."""
+
+    reply: int
+    asked: Event
+    named: bool = False
 
 
 class Story:
@@ -36,8 +55,9 @@ class Story:
         self._language = language
         self._place = place
         self._attempts: dict[str, int] = {}  # their numbers, by run
-        self._calls: dict[_CallKey, Event] = {}  # those without a result
-        self._named: set[_CallKey] = set()  # those of them that have their line
+        self._calls: dict[_CallKey, _Call] = {}  # those without a result
+        self._reply = 0
+        self._above: _CallKey | None = None  # whose output the next line is, if it is output
         self._tellers: dict[str, Callable[[Event], None]] = {
             "token": self._token,
             "usage": self._end_answer,
@@ -62,15 +82,20 @@ class Story:
         kind, run = event["type"], str(event.get("run_id", ""))
         if kind == "response_start" and event.get("attempt_of"):
             self._attempts[run] = int(event.get("attempt") or 0)
+        if kind in ASKING:
+            self._above = None
         teller = self._tellers.get(kind)
         if teller is not None and (run not in self._attempts or kind in ("tool_calls", "tool_result")):
             teller(event)
 
     def end(self) -> None:
         """Show the calls that will have no result, as the run is over."""
-        self._name_calls()
+        for key, call in self._calls.items():
+            if not call.named:
+                self._begin(key, "●")
 
     def _token(self, event: Event) -> None:
+        self._above = None
         self._stage.activity = text("progress.writing", self._language)
         self._stage.write(event["content"])
         self.answer = event["content"] if self._answered else self.answer + event["content"]
@@ -82,71 +107,115 @@ class Story:
 
     def _tool_calls(self, event: Event) -> None:
         self._stage.flush()
-        self._calls.update((_key(event, call.get("id")), call) for call in event["calls"])
-        self._stage.activity = " · ".join(map(tool_line, event["calls"]))
+        self._reply += 1
+        for call in event["calls"]:
+            self._calls[_key(event, call.get("id"))] = _Call(self._reply, call)
+        self._tell_activity()
 
     def _tool_result(self, event: Event) -> None:
         key = _key(event, event.get("call_id"))
-        call = self._calls.pop(key, {"name": event["tool"]})
-        problem = "" if event["success"] else one_line(event.get("error") or event.get("output") or "") or "–"
-        if key not in self._named:
-            self._print_call(key, call, "red" if problem else "green")
-            problem = problem and f"    {problem}"
-        else:
+        call = self._calls.pop(key, None) or _Call(self._reply, {"name": event["tool"]})
+        failed, summary = not event["success"], one_line(event.get("summary") or "")
+        problem = one_line(event.get("error") or event.get("output") or "") or "–" if failed else ""
+        if failed and summary:
+            self._print(self._line(key, call, "✗", "red", summary))
+            self._print_report(event)
+        elif failed and not call.named:
+            self._print(self._line(key, call, "✗", "red"))
+            self._print(Text(f"    {problem}", style="red"))
+        elif failed:
+            whose = "" if self._above == key else f"{one_line(tool_line(call.asked), SUBJECT_WIDTH)}: "
+            self._print(Text(f"    ✗ {whose}{problem}", style="red"))
+        elif summary:
+            self._print(self._line(key, call, "✓", "green", summary))
+        elif not call.named:
+            self._stage.print_often(self._line(key, call, "●", "green"))
+        elif self._above == key:
             self._stage.flush()
-            self._named.remove(key)
-            whose = f"{one_line(tool_line(call), SUBJECT_WIDTH)}: " if self._named else ""  # its line is not the last
-            problem = problem and f"    ✗ {whose}{problem}"
-        if problem:
-            self._stage.print(Text(problem, style="red"))
-        self._stage.activity = text("progress.thinking", self._language)
+        self._above = None
+        self._tell_activity()
 
-    def _name_calls(self) -> None:
-        """Print the lines of the calls at work, with a mark that says nothing about their success."""
-        for key, call in self._calls.items():
-            if key not in self._named:
-                self._print_call(key, call, "cyan")
-                self._named.add(key)
+    def _begin(self, key: _CallKey, mark: str) -> None:
+        """Print the line of a call at work, above what it prints."""
+        call = self._calls[key]
+        self._print(self._line(key, call, mark, "cyan"))
+        self._above, call.named = key, True
 
-    def _print_call(self, key: _CallKey, call: Event, colour: str) -> None:
-        name, _, subject = tool_line(call).partition(" ")
+    def _tell_activity(self) -> None:
+        """Name the calls that have no result yet; the first of them is at work."""
+        lines = dict.fromkeys(tool_line(call.asked) for call in self._calls.values())
+        self._stage.activity = " · ".join(lines) or text("progress.thinking", self._language)
+
+    def _line(self, key: _CallKey, call: _Call, mark: str, colour: str, summary: str = "") -> Text:
+        """Return the line of a call; on a terminal its subject is cut so that it is one line."""
+        name, _, subject = tool_line(call.asked).partition(" ")
         attempt = f"{self._attempts[key[0]]}: " if key[0] in self._attempts else ""
-        line = Text.assemble(("  ● ", colour), (attempt, "dim"), visible(name))
-        self._stage.print(line.append(f" {one_line(subject, SUBJECT_WIDTH)}".rstrip(), style="dim"))
+        line = Text.assemble((f"  {mark} ", colour), (attempt, "dim"), visible(name))
+        end = Text(f": {summary}" if summary else "", style="red" if mark == "✗" else "")
+        shown = Text(f" {one_line(subject, SUBJECT_WIDTH)}".rstrip(), style="dim")
+        if self._stage.console.is_terminal:
+            room = self._stage.console.width - line.cell_len - end.cell_len - COUNT_WIDTH
+            shown.truncate(max(SHORTEST_SUBJECT, room), overflow="ellipsis")
+        return line.append_text(shown).append_text(end)
+
+    def _print(self, line: Text) -> None:
+        self._above = None
+        self._stage.print(line)
 
     def _plan(self, event: Event) -> None:
         if not event.get("steps"):  # only the written plan has changed
             return
         head = text("terminal.plan", self._language)
-        self._stage.print(Text.assemble((f"{head}: ", "cyan bold"), (one_line(str(event.get("goal", ""))), "bold")))
+        self._print(Text.assemble((f"{head}: ", "cyan bold"), (one_line(str(event.get("goal", ""))), "bold")))
         for number, step in enumerate(event.get("steps", ()), 1):
-            self._stage.print(Text.assemble((f"  {number}. ", "cyan"), one_line(_step_title(step))))
-        self._stage.print(Text())
+            self._print(Text.assemble((f"  {number}. ", "cyan"), one_line(_step_title(step))))
+        self._print(Text())
 
     def _step_started(self, event: Event) -> None:
         self._stage.activity = event.get("description", "")
-        self._stage.print(Text.assemble(("▶ ", "cyan"), (one_line(self._stage.activity), "bold")))
+        self._print(Text.assemble(("▶ ", "cyan"), (one_line(self._stage.activity), "bold")))
 
     def _step_completed(self, event: Event) -> None:
-        self._stage.print(Text.assemble(("✓ ", "green"), (f"{event.get('progress', 0)} %", "dim")))
+        self._print(Text.assemble(("✓ ", "green"), (f"{event.get('progress', 0)} %", "dim")))
 
     def _problem(self, event: Event) -> None:
-        self._stage.print(Text.assemble(("! ", "yellow"), one_line(event["error"], ERROR_WIDTH)))
+        self._print(Text.assemble(("! ", "yellow"), one_line(event["error"], ERROR_WIDTH)))
 
     def _output(self, event: Event) -> None:
+        """Show what a command prints, below the line of its call: anew where something else stands between."""
+        key = self._at_work(str(event.get("run_id", "")))
+        if key is not None and self._calls[key].asked.get("name") in TOLD_BY_RESULT:
+            self._stage.output(event.get("content", ""))
+            return
+        if key is not None and key != self._above:
+            self._begin(key, "⋯" if self._calls[key].named else "●")
+        self._stage.output(event.get("content", ""), lambda count: self._left_out(event, count))
+
+    def _print_report(self, event: Event) -> None:
+        """Print what a result says below its first line; what it says first matters most."""
+        lines = event.get("output", "").splitlines()[1:]
+        fits = len(lines) <= REPORT_LINES + FEW_LINES
+        more = [] if fits else [self._left_out(event, len(lines) - REPORT_LINES)]
+        self._stage.print_output(lines if fits else [*lines[:REPORT_LINES], *more])
+
+    def _left_out(self, event: Event, count: int) -> str:
         command = f"codeagent-lsp trace show --full --run {event.get('run_id', '')}{self._place}"
-        self._name_calls()
-        self._stage.output(
-            event.get("content", ""),
-            lambda count: text("terminal.left_out", self._language, count=f"{count:,}", command=command),
-        )
+        return text("terminal.left_out", self._language, count=f"{count:,}", command=command)
+
+    def _at_work(self, run: str) -> _CallKey | None:
+        """Return the call that prints now: calls that print run one after the other, those of an agent within the call
+        that has started it.
+        """
+        keys = [key for key in self._calls if key[0] == run]
+        last = max((self._calls[key].reply for key in keys), default=0)
+        return next((key for key in keys if self._calls[key].reply == last), None)
 
     def _status(self, event: Event) -> None:
         self._stage.activity = event["message"]
 
     def _applied(self, event: Event) -> None:
         for place in event.get("conflicts", ()):
-            self._stage.print(Text.assemble(("! ", "yellow"), visible(place)))
+            self._print(Text.assemble(("! ", "yellow"), visible(place)))
 
 
 def _key(event: Event, call_id: Any) -> _CallKey:

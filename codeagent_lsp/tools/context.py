@@ -47,6 +47,11 @@ class Tally:
         """Whether tests ran, every result is known, and none failed."""
         return self.whole and not self.failed and bool(self.passed)
 
+    @property
+    def red(self) -> bool:
+        """Whether something fails that did not fail before in the same way, or a result is not known."""
+        return not self.whole or self.failed > len(self.as_before)
+
 
 class Complete(Protocol):
     """Port: one request to the model, outside of the conversation."""

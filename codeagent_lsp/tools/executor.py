@@ -66,6 +66,7 @@ class Invocation:
 
 
 Handler = Callable[[Invocation], Awaitable[ToolOutput]]
+OnDone = Callable[[ToolCall, ToolResult], None]
 
 
 class ToolExecutor:
@@ -107,17 +108,28 @@ class ToolExecutor:
             context={"cwd": folders[0] if folders else "", "params_input": dict(call.arguments)},
         )
 
-    async def execute_batch(self, calls: Sequence[ToolCall]) -> tuple[ToolResult, ...]:
+    async def execute_batch(self, calls: Sequence[ToolCall], done: OnDone = lambda *_: None) -> tuple[ToolResult, ...]:
         """Run the calls of one reply and return their results in order; concurrently if all of them only read, else one
-        after the other. Those beyond `MAX_CALLS` are not run; each fails with a result that says so.
+        after the other. Those beyond `MAX_CALLS` are not run; each fails with a result that says so. `done` gets each
+        result, in the same order, as soon as it and those before it are there.
         """
-        left_out = tuple(_left_out(call, self._registry) for call in calls[MAX_CALLS:])
-        calls = calls[:MAX_CALLS]
-        if not all(self._only_reads(call) for call in calls):
-            return (*[await self.execute(call) for call in calls], *left_out)
-        async with asyncio.TaskGroup() as group:  # none goes on when another one fails
-            tasks = [group.create_task(self.execute(call)) for call in calls]
-        return (*[task.result() for task in tasks], *left_out)
+        results: list[ToolResult] = []
+
+        def ended(result: ToolResult) -> None:
+            done(calls[len(results)], result)
+            results.append(result)
+
+        run = calls[:MAX_CALLS]
+        if all(map(self._only_reads, run)):
+            async with asyncio.TaskGroup() as group:  # none goes on when another one fails
+                for task in [group.create_task(self.execute(call)) for call in run]:
+                    ended(await task)
+        else:
+            for call in run:
+                ended(await self.execute(call))
+        for call in calls[MAX_CALLS:]:
+            ended(_left_out(call, self._registry))
+        return tuple(results)
 
     def reject(self, call: ToolCall, problem: str) -> None:
         """Count a call that could not be understood as a failure of its tool, if there is one with that name."""
@@ -206,7 +218,13 @@ class ToolExecutor:
         else:
             text = f"{output.text}{_passed_over(call, tool)}"
             done = ToolResult(
-                "ok", text, output.data, failed=output.failed, artifacts=output.artifacts, images=output.images
+                "ok",
+                text,
+                output.data,
+                failed=output.failed,
+                artifacts=output.artifacts,
+                images=output.images,
+                summary=output.summary,
             )
             return done, "success"
         return result, "failure" if result.error and result.error.type in _FAILURES else "neither"

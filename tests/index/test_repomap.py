@@ -46,9 +46,10 @@ def rendered(
     budget: int,
     previous: RepoMap | None = None,
     count: Callable[[str], int] = estimate_tokens,
+    among: int = 0,
 ) -> RepoMap:
     best = definitions(ranked, lambda path: None, outline, ASKING)
-    return render(ranked, best, outline, budget, previous=previous, count=count)
+    return render(ranked, best, outline, budget, previous=previous, count=count, among=among)
 
 
 def many(count: int) -> list[tuple[str, float]]:
@@ -79,6 +80,20 @@ def test_files_beyond_the_sections_stand_by_folder_and_alphabet() -> None:
     text = rendered([*ranked, ("top.py", 0.01)], no_outline, 400).text
 
     assert text.startswith("src/z.py\nsrc/y.py\nsrc/x.py\n.: top.py\nsrc/: a.py | b.py | c.py | ")
+
+
+def test_a_map_says_how_many_files_it_does_not_name() -> None:
+    few = rendered([("a.py", 1.0), ("b.py", 0.5)], no_outline, 400, among=5)
+    assert few.text == "a.py\nb.py\n… and 3 more files\n"
+    assert paths_in(few.text) == ["a.py", "b.py"]
+    assert "more" not in rendered([("a.py", 1.0), ("b.py", 0.5)], no_outline, 400, among=2).text
+
+
+@pytest.mark.parametrize("budget", [64, 256, 1024])
+def test_what_a_map_does_not_name_is_within_its_budget(budget: int) -> None:
+    made = rendered(many(500), outline, budget, among=5000)
+    assert estimate_tokens(made.text) <= budget
+    assert made.shown and made.text.endswith(f"… and {5000 - len(made.shown)} more files\n")
 
 
 @pytest.mark.parametrize("budget", [64, 256, 1024, 4096])

@@ -51,7 +51,8 @@ class Theatre:
             color_system="standard" if colours else None,
             legacy_windows=False,
         )
-        self.screen = Screen(Stage(console), Echoing(self.out, *typed), language, accept_all=accept_all)
+        self.stage = Stage(console)
+        self.screen = Screen(self.stage, Echoing(self.out, *typed), language, accept_all=accept_all)
 
     def tell(self, *happened: events.Event | Mapping[str, Any]) -> None:
         for event in happened:
@@ -91,7 +92,7 @@ TOLD: dict[str, tuple[list[events.Event], list[str]]] = {
     "step output": ([events.StepOutput(content="line one\nline two\n")], ["line one", "line two"]),
     "tool": ([events.ToolCalls(calls=(CALL,)), events.ToolFinished(tool="grep", call_id="1")], ["● grep needle in a"]),
     "tool without a call": ([events.ToolFinished(tool="read_file", output="x")], ["● read_file"]),
-    "tool failed": ([events.ToolFinished(tool="run", success=False, error="Exit 1")], ["● run", "Exit 1"]),
+    "tool failed": ([events.ToolFinished(tool="run", success=False, error="Exit 1")], ["✗ run", "Exit 1"]),
     "tool failed with output": ([events.ToolFinished(tool="run", success=False, output="tail\x07")], ["tail<U+0007>"]),
     "answer": ([events.Token(content="One *two*.\n\n"), events.ResponseEnd()], ["One"]),
     "link": ([events.Token(content="See [it](http://t.example)."), events.ResponseEnd()], ["it", "http://t.example"]),
@@ -134,6 +135,7 @@ def test_events_are_told(name: str, width: int, colours: bool, language: str) ->
     happened, words = TOLD[name]
     theatre = Theatre(width=width, colours=colours, language=language)
     theatre.tell(*happened)
+    theatre.stage.flush()
     theatre.check()
     for word in words:
         assert theatre.holds(word), theatre.shown

@@ -15,6 +15,7 @@ from codeagent_lsp.terminal.edits import FileWrite
 from codeagent_lsp.terminal.questions import Keyboard
 from codeagent_lsp.terminal.screen import Screen
 from codeagent_lsp.terminal.stage import FEW_LINES, FIRST_LINES, LAST_LINES, LINE_WIDTH, Stage
+from codeagent_lsp.terminal.story import REPORT_LINES
 
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-one\n+two\n"
 
@@ -41,13 +42,24 @@ class Theatre:
     def __init__(self, *typed: str, width: int = 80, present: bool = True, accept_all: bool = False) -> None:
         self.out = io.StringIO()
         console = Console(file=self.out, width=width, highlight=False, markup=False, emoji=False)
-        self.screen = Screen(Stage(console), Typist(*typed, present=present), "en", accept_all=accept_all)
+        self.stage = Stage(console)
+        self.screen = Screen(self.stage, Typist(*typed, present=present), "en", accept_all=accept_all)
 
     def tell(self, *happened: events.Event | Mapping[str, Any]) -> list[str]:
         """The lines that these events print."""
         start = self.out.tell()
         for event in happened:
             self.screen.event(events.to_dict(event) if isinstance(event, events.Event) else event)
+        return self.lines(start)
+
+    def rest(self) -> list[str]:
+        """The lines that were held back, as more like them might have come."""
+        start = self.out.tell()
+        self.stage.flush()
+        return self.lines(start)
+
+    def lines(self, start: int = 0) -> list[str]:
+        """What was printed since."""
         return [line.rstrip() for line in self.out.getvalue()[start:].splitlines() if line.strip()]
 
 
@@ -78,11 +90,78 @@ def test_tool_calls_are_short_lines() -> None:
         events.ToolFinished(tool="grep", call_id="c1", output="many\nlines"),
         events.ToolFinished(tool="run", success=False, error="It\nfailed."),
     )
-    assert lines == ["  ● grep a b", "  ● run", "    It failed."]
+    assert lines == ["  ● grep a b", "  ✗ run", "    It failed."]
+
+
+def test_equal_calls_in_a_row_are_one_line_with_their_number() -> None:
+    names = ["a.py", "b.py", "b.py", "b.py", "a.py", "a.py"]
+    calls = [{"id": str(at), "name": "edit_file", "arguments": {"path": name}} for at, name in enumerate(names)]
+    theatre = Theatre()
+    theatre.tell(events.ToolCalls(calls=tuple(calls)))
+    for at in range(len(calls) - 1):
+        theatre.tell(events.ToolFinished(tool="edit_file", call_id=str(at)))
+    theatre.tell(events.ToolFinished(tool="edit_file", call_id="5", success=False, error="Not found."))
+    assert theatre.lines() == [
+        "  ● edit_file a.py",
+        "  ● edit_file b.py ×3",
+        "  ● edit_file a.py",
+        "  ✗ edit_file a.py",
+        "    Not found.",
+    ]
+
+
+def test_equal_calls_with_words_between_are_two_lines() -> None:
+    theatre = Theatre()
+    read = events.ToolFinished(tool="read_file")
+    theatre.tell(read, events.Token(content="Again.\n\n"), read)
+    assert [*theatre.lines(), *theatre.rest()] == ["  ● read_file", "Again.", "  ● read_file"]
 
 
 def make(number: int = 1, name: str = "run_cmd") -> dict[str, Any]:
     return {"id": f"c{number}", "name": name, "arguments": {"command": f"make {number}"}}
+
+
+def running(path: str) -> dict[str, Any]:
+    return {"id": "t1", "name": "run_tests", "arguments": {"path": path}}
+
+
+def test_of_green_tests_there_is_one_line() -> None:
+    ended = events.ToolFinished(tool="run_tests", call_id="t1", output="tests: 7 passed", summary="7 passed in 1.0 s")
+    theatre = Theatre()
+    assert theatre.tell(
+        events.ToolCalls(calls=(running("tests"),)),
+        *(events.StepOutput(content=f"test {number} ... ok\n") for number in range(100)),
+        ended,
+        events.ToolCalls(calls=(make(),)),
+        events.StepOutput(content="made\n"),
+    ) == ["  ✓ run_tests tests: 7 passed in 1.0 s", "  ● run_cmd make 1", "    made"]
+
+
+def test_of_red_tests_what_failed_is_told() -> None:
+    names = [f"FAILED test_{number}" for number in range(60)]
+    short = "60 failed in 1.0 s"
+    ended = events.ToolFinished(
+        run_id="r", tool="run_tests", call_id="t1", success=False, error=short, summary=short,
+        output="\n".join(("tests: 60 failed in 1.0 s (pytest)", *names)),
+    )  # fmt: skip
+    lines = Theatre().tell(
+        events.ToolCalls(run_id="r", calls=(running("tests"),)),
+        events.StepOutput(run_id="r", content="....F\n"),
+        ended,
+        events.Failure(error="Over."),
+    )
+    assert lines == [
+        "  ✗ run_tests tests: 60 failed in 1.0 s",
+        *(f"    {name}" for name in names[:REPORT_LINES]),
+        f"    ⋯ {60 - REPORT_LINES} more lines: codeagent-lsp trace show --full --run r",
+        "! Over.",
+    ]
+
+
+def test_tests_that_could_not_be_asked_for_are_a_failed_call() -> None:
+    ended = events.ToolFinished(tool="run_tests", call_id="t1", success=False, error="No tests were found.")
+    lines = Theatre().tell(events.ToolCalls(calls=(running("x"),)), ended)
+    assert lines == ["  ✗ run_tests x", "    No tests were found."]
 
 
 def test_a_call_is_named_before_what_it_prints() -> None:
@@ -95,14 +174,52 @@ def test_a_call_is_named_before_what_it_prints() -> None:
     assert theatre.tell(events.StepOutput(content="bye\n"), failed) == ["    bye", "    ✗ exit code 2"]
 
 
-def test_of_several_calls_at_work_the_one_that_failed_is_named() -> None:
+def test_of_several_calls_each_output_stands_below_its_own() -> None:
     lines = Theatre().tell(
-        events.ToolCalls(calls=(make(1), make(2))),
+        events.ToolCalls(calls=(make(1), make(2), make(3))),
+        events.ToolFinished(tool="run_cmd", call_id="c1"),
         events.StepOutput(content="one\ntwo\n"),
-        events.ToolFinished(tool="run_cmd", call_id="c1", success=False, error="exit code 2"),
-        events.ToolFinished(tool="run_cmd", call_id="c2"),
+        events.ToolFinished(tool="run_cmd", call_id="c2", success=False, error="exit code 2"),
+        events.StepOutput(content="three\n"),
+        events.ToolFinished(tool="run_cmd", call_id="c3", success=False, error="exit code 3"),
     )
-    assert lines[2:] == ["    one", "    two", "    ✗ run_cmd make 1: exit code 2"]
+    assert lines == [
+        "  ● run_cmd make 1",
+        *("  ● run_cmd make 2", "    one", "    two", "    ✗ exit code 2"),
+        *("  ● run_cmd make 3", "    three", "    ✗ exit code 3"),
+    ]
+
+
+def test_a_call_is_named_again_where_something_stands_between() -> None:
+    lines = Theatre().tell(
+        events.ToolCalls(calls=(make(),)),
+        events.StepOutput(content="one\n"),
+        events.StepError(error="No pen."),
+        events.StepOutput(content="two\n"),
+        events.StepOutput(content="three\n"),
+        events.StepError(error="No ink."),
+        events.ToolFinished(tool="run_cmd", call_id="c1", success=False, error="exit code 2"),
+    )
+    assert lines == [
+        *("  ● run_cmd make 1", "    one", "! No pen."),
+        *("  ⋯ run_cmd make 1", "    two", "    three", "! No ink."),
+        "    ✗ run_cmd make 1: exit code 2",
+    ]
+
+
+def test_what_an_agent_runs_stands_below_its_own_call() -> None:
+    lines = Theatre().tell(
+        events.ToolCalls(calls=({"id": "d", "name": "delegate"}, make(1))),
+        events.ToolCalls(calls=({**make(2), "id": "scout-1/c2"},)),
+        events.StepOutput(content="of the agent\n"),
+        events.ToolFinished(tool="run_cmd", call_id="scout-1/c2"),
+        events.ToolFinished(tool="delegate", call_id="d"),
+        events.StepOutput(content="of the run\n"),
+    )
+    assert lines == [
+        *("  ● run_cmd make 2", "    of the agent", "  ● delegate"),
+        *("  ● run_cmd make 1", "    of the run"),
+    ]
 
 
 def test_a_call_that_never_ends_is_named_at_the_end_of_the_run() -> None:
@@ -125,7 +242,7 @@ def test_of_attempts_at_once_the_calls_are_shown_with_their_numbers() -> None:
         events.ToolFinished(run_id="a", tool="run_cmd", call_id="c1"),
         events.RunCompleted(run_id="a"),
     )
-    assert lines == ["  ● 2: run_cmd make 1", "  ● 1: run_cmd make 1"]
+    assert [*lines, *theatre.rest()] == ["  ● 2: run_cmd make 1", "  ● 1: run_cmd make 1"]
     assert theatre.screen.summary.status == "", "the run itself goes on"
 
 
@@ -153,8 +270,8 @@ def test_of_a_long_output_the_middle_is_left_out(count: int, size: int) -> None:
     theatre = Theatre()
     printed = "".join(f"line {number}\n" for number in range(count))
     pieces = (printed[start : start + size] for start in range(0, len(printed), size))
-    theatre.tell(events.ToolCalls(calls=(make(),)))
-    result = events.ToolFinished(tool="run_cmd", call_id="c1")
+    theatre.tell(events.ToolCalls(run_id="r1", calls=(make(),)))
+    result = events.ToolFinished(run_id="r1", tool="run_cmd", call_id="c1")
     lines = theatre.tell(*(events.StepOutput(run_id="r1", content=piece) for piece in pieces), result)[1:]
     whole = [f"    line {number}" for number in range(count)]
     if count == 3000:
@@ -182,8 +299,9 @@ def test_an_answer_is_printed_in_blocks_and_to_its_end() -> None:
 
 
 def test_a_tool_call_ends_the_answer_before_it() -> None:
-    lines = Theatre().tell(events.Token(content="Let me see"), events.ToolFinished(tool="grep"))
-    assert lines == ["Let me see", "  ● grep"]
+    theatre = Theatre()
+    lines = theatre.tell(events.Token(content="Let me see"), events.ToolFinished(tool="grep"))
+    assert [*lines, *theatre.rest()] == ["Let me see", "  ● grep"]
 
 
 @pytest.mark.parametrize("name", sorted(events.EVENT_TYPES))

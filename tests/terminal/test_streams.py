@@ -101,7 +101,7 @@ DIFFS: dict[str, tuple[str, list[str]]] = {
     "two files": (f"{HEAD}@@ -1 +1 @@\n-a\n+b\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-c\n+d\n", ["✎ x", "- a", "+ b", "✎ y"]),
     "blank context": (f"{HEAD}@@ -1,3 +1,3 @@\n a\n\n-b\n+c\n", ["✎ x", "1   1   a", "2   2", "3     - b", "3 + c"]),
     "carriage returns": (f"{HEAD}@@ -1 +1 @@\n-a\r\n+b\r\n", ["✎ x", "1     - a", "1 + b"]),
-    "tabs": (f"{HEAD}@@ -1 +1 @@\n-\ta\n+\tb\n", ["✎ x", "- ", "+ "]),
+    "tabs": (f"{HEAD}@@ -1 +1 @@\n-\ta\n+\t\tb\tc\n", ["✎ x", "-     a", "+         b   c"]),
     "a name with tricks": ("--- a/x\x1b[2J\n+++ b/x\x1b[2J\n", ["✎ x<U+001B>[2J"]),
     "a rename alone": ("diff --git a/x b/y\nrename from x\nrename to y\n", ["diff", "rename from x", "rename to y"]),
 }  # fmt: skip

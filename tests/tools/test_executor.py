@@ -254,6 +254,23 @@ async def test_reading_calls_run_at_once_and_others_one_after_the_other(tmp_path
     assert [result.status for result in results] == ["ok", "ok", "failed"]
 
 
+@pytest.mark.parametrize("names", [("probe", "probe", "probe"), ("waiter", "probe", "waiter")])
+async def test_each_result_is_told_in_order_and_not_only_at_the_end(tmp_path: Path, names: tuple[str, ...]) -> None:
+    told: list[str] = []
+    seen: list[list[str]] = []
+
+    async def work() -> None:
+        await asyncio.sleep(0)
+        seen.append(list(told))
+
+    bench = make(tmp_path, Probe(work), Waiter(work))
+    calls = [ToolCall(name, {}, id=str(at)) for at, name in enumerate(names)]
+    await bench.executor.execute_batch(calls, lambda call, result: told.append(call.id))
+    assert told == ["0", "1", "2"]
+    if "waiter" in names:
+        assert seen == [[], ["0"], ["0", "1"]]
+
+
 class Broken(Probe):
     traits: ClassVar[ToolTraits] = ToolTraits("broken", "For tests.", "read")
 

@@ -31,6 +31,7 @@ from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.edits.match import replace
 from codeagent_lsp.workspace.files.file_view import FileText
 from codeagent_lsp.workspace.text.lines import split_lines, without_line_numbers
+from codeagent_lsp.workspace.text.visible import cut_at_word
 
 MOST_HUNKS, SHOWN_CHARS = 40, 60
 """The most places of one file that an answer names, and the characters of the first new line of each."""
@@ -284,7 +285,7 @@ def hunks_told(name: str, before: str, after: str) -> str:
         first = next((line.strip() for line in lines[run.new_start : run.new_end] if line.strip()), "")
         place = f"lines {run.new_start + 1}-{run.new_end}" if added > 1 else f"line {run.new_end}"
         what = f"in place of {lines_counted(removed)}" if removed else "added"
-        told.append(f"  {place} {what}: {first[:SHOWN_CHARS]}".rstrip(": "))
+        told.append(f"  {place} {what}: {cut_at_word(first, SHOWN_CHARS)}".rstrip(": "))
     more = len(runs) - MOST_HUNKS
     return "\n".join((name, *told, *([f"  (and {more} more places)"] if more > 0 else [])))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -95,9 +95,13 @@ class RunTests(Tool[RunTestsParameters]):
             tested(tally(placed, differs, whole=not (selection.node or selection.pattern)))
         scope, budget = _scope(path, arguments, context), BUDGET // len(found)
         texts = [_told(report, headline(report, scope, state, differs), budget, differs, own) for report in placed]
+        counts, seconds = tally(placed, differs), sum(report.seconds for report in placed)
+        summary = told_short(counts, seconds, context.words)
         return ToolOutput(
             "\n\n".join(texts) + wrote(shell.results, context),
             {"reports": [report.as_dict() for report in reports], "failures": _failures(placed, differs)},
+            failed=summary if counts.red else "",
+            summary=summary,
         )
 
 
@@ -117,6 +121,15 @@ def tally(reports: Sequence[TestReport], differs: Compared | None = None, *, who
         mended=frozenset(differs.mended) if differs else frozenset(),
         green=_green(reports) if whole else frozenset(),
     )
+
+
+def told_short(counts: Tally, seconds: float, words: Callable[..., str]) -> str:
+    """Return the counts of a test run in a few words for the user."""
+    before = len(counts.as_before)
+    parts = {"failed": counts.failed - before, "before": before, "passed": counts.passed}
+    told = [words(f"ran.{key}", count=count) for key, count in parts.items() if count]
+    unclear = words("ran.unclear" if told else "ran.none") if not counts.whole or not told else ""
+    return words("ran.all", counts=words("ran.and").join(filter(None, (*told, unclear))), seconds=f"{seconds:.1f}")
 
 
 def _green(reports: Sequence[TestReport]) -> frozenset[str]:

@@ -36,6 +36,17 @@ def one_line(text: str, limit: int) -> str:
     return line if len(line) <= limit else line[: max(0, limit - 1)] + "…"
 
 
+def cut_at_word(line: str, limit: int) -> str:
+    """Return `line`; of one longer than `limit` characters what fits of it with a "…", up to the end of a word unless
+    that word is long.
+    """
+    if len(line) <= limit:
+        return line
+    head = line[: limit - 1]
+    at_end = head if line[limit - 1].isspace() else head.rpartition(" ")[0]
+    return (at_end if len(at_end) > limit // 2 else head).rstrip() + "…"
+
+
 def ends_of(text: str, limit: int, language: str = "en") -> str:
     """Return `text`; of one longer than `limit` characters its head and tail, with the length of what is left out."""
     if len(text) <= limit:

@@ -464,7 +464,7 @@ export interface ToolCalls extends EventBase {
   readonly step_number?: number;
 }
 
-/** What a tool call gave; `artifacts` are the files that it exported, `{name, size, path, sha256}` each. */
+/** What a tool call gave; `artifacts` are the files that it exported, `{name, size, path, sha256}` each. `summary` says in a few words, in the user's language, what came out where that takes the place of all that was printed. */
 export interface ToolFinished extends EventBase {
   readonly type: "tool_result";
   readonly tool: string;
@@ -479,6 +479,7 @@ export interface ToolFinished extends EventBase {
   readonly error_type?: string;
   readonly time_ms?: number;
   readonly artifacts?: readonly Readonly<Record<string, unknown>>[];
+  readonly summary?: string;
 }
 
 /** A tool rests after failures, or was switched off. */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import pytest
 from codeagent_lsp.errors import AgentError, ToolFailed, ToolRetry
 from codeagent_lsp.llm.wire import tool_list
 from codeagent_lsp.shadow.shell import Command, CommandResult, Finished, Isolation, OnOutput, no_output
+from codeagent_lsp.texts import text
 from codeagent_lsp.tools.context import OnTested, Tally
-from codeagent_lsp.tools.testing.testing_tools import RunTests
+from codeagent_lsp.tools.testing.testing_tools import RunTests, told_short
 from tests.tools.testing.rig import CopyShell, SaidShell, TestBench, case, outcomes
 
 SUITE = """\
@@ -63,10 +65,21 @@ async def test_every_outcome_of_unittest(bench: TestBench) -> None:
         "test_broken": "error",
     }
     assert output.text.startswith("tests: 1 passed, 3 failed, 3 could not run, 2 skipped in ")
+    assert re.fullmatch(r"6 failed, 1 passed in \d+\.\d s", output.summary) and output.failed == output.summary
     assert "FAILED test_a.A.test_bad (tests/test_a.py:7)" in output.text
     assert "AssertionError: {'a': 1} != {'a': 2}" in output.text
     assert "No module named 'nowhere'" in output.text
     assert case(output, "test_ok")["file"] == "tests/test_a.py"
+
+
+def test_a_run_in_a_few_words() -> None:
+    as_before = frozenset({"test_x"})
+    assert told_short(Tally(7, 0), 1.24, text) == "7 passed in 1.2 s"
+    assert told_short(Tally(7, 0), 1.24, lambda key, **values: text(key, "zh-cn", **values)) == "7 个通过，用时 1.2 秒"
+    mixed = Tally(7, 3, whole=False, as_before=as_before)
+    assert told_short(mixed, 2, text) == "2 failed, 1 failed as before, 7 passed, not all results are known in 2.0 s"
+    assert mixed.red and not Tally(7, 1, as_before=as_before).red
+    assert Tally(7, 0, whole=False).red and not Tally(7, 0).red
 
 
 async def test_packages_and_files_of_one_name(bench: TestBench) -> None:
@@ -97,6 +110,7 @@ async def test_a_pattern_that_matches_nothing_is_no_success(bench: TestBench) ->
     bench.put("tests/test_b.py", ONE.format(1))
     output = await bench.call(pattern="nothing_like_it")
     assert "no result of any test" in output.text and "No tests ran" in output.text
+    assert output.failed == output.summary and output.failed.startswith("no result of any test in ")
 
 
 async def test_it_fails_on_disk_and_passes_on_what_is_unsaved_and_staged(bench: TestBench) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.workspace.text.visible import has_unseen, one_line, visible
+from codeagent_lsp.workspace.text.visible import cut_at_word, has_unseen, one_line, visible
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 HEART = "\u2764\ufe0f"
@@ -50,3 +50,19 @@ def test_windows_line_ends_and_a_byte_order_mark_are_nothing_to_report() -> None
 def test_one_line_is_one_line_and_short() -> None:
     assert one_line("a\n  b\t\u200bc", 40) == "a b \\u200bc"
     assert one_line("x" * 50, 10) == "x" * 9 + "…"
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("", ""),
+        ("exactly so many char", "exactly so many char"),
+        ("in tables and arrays; nothing", "in tables and…"),
+        ("in tables and arrays nothing", "in tables and…"),
+        ("in tables and array nothing", "in tables and array…"),
+        ("a_word_without_any_end", "a_word_without_any_…"),
+        ("x a_word_without_any_end", "x a_word_without_an…"),
+    ],
+)
+def test_a_line_is_cut_at_the_end_of_a_word(line: str, shown: str) -> None:
+    assert cut_at_word(line, 20) == shown
