@@ -49,7 +49,7 @@ x.sublime-build .sublime-build .ycm_extra_conf.py user.bazelrc pdbrc bashrc conf
 .mise.local.toml mise.dev.toml .pnp.loader.mjs .pnpmfile.mjs .gitpod.yml .gitlab-ci-deploy.yml azure-pipelines-pr.yml
 Jenkinsfile.release buildspec.yml netlify.toml vercel.json .cirrus.star .drone.jsonnet .codefresh/x.yml .semaphore/a.yml
 .readthedocs.yaml .bzr/x _darcs/prefs/x autorun.inf .directory x.lnk a.timer .rspec libfoo-gdb.py .terraform/a/terraform
-.lefthook/pre-commit/a.sh .theia/tasks.json tools/bazel sub/tools/bazel pnpfile.js pnpmfile.cjs
+.lefthook/pre-commit/a.sh .theia/tasks.json pnpfile.js pnpmfile.cjs
 docs/config docs/HEAD fixtures/repo.git/config fixtures/repo.git/HEAD a/commondir a/config.worktree
 CON con.txt PRN AUX aux.py NUL nul.log COM1 com9.txt LPT1 lpt3.dat
 """.split()
@@ -72,6 +72,7 @@ site_customize.py customize.py netrc.py vimrc.md bashrc.txt envrc.md exrc.c git.
 """.split()
 
 BUILDS = """
+tools/bazel sub/tools/bazel
 Makefile makefile GNUmakefile Makefile.am rules.mk setup.py package.json pkg/package.json composer.json build.gradle
 build.gradle.kts settings.gradle gradlew gradlew.bat mvnw Taskfile.yml Taskfile.dist.yaml justfile .justfile Rakefile
 Gemfile noxfile.py fabfile.py gulpfile.js Gruntfile.ts webpack.config.js vite.config.ts jest.config.cjs build.rs
