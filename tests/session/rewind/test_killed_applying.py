@@ -15,6 +15,7 @@ from codeagent_lsp.session.own_runs import going_back
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.rewind.rewinding import check
+from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.changes.changeset import Changeset
 from codeagent_lsp.workspace.changes.editor import Applied
 from tests.session.fakes import FakeEditor, World, say, world
@@ -73,9 +74,9 @@ def points() -> Iterator[Any]:
 
 
 async def staged(folder: Path) -> tuple[World, Proposal]:
-    made = world(folder / "w", say())
-    for name, text in BEFORE.items():
-        made.open(name, text)
+    made = world(folder / "w", say(), says=(text("choice.discard"),))  # what a run offers that died alone
+    for name, before in BEFORE.items():
+        made.open(name, before)
     proposal = made.manager.runs.get((await made.run()).run_id).proposal
     texts = {made.path(name): AFTER.get(name) for name in ("a", "b", "gone", "made")}
     proposal.staging.write(texts)
@@ -98,9 +99,9 @@ def restarted(made: World, editor: DyingEditor, folder: Path, *, typed: bool) ->
     other = world(folder / "w", state=editor.kept)
     other.buffers.documents.update(made.buffers.documents)
     for name, (old, new) in TYPED.items() if typed else ():
-        text = other.text(name)
-        assert text is not None and old in text
-        other.open(name, text.replace(old, new))
+        seen = other.text(name)
+        assert seen is not None and old in seen
+        other.open(name, seen.replace(old, new))
     session = other.manager.resume(session_id)
     session.claim()
     return other, other.manager.runs.all()[0].proposal
