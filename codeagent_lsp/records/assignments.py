@@ -1,8 +1,9 @@
 """Secrets assigned to a sensitive name: `name = value`, `"name": "value"`, `--name value`, `<name>value</name>`.
 
-One pass over the text finds the stems of sensitive names; the text around a stem is then parsed as a name, an operator
-and a value. Every step is bounded, so the time is linear in the length of the text. Not here: the meaning of names
-(`names.py`) and the judgement of values (`values.py`).
+Behind each sensitive name its value is looked for twice. Right behind an operator or a verb anything is a secret that
+is no placeholder, no reference and no code. Elsewhere in the same statement or sentence, as in
+`os.getenv("API_KEY", "…")`, only what is surely generated. Every step is bounded, so the time is linear in the length
+of the text. Not here: finding and meaning of names (`stems.py`, `names.py`), judgement of values (`values.py`).
 """
 
 from __future__ import annotations
@@ -10,234 +11,344 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from codeagent_lsp.records.literals import LONGEST, MARGIN, Literal, heredoc, literal
 from codeagent_lsp.records.mark import MARK, Mark
-from codeagent_lsp.records.names import NameKind, kind_of, name_start
-from codeagent_lsp.records.values import bare_reveals, looks_generated, looks_random, quoted_reveals, repeats
+from codeagent_lsp.records.names import NameKind
+from codeagent_lsp.records.stems import Name, sensitive_names
+from codeagent_lsp.records.values import (
+    bare_reveals,
+    looks_generated,
+    looks_random,
+    looks_scrambled,
+    quoted_reveals,
+    repeats,
+)
 
-LONGEST_QUOTED = 4096
-LONGEST_BARE = 256
 DIGITS = 6  # of a token that is a number
+FARTHEST = 240  # characters from a name to a value that does not stand right behind it
 
-# Prefixes that tools put before the lines of a file: `12|`, `src/a.py:12:`, the `+` of a diff.
-_MARGIN = r"(?:[0-9]{1,7}\||[^\s:|]{1,160}[:-][0-9]{1,7}[:-]|\+)"
-_ASCII_LOWER = {code: code + 32 for code in range(65, 91)}
-_STEM = re.compile(
-    r"(?:pass|pwd|kennw|mot[ _-]de[ _-]passe|contrase|senha|wachtwoord|parola|haslo|hasło|пароль|パスワード|비밀번호"
-    r"|\bmdp|(?:db|root|user|admin|my|smtp|ftp|ldap|bind|ssh|_)pw\b"
-    r"|secret|token|psk|fernet|api|key|auth|cred|cookie|bearer|session(?:_?id|_?key)?|call_?id|sid|mnemonic|seed|密码|口令|密钥|令牌"
-    r"|_id|userid|email)[\w-]*+"
-    r"(?P<sign>\\{0,7}[\"'`]?\]?[ \t]{0,4}(?:=>|:=|[!=]={1,2}|[=:：]|(?<=[a-z0-9_])>"
-    r"|(?<=[\"']),(?=[ \t]{0,4}\\{0,7}[\"']))[ \t]{0,8}"
-    r"(?:\r?\n(?:[0-9]{1,7}\||\+)?[ \t]{0,40}(?=\\{0,7}[\"']))?"
-    r"|[ \t]{1,4}(?:is|ist|lautet|est|es)[ \t]{1,4}|[是为][ \t]?)?+"
+_Q = r"(?:\\{0,7}[\"'`]|\\u0022|&quot;|%22)"
+_NEXT_LINE = rf"\r?\n{MARGIN}?[ \t]{{0,80}}"
+_SIGN = re.compile(
+    rf"(?:\[[0-9]{{0,6}}\])?(?P<close>{_Q}?\]?\*{{0,2}})(?:"
+    r"[ \t]{0,40}(?P<sign>=>|->|<-|:=|::|\?\?=|\|\|=|[!?+]?={1,3}|:|：|＝|(?<=[A-Za-z0-9_\"'])>"
+    rf"|(?<=[\"'`]),(?=\s{{0,80}}\\{{0,7}}[\"'`])|%3[dDaA](?:%20|\+)?)[ \t]{{0,40}}\*{{0,2}}[ \t]{{0,4}}(?:\\?{_NEXT_LINE}(?={_Q}))?"
+    r"|[ \t]{1,4}(?P<verb>is|ist|lautet|lautete|est|es|é|è|jest|är|er|on|to|as|=)[ \t]{1,4}"
+    r"|[ \t]?(?P<particle>是|为|為|は|が|を|는|은|이|가|를|을)[ \t：:]{0,3}"
+    r")"
 )
 _SPACED = re.compile(
-    r"(?:(?P<option>--)|#define[ \t]{1,8}|ENV[ \t]{1,8}|setenv[ \t]{1,8}"
-    r"|(?:^|(?<=[\s;'\"|:+-]))set[ \t]{1,4}(?:-[a-zA-Z]{1,4}[ \t]{1,4}|--(?:global|export|universal)[ \t]{1,4}){1,3})"
-    r"(?P<name>[A-Za-z_][\w-]{1,60}+)[ \t]{1,8}(?=[^\s-])"
+    r"(?:(?P<option>(?<![\w-])--?)|#define[ \t]{1,8}|ENV[ \t]{1,8}|ARG[ \t]{1,8}|setenv[ \t]{1,8}|SetEnv[ \t]{1,8}"
+    r"|set[ \t]{1,4}(?:-[a-zA-Z]{1,4}[ \t]{1,4}|--(?:global|export|universal)[ \t]{1,4}){1,3})\Z"
 )
-_Q = r"\\{0,3}[\"']?"
+_BLANK = re.compile(r"[ \t]{1,8}(?=[^\s-])")
 _NAMED = re.compile(  # `- name: X` and `value: …` on the next line, `key="X" value="…"`
-    rf"(?:name|key|Name|Key)(?P<option>){_Q}[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}(?P<name>[\w.-]{{2,60}}+){_Q}"
-    rf"(?:[\s,]{{1,60}}+|[ \t,]{{0,20}}+\r?\n{_MARGIN}[ \t]{{0,40}}+)"
-    rf"{_Q}(?:value|Value){_Q}[ \t]{{0,4}}[:=][ \t]{{0,4}}"
+    rf"{_Q}?(?:[\s,]{{1,60}}+|[ \t,]{{0,20}}+\r?\n{MARGIN}[ \t]{{0,40}}+){_Q}?(?:value|Value){_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
 )
-_ANNOTATION = re.compile(r"&?(?:'\w{1,20} )?[A-Za-z_][\w.\[\], |]{0,60}?[ \t]{0,4}=[ \t]{0,4}(?=[rbfu]?[\"'`])")
-_OPENING = re.compile(r"[rbfuRBFU@$]{0,2}(?P<quote>\\{0,7}[\"'`]|\\u0022|&quot;)")
-_TRIPLE = re.compile(r"(?:\"\"|'')")
-_M = r"<secret:[0-9a-f]{6}>"
+_NAME_OF = re.compile(rf"(?:name|key|Name|Key){_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}?\Z")
+_ANNOTATION = re.compile(
+    r"&?(?:'\w{1,20} )?[A-Za-z_][\w.\[\], |:<>?*&']{0,60}?[ \t]{0,4}=[ \t]{0,4}(?=[A-Za-z@$]{0,3}#?[\"'`])"
+)
+_TYPE = re.compile(r"[ \t]{1,4}\*?[A-Za-z][\w.<>]{0,30}[ \t]{1,4}=[ \t]{1,4}(?=[\"'`])")  # Go: `key string = "…"`
+_BLOCK = re.compile(rf"[|>][+-]?[0-9]?[+-]?[ \t]*(?:#[^\n]{{0,80}})?{_NEXT_LINE}")  # YAML: `key: |`
+_TAG = re.compile(r"(?:&[\w-]{1,40}|![\w!./:-]{0,40})[ \t]{1,4}")  # YAML: `key: !tag value`
+_BRACKET = re.compile(rf"[(\[{{](?:\s|{MARGIN})?\s{{0,80}}(?=[A-Za-z@$]{{0,3}}[\"'`])")
+_LIST = re.compile(  # pieces in a bracket, joined by what is called on it or around it
+    r"(?:[\"']{2}\.join\(|concat!?\(|(?:implode|join)\([\"']{2}, ?)\s{0,20}[(\[]?\s{0,80}(?=[\"'])|[(\[]\s{0,80}(?=[\"'])"
+)
+_COMMA = re.compile(r"\s{0,20},\s{0,80}(?=[\"'])")
+_CHARACTERS = re.compile(
+    r"[^\n\"']{0,60}?[(\[{]\s{0,20}(?P<chars>"
+    r"(?P<q>['\"])(?:[^'\"\\\n]|\\.)(?P=q)(?:\s{0,20},\s{0,20}(?P=q)(?:[^'\"\\\n]|\\.)(?P=q)){7,}+"
+    r"|(?:0[xX])?[0-9A-Fa-f]{1,3}[uUyY]{0,2}(?:\s{0,20},\s{0,20}(?:0[xX])?[0-9A-Fa-f]{1,3}[uUyY]{0,2}){15,}+)"
+)
 _SIGNS = r"\s\"'`,;&<>(){}\[\]|\\"
-_BARE = re.compile(rf"[^{_SIGNS}]{{0,{LONGEST_BARE}}}+(?:{_M}[^{_SIGNS}]{{0,64}}+){{0,8}}+")
+_M = r"<secret:[0-9a-f]{6}>"
+_BARE = re.compile(rf"[^{_SIGNS}]{{0,{LONGEST}}}+(?:{_M}[^{_SIGNS}]{{0,64}}+){{0,8}}+")
+_SPOKEN = re.compile(rf"[^{_SIGNS}\u2e80-\uffff“”„]{{0,{LONGEST}}}+")
 _REFERENCE = re.compile(
     r"\$?\{[^{}\s]{0,100}\}|\$\([^()\s]{0,100}\)?|<[^<>\s]{1,60}>|\[[^\[\]\s]{1,60}\]|%\([a-z_]{1,40}\)s"
 )
-_REST = re.compile(rf"[^{_SIGNS}]*+")
-_LINE = re.compile(rf"(?:{_M}|[^\r\n]){{1,{LONGEST_BARE}}}")
+_LINE = re.compile(rf"(?:{_M}|[^\r\n]){{1,{LONGEST}}}")
+_MORE = re.compile(rf"(?:\\{_NEXT_LINE}[^\s\\\"'`]++)+")  # a line that goes on after a backslash
+_FOLDED = re.compile(  # lines that are one long word each, as a plain text of YAML is folded
+    rf"(?:\r?\n(?:{MARGIN})?[ \t]{{2,80}}+(?=[^\s:]{{16}})[A-Za-z0-9+/=_.~!@$%^*-]{{16,}}+(?=[ \t]*(?:\r?\n|\Z)))++"
+)
+_LINES = re.compile(rf"[^\n]*+(?:\n(?:{MARGIN})?[ \t]{{1,80}}+[^\s:=\"'`]++(?=[ \t]*(?:\r?\n|\Z)))*+")
+_ENCLOSING = re.compile(r"(?<![=-])>[ \t]*\Z|%3[dDaA]")
 _HEADER = re.compile(r"(?i:(?:set-|proxy-)?(?:cookie2?|authorization))")  # read by `headers.py`
-_LINE_MARGIN = re.compile(_MARGIN)
+_LINE_MARGIN = re.compile(MARGIN)
 _CONSTANT = re.compile(r"\(|(?:0x[0-9A-Fa-f]{1,8}|[0-9]{1,5})[uUlL]{0,3}(?![\w.])|[A-Za-z_]\w*\(")
-_VERBS = frozenset(("is", "ist", "lautet", "est", "es", "是", "为"))
 _NUMBER_TOKEN = re.compile(r"(?:.*[^A-Za-z])?(?i:token)")
-_FARTHEST = 200  # characters from a name back to the start of its line
+_LINE_START = 200  # characters from a name back to the start of its line
 _ENV_LINE = re.compile(r"(?:export[ \t]+|set[ \t]+|ENV[ \t]+|ARG[ \t]+|-[ \t]+|\+[ \t]?|-)?\Z")
+_PIECE = re.compile(rf"(?P<mark>{_M})|(?P<quote>(?<![A-Za-z0-9]){_Q})|(?P<bare>[^{_SIGNS}\u2e80-\uffff“”„]{{12,}}+)")
+_GOES_ON = tuple("([{=:+|?\\>&.")
+_ARGUMENT = re.compile(rf"{_Q}[ \t]*,")
+_APART = re.compile(rf"\*{{0,2}}[ \t]*[:：]\*{{0,2}}[ \t]*(?:{_NEXT_LINE}){{1,2}}`{{0,3}}|(?P<cell>[ \t]*\|[ \t]*)`?")
+_CLOSERS = {"(": ")", "[": "]", "{": "}"}
+_Span = tuple[int, int]
 
 
 class _Place(NamedTuple):
-    """A sensitive name found in a text: its start, the operator behind it and the offset of its value."""
+    """What stands between a name and its value: the name, the operator, the offset of the value."""
 
-    name: str
-    start: int
+    name: Name
     sign: str
     value: int
     sure: bool
-    generated: bool = False  # only a value that is surely generated is a secret
+    spoken: bool = False  # in a sentence
 
 
 def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
     """Return `text` with the values of sensitive names masked; with `sessions`, also those of session and call ids."""
-    if any(sign in text for sign in ("--", "#define", "ENV", "set -", "setenv")):
-        text = _mask_apart(_SPACED, text, mark)
-    if "alue" in text:
-        text = _mask_apart(_NAMED, text, mark)
-    lower = text.lower()
-    if len(lower) != len(text):
-        lower = text.translate(_ASCII_LOWER)
     parts, position = [], 0
-    for match in _STEM.finditer(lower):
-        if match["sign"] is None or match.start() < position:
+    finder = _Finder(text)
+    for name in sensitive_names(text, sessions=sessions):
+        if name.start < position or (name.kind is NameKind.SESSION and not sessions):
             continue
-        place = _place(text, match, sessions=sessions)
-        span = _secret(text, place) if place else None
-        if place and span and _counts(place, text[slice(*span)]):
+        span = finder.secret(name)
+        if span:
             parts += [text[position : span[0]], mark(text[slice(*span)])]
             position = span[1]
     return "".join((*parts, text[position:])) if parts else text
 
 
-def _place(text: str, match: re.Match[str], *, sessions: bool) -> _Place | None:
-    if MARK.match(text, match.start() - 1):  # a mark contains the word `secret`
+class _Finder:
+    """Finds the secret behind a name in one text.
+
+    Remembers how far it has looked in vain, so that names close to one another do not make it look again and again.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._seen = 0
+        self._run = (0, 0)
+
+    def secret(self, name: Name) -> _Span | None:
+        """Return the span of the secret behind a name; None when there is none."""
+        if _HEADER.fullmatch(name.text):
+            return None
+        place = self._place(name)
+        if place is not None:
+            span = self._direct(place)
+            if span and self._counts(place, span):
+                return span
+            if span and MARK.fullmatch(self._text, *span):
+                return None
+        if name.kind in (NameKind.SECRET, NameKind.PERHAPS):
+            return self._near(name, place.value if place else name.end)
         return None
-    end = match.start("sign")
-    start = name_start(text, match.start())
-    name = text[start:end]
-    if _HEADER.fullmatch(name):
+
+    def _place(self, name: Name) -> _Place | None:
+        text, sure = self._text, name.kind is NameKind.SECRET
+        before = text[max(0, name.start - 40) : name.start]
+        if (spaced := _SPACED.search(before + name.text[: len(name.text) - len(name.text.lstrip("-"))])) and (
+            blank := _BLANK.match(text, name.end)
+        ):
+            if spaced[0].startswith("#define") and _CONSTANT.match(text, blank.end()):
+                return None
+            sure = sure or bool(spaced["option"] == "--" and "token" in name.text.lower())
+            return _Place(name, "=", blank.end(), sure)
+        if (named := _NAMED.match(text, name.end)) and _NAME_OF.search(before):
+            return _Place(name, "=", named.end(), sure)
+        if typed := _TYPE.match(text, name.end):
+            return _Place(name, "=", typed.end(), sure)
+        sign = _SIGN.match(text, name.end)
+        if sign is None:
+            return None
+        operator = sign["sign"] or ""
+        return _Place(name, sign[0], sign.end(), sure and operator != ",", spoken=not operator)
+
+    def _counts(self, place: _Place, span: _Span) -> bool:
+        value = self._text[slice(*span)]
+        if MARK.fullmatch(value) or repeats(place.name.text, value):
+            return False
+        return looks_generated(value) if place.name.kind is NameKind.LOOKS else True
+
+    def _direct(self, place: _Place) -> _Span | None:
+        """Return the span of the value right behind the operator."""
+        text, start = self._text, place.value
+        if place.spoken:
+            return self._spoken(start)
+        if _ENCLOSING.search(place.sign):
+            return self._enclosed(place)
+        if ":" in place.sign:
+            if annotation := _ANNOTATION.match(text, start):
+                start = annotation.end()
+            elif block := _BLOCK.match(text, start):
+                return self._lines(block.end(), place)
+            elif tag := _TAG.match(text, start):
+                start = tag.end()
+        if place.name.kind is NameKind.SECRET and (pieces := self._list(start)):
+            return pieces
+        if found := literal(text, start):
+            return None if self._closes(place, found) else _quoted(found, place)
+        if place.name.kind is NameKind.SECRET and (found := self._bracketed(start)):
+            return found
+        return self._unquoted(place, start)
+
+    def _spoken(self, start: int) -> _Span | None:
+        found = literal(self._text, start)
+        span = (found.start, found.end) if found else _shortened(self._text, self._bare(_SPOKEN, start))
+        return span if looks_random(self._text[slice(*span)], least=6) else None
+
+    def _closes(self, place: _Place, found: Literal) -> bool:
+        """Return whether the quote after an operator closes the string around the name, as in `prompt="Password: "`."""
+        quote = self._text[place.value : place.value + 1]
+        if quote not in "\"'`" or quote in place.sign or found.start != place.value + 1:
+            return False
+        begin = max(0, place.name.start - _LINE_START)
+        line = self._text[begin : place.name.start].rpartition("\n")[2]
+        return line.endswith(quote) or (quote == '"' and line.count('"') % 2 == 1)
+
+    def _bracketed(self, start: int) -> _Span | None:
+        """Return the span of a text in a bracket, of the characters of an array, or of a heredoc."""
+        text = self._text
+        if (document := heredoc(text, start)) and quoted_reveals(document.value, sure=True):
+            return document.start, document.end
+        bracket = _BRACKET.match(text, start)
+        found = literal(text, bracket.end()) if bracket else None
+        if found and looks_random(found.value) and " " not in found.value:
+            return found.start, found.end
+        if array := _CHARACTERS.match(text, start):
+            edge = 1 if array["q"] else 0
+            return array.start("chars") + edge, array.end("chars") - edge
         return None
-    kind = kind_of(name.strip("-."))
-    if kind is NameKind.SESSION and sessions:
-        return _Place(name, start, match["sign"], match.end(), sure=False)
-    if kind not in (NameKind.SECRET, NameKind.PERHAPS, NameKind.LOOKS):
+
+    def _list(self, start: int) -> _Span | None:
+        """Return the span of the pieces of a list that is joined."""
+        text = self._text
+        head = _LIST.match(text, start)
+        first = last = literal(text, head.end()) if head else None
+        values = []
+        while last is not None:
+            values.append(last.value)
+            comma = _COMMA.match(text, last.after)
+            following = literal(text, comma.end()) if comma else None
+            if following is None:
+                break
+            last = following
+        if head is None or first is None or last is None or len(values) < 2:
+            return None
+        joins = "join" in head[0] or "concat" in head[0] or "join" in text[last.after : last.after + 8]
+        return (first.start, last.end) if joins and looks_random("".join(values)) else None
+
+    def _lines(self, start: int, place: _Place) -> _Span | None:
+        """Return the span of the lines of a block, as far as each of them is a word."""
+        found = _LINES.match(self._text, start, start + LONGEST)
+        value = re.sub(rf"\s*\n(?:{MARGIN})?\s*", "", found[0]).strip() if found else ""
+        if found is None or not quoted_reveals(value, sure=place.sure):
+            return None
+        return start, start + len(found[0].rstrip())
+
+    def _enclosed(self, place: _Place) -> _Span | None:
+        """Return the span of the content of an XML element, or of a value that is written for a URL."""
+        text, start = self._text, place.value
+        if "%3" in place.sign:
+            found = re.compile(r"(?:%22)?(?P<value>(?:(?!%2[26])[^&\s\"'<>]){1,65536}+)").match(text, start)
+            return found.span("value") if found and looks_random(found["value"]) and place.sure else None
+        if text[max(0, place.name.start - 1) : place.name.start] not in ("<", ":", '"', "'"):
+            return None
+        if found := literal(text, start) if text.startswith("<![CDATA[", start) else None:
+            return (found.start, found.end) if quoted_reveals(found.value, sure=place.sure) else None
+        end = text.find("<", start, start + LONGEST)
+        value = text[start:end].strip() if end >= 0 and text.startswith("</", end) else ""
+        if not quoted_reveals(value, sure=place.sure) or (place.sign.strip() != ">" and not looks_random(value)):
+            return None
+        start += len(text[start:end]) - len(text[start:end].lstrip())
+        return start, start + len(value)
+
+    def _bare(self, pattern: re.Pattern[str], start: int) -> _Span:
+        """Return the span of the word at an offset; the end of a long one is looked for once."""
+        if self._run[0] <= start < self._run[1]:
+            return start, self._run[1]
+        found = pattern.match(self._text, start)
+        self._run = (start, found.end() if found else start)
+        return self._run
+
+    def _unquoted(self, place: _Place, start: int) -> _Span | None:
+        text = self._text
+        if _REFERENCE.match(text, start):
+            return None
+        name = place.name
+        alone = _stands_alone(text, name.start)
+        if alone and place.sign == "=" and name.text.upper() == name.text and place.sure:
+            return _continued(text, _of_env_line(text, start), alone)
+        span = self._bare(_BARE, start)
+        if span[1] == start:
+            return None
+        stop, span = span[1], _shortened(text, span)
+        after = text[stop : stop + 1]
+        whole = alone and "." not in name.text and after in ("", "\n", "\r")
+        value = text[slice(*span)]
+        tight = place.sign == "=" or name.text.startswith("-")
+        reveals = bare_reveals(value, after, sure=place.sure, tight=tight, whole_line=whole)
+        return _continued(text, span, alone) if reveals or _is_number_token(name.text, value) else None
+
+    def _near(self, name: Name, start: int) -> _Span | None:
+        """Return the span of the first surely generated value of the statement behind a name."""
+        text = self._text
+        start = max(start, self._seen)
+        end = self._statement_end(name, start) if start < name.end + FARTHEST else start
+        while start < end and (piece := _PIECE.search(text, start, min(len(text), end))):
+            first, last, start = self._piece(piece)
+            if looks_scrambled(text[first:last]) or self._alone(name, first, last):
+                return first, last
+        self._seen = max(self._seen, end)
         return None
-    return _Place(
-        name,
-        start,
-        match["sign"],
-        match.end(),
-        sure=kind is NameKind.SECRET and match["sign"].strip("\"'` \t\\]") != ",",
-        generated=kind is NameKind.LOOKS,
-    )
+
+    def _alone(self, name: Name, first: int, last: int) -> bool:
+        """Return whether a value stands alone on the line after its name, as in a form, or in the next cell of a row."""
+        text = self._text
+        after = text[last : last + 1]
+        apart = _APART.fullmatch(text, name.end, first)
+        if apart is None or name.kind is not NameKind.SECRET:
+            return False
+        if apart["cell"]:
+            return after in ("\n", "`", " ") and looks_generated(text[first:last])
+        return after in ("", "\r", "\n", "`") and looks_random(text[first:last])
+
+    def _piece(self, piece: re.Match[str]) -> tuple[int, int, int]:
+        """Return the span of a word or of the content of a literal, and the offset behind it."""
+        text = self._text
+        if piece["bare"]:
+            span = self._bare(_BARE if text.isascii() else _SPOKEN, piece.start())
+            return *_shortened(text, span), span[1]
+        found = literal(text, piece.start()) if piece["quote"] else None
+        return (found.start, found.end, found.after) if found else (*piece.span(), piece.end())
+
+    def _statement_end(self, name: Name, start: int) -> int:
+        """Return where the statement or sentence ends: with its line, unless that is unfinished."""
+        text, limit = self._text, min(len(self._text), name.end + FARTHEST)
+        end = text.find("\n", start, limit)
+        for _ in range(6):
+            if end < 0:
+                return limit
+            line = text[max(name.end, end - 80) : end].rstrip()
+            if line.endswith(tuple(_CLOSERS)):
+                close = text.find(_CLOSERS[line[-1]], end, limit)
+                return limit if close < 0 else close
+            if line and not (line.endswith(_GOES_ON) or _ARGUMENT.fullmatch(line)):
+                return end
+            end = text.find("\n", end + 1, limit)
+        return max(end, start)
 
 
-def _counts(place: _Place, value: str) -> bool:
-    if MARK.fullmatch(value) or repeats(place.name, value):
-        return False
-    return looks_generated(value) if place.generated else True
-
-
-def _mask_apart(pattern: re.Pattern[str], text: str, mark: Mark) -> str:
-    """Mask values that follow their name without an operator: of options, macros, Dockerfile lines, variables."""
-    parts, position = [], 0
-    for match in pattern.finditer(text):
-        kind = kind_of(match["name"])
-        if match.start() < position or kind not in (NameKind.SECRET, NameKind.PERHAPS):
-            continue
-        sure = kind is NameKind.SECRET or (bool(match["option"]) and "token" in match["name"].lower())
-        place = _Place(match["option"] or "", match.start(), "=", match.end(), sure=sure)
-        span = _secret(text, place)
-        if match[0].startswith("#define") and _CONSTANT.match(text, match.end()):
-            continue
-        if span and _counts(place._replace(name=match["name"]), text[slice(*span)]):
-            parts += [text[position : span[0]], mark(text[slice(*span)])]
-            position = span[1]
-    return "".join((*parts, text[position:])) if parts else text
-
-
-def _secret(text: str, place: _Place) -> tuple[int, int] | None:
-    """Return the span of the secret behind a name; None when there is none."""
-    start = place.value
-    if ":" in place.sign and (annotation := _ANNOTATION.match(text, start)):
-        start = annotation.end()
-    if place.sign.endswith(">") and "=" not in place.sign:
-        return _element(text, place)
-    opening = _OPENING.match(text, start)
-    if opening:
-        return None if _closes(text, place, opening["quote"]) else _quoted(text, place, opening)
-    if place.sign.strip() in _VERBS:
-        bare = _BARE.match(text, start)
-        return _shortened(text, bare.span()) if bare and looks_random(bare[0].rstrip(".。！!:"), least=6) else None
-    return _unquoted(text, place, start)
-
-
-def _closes(text: str, place: _Place, quote: str) -> bool:
-    """Return whether the quote after an operator closes the string around the name, as in `prompt="Password: "`."""
-    if quote in place.sign or len(quote) != 1:
-        return False
-    line = text[max(0, place.start - 200) : place.start].rpartition("\n")[2]
-    return line.endswith(quote) or (quote == '"' and line.count('"') % 2 == 1)
-
-
-def _quoted(text: str, place: _Place, opening: re.Match[str]) -> tuple[int, int] | None:
-    start, quote = opening.end(), opening["quote"]
-    if triple := _TRIPLE.match(text, start):
-        start = triple.end()
-    end = _closing(text, start, quote)
-    value = text[start:end]
-    if "," in place.sign and not any(map(str.isdigit, value)):
+def _quoted(found: Literal, place: _Place) -> _Span | None:
+    if "," in place.sign and not any(map(str.isdigit, found.value)):
         return None
-    return (start, end) if quoted_reveals(value, sure=place.sure) else None
+    return (found.start, found.end) if quoted_reveals(found.value, sure=place.sure) else None
 
 
-def _closing(text: str, start: int, quote: str) -> int:
-    """Return the offset where a quoted value ends: its quote, or, when that is missing, the end of the line."""
-    limit = start + LONGEST_QUOTED
-    line = text.find("\n", start, limit)
-    while line > start and text[line - 1] == "\\" and _escaped(text, start, line):  # the string goes on
-        line = text.find("\n", line + 1, limit)
-    limit = min(len(text), limit) if line < 0 else line
-    end = text.find(quote, start, limit)
-    while end > start and text[end - 1] == "\\" and _escaped(text, start, end):
-        end = text.find(quote, end + 1, limit)
-    return limit if end < 0 else end
-
-
-def _escaped(text: str, start: int, end: int) -> bool:
-    backslashes = 0
-    while end - backslashes > start and text[end - 1 - backslashes] == "\\" and backslashes < 64:
-        backslashes += 1
-    return backslashes % 2 == 1
-
-
-def _element(text: str, place: _Place) -> tuple[int, int] | None:
-    """Return the span of the content of an XML element."""
-    if text[max(0, place.start - 1) : place.start] != "<":
-        return None
-    end = text.find("</", place.value, place.value + LONGEST_BARE)
-    if end < 0 or not quoted_reveals(text[place.value : end], sure=place.sure):
-        return None
-    return place.value, end
-
-
-def _unquoted(text: str, place: _Place, start: int) -> tuple[int, int] | None:
-    if _REFERENCE.match(text, start):
-        return None
-    alone = _stands_alone(text, place.start)
-    shouting = alone and place.sign == "=" and place.name.upper() == place.name and place.sure
-    bare = _BARE.match(text, start)
-    if shouting:
-        return _of_env_line(text, start)
-    if bare is None or bare.end() == start:
-        return None
-    stop = bare.end()
-    span = _shortened(text, bare.span())
-    after = text[stop : stop + 1]
-    whole = alone and "." not in place.name and after in ("", "\n", "\r")
-    tight = place.sign == "=" or place.name.startswith("--")
-    value = text[slice(*span)]
-    reveals = bare_reveals(value, after, sure=place.sure, tight=tight, whole_line=whole) or _is_number_token(
-        place, value
-    )
-    if reveals and stop - start > LONGEST_BARE:
-        span = (start, _REST.match(text, stop).end())  # type: ignore[union-attr] # matches the empty text
-    return span if reveals else None
-
-
-def _is_number_token(place: _Place, value: str) -> bool:
+def _is_number_token(name: str, value: str) -> bool:
     """Return whether a value of digits alone is long enough for a token rather than a count."""
-    return value.isdecimal() and len(value) >= DIGITS and bool(_NUMBER_TOKEN.fullmatch(place.name))
+    return value.isdecimal() and len(value) >= DIGITS and bool(_NUMBER_TOKEN.fullmatch(name))
 
 
 def _stands_alone(text: str, start: int) -> bool:
     """Return whether a name is the first on its line, apart from words such as `export`."""
-    begin = max(0, start - _FARTHEST)
+    begin = max(0, start - _LINE_START)
     newline = text.rfind("\n", begin, start)
     if newline < 0 < begin:
         return False
@@ -246,7 +357,7 @@ def _stands_alone(text: str, start: int) -> bool:
     return bool(_ENV_LINE.fullmatch(before[margin.end() if margin else 0 :].lstrip(" \t")))
 
 
-def _of_env_line(text: str, start: int) -> tuple[int, int] | None:
+def _of_env_line(text: str, start: int) -> _Span | None:
     """Return the span of the value of `NAME=value` on a line of its own: everything up to a space."""
     line = _LINE.match(text, start)
     value = line[0].split(" ")[0].split("\t")[0].rstrip("\\") if line else ""
@@ -256,9 +367,17 @@ def _of_env_line(text: str, start: int) -> tuple[int, int] | None:
     return (start, start + len(value)) if bare_reveals(value, "", sure=True, tight=True, whole_line=True) else None
 
 
-def _shortened(text: str, span: tuple[int, int]) -> tuple[int, int]:
+def _continued(text: str, span: _Span | None, alone: bool) -> _Span | None:
+    """Return a span with the lines that the value goes on in."""
+    if span is None or not alone:
+        return span
+    more = _MORE.match(text, span[1]) or _FOLDED.match(text, span[1])
+    return (span[0], more.end()) if more else span
+
+
+def _shortened(text: str, span: _Span) -> _Span:
     """Return a span without the punctuation of the sentence around it."""
     start, stop = span
-    while stop - start > 1 and text[stop - 1] in ".。!?:*":
+    while stop - start > 1 and text[stop - 1] in ".。！!?:*":
         stop -= 1
     return start, stop

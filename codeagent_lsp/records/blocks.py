@@ -1,10 +1,11 @@
-"""Secrets of a standard form: PEM private keys (whole, truncated, escaped), JSON Web Tokens, `Bearer` tokens."""
+"""Secrets of a standard form: PEM private keys (whole, truncated, escaped), JSON Web Tokens, `Bearer` tokens,
+the data of a Kubernetes secret."""
 
 from __future__ import annotations
 
 import re
 
-from codeagent_lsp.records.mark import Mark
+from codeagent_lsp.records.mark import MARK, Mark
 from codeagent_lsp.records.values import looks_random
 
 PEM_WINDOW = 16_384
@@ -19,6 +20,11 @@ _JWT = re.compile(
 _JWT_PREFIXED = re.compile(r"(?:sk|ops_)\.?eyJ(?<![\w.-]sk\.eyJ)(?<![\w.-]ops_eyJ)[\w.-]{20,}+", re.ASCII)
 _BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr](?:[ \t]{1,4}|%20|\\u0020|\+)([A-Za-z0-9._~+/=|:-]{8,}+)")
 _TAIL = 4096
+_KUBERNETES = re.compile(r"^kind:[ \t]*Secret[ \t]*$", re.MULTILINE)
+_DATA = re.compile(
+    r"^([ \t]{0,8})(?:data|stringData):[ \t]*\r?\n(?P<body>(?:\1[ \t]+\S[^\r\n]*(?:\r?\n|\Z)){1,200})", re.MULTILINE
+)
+_ENTRY = re.compile(r"^(?P<head>[ \t]+[\w.-]{1,80}:[ \t]+[\"']?)(?P<value>[^\s\"'|>&][^\s\"']*)", re.MULTILINE)
 
 
 def mask_blocks(text: str, mark: Mark) -> str:
@@ -28,7 +34,8 @@ def mask_blocks(text: str, mark: Mark) -> str:
     if "eyJ" in text:
         text = _JWT_PREFIXED.sub(lambda match: mark(match[0]), text)
         text = _JWT.sub(lambda match: _without_dots(match[0], mark), text)
-    return _BEARER.sub(lambda match: _bearer(match, mark), text)
+    text = _BEARER.sub(lambda match: _bearer(match, mark), text)
+    return _mask_kubernetes(text, mark) if "Secret" in text and _KUBERNETES.search(text) else text
 
 
 def open_block(text: str) -> int:
@@ -70,3 +77,16 @@ def _bearer(match: re.Match[str], mark: Mark) -> str:
     if not looks_random(value):
         return match[0]
     return match[0].replace(match[1], mark(value) + match[1][len(value) :])
+
+
+def _mask_kubernetes(text: str, mark: Mark) -> str:
+    """Mask all values of the data of a Kubernetes secret, whatever their names."""
+
+    def entry(match: re.Match[str]) -> str:
+        value = match["value"]
+        return match[0] if MARK.fullmatch(value) else match["head"] + mark(value)
+
+    def data(match: re.Match[str]) -> str:
+        return text[match.start() : match.start("body")] + _ENTRY.sub(entry, match["body"])
+
+    return _DATA.sub(data, text)

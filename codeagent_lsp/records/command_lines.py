@@ -16,22 +16,22 @@ _M = r"<secret:[0-9a-f]{6}>"
 _V = rf"(?:{_M}|[^\s\"'`;|&<>])"
 _TOOLS = re.compile(
     r"(?:curl|wget|http|https|xh|mysql|mysqldump|mysqladmin|mariadb|mongosh?|redis-cli|sshpass|docker|podman|helm|"
-    r"ldapsearch|smbclient|nexus|az|sqlcmd|rclone|skopeo|7z|zip|unzip|openssl|gpg|machine)\b[^\r\n]{1,4096}"
+    r"ldapsearch|smbclient|nexus|az|sqlcmd|rclone|skopeo|7z|zip|unzip|openssl|gpg|machine)\b[^\r\n]{1,65536}"
 )
 _USER = re.compile(
     r"(?P<head>(?:^|\s)(?:-u|--user|--proxy-user|-U|--creds|--src-creds|--dest-creds)[ =]?[\"']?[^\s:\"']{1,100}:)"
-    rf"(?P<value>{_V}{{1,300}})"
+    rf"(?P<value>{_V}{{1,65536}}+)"
 )
-_SHORT = re.compile(rf"(?P<head>(?:^|\s)-(?:p|a|w|P)[ ]?[\"']?)(?P<value>(?!-){_V}{{4,300}})")
-_NETRC = re.compile(rf"(?P<head>login\s{{1,10}}\S{{1,200}}\s{{1,10}}password\s{{1,10}})(?P<value>{_V}{{1,300}})")
-_OPENSSL = re.compile(rf"(?P<head>pass:)(?P<value>{_V}{{1,300}})")
+_SHORT = re.compile(rf"(?P<head>(?:^|\s)-(?:p|a|w|P)[ ]?[\"']?)(?P<value>(?!-){_V}{{4,65536}}+)")
+_NETRC = re.compile(rf"(?P<head>login\s{{1,10}}\S{{1,200}}\s{{1,10}}password\s{{1,10}})(?P<value>{_V}{{1,65536}}+)")
+_OPENSSL = re.compile(rf"(?P<head>pass:)(?P<value>{_V}{{1,65536}}+)")
 # `host:port:database:user:password`, a line of `.pgpass`.
 _PGPASS = re.compile(
     rf"(?P<head>(?:^|(?<=[\s'\"|+:-]))(?:\*|[A-Za-z0-9][\w.-]{{0,100}}):(?P<port>\*|[1-9][0-9]{{3,4}}):[\w*.-]{{1,63}}:"
-    rf"[\w*.@-]{{1,63}}:)(?P<value>(?:{_M}|\\[:\\]|[^\s:\\\"'`]){{4,200}})(?=$|[\s\"'`])",
+    rf"[\w*.@-]{{1,63}}:)(?P<value>(?:{_M}|\\[:\\]|[^\s:\\\"'`]){{4,65536}}+)(?=$|[\s\"'`])",
     re.MULTILINE,
 )
-_VALUE_OF_SQL = r"\\{0,3}['\"])(?P<value>[^'\"\r\n\\]{3,200})(?=\\{0,3}['\"])"
+_VALUE_OF_SQL = r"\\{0,3}['\"])(?P<value>[^'\"\r\n\\]{3,65536}+)(?=\\{0,3}['\"])"
 _IDENTIFIED = re.compile(
     r"(?P<head>\bIDENTIFIED\s{1,4}(?:WITH\s{1,4}['\"]?\w{1,40}['\"]?\s{1,4})?(?:BY|AS)\s{1,4}(?:PASSWORD\s{1,4})?"
     + _VALUE_OF_SQL,

@@ -19,10 +19,10 @@ _AUTHORIZATION = re.compile(
 )
 _COOKIE = re.compile(
     r"(?P<head>[Cc][Oo][Oo][Kk][Ii][Ee]2?\\{0,7}[\"']?[ \t]{0,4}:[ \t]{0,4}(?:\\{0,7}[\"'])?)"
-    rf"(?P<value>[!#$%&*+.^_|~0-9A-Za-z-]{{1,100}}=(?:{_M}|[^\r\n\"'<>\\]){{1,8192}})"
+    rf"(?P<value>[!#$%&*+.^_|~0-9A-Za-z-]{{1,100}}=(?:{_M}|[^\r\n\"'<>\\]){{1,65536}}+)"
 )
 _CRUMB = re.compile(rf"(?P<name>[^=;\s]{{1,100}})=(?P<value>(?:{_M}|[^;\s,])+)")
-_BASIC = re.compile(r"(?P<head>[Bb]asic[ \t]{1,4})(?P<value>[A-Za-z0-9+/]{12,4096}={0,2})(?![A-Za-z0-9+/=])")
+_BASIC = re.compile(r"(?P<head>[Bb]asic[ \t]{1,4})(?P<value>[A-Za-z0-9+/]{12,65536}+={0,2})(?![A-Za-z0-9+/=])")
 _ATTRIBUTES = frozenset(("path", "domain", "expires", "max-age", "samesite", "priority", "version", "comment"))
 
 

@@ -30,18 +30,23 @@ class NameKind(Enum):
 
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\x00-\x7f]+")
-_NAME_PARTS = re.compile(r"[A-Za-z0-9_.$-]*+")
-_NAME_BEFORE = 64
+_STROKES = {ord(char): plain for char, plain in zip("łŁøØıđß", ("l", "L", "o", "O", "i", "d", "ss"), strict=True)}
 _PASSWORDS = ("password", "passwd", "passphrase", "passcode", "pwd", "userpass")
 _SECRETS = frozenset((
     *_PASSWORDS, "secret", "apikey", "apitoken", "accesskey", "secretkey", "accesstoken", "authtoken", "bearer",
     "authorization", "accountkey", "privatekey", "credential", "credentials", "secrets", "passwords", "apikeys",
-    "密码", "口令", "密钥", "令牌", "sharedaccesskey", "clientsecret", "appsecret", "authkey", "pat", "psk", "fernet",
+    "密码", "密碼", "口令", "密钥", "密鑰", "秘钥", "金鑰", "令牌", "暗号", "パスワード", "合言葉", "シークレット",
+    "トークン", "秘密鍵", "비밀번호", "암호", "비밀키", "토큰", "패스워드", "시크릿", "sharedaccesskey",
+    "clientsecret", "appsecret", "authkey", "pat", "psk", "fernet",
+    "requirepass", "masterauth",
 ))  # fmt: skip
 _FOREIGN = frozenset((
     "passwort", "passwoerter", "kennwort", "kennwoerter", "zugangskennwort", "motdepasse", "contrasena",
-    "contrasenia", "parola", "senha", "wachtwoord", "haslo", "пароль", "パスワード", "비밀번호",
+    "contrasenia", "parola", "parol", "senha", "wachtwoord", "haslo", "hasło", "пароль", "пароля", "паролем", "паролю",
+    "losenord", "losenordet", "adgangskode", "adgangskoden", "salasana", "heslo", "jelszo", "sifre", "sifresi", "khau",
+    "sandi", "geheimnis", "секрет", "κωδικος", "סיסמה", "पासवर्ड", "รหัสผ่าน", "apischlussel", "zugangsschlussel",
 ))  # fmt: skip
+SECRET_WORDS = _SECRETS | _FOREIGN | {"token", "passe", "pass", "key", "pin"}
 _ENDINGS = ("password", "passwort", "kennwort", "passwd", "passphrase", "secret", "token", "apikey", "pwd")
 _KEYS = frozenset((
     "api", "access", "secret", "private", "account", "auth", "encryption", "signing", "master", "license", "ssh",
@@ -104,22 +109,20 @@ def kind_of(name: str) -> NameKind:
     return _by_words(_without_suffixes(words))
 
 
-def name_start(text: str, stem: int) -> int:
-    """Return where the name begins that has its stem, such as `token` in `access_token`, at this offset of a text."""
-    before = _NAME_PARTS.match(text[max(0, stem - _NAME_BEFORE) : stem][::-1])
-    return stem - (before.end() if before else 0)
-
-
 def _by_words(words: list[str]) -> NameKind:
     if not words:
         return NameKind.PLAIN
     *before, last = words
-    if last == "key" and before:
+    if last in ("key", "schlussel") and before:
         return _by_key(before)
     if last == "phrase" and before:
         return NameKind.SECRET if before[-1] in ("pass", "seed", "recovery") else NameKind.PLAIN
     if before and _QUESTIONS.intersection(before) and last not in ("secret", "apikey"):
-        return NameKind.PERHAPS if before[0] in ("current", "last", "next") and last in _PASSWORDS else NameKind.PLAIN
+        return (
+            NameKind.PERHAPS
+            if before[0] in ("current", "last", "next", "with") and last in _PASSWORDS
+            else NameKind.PLAIN
+        )
     if last == "passe" and before[-2:] == ["mot", "de"]:
         return NameKind.SECRET
     if last in _PW or (last == "pw" and before and before[-1] in _PASS_OF):
@@ -135,7 +138,8 @@ def _by_words(words: list[str]) -> NameKind:
 
 def _plain(name: str) -> str:
     """Return a name without accents: `contraseña` as `contrasena`; of other scripts, as it is."""
-    return "".join(char for char in unicodedata.normalize("NFD", name) if not "\u0300" <= char <= "\u036f")
+    apart = unicodedata.normalize("NFD", name.translate(_STROKES))
+    return unicodedata.normalize("NFC", "".join(char for char in apart if not "\u0300" <= char <= "\u036f"))
 
 
 def _by_key(before: list[str]) -> NameKind:

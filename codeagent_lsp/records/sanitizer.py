@@ -20,7 +20,6 @@ from codeagent_lsp.records.headers import mask_headers
 from codeagent_lsp.records.mark import MARK, Marker
 from codeagent_lsp.records.own import OwnSecrets
 from codeagent_lsp.records.places import Paths
-from codeagent_lsp.records.set_apart import mask_set_apart
 from codeagent_lsp.records.structure import Structure
 from codeagent_lsp.records.urls import mask_urls
 from codeagent_lsp.records.vendors import mask_vendor_tokens
@@ -91,7 +90,6 @@ class Sanitizer:
         text = mask_headers(text, self._mark)
         text = mask_command_lines(text, self._mark)
         text = mask_assignments(text, self._mark, sessions=self._identities)
-        text = mask_set_apart(text, self._mark)
         if not self._identities:
             return text
         if "call_" in text:

@@ -13,12 +13,12 @@ from codeagent_lsp.records.values import is_placeholder, looks_random
 
 _M = r"<secret:[0-9a-f]{6}>"
 _USERINFO = re.compile(
-    rf"(?P<head>:(?:\\?/){{2}})(?P<user>[^\s/@:\"'<>\\`?#]{{0,256}}+)(?P<password>:(?:{_M}|[^\s/\"'`<>\\@]|@(?=[^\s/\"'`<>\\@]{{0,200}}@)){{1,512}})?@"
+    rf"(?P<head>:(?:\\?/){{2}})(?P<user>[^\s/@:\"'<>\\`?#]{{0,256}}+)(?P<password>:(?:{_M}|[^\s/\"'`<>\\@]|@(?=[^\s/\"'`<>\\@]{{0,200}}@)){{1,65536}}+)?@"
 )
 _QUERY = re.compile(
     r"(?P<head>(?:[?&;]|\\u0026|%26|%3F)(?:sig|signature|key|auth|code|hash|hmac|st|pass|pw|x-(?:amz|goog)-"
     r"(?:signature|credential|security-token)|access_key|apikey|api-key|wskey|jwt|sign|subscription-key|ticket|state|id_token)=)"
-    rf"(?P<value>(?:{_M}|[^\s&\"'<>#;,)\]}}`\\]){{4,4096}})",
+    rf"(?P<value>(?:{_M}|[^\s&\"'<>#;,)\]}}`\\]){{4,65536}}+)",
     re.IGNORECASE,
 )
 _TOKEN = re.compile(rf"(?:{_M}|[A-Za-z0-9._~+/=:|@!*$-])+")
@@ -33,7 +33,7 @@ _HOOKS = re.compile(
     r"|hook\.(?:[a-z0-9]{2,4}\.)?(?:make|integromat)\.com/|chat\.googleapis\.com/v1/spaces/[^/\s]{1,60}/messages\?"
     r"|events\.pagerduty\.com/integration/"
     r"|hooks\.[a-z0-9-]{1,60}\.chat/hooks/|mattermost\.[a-z0-9.-]{1,60}/hooks/"
-    rf")(?P<value>(?:{_M}|[A-Za-z0-9_.~%=&@/-]){{8,400}})"
+    rf")(?P<value>(?:{_M}|[A-Za-z0-9_.~%=&@/-]){{8,65536}}+)"
 )
 _STARTS = (
     ".slack.",

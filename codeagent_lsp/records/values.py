@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 
 from codeagent_lsp.records.mark import MARK
+from codeagent_lsp.records.names import SECRET_WORDS
 
 LONGEST_PLACEHOLDER = 80
 LONG = 16
+SHORTEST_SCRAMBLED, SHORTEST_PART, SCRAMBLED_HEAD = 12, 10, 64
 
 _STOP_WORDS = """
     none null nil true false undefined void self this str string text bytes bytearray char int integer float double
@@ -51,6 +53,13 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]{1,20}://\S*", re.IGNORECASE)
 _ID = re.compile(r"(?:call|toolu|fc|run|chatcmpl|msg|resp|thread|step|task|req)[_-]")
 _IDENTIFIER_OR_WORDS = re.compile(r"[A-Za-z_][\w-]*")
 _SEPARATORS = re.compile(r"[\W_]+")
+_PARTS = re.compile(r"[-_./:=]")
+_RUNS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_NO_SECRET = re.compile(  # addresses in memory and of machines, dates, colours and code points, hashes by their name
+    r"0[xX][0-9A-Fa-f]{1,16}\Z|(?:[0-9A-Fa-f]{2}[:-]){5,}|[0-9]{4}-[0-9]{2}-|(?:sha|md)[0-9]{1,3}[-:=$]|[a-z][\w+.-]*://"
+)
+_WORDS = re.compile(r"[^\W\d_]+(?:[ '’][^\W\d_]+)*[.:!?…]*")
+_CAPITAL_FIRST = re.compile(r"[A-Z][a-z]+(?:[ -][A-Za-z][a-z]*)*[.:!?…]*")
 _SPACE = re.compile(r"\s")
 _DIGIT = re.compile(r"[0-9]")
 _LETTER = re.compile(r"[A-Za-z]")
@@ -89,6 +98,33 @@ def looks_generated(value: str) -> bool:
     return len(value) >= LONG and digits >= 3 and looks_random(value) and not _ID.match(value)
 
 
+def looks_scrambled(value: str) -> bool:
+    """Return whether `value` is so irregular that it is a secret wherever it stands near a sensitive name.
+
+    Letters and digits, or capitals and small letters, change places every two or three characters; words do not.
+    """
+    if len(value) < SHORTEST_SCRAMBLED or MARK.search(value) or _SPACE.search(value[:200]):
+        return False
+    head = max(_PARTS.split(value[:400]), key=len)[:SCRAMBLED_HEAD]
+    if len(head) < SHORTEST_PART:
+        return False
+    if len(set(head)) < 6 or _NO_SECRET.match(value) or is_placeholder(value) or _path(value):
+        return False
+    return _irregular(head)
+
+
+def _irregular(text: str) -> bool:
+    runs = _RUNS.findall(text)
+    characters, digits = sum(map(len, runs)), sum(map(str.isdigit, runs))
+    if characters < 0.7 * len(text) or not _LETTER.search(text):
+        return False
+    if _UPPER.search(text) and _LOWER.search(text):
+        return characters <= (2.6 if len(text) < LONG else 3.2) * len(runs)
+    if len(text) >= LONG:
+        return digits >= 2 and len(runs) >= 4
+    return digits >= 3 and characters <= 2.6 * len(runs)
+
+
 def repeats(name: str, value: str) -> bool:
     """Return whether a value is only its own name again, as in `CLIENT_SECRET = "client_secret"`."""
     if len(value) > LONGEST_PLACEHOLDER or not _IDENTIFIER_OR_WORDS.fullmatch(value):
@@ -99,7 +135,7 @@ def repeats(name: str, value: str) -> bool:
 
 def quoted_reveals(value: str, *, sure: bool) -> bool:
     """Return whether a quoted value is a secret. `sure` says that its name certainly denotes one."""
-    if not value.strip() or is_placeholder(value) or _URL.match(value) or _PATH.fullmatch(value[:400]):
+    if not value.strip() or is_placeholder(value) or _URL.match(value) or _path(value):
         return False
     if _PATTERN.fullmatch(value[:400]) or _HEADER_NAME.fullmatch(value[:80]):
         return False
@@ -107,7 +143,18 @@ def quoted_reveals(value: str, *, sure: bool) -> bool:
         return True
     if not sure:
         return looks_random(value)
-    return any(map(str.isalnum, value[:400])) and not _PROSE.fullmatch(value[:400]) and (len(value) > 1)
+    if len(value) < 2 or is_label(value) or ("\n" in value and " " in value.split("\n")[0].strip()):
+        return False
+    return any(map(str.isalnum, value[:400])) and not _PROSE.fullmatch(value[:400])
+
+
+def is_label(value: str) -> bool:
+    """Return whether `value` is what a form shows for a name, in any language: `Passwort`, `Neues Kennwort`, `密码`."""
+    if len(value) > LONGEST_PLACEHOLDER or not _WORDS.fullmatch(value):
+        return bool(_CAPITAL_FIRST.fullmatch(value))
+    if not value.isascii() or _CAPITAL_FIRST.fullmatch(value):
+        return True
+    return any(word in SECRET_WORDS for word in re.split(r"\W+", value.lower()))
 
 
 def bare_reveals(value: str, after: str, *, sure: bool, tight: bool, whole_line: bool) -> bool:
@@ -116,7 +163,7 @@ def bare_reveals(value: str, after: str, *, sure: bool, tight: bool, whole_line:
     `after` is the character behind it ("" at the end), `sure` says that its name certainly denotes a secret, `tight`
     that there is no space around the operator, `whole_line` that name and value are alone on their line.
     """
-    if is_placeholder(value) or _URL.match(value) or (len(value) <= 400 and _PATH.fullmatch(value)):
+    if is_placeholder(value) or _URL.match(value) or _path(value):
         return False
     if after in ("(", "[", "{") or value.endswith(("(", "[", "{")) or (len(value) < 100 and _CHAIN.fullmatch(value)):
         return False
@@ -127,8 +174,14 @@ def bare_reveals(value: str, after: str, *, sure: bool, tight: bool, whole_line:
     return sure and len(value) >= 4 and (tight or whole_line)
 
 
+def _path(value: str) -> bool:
+    return len(value) <= 400 and bool(_PATH.fullmatch(value))
+
+
 def _word_reveals(value: str, after: str, *, tight: bool, whole_line: bool) -> bool:
     """Return whether a value without digits is a weak password rather than a name in code."""
+    if is_label(value):
+        return False
     if _IDENTIFIER.fullmatch(value):
         if after in (",", ")", ";", "}", "]", "|", "?", "!") or "_" in value:
             return False

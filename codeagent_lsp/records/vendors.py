@@ -35,60 +35,60 @@ def _formats(body: str, *beginnings: str, checked: bool = False) -> tuple[Format
 
 FORMATS: tuple[Format, ...] = (
     # models
-    *_formats(_W + "{20,300}", "sk-", checked=True),  # OpenAI, Anthropic, OpenRouter, DeepSeek, Langfuse and more
+    *_formats(_W + "{20,}", "sk-", checked=True),  # OpenAI, Anthropic, OpenRouter, DeepSeek, Langfuse and more
     *_formats(
-        _W + "{24,200}", "gsk_", "pplx-", "xai-", "nvapi-", "tvly-", "pcsk_", "csk-", "sk_car_", "e2b_",
+        _W + "{24,}", "gsk_", "pplx-", "xai-", "nvapi-", "tvly-", "pcsk_", "csk-", "sk_car_", "e2b_",
         checked=True,
     ),
-    *_formats(_A + "{20,100}", "hf_", "api_org_", "r8_", "fw_", "tgp_v1_", "jina_", "fc-", "voyage-", checked=True),
-    *_formats(_W + "{20,100}", "lsv2_pt_", "lsv2_sk_", "sk_live_", "sk_test_", "sk_prod_", "bce-v3/ALTAK-"),
-    *_formats("[0-9a-z]{8}-" + _W + "{20,80}", "gcp-"),
+    *_formats(_A + "{20,}", "hf_", "api_org_", "r8_", "fw_", "tgp_v1_", "jina_", "fc-", "voyage-", checked=True),
+    *_formats(_W + "{20,}", "lsv2_pt_", "lsv2_sk_", "sk_live_", "sk_test_", "sk_prod_", "bce-v3/ALTAK-"),
+    *_formats("[0-9a-z]{8}-" + _W + "{20,}", "gcp-"),
     # clouds
     *_formats("[A-Z0-9]{16}(?![A-Za-z0-9])", "AKIA", "ASIA", "ABIA", "ACCA", "AROA", "AIDA", "AGPA", "ANPA", "ANVA"),
     *_formats("[A-Za-z0-9]{12,24}(?![A-Za-z0-9])", "LTAI", checked=True),
     *_formats("[A-Za-z0-9]{28,36}(?![A-Za-z0-9])", "AKID", checked=True),
     *_formats(_W + "{28,40}", "AIza", "GOCSPX-", "AQVN"),
-    *_formats(r"[A-Za-z0-9_.-]{20,300}", "ya29.", "1//0"),
+    *_formats(r"[A-Za-z0-9_.-]{20,}", "ya29.", "1//0"),
     *_formats(_H + "{40,64}", "dop_v1_", "doo_v1_", "dor_v1_"),
     *_formats(
-        r"[A-Za-z0-9_.-]{20,300}", "hvs.", "hvb.", "hvr.", "pul-", "HRKU-", "tskey-auth-", "tskey-api-",
+        r"[A-Za-z0-9_.-]{20,}", "hvs.", "hvb.", "hvr.", "pul-", "HRKU-", "tskey-auth-", "tskey-api-",
         "tskey-client-", checked=True,
     ),
-    *_formats(r"[A-Za-z0-9_=-]{10,200}\.[A-Za-z0-9_-]{60,100}", "t1."),
+    *_formats(r"[A-Za-z0-9_=-]{10,}\.[A-Za-z0-9_-]{60,}", "t1."),
     *_formats("[A-Z0-9]{20,80}", "AGE-SECRET-KEY-1"),
     *_formats(
-        _W + "{20,200}", "pscale_tkn_", "pscale_pw_", "pscale_oauth_", "sbp_", "sb_secret_", "nfp_", "vcp_",
+        _W + "{20,}", "pscale_tkn_", "pscale_pw_", "pscale_oauth_", "sbp_", "sb_secret_", "nfp_", "vcp_",
         "vck_", "rnd_", "fo1_", "FlyV1 fm2_",
     ),
-    *_formats("[A-Za-z0-9_=/+-]{40,400}", "fm2_", "ops_"),
+    *_formats("[A-Za-z0-9_=/+-]{40,}", "fm2_", "ops_"),
     *_formats(
-        r"(?:[a-z0-9_-]{1,40}\.)?[A-Za-z0-9]{24,100}", "dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.said.", "dp.scim.",
+        r"(?:[a-z0-9_-]{1,40}\.)?[A-Za-z0-9]{24,}", "dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.said.", "dp.scim.",
         "dp.audit.",
     ),
-    *_formats(r"(?:u\.)?[A-Za-z0-9_-]{24,2000}", "sl.", checked=True),  # Dropbox
+    *_formats(r"(?:u\.)?[A-Za-z0-9_-]{24,}", "sl.", checked=True),  # Dropbox
     # code hosting, packages, delivery
-    *_formats(_A + "{36,255}", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
-    *_formats("[A-Za-z0-9_]{22,255}", "github_pat_"),
+    *_formats(_A + "{36,}", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+    *_formats("[A-Za-z0-9_]{22,}", "github_pat_"),
     *_formats(
-        r"[A-Za-z0-9_.-]{20,300}", "glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glimt-",
+        r"[A-Za-z0-9_.-]{20,}", "glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glimt-",
         "glagent-", "glffct-", "gloas-", "GR1348941", "_gitlab_session=",
     ),
-    *_formats(_A + "{36,80}", "npm_"),
-    *_formats(_W + "{40,400}", "pypi-"),
+    *_formats(_A + "{36,}", "npm_"),
+    *_formats(_W + "{40,}", "pypi-"),
     *_formats(_H + "{48}", "rubygems_"),
     *_formats("[a-z0-9]{43}(?![A-Za-z0-9])", "oy2"),
     *_formats(_A + "{32}(?![A-Za-z0-9])", "cio", checked=True),
     *_formats(
-        _W + "{20,400}", "dckr_pat_", "dckr_oat_", "bkua_", "CCIPAT_", "CCIPRJ_", "ATBB", "ATCTT3",
+        _W + "{20,}", "dckr_pat_", "dckr_oat_", "bkua_", "CCIPAT_", "CCIPRJ_", "ATBB", "ATCTT3",
         "sgp_", "glc_", "glsa_", "sntrys_", "sntryu_", "PMAK-", "pnu_", "rdme_", "tfp_", "CFPAT-", "ico-",
         checked=True,
     ),
-    *_formats(r"[A-Za-z0-9_-]{20,400}(?:=[A-Za-z0-9_-]{1,200})?", "ATATT3", checked=True),
-    *_formats(_A + "{60,90}", "AKCp", "cmVmdGtu"),
+    *_formats(r"[A-Za-z0-9_-]{20,}(?:=[A-Za-z0-9_-]{1,})?", "ATATT3", checked=True),
+    *_formats(_A + "{60,}", "AKCp", "cmVmdGtu"),
     # payment, mail, chat, shops
-    *_formats(_A + "{16,255}", "rk_live_", "rk_test_", "whsec_", "rk_prod_", "shippo_live_", "shippo_test_"),
+    *_formats(_A + "{16,}", "rk_live_", "rk_test_", "whsec_", "rk_prod_", "shippo_live_", "shippo_test_"),
     *_formats(
-        "[A-Za-z0-9-]{10,255}", "xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxo-", "xoxc-", "xoxd-", "xoxe-",
+        "[A-Za-z0-9-]{10,}", "xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxo-", "xoxc-", "xoxd-", "xoxe-",
         "xapp-", "xoxe.xoxb-", "xoxe.xoxp-",
     ),
     *_formats(_H + "{32}", "shpat_", "shpca_", "shppa_", "shpss_"),
@@ -96,14 +96,14 @@ FORMATS: tuple[Format, ...] = (
     *_formats(r"[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}", "SG."),
     *_formats(_H + "{64}-" + _A + "{16}", "xkeysib-", "xsmtpsib-"),
     *_formats(_A + "{8}_" + _A + "{20,32}", "re_"),
-    *_formats(_W + "{22,80}", "sq0atp-", "sq0csp-", "sq0idp-", "EAAA", checked=True),
-    *_formats(_A + "{60,300}", "EAA", "EZAK", "EZTK"),
+    *_formats(_W + "{22,}", "sq0atp-", "sq0csp-", "sq0idp-", "EAAA", checked=True),
+    *_formats(_A + "{60,}", "EAA", "EZAK", "EZTK"),
     *_formats(r"(?:sandbox|production|development)-[0-9a-f-]{36}", "access-"),
     # tools
-    *_formats(_A + "{30,100}", "lin_api_", "secret_", "PMAT-"),
-    *_formats(_A + "{20,100}", "ntn_", checked=True),
+    *_formats(_A + "{30,}", "lin_api_", "secret_", "PMAT-"),
+    *_formats(_A + "{20,}", "ntn_", checked=True),
     *_formats(
-        _W + "{20,100}", "figd_", "figu_", "NRAK-", "NRJS-", "NRII-", "NRAL-", "phx_", "aio_", "ddp_", "sm_live_",
+        _W + "{20,}", "figd_", "figu_", "NRAK-", "NRJS-", "NRII-", "NRAL-", "phx_", "aio_", "ddp_", "sm_live_",
     ),
     *_formats(_A + r"{14}\.[0-9a-f]{64}", "pat"),
     *_formats(r"[A-Z0-9]{24}\.[A-Z0-9]{64}", "dt0c01.", "dt0s01.", "dt0s16."),
@@ -114,7 +114,7 @@ FORMATS: tuple[Format, ...] = (
 _MIDDLES = (
     ("Q~", 4, re.compile(r"Q~(?<=[A-Za-z0-9_~.-]{3}[0-9]Q~)[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~-])")),  # Entra
     (":AA", 8, re.compile(r":AA(?<=[0-9]{8}:AA)[A-Za-z0-9_-]{32,35}(?![A-Za-z0-9_-])")),  # Telegram
-    (":APA91b", 11, re.compile(r":APA91b(?<=[A-Za-z0-9_-]{11}:APA91b)[A-Za-z0-9_-]{60,200}")),  # Firebase messaging
+    (":APA91b", 11, re.compile(r":APA91b(?<=[A-Za-z0-9_-]{11}:APA91b)[A-Za-z0-9_-]{60,}")),  # Firebase messaging
     (".atlasv1.", 14, re.compile(r"\.atlasv1\.(?<=[A-Za-z0-9]{14}\.atlasv1\.)[A-Za-z0-9_=-]{60,70}")),  # Terraform
     ("-us", 32, re.compile(r"-us(?<=[0-9a-f]{32}-us)[0-9]{1,2}(?![0-9A-Za-z])")),  # Mailchimp
 )

@@ -1,0 +1,132 @@
+"""Reading of a literal of any language: quotes in any escaping, triple, raw, multi-line, joined from pieces, heredocs.
+
+Says where a literal begins and ends; never whether it is a secret (`values.py`). Every step is bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+LONGEST = 65_536
+
+# Prefixes that tools put before the lines of a file: `12|`, `src/a.py:12:`, the `+` of a diff.
+MARGIN = r"(?:[0-9]{1,7}\||[^\s:|]{1,160}[:-][0-9]{1,7}[:-]|[+-])"
+_NEXT_LINE = rf"[ \t]{{0,40}}\r?\n{MARGIN}?[ \t]{{0,80}}"
+_QUOTE = r"\\{0,7}[\"'`]|\\u0022|\\u0027|&quot;|&apos;|&#3[49];|%22|%27"
+_OPENING = re.compile(rf"(?:[A-Za-z@$]{{0,3}}|R)#{{0,3}}(?P<quote>\"\"\"|'''|{_QUOTE})")
+_LONG = re.compile(r"\[(=*)\[|<!\[CDATA\[|\$\$|%[qQwW]?([({<\[|!])")
+_LONG_ENDS = {"(": ")", "{": "}", "<": ">", "[": "]"}
+_HEREDOC = re.compile(r"[^\n]{0,60}?<<[-~<]?[ \t]?\\?[\"']?(?P<word>[A-Za-z_]\w{1,40})[\"']?[^\n]{0,40}\r?\n")
+_JOINED = re.compile(
+    rf"(?:[ \t]{{0,20}}\\?(?:{_NEXT_LINE})?(?:\+|\.\.?|&(?!&)|<>|~|,(?=\s{{0,20}}'(?:[^'\\]|\\.)'))?"
+    rf"[ \t]{{0,20}}\\?(?:{_NEXT_LINE})?)(?=[A-Za-z@$]{{0,3}}(?P<quote>{_QUOTE}))"
+)
+_SECOND_KEY = re.compile(r"[ \t]{0,20}(?:[:=]|\.\w)")
+_LONE_LINES = re.compile(rf"(?:(?:\\n|\\)?\r?\n{MARGIN}?[ \t]{{0,80}}[^\s\"'`<>]++)+(?:{_NEXT_LINE})?")
+_ESCAPED_LINE = re.compile(r"(?:[^\n]*\\\r?\n)+")
+
+
+class Literal(NamedTuple):
+    """A literal: the span of its content, the text it stands for, and where it is over."""
+
+    start: int
+    end: int
+    value: str
+    after: int
+
+
+def literal(text: str, at: int) -> Literal | None:
+    """Return the literal that begins at an offset, with the pieces that are joined to it; None when there is none."""
+    first = _one(text, at)
+    if first is None:
+        return None
+    values, last = [first.value], first
+    while (joined := _JOINED.match(text, last.after)) and (piece := _one(text, joined.end())):
+        apart = joined.end() == last.after or joined["quote"] not in text[last.end : last.after]
+        if apart or not piece.value or " " in piece.value or _SECOND_KEY.match(text, piece.after):
+            break
+        values.append(piece.value)
+        last = piece
+    return Literal(first.start, last.end, "".join(values), last.after)
+
+
+def heredoc(text: str, at: int) -> Literal | None:
+    """Return the heredoc that a line announces from an offset on."""
+    head = _HEREDOC.match(text, at)
+    if head is None:
+        return None
+    end = re.compile(rf"^{MARGIN}?[ \t]*{head['word']}\b", re.MULTILINE).search(text, head.end(), head.end() + LONGEST)
+    if end is None:
+        return None
+    return _trimmed(text, head.end(), end.start(), end.end())
+
+
+def _one(text: str, at: int) -> Literal | None:
+    if long := _LONG.match(text, at):
+        return _long(text, long)
+    opening = _OPENING.match(text, at)
+    if opening is None:
+        return None
+    quote, start = opening["quote"], opening.end()
+    if len(quote) == 3 and quote[0] in "\"'" and quote[0] == quote[2]:
+        end = text.find(quote, start, start + LONGEST)
+        if end < 0:  # an empty text and something behind it, or a cut one
+            end = _line_end(text, start)
+        return _trimmed(text, start, end, end + 3)
+    end = closing(text, start, quote)
+    return Literal(start, end, text[start:end], min(len(text), end + len(quote)))
+
+
+def _long(text: str, opening: re.Match[str]) -> Literal | None:
+    head = opening[0]
+    if head.startswith("%"):
+        close = _LONG_ENDS.get(opening[2], opening[2])
+    else:
+        close = {"<": "]]>", "$": "$$"}.get(head[0]) or f"]{opening[1]}]"
+    end = text.find(close, opening.end(), opening.end() + LONGEST)
+    return _trimmed(text, opening.end(), end, end + len(close)) if end >= 0 else None
+
+
+def _trimmed(text: str, start: int, end: int, after: int) -> Literal:
+    """Return the content without the white space and the margins of tools around it."""
+    content = text[start:end]
+    begin = re.compile(rf"\s*\n{MARGIN}?[ \t]*|\s*").match(content)
+    stop = len(re.sub(rf"\s*\n{MARGIN}?[ \t]*\Z", "", content[-300:].rstrip())) - len(content[-300:])
+    start, end = start + (begin.end() if begin else 0), end + stop
+    return Literal(start, max(start, end), text[start:end], after)
+
+
+def closing(text: str, start: int, quote: str) -> int:
+    """Return the offset where a quoted value ends: its quote, or, when that is missing, the end of the line."""
+    limit = _line_end(text, start)
+    if text[limit - 1 : limit] == "\\" and (more := _ESCAPED_LINE.match(text, start, start + LONGEST)):
+        limit = _line_end(text, more.end())  # the string goes on
+    end = _find(text, quote, start, limit)
+    if end < 0 and (lines := _LONE_LINES.match(text, limit, start + LONGEST)) and text.startswith(quote, lines.end()):
+        return lines.end()
+    if end < 0 and quote == "`":
+        end = _find(text, quote, start, start + LONGEST)
+        return end if end >= 0 and " " not in text[start:end] else limit
+    return limit if end < 0 else end
+
+
+def _find(text: str, quote: str, start: int, limit: int) -> int:
+    end = text.find(quote, start, limit)
+    while end > start and text[end - 1] == "\\" and _escaped(text, start, end):
+        end = text.find(quote, end + 1, limit)
+    return end
+
+
+def _escaped(text: str, start: int, end: int) -> bool:
+    backslashes = 0
+    while end - backslashes > start and text[end - 1 - backslashes] == "\\" and backslashes < 64:
+        backslashes += 1
+    return backslashes % 2 == 1
+
+
+def _line_end(text: str, start: int) -> int:
+    end = text.find("\n", start, start + LONGEST)
+    if end < 0:
+        return min(len(text), start + LONGEST)
+    return end - 1 if end > start and text[end - 1] == "\r" else end

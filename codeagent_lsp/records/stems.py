@@ -1,0 +1,95 @@
+"""Where sensitive names stand in a text: `API_KEY`, `clientSecret`, `access token`, `密码`.
+
+Their stems are looked for one by one, as plain text: that is many times faster than one pattern of all, and a text
+without a stem costs nothing more. Not here: the meaning of a name (`names.py`), its value (`assignments.py`).
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from codeagent_lsp.records.mark import MARK
+from codeagent_lsp.records.names import NameKind, kind_of
+
+LONGEST_NAME = 80
+
+_STEMS = (
+    "pass", "pwd", "kennw", "contrase", "senha", "wachtwoord", "parol", "haslo", "hasło", "lösenord", "losenord",
+    "adgangskode", "salasana", "heslo", "jelsz", "şifre", "sifre", "khẩu", "sandi", "geheimnis", "schlüssel",
+    "masterauth", "mdp", "dbpw", "rootpw", "userpw", "adminpw", "mypw", "smtppw", "ftppw", "ldappw", "bindpw", "sshpw", "_pw", "_pat",
+    "secret", "token", "jeton", "psk", "fernet", "key", "auth", "cred", "cookie", "bearer", "session", "call_id",
+    "callid", "mnemonic", "seed",
+    "парол", "пасворд", "секрет", "κωδικ", "סיסמ", "كلمة المرور", "كلمة السر", "पासवर्ड", "รหัสผ่าน",
+    "密码", "密碼", "口令", "密钥", "密鑰", "秘钥", "金鑰", "令牌", "暗号", "パスワード", "合言葉",
+    "シークレット", "トークン", "秘密鍵",
+    "비밀번호", "암호", "비밀키", "토큰", "패스워드", "시크릿",
+)  # fmt: skip
+_SESSIONS = ("sid",)
+_BEFORE = string.ascii_letters + string.digits + "_.$-"
+_TAIL = re.compile(r"(?:[^\W\u0e00-\u0e7f\u2e80-\uffff]|-)*+")  # scripts without spaces between words end a name
+_TWO_WORDS = re.compile(
+    r"(?i:api|access|secret|private|auth|encryption|signing|master|mot de|license|security|service|deploy) \Z"
+)
+_SECOND = frozenset(("key", "keys", "token", "passe", "phrase"))
+_ASCII_LOWER = {code: code + 32 for code in range(65, 91)}
+
+
+class Name(NamedTuple):
+    """A sensitive name: the words, their span in the text, and their kind."""
+
+    text: str
+    start: int
+    end: int
+    kind: NameKind
+
+
+def sensitive_names(text: str, *, sessions: bool) -> Iterator[Name]:
+    """Yield the sensitive names in `text`, in order; with `sessions`, also those of sessions."""
+    end = 0
+    for at, length in _stems(text, (*_STEMS, *_SESSIONS) if sessions else _STEMS):
+        if at < end:
+            continue
+        tail = _TAIL.match(text, at + length)
+        end = tail.end() if tail else at + length
+        if text[at - 1 : at] == "<" and MARK.match(text, at - 1):  # a mark contains the word `secret`
+            continue
+        start = name_start(text, at)
+        if end - start <= LONGEST_NAME and (name := _name(text, start, end)):
+            yield name
+
+
+def name_start(text: str, stem: int) -> int:
+    """Return where the name begins that has its stem, such as `token` in `access_token`, at this offset of a text."""
+    before = text[max(0, stem - LONGEST_NAME) : stem]
+    return stem - len(before) + len(before.rstrip(_BEFORE))
+
+
+def _name(text: str, start: int, end: int) -> Name | None:
+    words = text[start:end]
+    kind = kind_of(words.strip("-.$"))
+    if kind is not NameKind.SECRET and words.lower() in _SECOND:
+        before = _TWO_WORDS.search(text[max(0, start - 12) : start])
+        if before:
+            start -= len(before[0])
+            kind = kind_of(text[start:end].replace(" ", "_"))
+    return None if kind in (NameKind.PLAIN, NameKind.IDENTITY) else Name(text[start:end], start, end, kind)
+
+
+def _stems(text: str, stems: tuple[str, ...]) -> list[tuple[int, int]]:
+    lower = text.lower()
+    if len(lower) != len(text):  # a few letters have two in lower case
+        lower = text.translate(_ASCII_LOWER)
+    ascii_only = lower.isascii()
+    found = []
+    for stem in stems:
+        if ascii_only and not stem.isascii():
+            continue
+        at = lower.find(stem)
+        while at >= 0:
+            found.append((at, len(stem)))
+            at = lower.find(stem, at + len(stem))
+    found.sort()
+    return found
