@@ -25,6 +25,7 @@ from codeagent_lsp.records.values import (
 )
 
 DIGITS = 6  # of a token that is a number
+HEAD = 400  # characters of a value that are judged
 FARTHEST = 240  # characters from a name to a value that does not stand right behind it
 
 _Q = r"(?:\\{0,7}[\"'`]|\\u0022|&quot;|%22)"
@@ -32,19 +33,21 @@ _NEXT_LINE = rf"\r?\n{MARGIN}?[ \t]{{0,80}}"
 _SIGN = re.compile(
     rf"(?:\[[0-9]{{0,6}}\])?(?P<close>{_Q}?\]?\*{{0,2}})(?:"
     r"[ \t]{0,40}(?P<sign>=>|->|<-|:=|::|\?\?=|\|\|=|[!?+]?={1,3}|:|：|＝|(?<=[A-Za-z0-9_\"'])>"
-    rf"|(?<=[\"'`]),(?=\s{{0,80}}\\{{0,7}}[\"'`])|%3[dDaA](?:%20|\+)?)[ \t]{{0,40}}\*{{0,2}}[ \t]{{0,4}}(?:\\?{_NEXT_LINE}(?={_Q}))?"
+    rf"|(?<=[\"'`]),(?=\s{{0,80}}\\{{0,7}}[\"'`])|%3[dDaA](?:%20|\+)?)[ \t]{{0,40}}\*{{0,2}}[ \t]{{0,4}}"
+    rf"(?:\\?{_NEXT_LINE}(?={_Q}))?"
     r"|[ \t]{1,4}(?P<verb>is|ist|lautet|lautete|est|es|é|è|jest|är|er|on|to|as|=)[ \t]{1,4}"
-    r"|[ \t]?(?P<particle>是|为|為|は|が|を|는|은|이|가|를|을)[ \t：:]{0,3}"
+    r"|[ \t]?(?P<particle>(?:设置|設定)?(?:是|为|為)|[はがをに는은이가를을]|(?<=[\u2e80-\uffff])(?=[A-Za-z0-9]))"
+    r"[ \t：:]{0,3}"
     r")"
 )
-_SPACED = re.compile(
-    r"(?:(?P<option>(?<![\w-])--?)|#define[ \t]{1,8}|ENV[ \t]{1,8}|ARG[ \t]{1,8}|setenv[ \t]{1,8}|SetEnv[ \t]{1,8}"
-    r"|set[ \t]{1,4}(?:-[a-zA-Z]{1,4}[ \t]{1,4}|--(?:global|export|universal)[ \t]{1,4}){1,3})\Z"
-)
+_DIRECTIVES = frozenset(("#define", "ENV", "ARG", "setenv", "SetEnv"))
+_MARGIN_SIGNS = re.compile(r"[|:+;'\"-]")
 _BLANK = re.compile(r"[ \t]{1,8}(?=[^\s-])")
 _NAMED = re.compile(  # `- name: X` and `value: …` on the next line, `key="X" value="…"`
-    rf"{_Q}?(?:[\s,]{{1,60}}+|[ \t,]{{0,20}}+\r?\n{MARGIN}[ \t]{{0,40}}+){_Q}?(?:value|Value){_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
+    rf"{_Q}?(?:[\s,]{{1,60}}+|[ \t,]{{0,20}}+\r?\n{MARGIN}[ \t]{{0,40}}+)"
+    rf"{_Q}?(?:value|Value){_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
 )
+_BEFORE_NAME = (":", "=", " ", "\t", '"', "'", "`", ";", "2")
 _NAME_OF = re.compile(rf"(?:name|key|Name|Key){_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}?\Z")
 _ANNOTATION = re.compile(
     r"&?(?:'\w{1,20} )?[A-Za-z_][\w.\[\], |:<>?*&']{0,60}?[ \t]{0,4}=[ \t]{0,4}(?=[A-Za-z@$]{0,3}#?[\"'`])"
@@ -54,7 +57,8 @@ _BLOCK = re.compile(rf"[|>][+-]?[0-9]?[+-]?[ \t]*(?:#[^\n]{{0,80}})?{_NEXT_LINE}
 _TAG = re.compile(r"(?:&[\w-]{1,40}|![\w!./:-]{0,40})[ \t]{1,4}")  # YAML: `key: !tag value`
 _BRACKET = re.compile(rf"[(\[{{](?:\s|{MARGIN})?\s{{0,80}}(?=[A-Za-z@$]{{0,3}}[\"'`])")
 _LIST = re.compile(  # pieces in a bracket, joined by what is called on it or around it
-    r"(?:[\"']{2}\.join\(|concat!?\(|(?:implode|join)\([\"']{2}, ?)\s{0,20}[(\[]?\s{0,80}(?=[\"'])|[(\[]\s{0,80}(?=[\"'])"
+    r"(?:[\"']{2}\.join\(|concat!?\(|(?:implode|join)\([\"']{2}, ?)\s{0,20}[(\[]?\s{0,80}(?=[\"'])"
+    r"|[(\[]\s{0,80}(?=[\"'])"
 )
 _COMMA = re.compile(r"\s{0,20},\s{0,80}(?=[\"'])")
 _CHARACTERS = re.compile(
@@ -84,9 +88,11 @@ _LINE_START = 200  # characters from a name back to the start of its line
 _ENV_LINE = re.compile(r"(?:export[ \t]+|set[ \t]+|ENV[ \t]+|ARG[ \t]+|-[ \t]+|\+[ \t]?|-)?\Z")
 _PIECE = re.compile(rf"(?P<mark>{_M})|(?P<quote>(?<![A-Za-z0-9]){_Q})|(?P<bare>[^{_SIGNS}\u2e80-\uffff“”„]{{12,}}+)")
 _GOES_ON = tuple("([{=:+|?\\>&.")
+_COLUMNS = re.compile(r"[\"']?(?:[,;\t][\"']?\w+[\"']?)*")  # the names over a table
 _ARGUMENT = re.compile(rf"{_Q}[ \t]*,")
 _APART = re.compile(rf"\*{{0,2}}[ \t]*[:：]\*{{0,2}}[ \t]*(?:{_NEXT_LINE}){{1,2}}`{{0,3}}|(?P<cell>[ \t]*\|[ \t]*)`?")
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
+_WORD = re.compile(r"[A-Za-z0-9!@#$%^*+~/_.=-]{8,}+")
 _Span = tuple[int, int]
 
 
@@ -122,11 +128,14 @@ class _Finder:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._seen = 0
-        self._run = (0, 0)
+        self._run = (0, 0)  # the last word without quotes
+        self._promise = self._judged = -1  # a word that may be generated, and how far words are judged
 
     def secret(self, name: Name) -> _Span | None:
         """Return the span of the secret behind a name; None when there is none."""
+        start, end = self._run
+        if start < name.start < end and end - start > HEAD:  # within a long word that is no secret
+            return None
         if _HEADER.fullmatch(name.text):
             return None
         place = self._place(name)
@@ -143,17 +152,17 @@ class _Finder:
     def _place(self, name: Name) -> _Place | None:
         text, sure = self._text, name.kind is NameKind.SECRET
         before = text[max(0, name.start - 40) : name.start]
-        if (spaced := _SPACED.search(before + name.text[: len(name.text) - len(name.text.lstrip("-"))])) and (
-            blank := _BLANK.match(text, name.end)
-        ):
-            if spaced[0].startswith("#define") and _CONSTANT.match(text, blank.end()):
-                return None
-            sure = sure or bool(spaced["option"] == "--" and "token" in name.text.lower())
-            return _Place(name, "=", blank.end(), sure)
-        if (named := _NAMED.match(text, name.end)) and _NAME_OF.search(before):
+        if blank := _BLANK.match(text, name.end):
+            if name.text.startswith("-"):
+                sure = sure or (name.text.startswith("--") and "token" in name.text.lower())
+                return _Place(name, "=", blank.end(), sure)
+            if word := _directive(before):
+                constant = word == "#define" and _CONSTANT.match(text, blank.end())
+                return None if constant else _Place(name, "=", blank.end(), sure)
+            if typed := _TYPE.match(text, name.end):
+                return _Place(name, "=", typed.end(), sure)
+        if before.endswith(_BEFORE_NAME) and _NAME_OF.search(before[-16:]) and (named := _NAMED.match(text, name.end)):
             return _Place(name, "=", named.end(), sure)
-        if typed := _TYPE.match(text, name.end):
-            return _Place(name, "=", typed.end(), sure)
         sign = _SIGN.match(text, name.end)
         if sign is None:
             return None
@@ -161,10 +170,10 @@ class _Finder:
         return _Place(name, sign[0], sign.end(), sure and operator != ",", spoken=not operator)
 
     def _counts(self, place: _Place, span: _Span) -> bool:
-        value = self._text[slice(*span)]
+        value = self._text[span[0] : min(span[1], span[0] + HEAD)]
         if MARK.fullmatch(value) or repeats(place.name.text, value):
             return False
-        return looks_generated(value) if place.name.kind is NameKind.LOOKS else True
+        return place.name.kind is not NameKind.LOOKS or (looks_generated(value) and looks_scrambled(value))
 
     def _direct(self, place: _Place) -> _Span | None:
         """Return the span of the value right behind the operator."""
@@ -184,8 +193,8 @@ class _Finder:
             return pieces
         if found := literal(text, start):
             return None if self._closes(place, found) else _quoted(found, place)
-        if place.name.kind is NameKind.SECRET and (found := self._bracketed(start)):
-            return found
+        if place.name.kind is NameKind.SECRET and (bracketed := self._bracketed(start)):
+            return bracketed
         return self._unquoted(place, start)
 
     def _spoken(self, start: int) -> _Span | None:
@@ -220,16 +229,14 @@ class _Finder:
         """Return the span of the pieces of a list that is joined."""
         text = self._text
         head = _LIST.match(text, start)
-        first = last = literal(text, head.end()) if head else None
-        values = []
-        while last is not None:
-            values.append(last.value)
-            comma = _COMMA.match(text, last.after)
-            following = literal(text, comma.end()) if comma else None
-            if following is None:
-                break
+        if head is None:
+            return None
+        first = literal(text, head.end())
+        last, values = first, [first.value] if first else []
+        while last and (comma := _COMMA.match(text, last.after)) and (following := literal(text, comma.end())):
             last = following
-        if head is None or first is None or last is None or len(values) < 2:
+            values.append(last.value)
+        if first is None or last is None or len(values) < 2:
             return None
         joins = "join" in head[0] or "concat" in head[0] or "join" in text[last.after : last.after + 8]
         return (first.start, last.end) if joins and looks_random("".join(values)) else None
@@ -281,7 +288,7 @@ class _Finder:
         stop, span = span[1], _shortened(text, span)
         after = text[stop : stop + 1]
         whole = alone and "." not in name.text and after in ("", "\n", "\r")
-        value = text[slice(*span)]
+        value = text[span[0] : min(span[1], span[0] + HEAD)]
         tight = place.sign == "=" or name.text.startswith("-")
         reveals = bare_reveals(value, after, sure=place.sure, tight=tight, whole_line=whole)
         return _continued(text, span, alone) if reveals or _is_number_token(name.text, value) else None
@@ -289,17 +296,30 @@ class _Finder:
     def _near(self, name: Name, start: int) -> _Span | None:
         """Return the span of the first surely generated value of the statement behind a name."""
         text = self._text
-        start = max(start, self._seen)
         end = self._statement_end(name, start) if start < name.end + FARTHEST else start
+        if not self._promises(start, end):
+            return None
         while start < end and (piece := _PIECE.search(text, start, min(len(text), end))):
             first, last, start = self._piece(piece)
-            if looks_scrambled(text[first:last]) or self._alone(name, first, last):
+            if looks_scrambled(text[first : min(last, first + HEAD)]) or self._alone(name, first, last):
                 return first, last
-        self._seen = max(self._seen, end)
         return None
 
+    def _promises(self, start: int, end: int) -> bool:
+        """Return whether a word begins between two offsets that may be generated; each word is judged once."""
+        if start <= self._promise < end:
+            return True
+        at = max(start, self._judged)
+        while at < end and (word := _WORD.search(self._text, at, end + FARTHEST)) and word.start() < end:
+            at = word.end()
+            if looks_random(word[0][:HEAD]):
+                self._promise, self._judged = word.start(), at
+                return True
+        self._judged = max(self._judged, end)
+        return False
+
     def _alone(self, name: Name, first: int, last: int) -> bool:
-        """Return whether a value stands alone on the line after its name, as in a form, or in the next cell of a row."""
+        """Return whether a value is alone on the line after its name, as in a form, or in the next cell."""
         text = self._text
         after = text[last : last + 1]
         apart = _APART.fullmatch(text, name.end, first)
@@ -316,7 +336,9 @@ class _Finder:
             span = self._bare(_BARE if text.isascii() else _SPOKEN, piece.start())
             return *_shortened(text, span), span[1]
         found = literal(text, piece.start()) if piece["quote"] else None
-        return (found.start, found.end, found.after) if found else (*piece.span(), piece.end())
+        if found is None:
+            return *piece.span(), piece.end()
+        return found.start, found.end, found.start if " " in found.value else found.after
 
     def _statement_end(self, name: Name, start: int) -> int:
         """Return where the statement or sentence ends: with its line, unless that is unfinished."""
@@ -329,10 +351,21 @@ class _Finder:
             if line.endswith(tuple(_CLOSERS)):
                 close = text.find(_CLOSERS[line[-1]], end, limit)
                 return limit if close < 0 else close
-            if line and not (line.endswith(_GOES_ON) or _ARGUMENT.fullmatch(line)):
+            if line and not (line.endswith(_GOES_ON) or _ARGUMENT.fullmatch(line) or _COLUMNS.fullmatch(line)):
                 return end
             end = text.find("\n", end + 1, limit)
         return max(end, start)
+
+
+def _directive(before: str) -> str:
+    """Return the word before a name that a value follows without an operator: `ENV`, `#define`, `set -x`; or ""."""
+    if not before.endswith((" ", "\t")):
+        return ""
+    words = before.split()[-4:] or [""]
+    if words[-1].startswith("-") and len(words) > 1:
+        return "set" if any(word.endswith("set") for word in words[:-1]) else ""
+    word = _MARGIN_SIGNS.split(words[-1])[-1]
+    return word if word in _DIRECTIVES else ""
 
 
 def _quoted(found: Literal, place: _Place) -> _Span | None:

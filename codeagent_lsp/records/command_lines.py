@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 
 from codeagent_lsp.records.mark import Mark
-from codeagent_lsp.records.values import is_placeholder, looks_random
+from codeagent_lsp.records.values import is_placeholder, looks_random, looks_scrambled
 
 HASH = 40  # characters of a SHA-1 in hexadecimal
 
 _M = r"<secret:[0-9a-f]{6}>"
 _V = rf"(?:{_M}|[^\s\"'`;|&<>])"
 _TOOLS = re.compile(
-    r"(?:curl|wget|http|https|xh|mysql|mysqldump|mysqladmin|mariadb|mongosh?|redis-cli|sshpass|docker|podman|helm|"
+    r"(?:curl|wget|http|https|xh|mysql|mysqldump|mysqladmin|mariadb|mongosh?|redis-cli|sshpass|mosquitto_pub|mosquitto_sub|docker|podman|helm|"
     r"ldapsearch|smbclient|nexus|az|sqlcmd|rclone|skopeo|7z|zip|unzip|openssl|gpg|machine)\b[^\r\n]{1,65536}"
 )
 _USER = re.compile(
@@ -49,7 +49,23 @@ _AFTER_TWILIO = re.compile(
 _TWILIO_ID = re.compile(
     rf"(?P<head>\b(?i:twilio)\b[^\r\n]{{0,40}}?[\s:,\"'=]{{1,6}})(?P<value>[A-Za-z0-9]{{32,64}})(?=[\s:,/\"']{{1,6}}{_M})"
 )
+# The password comes first: piped into the program that reads it, or named behind it.
+_PIPED = re.compile(
+    rf"(?P<head>(?:echo|printf)\s{{1,4}}(?:-\w\s{{1,4}})?[\"']?(?:[\w.-]{{1,64}}:)?)(?P<value>{_V}{{4,65536}}+)"
+    r"(?=[\"']?[ \t]{0,4}\|[ \t]{0,4}(?:sudo[ \t]|docker[ \t]|podman[ \t]"
+    r"|(?:ch|smb|htp?)?passwd\b|[^\r\n|]{0,200}?--password-stdin))"
+)
+_SAID = re.compile(
+    rf"(?P<head>(?:^|(?<=[\s\"'`(])))(?P<value>(?:{_M}|[\w!#$%&*+./=@^~-]){{12,65536}}+)"
+    r"(?=[\"'`)]?[ \t](?:is|as|ist|als|est)[ \t](?:(?:the|my|our|your|a|das|le)[ \t])?(?:\w{1,20}[ \t]){0,2}"
+    r"(?i:pass|secret|token|api.?key|kennwort|mot de passe))"
+)
+_SPOKEN_TO_SERVER = re.compile(  # FTP, POP, IMAP, IRC
+    rf"(?P<head>^(?:[\w.]{{1,8}}[ |:+>]{{1,2}})?(?:PASS|LOGIN[ ]\S{{1,100}}|AUTH)[ ]\"?)(?P<value>{_V}{{6,65536}}+)",
+    re.MULTILINE,
+)
 _SHORT_TOOLS = (
+    "mosquitto",
     "mysql",
     "maria",
     "redis",
@@ -74,6 +90,12 @@ def mask_command_lines(text: str, mark: Mark) -> str:
         text = _NETRC.sub(lambda match: _masked(match, mark), text)
     if text.count(":") >= 4:
         text = _PGPASS.sub(lambda match: _of_pgpass(match, mark), text)
+    if "PASS " in text or "LOGIN " in text or "AUTH " in text:
+        text = _SPOKEN_TO_SERVER.sub(lambda match: _scrambled(match, mark), text)
+    if "|" in text and ("echo " in text or "printf " in text):
+        text = _PIPED.sub(lambda match: _masked(match, mark), text)
+    if any(word in text for word in (" is ", " as ", " ist ", " als ", " est ")):
+        text = _SAID.sub(lambda match: _scrambled(match, mark), text)
     lower = text.lower()
     if "identified" in lower:
         text = _IDENTIFIED.sub(lambda match: _masked(match, mark), text)
@@ -102,6 +124,10 @@ def _of_sql(match: re.Match[str], mark: Mark) -> str:
     return _masked(match, mark) if sure or looks_random(match["value"]) else match[0]
 
 
+def _scrambled(match: re.Match[str], mark: Mark) -> str:
+    return match["head"] + mark(match["value"]) if looks_scrambled(match["value"]) else match[0]
+
+
 def _mixed(match: re.Match[str], mark: Mark) -> str:
     """Mask a token with digits and letters, and of 40 characters no hash, which has no capitals."""
     value = match["value"]
@@ -128,7 +154,7 @@ def _short(match: re.Match[str], mark: Mark, command: str) -> str:
             return _masked(match, mark) if fits else match[0]
     if command.startswith(("docker", "podman")) and " login" not in command:
         return match[0]
-    if flag in ("-a", "-P") and not command.startswith(("az", "sqlcmd", "zip", "unzip")):
+    if flag in ("-a", "-P") and not command.startswith(("az", "sqlcmd", "zip", "unzip", "mosquitto")):
         return match[0]
     return match[0] if value.replace(":", "").replace(".", "").isdigit() or "/" in value else _masked(match, mark)
 

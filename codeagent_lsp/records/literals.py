@@ -22,9 +22,10 @@ _JOINED = re.compile(
     rf"(?:[ \t]{{0,20}}\\?(?:{_NEXT_LINE})?(?:\+|\.\.?|&(?!&)|<>|~|,(?=\s{{0,20}}'(?:[^'\\]|\\.)'))?"
     rf"[ \t]{{0,20}}\\?(?:{_NEXT_LINE})?)(?=[A-Za-z@$]{{0,3}}(?P<quote>{_QUOTE}))"
 )
+_JOINS = " \t\r\n\\+.&<~,"
 _SECOND_KEY = re.compile(r"[ \t]{0,20}(?:[:=]|\.\w)")
 _LONE_LINES = re.compile(rf"(?:(?:\\n|\\)?\r?\n{MARGIN}?[ \t]{{0,80}}[^\s\"'`<>]++)+(?:{_NEXT_LINE})?")
-_ESCAPED_LINE = re.compile(r"(?:[^\n]*\\\r?\n)+")
+_ESCAPED_LINES = re.compile(r"\n(?:[^\n]*\\\r?\n)*")
 
 
 class Literal(NamedTuple):
@@ -42,7 +43,11 @@ def literal(text: str, at: int) -> Literal | None:
     if first is None:
         return None
     values, last = [first.value], first
-    while (joined := _JOINED.match(text, last.after)) and (piece := _one(text, joined.end())):
+    while (
+        text[last.after : last.after + 1] in _JOINS
+        and (joined := _JOINED.match(text, last.after))
+        and (piece := _one(text, joined.end()))
+    ):
         apart = joined.end() == last.after or joined["quote"] not in text[last.end : last.after]
         if apart or not piece.value or " " in piece.value or _SECOND_KEY.match(text, piece.after):
             break
@@ -63,11 +68,10 @@ def heredoc(text: str, at: int) -> Literal | None:
 
 
 def _one(text: str, at: int) -> Literal | None:
-    if long := _LONG.match(text, at):
-        return _long(text, long)
     opening = _OPENING.match(text, at)
     if opening is None:
-        return None
+        long = _LONG.match(text, at)
+        return _long(text, long) if long else None
     quote, start = opening["quote"], opening.end()
     if len(quote) == 3 and quote[0] in "\"'" and quote[0] == quote[2]:
         end = text.find(quote, start, start + LONGEST)
@@ -99,16 +103,24 @@ def _trimmed(text: str, start: int, end: int, after: int) -> Literal:
 
 def closing(text: str, start: int, quote: str) -> int:
     """Return the offset where a quoted value ends: its quote, or, when that is missing, the end of the line."""
-    limit = _line_end(text, start)
-    if text[limit - 1 : limit] == "\\" and (more := _ESCAPED_LINE.match(text, start, start + LONGEST)):
-        limit = _line_end(text, more.end())  # the string goes on
-    end = _find(text, quote, start, limit)
-    if end < 0 and (lines := _LONE_LINES.match(text, limit, start + LONGEST)) and text.startswith(quote, lines.end()):
-        return lines.end()
-    if end < 0 and quote == "`":
-        end = _find(text, quote, start, start + LONGEST)
-        return end if end >= 0 and " " not in text[start:end] else limit
-    return limit if end < 0 else end
+    end = _find(text, quote, start, start + LONGEST)
+    line = text.find("\n", start, end if end >= 0 else start + LONGEST)
+    if line < 0:
+        return end if end >= 0 else min(len(text), start + LONGEST)
+    if end >= 0 and _goes_on(text, start, line, end, quote):
+        return end
+    return line - 1 if line > start and text[line - 1] == "\r" else line
+
+
+def _goes_on(text: str, start: int, line: int, end: int, quote: str) -> bool:
+    """Return whether a text goes on after the end of a line: after a backslash, or as lines of one word each."""
+    if quote == "`" and " " not in text[start:end]:
+        return True
+    if text[line - 1] == "\\" and _escaped(text, start, line):
+        more = _ESCAPED_LINES.match(text, line)
+        return more is not None and end <= _line_end(text, more.end())
+    lines = _LONE_LINES.match(text, line, start + LONGEST)
+    return lines is not None and lines.end() == end
 
 
 def _find(text: str, quote: str, start: int, limit: int) -> int:

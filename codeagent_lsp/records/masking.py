@@ -72,9 +72,14 @@ class _Remembering(Marker):
         self.known: dict[str, str] = {}
 
     def __call__(self, secret: str) -> str:
-        mark = super().__call__(secret)
-        if mark != secret:
-            self.known.setdefault(mark, secret)
-            while len(self.known) > MOST:
-                del self.known[next(iter(self.known))]
+        """Return the mark of `secret`, in which a part may be marked already; never that of another secret."""
+        if MARK.fullmatch(secret):
+            return secret
+        whole = MARK.sub(lambda match: self.known.get(match[0], match[0]), secret)
+        mark, again = super().__call__(whole), whole
+        while self.known.setdefault(mark, whole) != whole:  # six digits: two secrets may have the same ones
+            again += "\0"
+            mark = super().__call__(again)
+        while len(self.known) > MOST:
+            del self.known[next(iter(self.known))]
         return mark

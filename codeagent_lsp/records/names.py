@@ -52,9 +52,9 @@ _KEYS = frozenset((
     "api", "access", "secret", "private", "account", "auth", "encryption", "signing", "master", "license", "ssh",
     "deploy", "service", "role", "shared", "session", "app", "application", "consumer", "client", "subscription",
     "encrypt", "webhook", "hmac", "jwt", "ingest", "write", "admin", "storage", "integration",
-    "fernet",
+    "fernet", "pragma", "wep", "wpa", "wifi",
 ))  # fmt: skip
-_WEAK = frozenset(("mdp", "token", "mnemonic", "auth", "cookie", "credential", "credentials", "bearer"))
+_WEAK = frozenset(("mdp", "pw", "token", "mnemonic", "auth", "cookie", "credential", "credentials", "bearer"))
 _WEAK_KEYS = frozenset(("app", "application", "session", "client", "write", "service", "role", "storage", "account"))
 _SUFFIXES = frozenset((
     "value", "raw", "plain", "plaintext", "text", "base64", "b64", "old", "new", "current", "prod", "production",
@@ -72,10 +72,11 @@ _QUESTIONS = frozenset((
 _PASS_OF = frozenset((
     "db", "database", "user", "smtp", "mail", "ftp", "proxy", "admin", "mysql", "redis", "pg", "auth", "ssh", "sudo",
     "su", "become", "ansible", "login", "root", "vnc", "imap", "ldap", "bind", "wifi", "amqp", "rabbitmq", "postgres",
-    "mariadb", "mongo", "oracle", "sql", "email", "http", "svc", "keystore", "truststore", "store",
+    "mariadb", "mongo", "oracle", "sql", "email", "http", "svc", "keystore", "truststore", "store", "vault", "ssl",
+    "cert", "pfx", "service", "app", "default", "sa", "key",
 ))  # fmt: skip
 _PW = frozenset(("dbpw", "rootpw", "userpw", "adminpw", "mypw", "smtppw", "ftppw", "ldappw", "bindpw", "sshpw"))
-_LOOKING = frozenset(("session", "call_id", "callid"))
+_LOOKING = frozenset(("session", "call_id", "callid", "pass"))
 _PAT_OF = frozenset(("github", "gitlab", "azure", "devops", "ado", "gh", "gl", "bitbucket", "my", "user"))
 _SESSIONS = frozenset(("session_id", "sessionid", "tool_call_id", "sid", "phpsessid", "jsessionid", "session_cookie"))
 _IDENTITIES = frozenset((

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from codeagent_lsp.records.mark import MARK
@@ -17,9 +18,10 @@ from codeagent_lsp.records.names import NameKind, kind_of
 LONGEST_NAME = 80
 
 _STEMS = (
-    "pass", "pwd", "kennw", "contrase", "senha", "wachtwoord", "parol", "haslo", "hasło", "lösenord", "losenord",
-    "adgangskode", "salasana", "heslo", "jelsz", "şifre", "sifre", "khẩu", "sandi", "geheimnis", "schlüssel",
-    "masterauth", "mdp", "dbpw", "rootpw", "userpw", "adminpw", "mypw", "smtppw", "ftppw", "ldappw", "bindpw", "sshpw", "_pw", "_pat",
+    "pass", "pw", "phrase", "kennw", "contrase", "senha", "wachtwoord", "parol", "haslo", "hasło", "lösenord", "losenord",
+    "adgangskode", "salasana", "heslo", "jelsz",
+    "şifre", "sifre", "khẩu", "sandi", "geheimnis",
+    "schlüssel", "masterauth", "mdp", "_pat",
     "secret", "token", "jeton", "psk", "fernet", "key", "auth", "cred", "cookie", "bearer", "session", "call_id",
     "callid", "mnemonic", "seed",
     "парол", "пасворд", "секрет", "κωδικ", "סיסמ", "كلمة المرور", "كلمة السر", "पासवर्ड", "รหัสผ่าน",
@@ -29,10 +31,12 @@ _STEMS = (
 )  # fmt: skip
 _SESSIONS = ("sid",)
 _BEFORE = string.ascii_letters + string.digits + "_.$-"
-_TAIL = re.compile(r"(?:[^\W\u0e00-\u0e7f\u2e80-\uffff]|-)*+")  # scripts without spaces between words end a name
-_TWO_WORDS = re.compile(
-    r"(?i:api|access|secret|private|auth|encryption|signing|master|mot de|license|security|service|deploy) \Z"
-)
+_UNSPACED = "\u0e00"  # from here on are the scripts that write words without spaces between them
+_TAIL = re.compile(rf"(?:[^\W{_UNSPACED}-\uffff]|-)*+")
+_FIRST = frozenset((
+    "api", "access", "secret", "private", "auth", "encryption", "signing", "master", "license", "security", "service",
+    "deploy", "pragma", "wep", "wpa", "wifi", "pass", "seed", "recovery",
+))  # fmt: skip
 _SECOND = frozenset(("key", "keys", "token", "passe", "phrase"))
 _ASCII_LOWER = {code: code + 32 for code in range(65, 91)}
 
@@ -52,8 +56,9 @@ def sensitive_names(text: str, *, sessions: bool) -> Iterator[Name]:
     for at, length in _stems(text, (*_STEMS, *_SESSIONS) if sessions else _STEMS):
         if at < end:
             continue
-        tail = _TAIL.match(text, at + length)
-        end = tail.end() if tail else at + length
+        end = at + length
+        if text[end - 1] < _UNSPACED and (tail := _TAIL.match(text, end)):
+            end = tail.end()
         if text[at - 1 : at] == "<" and MARK.match(text, at - 1):  # a mark contains the word `secret`
             continue
         start = name_start(text, at)
@@ -69,13 +74,19 @@ def name_start(text: str, stem: int) -> int:
 
 def _name(text: str, start: int, end: int) -> Name | None:
     words = text[start:end]
-    kind = kind_of(words.strip("-.$"))
-    if kind is not NameKind.SECRET and words.lower() in _SECOND:
-        before = _TWO_WORDS.search(text[max(0, start - 12) : start])
-        if before:
-            start -= len(before[0])
+    kind = _kind(words)
+    if kind is not NameKind.SECRET and text[start - 1 : start] == " " and words.lower() in _SECOND:
+        before = text[max(0, start - 16) : start - 1].lower()
+        first = "mot de" if before.endswith("mot de") else (before.split() or [""])[-1].lstrip("*_`'\"([|")
+        if first in _FIRST or first == "mot de":
+            start -= len(first) + 1
             kind = kind_of(text[start:end].replace(" ", "_"))
     return None if kind in (NameKind.PLAIN, NameKind.IDENTITY) else Name(text[start:end], start, end, kind)
+
+
+@lru_cache(maxsize=4096)
+def _kind(words: str) -> NameKind:
+    return kind_of(words.strip("-.$"))
 
 
 def _stems(text: str, stems: tuple[str, ...]) -> list[tuple[int, int]]:
