@@ -24,6 +24,7 @@ from codeagent_lsp.records.values import (
     repeats,
 )
 
+MOST_PIECES = 1000  # of a list
 DIGITS = 6  # of a token that is a number
 HEAD = 400  # characters of a value that are judged
 FARTHEST = 240  # characters from a name to a value that does not stand right behind it
@@ -233,8 +234,13 @@ class _Finder:
             return None
         first = literal(text, head.end())
         last, values = first, [first.value] if first else []
-        while last and (comma := _COMMA.match(text, last.after)) and (following := literal(text, comma.end())):
-            last = following
+        while (
+            last
+            and len(values) < MOST_PIECES
+            and (comma := _COMMA.match(text, last.after))
+            and (another := literal(text, comma.end()))
+        ):
+            last = another
             values.append(last.value)
         if first is None or last is None or len(values) < 2:
             return None
@@ -257,8 +263,8 @@ class _Finder:
             return found.span("value") if found and looks_random(found["value"]) and place.sure else None
         if text[max(0, place.name.start - 1) : place.name.start] not in ("<", ":", '"', "'"):
             return None
-        if found := literal(text, start) if text.startswith("<![CDATA[", start) else None:
-            return (found.start, found.end) if quoted_reveals(found.value, sure=place.sure) else None
+        if data := literal(text, start) if text.startswith("<![CDATA[", start) else None:
+            return (data.start, data.end) if quoted_reveals(data.value, sure=place.sure) else None
         end = text.find("<", start, start + LONGEST)
         value = text[start:end].strip() if end >= 0 and text.startswith("</", end) else ""
         if not quoted_reveals(value, sure=place.sure) or (place.sign.strip() != ">" and not looks_random(value)):
@@ -310,7 +316,7 @@ class _Finder:
         if start <= self._promise < end:
             return True
         at = max(start, self._judged)
-        while at < end and (word := _WORD.search(self._text, at, end + FARTHEST)) and word.start() < end:
+        while at < end and (word := _WORD.search(self._text, at, end + 32)) and word.start() < end:
             at = word.end()
             if looks_random(word[0][:HEAD]):
                 self._promise, self._judged = word.start(), at

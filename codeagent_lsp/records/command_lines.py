@@ -56,10 +56,11 @@ _PIPED = re.compile(
     r"|(?:ch|smb|htp?)?passwd\b|[^\r\n|]{0,200}?--password-stdin))"
 )
 _SAID = re.compile(
-    rf"(?P<head>(?:^|(?<=[\s\"'`(])))(?P<value>(?:{_M}|[\w!#$%&*+./=@^~-]){{12,65536}}+)"
-    r"(?=[\"'`)]?[ \t](?:is|as|ist|als|est)[ \t](?:(?:the|my|our|your|a|das|le)[ \t])?(?:\w{1,20}[ \t]){0,2}"
-    r"(?i:pass|secret|token|api.?key|kennwort|mot de passe))"
+    r"[\"'`)]?[ \t](?:is|as|ist|als|est)[ \t](?:(?:the|my|our|your|a|das|le)[ \t])?(?:\w{1,20}[ \t]){0,2}"
+    r"(?i:pass|secret|token|api.?key|kennwort|mot de passe)"
 )
+_LAST_WORD = re.compile(r"[^\s\"'`(<>]{12,}\Z")
+_PORT = re.compile(r":(?:\*|[1-9][0-9]{3,4}):")
 _SPOKEN_TO_SERVER = re.compile(  # FTP, POP, IMAP, IRC
     rf"(?P<head>^(?:[\w.]{{1,8}}[ |:+>]{{1,2}})?(?:PASS|LOGIN[ ]\S{{1,100}}|AUTH)[ ]\"?)(?P<value>{_V}{{6,65536}}+)",
     re.MULTILINE,
@@ -88,14 +89,14 @@ def mask_command_lines(text: str, mark: Mark) -> str:
         text = _TOOLS.sub(lambda match: _command(match[0], mark), text)
     if "login" in text and "password" in text:
         text = _NETRC.sub(lambda match: _masked(match, mark), text)
-    if text.count(":") >= 4:
+    if _PORT.search(text):
         text = _PGPASS.sub(lambda match: _of_pgpass(match, mark), text)
     if "PASS " in text or "LOGIN " in text or "AUTH " in text:
         text = _SPOKEN_TO_SERVER.sub(lambda match: _scrambled(match, mark), text)
     if "|" in text and ("echo " in text or "printf " in text):
         text = _PIPED.sub(lambda match: _masked(match, mark), text)
     if any(word in text for word in (" is ", " as ", " ist ", " als ", " est ")):
-        text = _SAID.sub(lambda match: _scrambled(match, mark), text)
+        text = _mask_said(text, mark)
     lower = text.lower()
     if "identified" in lower:
         text = _IDENTIFIED.sub(lambda match: _masked(match, mark), text)
@@ -122,6 +123,18 @@ def _of_sql(match: re.Match[str], mark: Mark) -> str:
     """Mask the text behind `PASSWORD`; behind `password`, which may be prose, only what looks generated."""
     sure = match["head"].startswith("PASSWORD")
     return _masked(match, mark) if sure or looks_random(match["value"]) else match[0]
+
+
+def _mask_said(text: str, mark: Mark) -> str:
+    """Mask the word before `is the password`."""
+    parts, position = [], 0
+    for said in _SAID.finditer(text):
+        start = max(position, *(text.rfind(sign, position, said.start()) + 1 for sign in " \n"))
+        word = _LAST_WORD.search(text, start, said.start())
+        if word and looks_scrambled(word[0]):
+            parts += [text[position : word.start()], mark(word[0])]
+            position = word.end()
+    return "".join((*parts, text[position:])) if parts else text
 
 
 def _scrambled(match: re.Match[str], mark: Mark) -> str:

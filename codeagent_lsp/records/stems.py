@@ -18,8 +18,8 @@ from codeagent_lsp.records.names import NameKind, kind_of
 LONGEST_NAME = 80
 
 _STEMS = (
-    "pass", "pw", "phrase", "kennw", "contrase", "senha", "wachtwoord", "parol", "haslo", "hasło", "lösenord", "losenord",
-    "adgangskode", "salasana", "heslo", "jelsz",
+    "pass", "pw", "phrase", "kennw", "contrase", "senha", "wachtwoord", "parol", "haslo", "hasło", "lösenord",
+    "losenord", "adgangskode", "salasana", "heslo", "jelsz",
     "şifre", "sifre", "khẩu", "sandi", "geheimnis",
     "schlüssel", "masterauth", "mdp", "_pat",
     "secret", "token", "jeton", "psk", "fernet", "key", "auth", "cred", "cookie", "bearer", "session", "call_id",
