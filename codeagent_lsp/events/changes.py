@@ -33,7 +33,7 @@ class ChangesProposed(Event, name="changes_proposed"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChangesIntended(Event, name="changes_intended"):
+class ChangesIntended(Event, name="changes_intended", internal=True):
     """The editor is about to be asked for these changes, or with `undo` to take changes back. Where no
     `changes_applied` follows, each of these files may have been changed or not.
     """

@@ -197,15 +197,6 @@ export interface ChangesProposed extends EventBase {
   readonly proof?: Readonly<Record<string, unknown>>;
 }
 
-/** The editor is about to be asked for these changes, or with `undo` to take changes back. Where no `changes_applied` follows, each of these files may have been changed or not. */
-export interface ChangesIntended extends EventBase {
-  readonly type: "changes_intended";
-  readonly files_changed: readonly string[];
-  readonly undo: boolean;
-  readonly changes: readonly Readonly<Record<string, unknown>>[];
-  readonly step_id?: string;
-}
-
 /** What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`. `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change: an undo of these can be tried again. `since` (seconds since the epoch) is when this was applied first, where an undo of a rewind brings it back. */
 export interface ChangesApplied extends EventBase {
   readonly type: "changes_applied";
@@ -557,7 +548,6 @@ export interface QuestionAnswered extends EventBase {
 export type ServerEvent =
   | FileChanged
   | ChangesProposed
-  | ChangesIntended
   | ChangesApplied
   | ChangesDiscarded
   | PlanCreated

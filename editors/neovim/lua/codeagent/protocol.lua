@@ -554,7 +554,6 @@ return {
     "awaiting_approval",
     "changes_applied",
     "changes_discarded",
-    "changes_intended",
     "changes_proposed",
     "context_compacted",
     "error",
