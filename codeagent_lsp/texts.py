@@ -451,6 +451,16 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Session {session} is open in another window. Close it there, or start a new session.",
         "会话 {session} 已在另一个窗口中打开。请在那里关闭，或新建会话。",
     ),
+    "session.left": (
+        "Changes from before wait for you: {titles}. `codeagent.pending` lists them, `codeagent.review` shows them.",
+        "之前的更改仍在等待您处理：{titles}。`codeagent.pending` 可列出，`codeagent.review` 可查看。",
+    ),
+    "session.unsettled": (
+        "The server ended while accepted changes were on their way: they may be in {files} or not. Apply them again or "
+        "undo them: both go by what is there.",
+        "服务器在写入已接受的更改时中断：{files} 中可能已有这些更改，也可能没有。"
+        "可再次应用或撤销，两者都以实际内容为准。",
+    ),
     "session.lapsed": (
         "The run was interrupted while it waited for you: {titles}. `codeagent.pending` shows what can be continued.",
         "运行在等待您回答时中断：{titles}。`codeagent.pending` 可列出能继续的内容。",

@@ -58,6 +58,9 @@ def _register_lifecycle(server: CodeAgentServer, front: Front, loader: Loader) -
         await loader.backend()
         server.language = front.language()
         (await loader.loaded()).inline.refresh()
+        from codeagent_lsp.server.left_over import tell_what_waits  # late: with the parts of a session
+
+        await tell_what_waits(await loader.backend())
 
     server.on_started(load)
     server.on_close(loader.close)

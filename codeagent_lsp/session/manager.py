@@ -97,6 +97,21 @@ class SessionManager:
         self._current = known if enter else self._current
         return known
 
+    async def recall(self) -> tuple[Session, ...]:
+        """Open the stored sessions in which something waits for the user, and return them; the current one stays. Those
+        that another process works with stay closed.
+        """
+        from codeagent_lsp.session.left_waiting import sessions_that_wait  # late: only a start looks
+
+        found = []
+        for session_id in await asyncio.to_thread(sessions_that_wait, self._store):
+            try:
+                known = session_id in self._sessions
+                found += [] if known else [self.resume(session_id, enter=False)]
+            except SessionError:
+                continue
+        return tuple(found)
+
     async def list(self) -> list[dict[str, Any]]:
         """Return id, title, time of the last change (seconds since the epoch) and usage of every session, the newest
         first.

@@ -81,6 +81,56 @@ def test_after_a_kill_the_staged_changes_come_back(start: StartEditor, workspace
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("killed", [False, True])
+def test_what_waits_is_told_listed_and_offered_in_the_next_editor(
+    start: StartEditor, workspace: Path, killed: bool
+) -> None:
+    """Nothing has to be resumed by hand, and what is done next is a session of its own."""
+    editor = start(edit("a.py", "x = 1", "x = 2"), say("Done."), choose=never)
+    editor.open(workspace / "a.py", "x = 1\n")
+    run = editor.command("codeagent.run", task="Change the x")
+    editor.ended(run["runId"])
+    if killed:
+        editor.client.process.kill()
+        editor.client.process.wait()
+    else:
+        editor.close()
+
+    again = start(say("Hello."), choose=never)
+    uri = again.open(workspace / "a.py", "x = 1\n")
+    assert "Change the x (1)" in again.told("wait for you")
+    assert [item["runId"] for item in again.command("codeagent.pending")] == [run["runId"]]
+    lenses = again.client.result("textDocument/codeLens", {"textDocument": {"uri": uri}})
+    assert {lens["command"]["command"] for lens in lenses} >= {"codeagent.review", "codeagent.apply"}
+    place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
+    asked = {"textDocument": {"uri": uri}, "range": place, "context": {"diagnostics": []}}
+    offered = again.client.result("textDocument/codeAction", asked)
+    assert any((each.get("command") or {}).get("command") == "codeagent.apply" for each in offered)
+    other = again.command("codeagent.run", task="Greet")
+    again.ended(other["runId"])
+    assert other["sessionId"] != run["sessionId"]
+    again.command("codeagent.apply", runId=run["runId"])
+    again.told("Applied 1")
+    assert again.text(workspace / "a.py") == "x = 2\n"
+
+
+@pytest.mark.slow
+def test_a_question_is_asked_again_in_the_next_editor(start: StartEditor, workspace: Path) -> None:
+    asks = call("AskUser", questions=[{"text": "Which name?", "options": ["Ada", "Bob"]}], format="single")
+    unanswered = {"window/showMessageRequest": lambda params: NO_ANSWER}
+    editor = start(asks, say("Hello."), answers=unanswered)
+    editor.command("codeagent.run", task="greet")
+    _until_asked(editor)
+    editor.client.process.kill()
+    editor.client.process.wait()
+    editor = start(say("Hello, Ada."), answers=unanswered)
+    _until_asked(editor)
+    (question,) = editor.command("codeagent.pending")
+    editor.command("codeagent.respond", requestId=question["requestId"], answer="Ada")
+    editor.wait_until(lambda: "Hello, Ada." in _log(workspace))
+
+
+@pytest.mark.slow
 def test_a_kill_while_the_question_is_open_loses_nothing(start: StartEditor, workspace: Path) -> None:
     editor = start(
         edit("a.py", "x = 1", "x = 2"), say("Done."), answers={"window/showMessageRequest": lambda params: NO_ANSWER}
