@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.server.announcer import Announcer
+from codeagent_lsp.server.conflicts import ConflictQuestions
 from codeagent_lsp.server.front import Front
 from codeagent_lsp.server.index_host import index_host
 from codeagent_lsp.server.mcp_servers import tool_servers
@@ -53,7 +54,8 @@ class Backend:
         self.remembering = Remembering(
             self.knowledge.memory, self.store, self.models.open, lambda: sanitizer_for(front, self.redactor)
         )
-        listeners = (self.redactor, self.plans, self.announcer, self.remembering, self.mcp, self.own)
+        self.conflicts = ConflictQuestions(front, self.announcer, lambda: self.manager)
+        listeners = (self.redactor, self.plans, self.announcer, self.conflicts, self.remembering, self.mcp, self.own)
         self.manager = SessionManager(self.store, run_services(self), [listener.observe for listener in listeners])
 
     def _show(self, front: Front) -> None:
@@ -105,6 +107,7 @@ class Backend:
 
     async def close(self) -> None:
         """Stop all parts."""
+        self.conflicts.close()
         self.prompts.close()
         parts = (self.remembering, self.manager, self.index, self.mcp, self.own)
         await asyncio.gather(*(part.close() for part in parts))

@@ -22,7 +22,8 @@ from codeagent_lsp.session.services import Services, UserPorts
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.tools.context import Tally
 from codeagent_lsp.tools.diagnostics.difference import Difference
-from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange, HunkNumbers
+from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange, HunkConflict, HunkNumbers
+from codeagent_lsp.workspace.changes.conflicting import on_present
 from codeagent_lsp.workspace.changes.editor import Applied
 from codeagent_lsp.workspace.changes.remaining import after_applying, after_discarding
 from codeagent_lsp.workspace.changes.reviewed import ChosenHunks, numbers_now, shows_all
@@ -204,6 +205,28 @@ class Proposal:
         self._output.emit(events.ChangesDiscarded(files_changed=chosen.paths))
         self.questions.settle()
         return chosen
+
+    def conflicts(self) -> tuple[HunkConflict, ...]:
+        """Return the staged hunks that meet lines which the user has changed."""
+        files = {each.moved_from or each.path: None for each in self.changeset}
+        now = {path: Current(None if (file := own_file(self._present, path)) is None else file.text) for path in files}
+        return self.changeset.rebase(now, beside=True).conflicts
+
+    def onto_present(self, files: Collection[str]) -> ChosenHunks:
+        """Stage the changes of these files, absolute paths, on the user's present text, with the agent's lines where
+        both have changed the same ones; return the hunks in which that is so.
+        """
+        changes = Changeset()
+        found: dict[str, frozenset[int | str]] = {}
+        for change in self.changeset:
+            now = own_file(self._present, change.path) if change.path in files else None
+            if now is None or change.text is None or change.moved_from is not None:
+                changes = changes.with_change(change)
+                continue
+            laid, found[change.path] = on_present(change, now.text)
+            changes = changes.with_change(laid)
+        self.staging.reset(changes)
+        return found
 
     async def undo(self, steps: Collection[str] | None = None) -> Applied:
         """Undo what this run, or some steps of its plan, have applied; return what the editor did. Later edits of the

@@ -149,6 +149,29 @@ def test_a_hunk_that_conflicts_leaves_the_others_waiting(start: StartEditor, wor
     assert editor.text(workspace / "a.py") == LINES.replace("line 2\n", "mine\n").replace("line 29", "LINE 29")
 
 
+@pytest.mark.parametrize("choice", ["Keep mine", "Take the agent's", "Ask the agent again"])
+def test_a_hunk_that_conflicts_has_three_ways_out(start: StartEditor, workspace: Path, choice: str) -> None:
+    """The other hunk waits as before, whatever becomes of this one."""
+    first = [edit("a.py", "line 2\n", "LINE 2\n"), edit("a.py", "line 29", "LINE 29"), say("Done.")]
+    choose = lambda params: choice if "same lines" in params["message"] else None  # noqa: E731
+    editor = start(*first, say("Made anew."), choose=choose)
+    uri = editor.open(workspace / "a.py", LINES)
+    run_id = editor.command("codeagent.run", task="change it")["runId"]
+    editor.ended(run_id)
+    editor.type(uri, (1, 0), (1, 6), "mine")
+    editor.command("codeagent.apply", runId=run_id, hunks=["a.py#1"])
+    editor.wait_until(lambda: any("same lines: a.py:2" in prompt["message"] for prompt in editor.prompts))
+    if choice == "Take the agent's":
+        editor.told("Applied 1")
+        assert editor.text(workspace / "a.py") == LINES.replace("line 2\n", "LINE 2\n")
+    editor.wait_until(lambda: "LINE 2\n" not in _added(editor.command("codeagent.review", runId=run_id)["diff"]))
+    if choice != "Take the agent's":
+        assert editor.text(workspace / "a.py") == LINES.replace("line 2\n", "mine\n")
+    assert _added(editor.command("codeagent.review", runId=run_id)["diff"]).splitlines()[1:] == ["+LINE 29"]
+    if choice == "Ask the agent again":
+        editor.wait_until(lambda: "Made anew." in str(editor.notifications("window/showMessage")))
+
+
 def test_one_hunk_is_discarded_and_the_other_applied(start: StartEditor, workspace: Path) -> None:
     editor, run_id = held(start, workspace)
     assert editor.command("codeagent.discard", runId=run_id, hunks=["a.py#1"])["files"]

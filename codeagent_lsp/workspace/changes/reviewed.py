@@ -60,8 +60,8 @@ def _now(seen: Changeset | None, present: Changeset, path: str, chosen: frozense
 def _is_part(seen: FileChange | None, present: FileChange) -> bool:
     if seen is None or seen.text != present.text or (present.moved_from and not seen.moved_from):
         return _alike(seen, present)
-    known = _contents(seen)
-    return all(content in known for content in _contents(present))
+    known = contents(seen)
+    return all(content in known for content in contents(present))
 
 
 def _alike(seen: FileChange | None, present: FileChange | None) -> bool:
@@ -69,7 +69,7 @@ def _alike(seen: FileChange | None, present: FileChange | None) -> bool:
     if seen is None or present is None:
         return seen is present
     same_file = (seen.kind, seen.moved_from) == (present.kind, present.moved_from)
-    return same_file and _contents(seen) == _contents(present)
+    return same_file and contents(seen) == contents(present)
 
 
 def _same_hunks(seen: FileChange | None, present: FileChange | None, chosen: frozenset[int]) -> frozenset[int]:
@@ -77,7 +77,7 @@ def _same_hunks(seen: FileChange | None, present: FileChange | None, chosen: fro
         return chosen
     if seen is None or present is None or seen.kind != present.kind:
         raise LookupError
-    before, now = _contents(seen), _contents(present)
+    before, now = contents(seen), contents(present)
     return frozenset(_same(before, now, number) for number in chosen)
 
 
@@ -92,7 +92,7 @@ def _same(before: list[_Content], now: list[_Content], number: int) -> int:
     return alike[before[:number].count(content)]
 
 
-def _contents(change: FileChange) -> list[_Content]:
+def contents(change: FileChange) -> list[_Content]:
     """Return the removed and the added lines of each hunk."""
     old, new = split_lines(change.base or ""), split_lines(change.text or "")
     return [
