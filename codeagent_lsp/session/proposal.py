@@ -96,7 +96,7 @@ class Proposal:
         await self.propose()
         if _applies_unasked(self._services.user):
             self.refused = await _apply_judged(self)
-            return "stopped" if self.refused else status
+            return "stopped" if self.refused or self._nothing_arrived() else status
         review, apply, discard = (self._output.text(f"choice.{name}") for name in ("review", "apply", "discard"))
         choices: tuple[str, ...] = (review, apply, discard)
         while self.changeset:
@@ -115,7 +115,9 @@ class Proposal:
                 await self.propose()  # a command in the background has staged more meanwhile
             elif answer == (apply,):
                 if await uninterrupted(self._apply()) is not None:
-                    return status  # else all was decided about elsewhere, while this waited
+                    return (
+                        "stopped" if self._nothing_arrived() else status
+                    )  # else all was decided about elsewhere, while this waited
             elif answer == (discard,):
                 self.discard()
                 return "rejected"
@@ -272,6 +274,10 @@ class Proposal:
         """Return what records the results of tests on what is staged now."""
         changeset, digest = self.changeset, self.proofs.state(self.changeset)
         return lambda tally: self.proofs.tested(tally, changeset, digest)
+
+    def _nothing_arrived(self) -> bool:
+        """Return whether the editor has taken nothing of what was accepted, so that the work is not done."""
+        return self.outcome == "none" and bool(self.changeset) and not self.record.applied
 
     def _intend(self, changes: Changeset, *, undo: bool) -> None:
         """Record what the editor is about to be asked for, so that it is known and can be undone, whatever happens."""

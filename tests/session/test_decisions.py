@@ -167,3 +167,11 @@ async def test_an_earlier_state_comes_back_without_what_was_decided_since(tmp_pa
     await proposal.apply(files(made, "a"))
     workshop.restore(best)
     assert staged(made, proposal) == {"c": "1\n"}
+
+
+async def test_what_the_editor_has_not_taken_at_all_is_not_done(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", write("a.py", "1\n"), say("Done."), says=("Apply",))
+    made.editor.forced = "none"
+    done = await made.run()
+    assert (done.status, done.outcome) == ("stopped", "none")
+    assert made.manager.runs.all()[0].proposal.changeset, "it waits"
