@@ -114,10 +114,8 @@ class Proposal:
             elif answer == (apply,) and not shows_all(shown, self.changeset):
                 await self.propose()  # a command in the background has staged more meanwhile
             elif answer == (apply,):
-                if await uninterrupted(self._apply()) is not None:
-                    return (
-                        "stopped" if self._nothing_arrived() else status
-                    )  # else all was decided about elsewhere, while this waited
+                if await uninterrupted(self._apply()) is not None:  # else all was decided about elsewhere meanwhile
+                    return "stopped" if self._nothing_arrived() else status
             elif answer == (discard,):
                 self.discard()
                 return "rejected"
