@@ -15,10 +15,10 @@ _FENCE_SIGN = re.compile(r"```|~~~")
 _HTML_BLOCK = re.compile(r"[\s>*+\-\d.)]*<[A-Za-z/!?]")
 
 _IMAGE = re.compile(r"!\[")
-_LINK = re.compile(r"\]\((?!\s*(?:<?https?://|[\w./#-]*[)\s]))", re.IGNORECASE)
+_LINK = re.compile(r"\]\((?!\s*+(?:<?https?://|[\w./#-]*[)\s]))", re.IGNORECASE)
 _DEFINITION = re.compile(r"\]:(?=\s*(?:$|<?[A-Za-z][\w+.-]*:|[&\\]))")
 _HTML = re.compile(
-    r"<(?=[A-Za-z][^<>=]*=|/?(?:script|style|svg|math|iframe|frame|object|embed|base|link|meta|form|img)\b|[!?])",
+    r"<(?=[A-Za-z][^<>=]*(?:=|$)|/?(?:script|style|svg|math|iframe|frame|object|embed|base|link|meta|form|img)\b|[!?])",
     re.IGNORECASE,
 )
 _AUTOLINK = re.compile(r"<(?=(?!https?:)[A-Za-z][A-Za-z0-9+.-]*:)", re.IGNORECASE)

@@ -94,6 +94,8 @@ LIVE = {
     "definition": "[click][r]\n\n[r]: command:foo",
     "definition over lines": "[click][r]\n\n[r]:\n  command:foo",
     "definition in a quote": "[r]\n\n> [r]: command:foo",
+    "blanks before a command": "[click]( command:foo) and [click](\tcommand:foo)",
+    "html with its attributes on the next line": "<p\nonclick=x>text</p> <p class\nonclick=x>",
     "autolink": "<command:foo>",
     "html image": "<img src=http://evil.example/p>",
     "html over lines": "<img\nsrc='http://evil.example/p'>",
@@ -110,7 +112,21 @@ LIVE = {
     "fence at a lone carriage return": "```\rcode\r```\r![x](http://evil.example/p)",
 }
 SHAPES = ("![", "](command:", "](COMMAND:", "](<", "](\n", "](&", "](file:", "](javascript:", "](data:", "](vscode:")
-MORE_SHAPES = ("]: command:", "]:\n", "<img", "<a h", "<style", "<iframe", "<div s", "<command:", "](command\\")
+MORE_SHAPES = (
+    "]: command:",
+    "]:\n",
+    "<img",
+    "<a h",
+    "<style",
+    "<iframe",
+    "<div s",
+    "<command:",
+    "](command\\",
+    "]( c",
+    "](\tc",
+    "<p\n",
+    "<p class\n",
+)
 
 
 @pytest.mark.parametrize("name", LIVE)
