@@ -98,6 +98,9 @@ class _Reader:
 
     def _edit(self, change: Mapping[str, Any]) -> None:
         document = change.get("textDocument")
+        version = document.get("version") if isinstance(document, dict) else None
+        if isinstance(version, int) and version < 0:
+            raise self._refused("it is for a version of a text that never was")
         path = self._path(document.get("uri") if isinstance(document, dict) else None)
         path = {new: old for old, new in self._moves.items()}.get(path, path)
         text = self._text(path)

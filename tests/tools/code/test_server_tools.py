@@ -92,6 +92,14 @@ class TestRename:
         assert "overlap" in result.text
         assert not shop.changeset
 
+    async def test_an_edit_of_a_version_that_never_was_is_refused(self, shop: Bench) -> None:
+        made = edit(shop.path("cart.py"), (1, 8, 13, "amount"))
+        made["documentChanges"][0]["textDocument"]["version"] = -3
+        with_servers(shop, textDocument_rename=lambda question: made)
+        result = await shop.call("rename_symbol", path="cart.py", symbol="Cart.total", new_name="amount")
+        assert "never was" in result.text
+        assert not shop.changeset
+
     async def test_the_users_rules_hold_for_every_file(self, shop: Bench) -> None:
         both = edit(shop.path("cart.py"), (1, 8, 13, "amount"))
         both["documentChanges"] += edit(shop.path("use.py"), (2, 13, 18, "amount"))["documentChanges"]
