@@ -31,7 +31,7 @@ from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.composition import plain
-from codeagent_lsp.tools.context import Complete, tool_context
+from codeagent_lsp.tools.context import Complete, Reader, tool_context
 from codeagent_lsp.tools.executor import ToolExecutor, understood
 from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.registry import ToolRegistry
@@ -42,6 +42,8 @@ from codeagent_lsp.workspace.files.paths import Roots
 
 SESSION = "sandbox"
 ENDED = "The sandbox has ended."
+ASSUMED_WINDOW = 128_000
+"""Tokens that the client's model can read: such clients are agents, whose own models are not small."""
 MAX_CALLS = 32
 """Most concurrent calls; more are refused, so that none waits without end."""
 
@@ -157,6 +159,7 @@ class Sandbox:
             self._settings,
             (TodoList, self._todos),
             (Complete, complete),
+            (Reader, Reader(ASSUMED_WINDOW)),
             (ArtifactStore, self._artifacts),
             (Screens, self._screens.of(SESSION, Desk(self._view, self._staging, _never))),
             (CodeIndex, RunIndex(self._index, self._view, lambda: self._settings.permissions)),

@@ -54,3 +54,11 @@ async def test_what_is_not_there_is_an_error_of_the_protocol(workspace: Path) ->
             await client.call_tool("start_engine", {})
         with pytest.raises(MCPError, match="only the resource"):
             await client.read_resource("sandbox://other")
+
+
+async def test_a_long_file_is_read_in_one_call(workspace: Path) -> None:
+    make_workspace(workspace)
+    (workspace / "long.txt").write_text("".join(f"line {number}\n" for number in range(1, 2001)))
+    async with over_stdio(workspace) as client:
+        read = text_of(await client.call_tool("read", {"path": "long.txt"}))
+    assert "1|line 1\n" in read and "2000|line 2000" in read
