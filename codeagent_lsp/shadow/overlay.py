@@ -36,7 +36,7 @@ from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
 
 OVERLAY = Isolation("overlay", confined=True, offline=True, hidden=True)
 
-_CHECK_SECONDS = 5.0
+_CHECK_SECONDS = 15.0  # a busy machine is waited for
 
 
 class OverlayLayer:

@@ -165,7 +165,7 @@ async def test_much_output_is_bounded(make: Make) -> None:
 
 
 async def test_one_that_is_never_ready_is_told_as_it_is(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background_tools, "READY_SECONDS", 0.5)
+    monkeypatch.setattr(background_tools, "READY_SECONDS", 3.0)
     made = make(start("echo starting; sleep 996.5", ready="listening"), output(wait=0), STOP, say("Done."))
     await made.run("try")
     first, later, stopped = results(made)

@@ -241,7 +241,7 @@ async def test_the_numbers_are_passed_on_and_the_output_streams(tmp_path: Path) 
     told: list[Tally] = []
     bench.bench.context = bench.bench.context.having((OnTested, lambda: told.append))
     await bench.call()
-    assert told == [Tally(1, 0, passing=frozenset({"test_a.A.test_a"}))]
+    assert told == [Tally(1, 0, passing=frozenset({"test_a.A.test_a"}), green=frozenset({"test_a.py"}))]
     assert "Ran 1 test" in "".join(bench.printed)
 
 
