@@ -319,7 +319,7 @@ async def test_it_is_modest(engine: Path) -> None:
     await embedder.embed(["one"])
     assert embedder._child is not None
     pid = embedder._child._process.pid
-    assert os.getpriority(os.PRIO_PROCESS, pid) >= os.getpriority(os.PRIO_PROCESS, 0) + 10
+    assert os.getpriority(os.PRIO_PROCESS, pid) >= min(19, os.getpriority(os.PRIO_PROCESS, 0) + 10)  # 19 is the most
     assert 1 <= int(variable(pid, "OMP_NUM_THREADS")) <= max(1, (os.cpu_count() or 1) // 2)
     await embedder.close()
 
