@@ -75,7 +75,7 @@ function rig.newest()
 end
 
 function rig.ended(status)
-  rig.wait("the end of the run", 15000, function()
+  rig.wait("the end of the run", 60000, function()
     local run = rig.newest()
     return run and run.status ~= "running"
   end)
