@@ -280,13 +280,18 @@ class ToolFailed(AgentError):
 
 
 class ToolRetry(AgentError):
-    """A call would work once corrected; the message says what to correct."""
+    """A call would work once corrected; the message says what to correct. `counts`: it is a failure for the tool's
+    circuit.
+    """
 
     code = ErrorCode.INVALID_PARAM
+    counts = False
 
 
 class WrongArguments(ToolRetry):
-    """The arguments of a call do not fit its tool's schema: unlike other retries, it counts for the tool's circuit."""
+    """The arguments of a call do not fit its tool's schema."""
+
+    counts = True
 
 
 class NotAccepted(ValueError):

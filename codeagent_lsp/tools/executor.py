@@ -204,8 +204,7 @@ class ToolExecutor:
         except PermissionDenied as error:
             return _failure("denied", error.code, str(error)), "neither"
         except ToolRetry as error:
-            counts = isinstance(error, WrongArguments) or error.code is ErrorCode.MCP_EXECUTION_ERROR
-            return _failure("retry", error.code, str(error)), "failure" if counts else "neither"
+            return _failure("retry", error.code, str(error)), "failure" if error.counts else "neither"
         except AgentError as error:
             result = _failure("failed", error.code, str(error))
         except OSError as error:

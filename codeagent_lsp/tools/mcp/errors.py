@@ -80,6 +80,7 @@ class McpRefused(ToolRetry):
     def __init__(self, message: str, code: ErrorCode = ErrorCode.MCP_EXECUTION_ERROR) -> None:
         super().__init__(message)
         self.code = code
+        self.counts = code is ErrorCode.MCP_EXECUTION_ERROR
 
 
 def grade(error: BaseException) -> ErrorCode:
