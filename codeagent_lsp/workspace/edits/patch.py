@@ -109,10 +109,10 @@ def _with_hunks(text: str, change: FileChange) -> str:
     body = text.removeprefix(_BOM)
     edits: list[Edit] = []
     drift = 0
-    changes_some = any(tag != " " for hunk in change.hunks for tag, _ in hunk.rows)
+    changes_some = not all(hunk.only_shows for hunk in change.hunks)
     for number, hunk in enumerate(change.hunks, 1):
-        if changes_some and all(tag == " " for tag, _ in hunk.rows):
-            continue  # it only shows lines, beside others that change some
+        if hunk.only_shows and changes_some:
+            continue
         try:
             edit, drift = _Placing(body, hunk, drift).run()
         except EditRefused as refused:
@@ -152,7 +152,7 @@ class _Placing:
 
     def run(self) -> tuple[Edit, int]:
         """Return the edit and the drift for the next hunk; raises `EditRefused`."""
-        if all(tag == " " for tag, _ in self.hunk.rows):
+        if self.hunk.only_shows:
             raise EditRefused("empty", "it has no line that begins with '+' or '-'.")
         if not self.old:
             return self._insertion(), self.drift

@@ -26,6 +26,11 @@ class Hunk:
     at_end: bool = False
 
     @property
+    def only_shows(self) -> bool:
+        """Whether it has lines around a change, and no change."""
+        return all(tag == " " for tag, _ in self.rows)
+
+    @property
     def old(self) -> str:
         """The block before: kept and removed lines."""
         return "".join(line for tag, line in self.rows if tag != "+")

@@ -148,15 +148,14 @@ class _UnifiedDiffReader:
 
 
 def _names_of_header(line: str) -> dict[str, str]:
-    """Return the names in `diff --git a/x b/x`; names with blanks only where both halves are the same."""
+    """Return the names in `diff --git a/x b/x`; unquoted names with blanks only where both halves are the same."""
     rest = line.removeprefix("diff --git ").strip()
-    if quoted := _TWO_NAMES.fullmatch(rest):
-        return {"from": _name(quoted[1]), "to": _name(quoted[2])}
+    if two := _TWO_NAMES.fullmatch(rest):
+        return {"from": _name(two[1]), "to": _name(two[2])}
     half = (len(rest) - 1) // 2
     if rest[1:2] == "/" and rest[:half][2:] == rest[half + 1 :][2:]:
         return {"from": rest[:half], "to": rest[half + 1 :]}
-    names = rest.split(" ")
-    return {"from": names[0], "to": names[1]} if len(names) == 2 else {}
+    return {}
 
 
 def _name(text: str) -> str:
