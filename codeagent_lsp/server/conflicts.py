@@ -56,16 +56,17 @@ class ConflictQuestions:
         both = "\n\n".join(_both(roots.relative(each.path), each, language) for each in conflicts)
         title = text("conflict.title", language, places=places)
         answer = await proposal.questions.ask(title, (mine, agents, again), both)
-        paths = frozenset(each.path for each in conflicts).intersection(proposal.changeset.paths)
-        if not paths or not answer:
+        if not answer:
             return
-        hunks = proposal.onto_present(paths)
+        hunks = {path: each for path, each in proposal.onto_present({each.path for each in conflicts}).items() if each}
+        if not hunks:  # decided about meanwhile, or the file itself is in question
+            return
         if answer == (agents,):
             self._announcer.tell_outcome(await proposal.apply(hunks=hunks))
             return
         proposal.discard(hunks=hunks)
         if answer == (again,):
-            files = ", ".join(map(roots.relative, sorted(paths)))
+            files = ", ".join(map(roots.relative, hunks))
             request = RunRequest("run", AGAIN.format(files=files, both=both), title)
             self._manager().start(request, run.session.session_id)
 

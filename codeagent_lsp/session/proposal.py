@@ -23,9 +23,8 @@ from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.tools.context import Tally
 from codeagent_lsp.tools.diagnostics.difference import Difference
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange, HunkConflict, HunkNumbers
-from codeagent_lsp.workspace.changes.conflicting import on_present
 from codeagent_lsp.workspace.changes.editor import Applied
-from codeagent_lsp.workspace.changes.remaining import after_applying, after_discarding
+from codeagent_lsp.workspace.changes.remaining import after_applying, after_discarding, on_present
 from codeagent_lsp.workspace.changes.reviewed import ChosenHunks, numbers_now, shows_all
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import own_file
@@ -208,8 +207,9 @@ class Proposal:
 
     def conflicts(self) -> tuple[HunkConflict, ...]:
         """Return the staged hunks that meet lines which the user has changed."""
-        files = {each.moved_from or each.path: None for each in self.changeset}
-        now = {path: Current(None if (file := own_file(self._present, path)) is None else file.text) for path in files}
+        files = {each.moved_from or each.path for each in self.changeset}
+        present = {path: file.text for path in files if (file := own_file(self._present, path))}
+        now = {path: Current(present.get(path)) for path in files}
         return self.changeset.rebase(now, beside=True).conflicts
 
     def onto_present(self, files: Collection[str]) -> ChosenHunks:

@@ -1,4 +1,4 @@
-"""What stays staged once the user has decided about a part of it. Pure.
+"""What is staged once the user has decided about a part of it, or has changed the same lines. Pure.
 
 Deciding takes time, in which the run stages more and the user decides about other files: what stays is always computed
 from what is staged when the decision has been carried out. Not here: the decisions (`session/proposal.py`).
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange, HunkNumbers
 from codeagent_lsp.workspace.changes.editor import Applied
+from codeagent_lsp.workspace.changes.reviewed import contents
+from codeagent_lsp.workspace.edits import merge
 
 
 def after_applying(present: Changeset, chosen: Changeset, applied: Applied) -> Changeset:
@@ -36,6 +38,20 @@ def after_discarding(present: Changeset, files: frozenset[str] | None, hunks: Hu
         part, _ = Changeset((change,)).split(None, {path: others})
         kept = kept.without([path]).with_change(part.files[0]) if part else kept.without([path])
     return kept
+
+
+def on_present(change: FileChange, now: str) -> tuple[FileChange, frozenset[int]]:
+    """Return a change of the user's present text `now` that makes all of `change`, with its lines where both have
+    changed the same ones, and the 0-based numbers of the hunks in which that is so.
+    """
+    text = change.text or ""
+    if change.base is None:  # both have made the file
+        whole = FileChange(change.path, now, text)
+        return whole, frozenset(range(len(whole.hunks())))
+    agents = FileChange(change.path, now, merge.merge(change.base, now, text, beside=True).text)
+    users = FileChange(change.path, now, merge.merge(change.base, text, now, beside=True).text)
+    both = contents(users)
+    return agents, frozenset(number for number, each in enumerate(contents(agents)) if each not in both)
 
 
 def _accepted(chosen: Changeset, change: FileChange) -> FileChange | None:
