@@ -5,8 +5,8 @@ Not here: which sessions these are (`session/left_waiting.py`), lenses and actio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
@@ -35,28 +35,29 @@ async def tell_what_waits(backend: Backend) -> None:
         if words:
             backend.announcer.tell(words)
     for session in sessions:
-        await _asked(backend, session, language)
+        if any(run.torn and run.unanswered for run in session.context.runs.values()):
+            await backend.ready()  # answers are stored: their secrets are masked then
+            await asked_about(backend, session)
 
 
-async def _asked(backend: Backend, session: Session, language: str) -> None:
-    if not any(run.torn and run.unanswered for run in session.context.runs.values()):
-        return
-    await backend.ready()  # answers are stored: their secrets are masked then
-    if words := lapsed_line(session, language):
+def asked_about(backend: Backend, session: Session) -> Coroutine[Any, Any, None]:
+    """Tell of the open questions of interrupted runs; return what asks those of the agent again."""
+    if words := lapsed_line(session, backend.front.language()):
         backend.announcer.tell(words, types.MessageType.Warning)
-    await asked_again(session, backend.inbox, backend.manager.start)
+    return asked_again(session, backend.inbox, backend.manager.start)
 
 
 def _staged(runs: Iterable[RunRecord], language: str) -> str:
     """Return a sentence that names the runs whose changes wait; '' for none."""
-    waits = [run for run in runs if run.staged]
-    named = [f"{run.title[:MOST_TITLE]} ({len(run.staged.paths)})" for run in waits[:MOST_NAMED]]
-    more = ["…"] if len(waits) > MOST_NAMED else []
-    return text("session.left", language, titles=", ".join((*named, *more))) if waits else ""
+    titles = [f"{run.title[:MOST_TITLE]} ({len(run.staged.paths)})" for run in runs if run.staged]
+    return text("session.left", language, titles=_listed(titles)) if titles else ""
 
 
 def _unsettled(runs: Iterable[RunRecord], name: Callable[[str], str], language: str) -> str:
     """Return a sentence that names the files of which it is not known whether they hold accepted changes."""
     names = [name(path) for run in runs for path in run.unsettled]
-    more = ["…"] if len(names) > MOST_NAMED else []
-    return text("session.unsettled", language, files=", ".join((*names[:MOST_NAMED], *more))) if names else ""
+    return text("session.unsettled", language, files=_listed(names)) if names else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join((*names[:MOST_NAMED], *(["…"] if len(names) > MOST_NAMED else [])))

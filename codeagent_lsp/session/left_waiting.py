@@ -8,8 +8,6 @@ user (`server/left_over.py`).
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.replay import replay
@@ -33,7 +31,9 @@ def sessions_that_wait(store: SessionStore) -> tuple[str, ...]:
             records = store.load(stored.session_id)
         except SessionError:  # deleted meanwhile
             continue
-        if waiting(_seen(store, records)):
+        session = Session("", store)
+        replay(session, records)
+        if waiting(session):
             found.append(stored.session_id)
     return tuple(found)
 
@@ -45,9 +45,3 @@ def waiting(session: Session) -> tuple[RunRecord, ...]:
         for run in session.context.runs.values()
         if not run.attempt_of and (run.staged or run.unsettled or (run.torn and run.unanswered))
     )
-
-
-def _seen(store: SessionStore, records: Sequence[Mapping[str, Any]]) -> Session:
-    session = Session("", store)
-    replay(session, records)
-    return session

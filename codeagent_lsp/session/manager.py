@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp import events
@@ -105,11 +106,9 @@ class SessionManager:
 
         found = []
         for session_id in await asyncio.to_thread(sessions_that_wait, self._store):
-            try:
-                known = session_id in self._sessions
-                found += [] if known else [self.resume(session_id, enter=False)]
-            except SessionError:
-                continue
+            if session_id not in self._sessions:
+                with suppress(SessionError):
+                    found.append(self.resume(session_id, enter=False))
         return tuple(found)
 
     async def list(self) -> list[dict[str, Any]]:

@@ -12,10 +12,11 @@ from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.server.announcer import transcript_name
 from codeagent_lsp.server.commands.arguments import Arguments, Later, Table
+from codeagent_lsp.server.left_over import asked_about
 from codeagent_lsp.server.plans import plan_name
 from codeagent_lsp.server.reviews import review_name
 from codeagent_lsp.session.history.listing import found_rows
-from codeagent_lsp.session.interrupted_questions import asked_again, lapsed, lapsed_line
+from codeagent_lsp.session.interrupted_questions import lapsed
 from codeagent_lsp.session.transcript import render
 from codeagent_lsp.texts import text
 
@@ -51,9 +52,7 @@ class SessionCommands:
     async def _resume(self, given: Arguments) -> dict[str, Any]:
         await self._backend.ready()  # answers to questions of before are stored: their secrets are masked then
         session = self._manager.resume(given["sessionId"])
-        if words := lapsed_line(session, self._backend.front.language()):
-            self._backend.announcer.tell(words, types.MessageType.Warning)
-        self._later(asked_again(session, self._backend.inbox, self._manager.start))
+        self._later(asked_about(self._backend, session))
         answer = {"sessionId": session.session_id, "title": session.context.title, "runs": len(session.context.runs)}
         return {**answer, "lapsed": lapsed(session)}
 
