@@ -221,8 +221,7 @@ class _Applying:
             await arrivals.until(lambda: False, SETTLE_SECONDS)
         elif said == "yes":
             await arrivals.until(lambda: self._has_moved(group), TYPING_SECONDS)  # one of the two it tells, in a pause
-            now = {change.path: self._texts.current(change.path).text for change in arrivals.missing}
-            if not all(self._is_out(change, now[change.path]) for change in arrivals.missing):
+            if not all(self._is_out(each, self._texts.current(each.path).text) for each in arrivals.missing):
                 await arrivals.until(lambda: False, SETTLE_SECONDS)  # it tells one edit after the other
         elif said == "no" and of_open:
             patience = TYPING_SECONDS if _SAYS_STALE.search(reason) else STALE_SECONDS
