@@ -29,7 +29,6 @@ from codeagent_lsp.errors import ErrorCode, SettingError
 from codeagent_lsp.shadow.environment import FIXED
 from codeagent_lsp.shadow.folder import LayerFolder, abandoned
 from codeagent_lsp.shadow.folder import sweep as sweep_folders
-from codeagent_lsp.shadow.hiding import within
 from codeagent_lsp.shadow.output import Output
 from codeagent_lsp.shadow.process import settled
 from codeagent_lsp.shadow.shell import (
@@ -46,6 +45,7 @@ from codeagent_lsp.shadow.shell import (
 from codeagent_lsp.shadow.workspace import BoundShell, Execute, ShadowWorkspace
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.folder_names import within
 
 CONTAINER = Isolation("container", confined=True, offline=True, hidden=True)
 KILLED = 137

@@ -16,7 +16,6 @@ from pathlib import Path
 from codeagent_lsp.shadow.direct import plain_launch
 from codeagent_lsp.shadow.environment import scrubbed
 from codeagent_lsp.shadow.folder import LayerFolder, remove_tree
-from codeagent_lsp.shadow.hiding import within
 from codeagent_lsp.shadow.links import OutwardLinks
 from codeagent_lsp.shadow.mirror import Mirror
 from codeagent_lsp.shadow.mounts import OUTER_ENVIRONMENT
@@ -26,6 +25,7 @@ from codeagent_lsp.shadow.seccomp import ENVIRONMENT as WITHOUT_CALLS
 from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.upper_walk import is_folder
 from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
+from codeagent_lsp.workspace.files.folder_names import within
 from codeagent_lsp.workspace.files.ignore import IgnoreRules
 
 

@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from codeagent_lsp.shadow.interpreters import behind
+from codeagent_lsp.workspace.files.folder_names import within
 from codeagent_lsp.workspace.files.git_folders import outer_folders, top_of
 from codeagent_lsp.workspace.files.sensitive import holds_secrets
 
@@ -73,7 +74,7 @@ _CACHES = """
 """Folders of the home folder in which tools keep what they have fetched and built."""
 
 _CACHES_IN_ENVIRONMENT = """
-    GOCACHE GOMODCACHE CCACHE_DIR SCCACHE_DIR PIP_CACHE_DIR UV_CACHE_DIR DENO_DIR GRADLE_USER_HOME
+    GOCACHE GOMODCACHE CCACHE_DIR SCCACHE_DIR PIP_CACHE_DIR UV_CACHE_DIR DENO_DIR
 """.split()
 
 _ROOTS_IN_ENVIRONMENT = """
@@ -129,11 +130,6 @@ def hide(
     caches = (path for path in _caches(home, environ) if within(path, areas) and not _is_home(path, areas, home))
     own = (path for path in map(_real, caches) if not within(path, [*secret, *folders]) and Path(path).is_dir())
     return Hidden(areas, tuple(visible), tuple(_outermost(there)), tuple(_outermost(own)[:_MAX_CACHES]))
-
-
-def within(path: str, folders: Iterable[str]) -> bool:
-    """Return whether `path` is one of `folders` or below one, compared by path components."""
-    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
 def _real(path: str) -> str:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from codeagent_lsp.shadow.hiding import within
 from codeagent_lsp.shadow.interpreters import is_interpreter
+from codeagent_lsp.workspace.files.folder_names import within
 
 _LIBRARIES = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/include", "/usr/local/bin", "/usr/local/lib", "/nix/store")
 """Programs and libraries of the system, which environments of the workspace link to."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codeagent_lsp.shadow.hiding import within
+from codeagent_lsp.workspace.files.folder_names import within
 
 OUTER_ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 """The environment of programs outside of the sandbox, which a command cannot influence."""

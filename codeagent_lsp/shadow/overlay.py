@@ -14,7 +14,6 @@ from pathlib import Path
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.folder import LayerFolder, remove_tree
-from codeagent_lsp.shadow.hiding import within
 from codeagent_lsp.shadow.mounts import (
     OPTIONS,
     OUTER_ENVIRONMENT,
@@ -32,6 +31,7 @@ from codeagent_lsp.shadow.seccomp import ENVIRONMENT as WITHOUT_CALLS
 from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.upper import Upper
 from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
+from codeagent_lsp.workspace.files.folder_names import within
 from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
 
 OVERLAY = Isolation("overlay", confined=True, offline=True, hidden=True)
@@ -94,7 +94,7 @@ class OverlayLayer:
             )
         self._shown = tuple(sorted({*self._folders, *nested}, key=lambda path: path.split("/")))
         if self._caches is None:
-            self._caches = [cache for cache in map(self._cache, self._sandbox.hidden.caches) if cache is not None]
+            self._caches = self._over_caches()
         for root in self._shown:
             if root not in self._known:
                 self._known[root] = self._made(root)
@@ -152,13 +152,14 @@ class OverlayLayer:
         table.write_text(mount_table(self._folder.path, read), "utf-8", "surrogateescape")
         return read
 
-    def _cache(self, root: str) -> Over | None:
-        """Return the overlay over a cache of build tools, in which what commands write stays until the session ends;
-        None if it cannot be overlaid.
+    def _over_caches(self) -> list[Over]:
+        """Return overlays over the caches of build tools, in which what commands write stays until the session ends;
+        those that cannot be overlaid are left out.
         """
-        over = Over(f"cache{self._sandbox.hidden.caches.index(root)}", root)
-        self._lay_out(over)
-        return over if self._can_mount(over) else None
+        every = [Over(f"cache{number}", root) for number, root in enumerate(self._sandbox.hidden.caches)]
+        for over in every:
+            self._lay_out(over)
+        return every if not every or self._can_mount(*every) else [over for over in every if self._can_mount(over)]
 
     def _made(self, root: str) -> tuple[Over, Upper] | None:
         """Create the private folders over `root`; None if it cannot be overlaid."""
@@ -177,9 +178,9 @@ class OverlayLayer:
         for name in ("low", "up", "work", "view"):
             self._folder.make(over.name, name)
 
-    def _can_mount(self, over: Over) -> bool:
+    def _can_mount(self, *overlays: Over) -> bool:
         write_options(f"{self._folder.path}/{OPTIONS}", ())
-        return fails(mounting(self._programs, self._folder.path, [over], ["true"]), _CHECK_SECONDS) is None
+        return fails(mounting(self._programs, self._folder.path, overlays, ["true"]), _CHECK_SECONDS) is None
 
     def _root_of(self, path: str) -> str | None:
         """Return the innermost root that contains `path`."""

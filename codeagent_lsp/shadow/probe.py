@@ -17,12 +17,13 @@ from codeagent_lsp.shadow.copying import CopyLayer, copy_isolation
 from codeagent_lsp.shadow.direct import DirectLayer, direct_isolation
 from codeagent_lsp.shadow.environment import scrubbed, with_own_programs_last
 from codeagent_lsp.shadow.folder import LayerFolder, sweep
-from codeagent_lsp.shadow.hiding import hide, within
+from codeagent_lsp.shadow.hiding import hide
 from codeagent_lsp.shadow.mounts import Programs, is_privileged, nested_mounts
 from codeagent_lsp.shadow.overlay import OVERLAY, OverlayLayer
 from codeagent_lsp.shadow.sandbox import Sandbox
 from codeagent_lsp.shadow.shell import Isolation, Layer
 from codeagent_lsp.shadow.trying import explained, find_programs, overlay_fails, places, sandbox_fails, switched_off
+from codeagent_lsp.workspace.files.folder_names import within
 
 
 class Isolator:

@@ -13,8 +13,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from codeagent_lsp.shadow.hiding import Hidden, within
+from codeagent_lsp.shadow.hiding import Hidden
 from codeagent_lsp.shadow.mounts import nested_mounts
+from codeagent_lsp.workspace.files.folder_names import within
 
 _OTHERWISE = frozenset({"/proc", "/sys", "/dev", "/run", "/tmp", "/var/run", "/var/tmp"})  # noqa: S108
 """Folders that the sandbox replaces."""

@@ -15,9 +15,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.shadow.hiding import Hidden, within
+from codeagent_lsp.shadow.hiding import Hidden
 from codeagent_lsp.shadow.seccomp import filter_program
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command
+from codeagent_lsp.workspace.files.folder_names import within
 
 FILTER = "filter"
 """The file with the filter of system calls, in the folder of the options; open for bubblewrap as descriptor 8."""

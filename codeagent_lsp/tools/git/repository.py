@@ -11,7 +11,8 @@ import os
 from dataclasses import dataclass
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.workspace.files.git_folders import belongs, below_any, common_of, data_of, top_of
+from codeagent_lsp.workspace.files.folder_names import within
+from codeagent_lsp.workspace.files.git_folders import belongs, common_of, data_of, top_of
 from codeagent_lsp.workspace.files.paths import Roots
 
 _PARTS = ("HEAD", "config", "index", "objects", "packed-refs", "refs")
@@ -52,10 +53,10 @@ def _is_at_home(top: str, root: str) -> bool:
     if data is None:
         return False
     homes = (os.path.realpath(top), os.path.realpath(root))
-    if not below_any(data, homes):
+    if not within(data, homes):
         return belongs(data, top)
     shared = common_of(data)
-    if not below_any(shared, homes):
+    if not within(shared, homes):
         return False
     parts = (os.path.realpath(os.path.join(folder, name)) for folder in (data, shared) for name in _PARTS)
-    return all(below_any(part, homes) for part in parts)
+    return all(within(part, homes) for part in parts)

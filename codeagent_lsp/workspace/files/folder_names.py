@@ -1,4 +1,5 @@
-"""Names of files relative to the workspace folders, as they are shown and as a model or a user may write them.
+"""Names of files relative to folders, above all those of the workspace, as they are shown and as a model or a user may
+write them.
 
 Not here: whether a path is in the workspace (`paths.py`).
 """
@@ -8,10 +9,15 @@ Not here: whether a path is in the workspace (`paths.py`).
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from codeagent_lsp.errors import PathRefused
+
+
+def within(path: str, folders: Iterable[str]) -> bool:
+    """Return whether `path` is one of `folders` or below one, compared by path components."""
+    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
 class FolderNames:

@@ -8,8 +8,9 @@ Reads names and small files only. Not here: which repositories the tools use (`t
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
+
+from codeagent_lsp.workspace.files.folder_names import within
 
 _SMALL = 4096
 
@@ -33,9 +34,9 @@ def outer_folders(folder: str) -> tuple[str, ...]:
         return ()
     data = data_of(top)
     places = [os.path.realpath(top)]
-    if data is not None and (below_any(data, places) or belongs(data, top)):
+    if data is not None and (within(data, places) or belongs(data, top)):
         places += [data, common_of(data)]
-    return tuple(path for path in dict.fromkeys(places) if not below_any(path, [os.path.realpath(folder)]))
+    return tuple(path for path in dict.fromkeys(places) if not within(path, [os.path.realpath(folder)]))
 
 
 def common_of(data: str) -> str:
@@ -63,12 +64,7 @@ def belongs(data: str, top: str) -> bool:
     if back and os.path.realpath(os.path.join(data, back)) == os.path.realpath(os.path.join(top, ".git")):
         return True
     around = (str(folder / ".git" / "modules") for folder in Path(os.path.realpath(top)).parents)
-    return below_any(data, tuple(map(os.path.realpath, around)))
-
-
-def below_any(path: str, folders: Sequence[str]) -> bool:
-    """Return whether a path is one of the folders or below one."""
-    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+    return within(data, tuple(map(os.path.realpath, around)))
 
 
 def _first_line(path: str) -> str:
