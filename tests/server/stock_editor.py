@@ -59,6 +59,7 @@ class StockEditor:
         self.before_apply = before_apply
         self.choose = choose
         self.encoding: Encoding = "utf-16"
+        self.takes_later_versions = (client or {}).get("name") == "Neovim"
         own: dict[str, Callable[[Any], Any]] = {
             "window/workDoneProgress/create": lambda params: None,
             "window/showMessageRequest": self._prompt,
@@ -221,7 +222,8 @@ class StockEditor:
         if uri not in self.buffers:
             self._open(uri, Path(to_path(uri) or "").read_text())
         known = self.buffers[uri]
-        if version is not None and version != known.version:
+        takes_it = version is None or version == known.version
+        if not takes_it and not (self.takes_later_versions and version > (known.version or 0)):
             return False
         for edit in reversed(change["edits"]):
             start, end = edit["range"]["start"], edit["range"]["end"]
