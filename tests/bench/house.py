@@ -1,63 +1,125 @@
-"""Prints the shape of the package in figures, by `python -m tests.bench.house`.
+"""Prints the shape of the package in figures, by `python -m tests.bench.house [--list]`.
 
-Reads the source only. Not here: what is checked (`tests/tidy/test_structure.py`).
+Reads the source only, and prints what tells whether it is pleasant to live in: how large a room is, how many have one
+user, how much of the text is imports, how many comments say why. `--list` names the modules and folders behind the
+figures. Not here: what a run goes through (`walk.py`), what is checked (`tests/tidy`).
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import io
+import statistics
 import tokenize
-from collections import Counter
-from dataclasses import fields
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 
-from codeagent_lsp.session.run_parts import RunParts
-from codeagent_lsp.session.services import Services
-from codeagent_lsp.tools.catalogue import BUILTIN, FEATURES
-from codeagent_lsp.tools.context import ToolContext
-from tests.tidy.source import Function, Module, classes, modules, test_modules
+from tests.tidy.source import Function, Module, functions, length, modules, test_modules
 from tests.tidy.test_structure import circles, imported
 
-MANY_METHODS = 15
-
-
-def methods(node: ast.ClassDef) -> int:
-    """Return the number of methods defined in a class body."""
-    return sum(isinstance(item, Function) for item in node.body)
+SMALL = 80
+LARGE = 20
 
 
 def main() -> None:
     """Print one figure a line."""
-    package, tests = modules(), test_modules()
-    graph = {module.name: imported(module) - {module.name} for module in package}
-    bags = {bag.__name__: len(fields(bag)) for bag in (ToolContext, Services, RunParts)}
-    most = max(graph, key=lambda name: len(graph[name]))
-    large = [node.name for module in package for node in classes(module.tree) if methods(node) > MANY_METHODS]
-    names = Counter(node.name for module in package for node in module.tree.body if isinstance(node, ast.ClassDef))
-    own, tested = sum(map(code_lines, package)), sum(map(code_lines, tests))
-    print(f"fields of the largest bags: {', '.join(f'{name} {count}' for name, count in bags.items())}")
-    print(f"features of tools: {len(FEATURES)}, tools: {len(BUILTIN)}")
-    print(f"most imports: {len(graph[most])} ({most}); of the backend {len(graph['codeagent_lsp.server.backend'])}")
-    print(f"cycles, imports for types included: {len(list(circles(graph)))}")
-    print(f"classes above {MANY_METHODS} methods: {len(large)} ({', '.join(sorted(large))})")
-    print(f"class names in most modules: {names.most_common(3)}")
-    print(f"lines of code without comments and docstrings: {own}; of the tests {tested}, ratio {tested / own:.2f}")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--list", action="store_true", help="name what stands behind the figures")
+    listed = parser.parse_args().list
+    package = modules()
+    graph = {module.name: everything_imported(module) for module in package}
+    rooms = {module.name: module for module in package if module.path.name != "__init__.py"}
+    size = {name: len(code_lines(module)) for name, module in rooms.items()}
+    users = importers(graph)
+    lonely = {name for name in rooms if len(users[name]) == 1}
+    small = {name for name in rooms if size[name] < SMALL}
+    pairs = list(mutual_folders(graph))
+    code = sum(len(code_lines(module)) for module in package)
+    tested = sum(len(code_lines(module)) for module in test_modules())
+    lengths = [length(function) for module in package for function in functions(module.tree)]
+    share = 100 * sum(import_lines(module) for module in package) / code
+    said = sum(comments(module) for module in package)
+    print(f"modules: {len(rooms)}, beside them {len(package) - len(rooms)} of folders; code lines a module: ", end="")
+    print(f"{sum(size.values()) / len(rooms):.0f}, median {statistics.median(size.values()):.0f}")
+    print(f"with one importer: {len(lonely)}; under {SMALL} code lines: {len(small)}; either: {len(lonely | small)}")
+    nested = sum(f"{other}.".startswith(f"{one}.") for one, other in pairs)
+    print(f"pairs of folders that import each other: {len(pairs)}, of these {nested} a folder and one within it")
+    print(f"functions: {len(lengths)}; median {statistics.median(lengths):.0f} lines, ", end="")
+    print(f"95th percentile {statistics.quantiles(lengths, n=20)[-1]:.0f}; over {LARGE}: ", end="")
+    print(f"{100 * sum(value > LARGE for value in lengths) / len(lengths):.0f} %")
+    print(f"imports' share of the code lines: {share:.1f} %; comments for each code line: {100 * said / code:.1f} %")
+    print(f"lines of code without comments and docstrings: {code}; of the tests {tested}, ratio {tested / code:.2f}")
+    top_level = {module.name: imported(module) - {module.name} for module in package}
+    print(f"cycles, imports for types included: {len(list(circles(top_level)))}")
+    if listed:
+        print("\nwith one importer or small:")
+        for name in sorted(lonely | small):
+            print(f"  {name}: {size[name]}, imported by {', '.join(sorted(users[name])[:3])}")
+        print("\nfolders that import each other:")
+        print("\n".join(f"  {one} and {other}" for one, other in pairs))
 
 
-def code_lines(module: Module) -> int:
-    """Return how many lines hold code: no comment, no docstring, not blank."""
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+def everything_imported(module: Module) -> set[str]:
+    """Return the modules of the package that a module imports, anywhere in it and for types too."""
+    known = {item.name for item in modules()}
+    found: set[str] = set()
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("codeagent_lsp"):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            found |= {name if name in known else str(node.module) for name in names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name in known}
+    return (found & known) - {module.name}
+
+
+def importers(graph: Mapping[str, set[str]]) -> Mapping[str, set[str]]:
+    """Return who imports each module."""
+    users: dict[str, set[str]] = defaultdict(set)
+    for name, others in graph.items():
+        for other in others:
+            users[other].add(name)
+    return users
+
+
+def mutual_folders(graph: Mapping[str, set[str]]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of folders of which each imports from the other."""
+    arrows = {(name.rpartition(".")[0], other.rpartition(".")[0]) for name, others in graph.items() for other in others}
+    for one, other in sorted(arrows):
+        if one < other and (other, one) in arrows:
+            yield one, other
+
+
+def code_lines(module: Module) -> set[int]:
+    """Return the numbers of the lines that hold code: no comment, no docstring, not blank."""
+    documented = (ast.Module, ast.ClassDef, *Function.__args__)
     strings: set[int] = set()
     for node in ast.walk(module.tree):
         if isinstance(node, documented) and node.body and _is_string(node.body[0]):
-            first = node.body[0]
-            strings.update(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+            strings.update(_lines_of(node.body[0]))
     skipped = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
     lines: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
         if token.type not in skipped:
             lines.update(range(token.start[0], token.end[0] + 1))
-    return len(lines - strings)
+    return lines - strings
+
+
+def import_lines(module: Module) -> int:
+    """Return how many lines its imports take."""
+    nodes = [node for node in ast.walk(module.tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return sum(len(_lines_of(node)) for node in nodes)
+
+
+def comments(module: Module) -> int:
+    """Return how many lines have a comment, those for tools left out."""
+    tokens = tokenize.generate_tokens(io.StringIO(module.text).readline)
+    said = [token.string for token in tokens if token.type == tokenize.COMMENT]
+    return sum(not text.startswith(("# noqa", "# type:", "# ruff:", "# mypy:", "# fmt:")) for text in said)
+
+
+def _lines_of(node: ast.stmt) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
 def _is_string(node: ast.stmt) -> bool:
