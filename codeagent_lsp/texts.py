@@ -1058,6 +1058,12 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{path} cannot be made or deleted: {reason}. Make room for it or allow it, then apply the changes again.",
         "无法创建或删除 {path}：{reason}。请排除该问题后重新应用更改。",
     ),
+    "editor.encoding": (
+        "{file} is not UTF-8, and how the editor reads it is not known, or it shows characters that the file does not "
+        "have. Nothing was changed in it. Open it in the editor in its encoding, then apply the change again.",
+        "{file} 不是 UTF-8 编码，编辑器以何种编码读取它尚不清楚，或其中有无法显示的字符，因此未作任何更改。"
+        "请在编辑器中以正确的编码打开该文件，然后重新应用更改。",
+    ),
     "editor.typing": (
         "The text changed each time before the editor could take the change, so nothing was changed in {files}. "
         "It is still pending: apply it once you pause.",

@@ -10,7 +10,7 @@ from typing import Any
 
 from lsprotocol import types
 
-from codeagent_lsp.protocol import EXPERIMENTAL_KEY
+from codeagent_lsp.protocol import EXPERIMENTAL_KEY, TERMINAL_CLIENT
 from codeagent_lsp.workspace.text.position import Encoding
 
 
@@ -23,6 +23,7 @@ class ClientPolicy:
     `drops_stale`: answers *yes* although it has left out edits of an older version (Neovim).
     `transactional`: applies the text edits of a request wholly or not at all, so several files may share one.
     `creates`, `deletes`, `renames`: carries out that resource operation as LSP specifies it.
+    `reads_as_we`: reads files in the encodings in which we do: the client of `codeagent-lsp run`.
     `applies_edits`: does not say that it cannot; Kate can and says nothing. A client that says nothing and cannot
     answers with an error, which is reported as such.
     `inline`: shows inline completions; `inline_registers`: lets us say later whether there are any.
@@ -36,6 +37,7 @@ class ClientPolicy:
     creates: bool = False
     deletes: bool = False
     renames: bool = False
+    reads_as_we: bool = False
     applies_edits: bool = False
     shows_documents: bool = False
     progress: bool = False
@@ -78,6 +80,7 @@ def policy_of(params: types.InitializeParams) -> ClientPolicy:
         creates="create" in operations,
         deletes="delete" in operations,
         renames="rename" in operations,
+        reads_as_we=name == TERMINAL_CLIENT,
         applies_edits=not (workspace and workspace.apply_edit is False),
         shows_documents=bool(window and window.show_document and window.show_document.support),
         progress=bool(window and window.work_done_progress),

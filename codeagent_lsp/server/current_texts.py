@@ -5,6 +5,7 @@ Not here: applying changes (`editor.py`), waiting for them (`arrivals.py`), how 
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -28,8 +29,29 @@ class CurrentTexts:
 
     def has_unsaved_text(self, path: str) -> bool:
         """Return whether the buffer differs from the file; see `workspace.changes.editor.Editor`."""
-        document = self.document(path)
-        return document is not None and not same_text(self.disk(path), document.text)
+        document, disk = self.document(path), self.disk(path)
+        if document is None:
+            return False
+        read = FileChange(path, disk, disk).read_as(document.text)
+        return read is None or not same_text(read.base, document.text)
+
+    async def opened(self, path: str, seconds: float) -> None:
+        """Wait until a file is open, no longer than `seconds`."""
+        is_open = asyncio.Event()
+
+        def look(*_: object) -> None:
+            if self.document(path) is not None:
+                is_open.set()
+
+        end = self.subscribe(look)
+        try:
+            look()
+            async with asyncio.timeout(seconds):
+                await is_open.wait()
+        except TimeoutError:
+            pass
+        finally:
+            end()
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` on every change of a buffer; see `Documents.subscribe`."""

@@ -12,7 +12,7 @@ import asyncio
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -38,6 +38,8 @@ SETTLE_SECONDS = 0.8  # Eglot tells what has become of a text after half a secon
 REFUSED_SECONDS = 0.2  # a client that refuses may have applied a part, and sends it up to 150 ms later
 STALE_SECONDS = 0.7  # so much later some tell what was typed, for which they have refused; Eglot after half a second
 TYPING_SECONDS = 20.0  # as long changes are sent again while the user types
+SHOWN_SECONDS = 5.0  # a client that says that it shows a file tells its text by then
+_LOST = re.compile("[\0\ufffd]")  # where bytes are in another encoding than that in which they were read
 _SAYS_STALE = re.compile(r"version|stale|outdated|newer|changed", re.IGNORECASE)
 CANNOT = "the editor cannot apply this change"
 
@@ -45,21 +47,41 @@ Operation = types.TextDocumentEdit | types.CreateFile | types.RenameFile | types
 
 
 class LspEditor:
-    """The `Editor` port over LSP. `read_disk` returns the text of a file on disk, None when there is none."""
+    """The `Editor` port over LSP. `read_disk` returns the text of a file on disk, None when there is none; `is_certain`
+    whether every editor reads it as the same text.
+    """
 
     def __init__(
         self,
         client: Client,
         read_disk: Callable[[str], str | None],
+        is_certain: Callable[[str], bool] = lambda path: True,
     ) -> None:
         self._client = client
+        self._is_certain = is_certain
         self._texts = CurrentTexts(client.server.documents, read_disk)
 
     async def apply(self, changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
         """Apply the changes; see `workspace.changes.editor.Editor`. A cancellation is put off to the caller's next
         wait, so that it learns what had been applied until then.
         """
-        return await _Applying(self._client, self._texts, changeset, label, may_lose).run()
+        return await _Applying(self._client, self._texts, changeset, label, may_lose, self._opened).run()
+
+    async def open_unclear(self, paths: Iterable[str]) -> None:
+        """Have the client open files; see `workspace.changes.editor.Editor`."""
+        await self._opened(paths)
+
+    async def _opened(self, paths: Iterable[str]) -> frozenset[str]:
+        """Return those of the files of which only the editor can tell in which encoding they are. It is asked to open
+        them.
+        """
+        if self._client.policy.reads_as_we:
+            return frozenset()
+        unclear = frozenset(path for path in dict.fromkeys(paths) if not self._is_certain(path))
+        for path in unclear:
+            if self._texts.document(path) is None and await self._client.show(self._texts.uri(path), take_focus=False):
+                await self._texts.opened(path, SHOWN_SECONDS)
+        return unclear
 
     def has_unsaved_text(self, path: str) -> bool:
         """Return whether the buffer differs from the file; see `workspace.changes.editor.Editor`."""
@@ -70,7 +92,13 @@ class _Applying:
     """One changeset on its way into the buffers, with the account of what has come there."""
 
     def __init__(
-        self, client: Client, texts: CurrentTexts, changeset: Changeset, label: str, may_lose: frozenset[str]
+        self,
+        client: Client,
+        texts: CurrentTexts,
+        changeset: Changeset,
+        label: str,
+        may_lose: frozenset[str],
+        opened: Callable[[Iterable[str]], Awaitable[frozenset[str]]],
     ) -> None:
         self._client = client
         self._policy = client.policy
@@ -78,6 +106,8 @@ class _Applying:
         self._label = label
         self._wanted = changeset
         self._may_lose = may_lose
+        self._opened = opened
+        self._unclear = frozenset[str]()
         self._waiting = deque(self._groups())
         self._tries: dict[str, Try] = {}
         self._conflicts: dict[str, tuple[HunkConflict, ...]] = {}
@@ -85,7 +115,9 @@ class _Applying:
 
     async def run(self) -> Applied:
         """Apply the groups one after the other; also after a cancellation, return the account."""
+        read = (change.moved_from or change.path for change in self._wanted if change.base is not None)
         try:
+            self._unclear = await self._opened(read)
             while self._waiting:
                 await self._apply(self._waiting.popleft())
         except asyncio.CancelledError as error:
@@ -161,6 +193,10 @@ class _Applying:
         ready: list[FileChange] = []
         for change in group:
             now = self._texts.current(change.moved_from or change.path)
+            if self._is_misread(change, now):
+                reason = str(EditorError("editor.encoding", file=change.moved_from or change.path))
+                self._tries[change.path] = Try(change, arrived=False, before=None, now=None, said="no", reason=reason)
+                continue
             sent = self._prepared.get(change.path)
             follows = sent.onto(now) if sent is not None else None
             if follows is not None:
@@ -171,6 +207,14 @@ class _Applying:
             self._conflicts[change.path] = rebased.conflicts
             ready.extend(each for each in rebased.changeset if self._is_safe(each))
         return ready
+
+    def _is_misread(self, change: FileChange, now: Current) -> bool:
+        """Return whether it is not known how the editor reads a file, or it has lost characters of it: to edit it
+        would put the edit elsewhere, to save it would lose them on disk, too.
+        """
+        if (change.moved_from or change.path) not in self._unclear or now.text is None:
+            return False
+        return now.version is None or bool(_LOST.search(now.text)) or change.read_as(now.text) is None
 
     def _is_safe(self, change: FileChange) -> bool:
         """Return False, and record a conflict, where the change would overwrite or delete text that must be kept."""

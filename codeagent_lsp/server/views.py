@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged, StagedView
 from codeagent_lsp.workspace.files.paths import Roots
 from codeagent_lsp.workspace.text.document import Document
+from codeagent_lsp.workspace.text.encoding import is_certain
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.documents import Documents
@@ -32,6 +34,15 @@ class Views:
         """Return the text of a file on disk; None when there is none. FileRefused for a file that is not text."""
         view = FileView(Roots(self._folders()), NoBuffers(), NothingStaged())
         return view.read(path).text if view.exists(path) else None
+
+    def is_certain(self, path: str) -> bool:
+        """Return whether every editor reads a file on disk as the same text; also of one that is missing or binary."""
+        view = FileView(Roots(self._folders()), NoBuffers(), NothingStaged())
+        try:
+            file = view.saved(path)
+        except FileRefused:
+            return True
+        return file is None or is_certain(file.text, file.encoding)
 
 
 class _OpenBuffers:

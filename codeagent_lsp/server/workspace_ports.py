@@ -25,7 +25,7 @@ def workspace_ports(front: Front, views: Views, index: IndexHost) -> WorkspacePo
     return WorkspacePorts(
         environment=lambda: Environment(tuple(front.folders()), front.client.policy.name),
         view=views.over,
-        editor=LspEditor(front.client, views.disk_text),
+        editor=LspEditor(front.client, views.disk_text, views.is_certain),
         diagnostics=ClientDiagnostics(front.client),
         indexing=index,
         lent=LentServers(front.client),

@@ -237,6 +237,7 @@ class Proposal:
             parts = [part for part in self.record.applied if steps is None or part.step_id in steps]
             if not parts:
                 raise SessionError("undo.nothing")
+            await self._services.workspace.editor.open_unclear(path for part in parts for path in part.changeset.paths)
             back = await asyncio.to_thread(taking_back, [part.changeset for part in parts], self._present)
             label = self._output.text("undo.label", title=self.record.title)
             self._intend(back.changeset, undo=True)

@@ -84,6 +84,9 @@ class FakeEditor:
         left = Changeset(tuple(c for c in changeset if any(item.path == c.path for item in rebased.conflicts)))
         return Applied(outcome, rebased.changeset, left, rebased.conflicts)
 
+    async def open_unclear(self, paths: Iterable[str]) -> None:
+        return None
+
     def has_unsaved_text(self, path: str) -> bool:
         return path in self.unsaved
 

@@ -18,7 +18,7 @@ from codeagent_lsp.session.proposal import uninterrupted
 from codeagent_lsp.session.rewind.earlier_texts import EarlierTexts, earlier_texts
 from codeagent_lsp.session.rewind.other_attempts import applied_data, attempts_at, give_back, take
 from codeagent_lsp.session.rewind.retelling import retell
-from codeagent_lsp.session.rewind.rewinds import staged_data, staged_from
+from codeagent_lsp.session.rewind.rewinds import AppliedPart, staged_data, staged_from
 from codeagent_lsp.session.rewind.taking_back import FirstRead, on_present
 from codeagent_lsp.session.run_parts import RunParts, remember
 from codeagent_lsp.workspace.changes.changeset import Changeset
@@ -79,12 +79,15 @@ def planned(session: Session, gone: tuple[str, ...], runs: Runs, read: FirstRead
     """Return the texts before these runs, and before what was taken from attempts at them. A rewind among them counts
     for nothing, with all that it took back.
     """
+    return earlier_texts((part.changeset for part in _applied(session, gone, runs)), read.text)
+
+
+def _applied(session: Session, gone: tuple[str, ...], runs: Runs) -> list[AppliedPart]:
+    """Return what these runs, and attempts at them, have applied, in order."""
     standing = session.context.rewinds.standing
     records = [session.context.runs[run_id] for run_id in gone if run_id not in standing]
     records.extend(attempt.record for attempt in attempts_at(gone, runs.all()))
-    parts = [part for record in records for part in record.applied]
-    parts.sort(key=lambda part: part.ts)
-    return earlier_texts((part.changeset for part in parts), read.text)
+    return sorted((part for record in records for part in record.applied), key=lambda part: part.ts)
 
 
 async def rewind(parts: RunParts, gone: tuple[str, ...], what: What, runs: Runs) -> Ended:
@@ -171,6 +174,8 @@ async def _take_back_changes(
     files that the editor did not change. SessionError, and nothing of it waits, if it makes none of the changes.
     """
     proposal, relative = parts.proposal, parts.proposal.view.roots.relative
+    changed = (path for part in _applied(parts.session, gone, runs) for path in part.changeset.paths)
+    await parts.services.workspace.editor.open_unclear(changed)
     read = FirstRead(proposal.view)
     back = on_present(await asyncio.to_thread(planned, parts.session, gone, runs, read), read)
     conflicts, refused = back.conflicts, tuple[str, ...]()

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from codeagent_lsp.workspace.changes.hunk_ids import hunk_ids
 from codeagent_lsp.workspace.edits import merge
+from codeagent_lsp.workspace.text.encoding import as_read_in
 
 ChangeKind = Literal["edit", "create", "delete", "move"]
 
@@ -74,6 +75,13 @@ class FileChange:
         if self.moved_from is not None:
             return f"diff --git {old} {new}\nrename from {old[2:]}\nrename to {new[2:]}\n{body}"
         return body if body or self.kind == "edit" else f"--- {old}\n+++ {new}\n"
+
+    def read_as(self, now: str | None) -> FileChange | None:
+        """Return the change in the encoding in which the user's editor has read `now`; None where that is not known."""
+        if self.base is None or now is None or now == self.base:
+            return self
+        known = as_read_in(now, self.base, self.text or "")
+        return known and replace(self, base=known[0], text=None if self.text is None else known[1])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that `from_dict` reads back."""
@@ -220,6 +228,7 @@ def _inverse_change(change: FileChange) -> FileChange:
 
 
 def _rebase_change(change: FileChange, now: Current, *, beside: bool) -> tuple[FileChange | None, list[HunkConflict]]:
+    change = change.read_as(now.text) or change
     if now.text == change.base:
         return replace(change, version=now.version), []
     if now.text == change.text and change.moved_from is None:

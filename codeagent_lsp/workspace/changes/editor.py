@@ -7,6 +7,7 @@ This is the only place where the agent waits for the editor.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -46,6 +47,9 @@ class Editor(Protocol):
 
         A file with unsaved text is only deleted when its path is in `may_lose`.
         """
+
+    async def open_unclear(self, paths: Iterable[str]) -> None:
+        """Have the user's editor open those of the files of which only it can tell in which encoding they are."""
 
     def has_unsaved_text(self, path: str) -> bool:
         """Return whether a file is open with text that has not been saved to disk."""

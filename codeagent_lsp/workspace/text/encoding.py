@@ -1,15 +1,18 @@
 """Lossless decoding of files: UTF-8 with or without a byte-order mark, UTF-16 with one, otherwise Latin-1.
 
-The byte-order mark belongs to the encoding, never to the text. Line ends are not converted. Not here: reading files
-(`files/paths.py`).
+The byte-order mark belongs to the encoding, never to the text. Line ends are not converted. An editor may know better
+in which encoding a file is: the same bytes have two readings then, and `as_read_in` brings a change from one into the
+other. Not here: reading files (`files/paths.py`), having the editor open one (`server/editor.py`).
 """
 
 from __future__ import annotations
 
 import codecs
+import re
 from typing import Literal, NamedTuple
 
 from codeagent_lsp.errors import FileRefused
+from codeagent_lsp.workspace.text.lines import content_of, split_lines
 
 Encoding = Literal["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "latin-1"]
 
@@ -18,7 +21,16 @@ _MARKS: tuple[tuple[bytes, Encoding, str], ...] = (
     (codecs.BOM_UTF16_LE, "utf-16-le", "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be", "utf-16-be"),
 )
-_LATIN_NOTE = "The file is not UTF-8; it was read as Latin-1 and will be written so."
+_LATIN_NOTE = (
+    "The file is not UTF-8 and is shown as Latin-1; the user's editor may read it in another encoding. Copy characters "
+    "that are not ASCII as they are shown, and add none."
+)
+_SHIFTS = re.compile(r"\x1b\$[@AB(]")  # to the double-byte characters of ISO-2022, in a text of seven bits
+_LATIN = re.compile("[\x80-\xff]")
+_READINGS = (
+    *("latin-1", "cp1252", "gb18030", "big5hkscs", "cp950", "cp932", "shift_jis", "euc_jp", "cp949", "euc_kr"),
+    *("iso2022_jp_2", "iso2022_kr", "cp1250", "cp1251", "koi8-r", "iso8859-2", "iso8859-15", "utf-8"),
+)
 _TEXT_CONTROLS = frozenset(b"\t\n\v\f\r\b\x1b")
 _CONTROLS_ALLOWED = 0.02  # share of control bytes above which data that is not UTF-8 counts as binary
 
@@ -59,6 +71,66 @@ def encode(text: str, encoding: Encoding) -> bytes:
         raise FileRefused(
             f"The character U+{ord(char):04X} cannot be written in the encoding of the file, {encoding}."
         ) from None
+
+
+def is_certain(text: str, encoding: Encoding) -> bool:
+    """Return whether every program reads the bytes that were decoded to this text in the same way."""
+    return encoding in ("utf-8", "utf-8-sig") and not _SHIFTS.search(text)
+
+
+def as_read_in(now: str, base: str, text: str) -> tuple[str, str] | None:
+    """Return `base`, and a change of it, as the program reads them whose reading is `now`: `base` changed in some other
+    way. Both stay as they are where it reads them so. None if it cannot be told how it reads a line of the change.
+    """
+    as_bytes = _is_bytes(base)
+    telling = [content_of(line) for line in split_lines(base) if not _is_plain(line)]
+    if as_bytes == _is_bytes(now) or not telling:
+        return base, text
+    present = set(map(content_of, split_lines(now)))
+    alike = {codec: sum(_reread(line, codec, as_bytes) in present for line in telling) for codec in _READINGS}
+    codec = max(alike, key=lambda each: alike[each])
+    if codec == "latin-1" and alike[codec]:
+        return base, text
+    was = [_reread(line, codec, as_bytes) for line in split_lines(base)]
+    known = frozenset("".join(filter(None, was))) if as_bytes else None
+    new = [_new_line(line, codec, known) for line in split_lines(text)]
+    return None if None in was or None in new or not alike[codec] else ("".join(map(str, was)), "".join(map(str, new)))
+
+
+def _is_bytes(text: str) -> bool:
+    """Return whether a text may be the Latin-1 reading of bytes that are in another encoding."""
+    if _is_plain(text):
+        return False
+    try:
+        return bool(text.encode("latin-1"))
+    except UnicodeEncodeError:
+        return False
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and not _SHIFTS.search(text)
+
+
+def _reread(line: str, codec: str, as_bytes: bool) -> str | None:
+    """Return a line that is shown as bytes as it is in an encoding, or the other way round; None if it has no such."""
+    if _is_plain(line):
+        return line
+    try:
+        return line.encode("latin-1").decode(codec) if as_bytes else line.encode(codec).decode("latin-1")
+    except UnicodeError:
+        return None
+
+
+def _new_line(line: str, codec: str, known: frozenset[str] | None) -> str | None:
+    """Return a line of a change as `_reread`. Where bytes are shown, `known` are the characters of the file: others
+    than these may have been meant as they are shown, or not.
+    """
+    if known is None:
+        return _reread(line, codec, as_bytes=False)
+    if not _is_bytes(line):
+        return line if not _LATIN.search(line) else None
+    read = _reread(line, codec, as_bytes=True)
+    return read if read is not None and all(char.isascii() or char in known for char in read) else None
 
 
 _BINARY = "The file is binary, not text."
