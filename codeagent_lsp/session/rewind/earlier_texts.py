@@ -40,7 +40,7 @@ class EarlierTexts:
                 self.conflicts.append(HunkConflict(change.path, 1, change.text or "", taken))
                 continue
             source = change.moved_from or change.path
-            rebased = Changeset((change,)).rebase({source: Current(self.text(source))}, beside=True)
+            rebased = Changeset((change,)).rebase({source: Current(self.text(source))}, beside=True, formatted=True)
             self.conflicts.extend(rebased.conflicts)
             for made in rebased.changeset:
                 self._make(made)

@@ -73,7 +73,7 @@ class _Found:
             return any(part.start <= start and end <= part.end for part in parts)
         if any(part.start < start < part.end for part in parts):
             return True
-        return not _stand_in(others, self._gap(parts, start))
+        return not _stand_in(others, self._gap(self._loose, start))  # blank lines alone are no place
 
     @cached_property
     def _exact(self) -> list[Segment]:

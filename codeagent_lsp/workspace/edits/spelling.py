@@ -42,14 +42,33 @@ def segments(lines: Sequence[str], other: Sequence[str], *, exact: bool) -> list
     if exact:
         blocks = LineMatcher(None, lines, other).get_matching_blocks()
         return [Segment(i, i + size, j, j + size) for i, j, size in blocks if size]
-    blocks = LineMatcher(None, [*map(_key, lines)], [*map(_key, other)]).get_matching_blocks()
+    told, others = _told(lines), _told(other)  # of empty lines, formatters make more and fewer
+    matcher = LineMatcher(None, [_key(lines[at]) for at in told], [_key(other[at]) for at in others])
+    pairs = [(told[i + at], others[j + at]) for i, j, size in matcher.get_matching_blocks() for at in range(size)]
     found: list[Segment] = []
     i = j = 0
-    for block_i, block_j, size in blocks:
-        found.extend(_broken_otherwise(lines, other, Segment(i, block_i, j, block_j)))
-        found.extend(Segment(block_i + at, block_i + at + 1, block_j + at, block_j + at + 1) for at in range(size))
-        i, j = block_i + size, block_j + size
-    return found
+    for at, at_other in pairs:
+        found.extend(_between(lines, other, Segment(i, at, j, at_other)))
+        found.append(Segment(at, at + 1, at_other, at_other + 1))
+        i, j = at + 1, at_other + 1
+    return [*found, *_between(lines, other, Segment(i, len(lines), j, len(other)))]
+
+
+def _told(lines: Sequence[str]) -> list[int]:
+    return [at for at, line in enumerate(lines) if line.strip()]
+
+
+def _between(lines: Sequence[str], other: Sequence[str], gap: Segment) -> Iterator[Segment]:
+    """Yield what says the same in two gaps: empty lines at their ends, and what is broken otherwise."""
+    start, end, j, stop = gap
+    if bare("".join(lines[start:end])) != bare("".join(other[j:stop])):
+        while start < end and j < stop and not (lines[start].strip() or other[j].strip()):
+            start, j = start + 1, j + 1
+        while start < end and j < stop and not (lines[end - 1].strip() or other[stop - 1].strip()):
+            end, stop = end - 1, stop - 1
+    yield from [Segment(gap.start, start, gap.other_start, j)] if start > gap.start else []
+    yield from _broken_otherwise(lines, other, Segment(start, end, j, stop))
+    yield from [Segment(end, gap.end, stop, gap.other_end)] if end < gap.end else []
 
 
 def _broken_otherwise(lines: Sequence[str], other: Sequence[str], gap: Segment) -> Iterator[Segment]:

@@ -229,3 +229,75 @@ def test_fifty_hunks_land_while_the_user_types_above_them(tmp_path: Path, pause:
     assert played.found["sentence"] == "Applied 1 file(s)."
     assert len(played.found["typed"]) > 1
     assert played.found["text"] == f"# notes: {played.found['typed']}\n{text}"
+
+
+TYPING = """
+local buffer = rig.open("a.py")
+local typed, formats = "", 0
+local function press()
+  local letter = string.char(97 + #typed % 10)
+  typed = typed .. letter
+  local line = vim.api.nvim_buf_get_lines(buffer, 0, 1, true)[1]
+  vim.api.nvim_buf_set_text(buffer, 0, #line, 0, #line, { letter })
+end
+vim.api.nvim_create_autocmd("BufWritePre", { callback = function()
+  formats = formats + 1
+  local lines = {}
+  for _, line in ipairs(vim.api.nvim_buf_get_lines(buffer, 0, -1, true)) do
+    local told = line:gsub("'", '"'):gsub("%s+$", "")
+    if told ~= "" or lines[#lines] ~= "" then table.insert(lines, told) end
+  end
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, true, lines)
+end })
+local apply = vim.lsp.handlers["workspace/applyEdit"]
+vim.lsp.handlers["workspace/applyEdit"] = function(...)
+  local lines = vim.api.nvim_buf_line_count(buffer)
+  local answer = apply(...)
+  if vim.api.nvim_buf_line_count(buffer) ~= lines then vim.cmd("silent write") end
+  return answer
+end
+press()
+vim.wait(400) -- Neovim tells nothing before a first pause of 150 ms; then it tells every 150 ms
+local timer = vim.uv.new_timer()
+timer:start(0, math.floor(1000 / RATE), vim.schedule_wrap(press))
+local id = rig.command("run", { task = "change it" }).runId
+local ended = rig.ended(id)
+local after = { text = rig.text(buffer), typed = typed }
+rig.command("undo", { runId = id })
+rig.wait("the undoing", 20000, function() return vim.tbl_contains(rig.messages, "Undone in 1 file(s).") end)
+timer:stop()
+return { after = after, undone = rig.text(buffer), typed = typed, formats = formats, ended = ended }
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hunks", [1, 50])
+@pytest.mark.parametrize("rate", [5, 8, 12, 20, 30, 60])
+def test_it_lands_and_is_taken_back_while_keys_are_pressed_and_saving_formats(
+    tmp_path: Path, rate: int, hunks: int
+) -> None:
+    functions = range(max(2, hunks))
+    before = "# notes:\n" + "".join(f"def f{n}():  \n    x = 'old {n}'  \n\n\n    return x\n\n\n" for n in functions)
+    edits = [(f"x = 'old {n}'  \n", f"x = 'new {n}'  \n    y = '{n}'\n") for n in range(hunks)]
+    after = before
+    for old, new in edits:
+        after = after.replace(old, new)
+    played = play(
+        tmp_path,
+        TYPING.replace("RATE", str(rate)),
+        files={"a.py": before},
+        script=[{"tool_calls": [edit(*each)["tool_calls"][0] for each in edits]}, {"text": "Changed."}],
+        settings={"edits": {"apply": "auto"}},
+    )
+    found = played.found
+    assert found["after"]["text"] == _formatted(after).replace("# notes:", f"# notes:{found['after']['typed']}")
+    assert found["undone"] == _formatted(before).replace("# notes:", f"# notes:{found['typed']}")
+    assert found["formats"] >= 2
+
+
+def _formatted(text: str) -> str:
+    lines: list[str] = []
+    for line in text.splitlines():
+        told = line.replace("'", '"').rstrip()
+        lines += [told] if told or not (lines and lines[-1] == "") else []
+    return "\n".join(lines) + "\n"
