@@ -689,6 +689,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "choice.mine": ("Keep mine", "保留我的"),
     "choice.agents": ("Take the agent's", "采用智能体的"),
     "choice.again": ("Ask the agent again", "让智能体重做"),
+    "outcome.renamed": (
+        "You have renamed {old} to {new}: its changes go there.",
+        "您已将 {old} 重命名为 {new}：其更改已随之转移。",
+    ),
     "outcome.undone": ("Undone in {count} file(s).", "已在 {count} 个文件中撤销。"),
     "ended.completed": ("Done.", "完成。"),
     "ended.failed": ("Failed.", "失败。"),

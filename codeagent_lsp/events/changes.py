@@ -51,7 +51,7 @@ class ChangesApplied(Event, name="changes_applied"):
     `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and
     `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change:
     an undo of these can be tried again. `since` (seconds since the epoch) is when this was applied first, where an undo
-    of a rewind brings it back.
+    of a rewind brings it back. `renamed` has the new names of files that the user has renamed since, by the old ones.
     """
 
     outcome: Outcome = "full"
@@ -64,6 +64,7 @@ class ChangesApplied(Event, name="changes_applied"):
     steps: tuple[str, ...] = ()
     refused: tuple[str, ...] | None = None
     since: float | None = None
+    renamed: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

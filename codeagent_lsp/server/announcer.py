@@ -73,6 +73,9 @@ class Announcer:
             self._client.server.notify(protocol.EVENT_METHOD, events.to_dict(event))
         if addition := block(event):
             self._documents.append(transcript_name(event.session_id), self._hide(addition))
+        if isinstance(event, events.ChangesApplied):
+            for old, new in (event.renamed or {}).items():
+                self.tell(text("outcome.renamed", self._client.language, old=old, new=new))
         if isinstance(event, events.ChangesApplied) and event.outcome != "full":
             self.tell(outcome_line(event, self._client.language), types.MessageType.Warning)
         if isinstance(event, events.ToolDisabled) and not names_server(event.tool):  # MCP servers report their failure

@@ -15,6 +15,7 @@ from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.change_questions import ChangeQuestions
 from codeagent_lsp.session.proving.proofs import Proofs
+from codeagent_lsp.session.renamed_files import edited_texts, followed, renamed_since
 from codeagent_lsp.session.rewind.rewinds import AppliedPart, after_undo
 from codeagent_lsp.session.rewind.taking_back import taking_back
 from codeagent_lsp.session.run_output import RunOutput
@@ -67,6 +68,8 @@ class Proposal:
         self._applying = asyncio.Lock()
         self._discarded: set[str] = set()  # while a question about unsaved text is open
         self._undecided = Changeset()
+        self._since = time.time()
+        self._renamed: dict[str, str] = {}
 
     @property
     def changeset(self) -> Changeset:
@@ -173,6 +176,10 @@ class Proposal:
     ) -> Applied | None:
         """Do what `apply` says; None if there is nothing, as after another decision that this has waited for."""
         async with self._applying:
+            if moved := await self._follow():
+                files = files and frozenset(moved.get(path, path) for path in files)
+                hunks = hunks and {moved.get(path, path): each for path, each in hunks.items()}
+                seen = seen and seen.renamed(moved)
             chosen = _part(self.changeset, files, self._numbers(files, hunks, seen))
             if may_lose is None:
                 self._discarded.clear()
@@ -187,6 +194,14 @@ class Proposal:
             self.staging.reset(after_applying(self.changeset, chosen, applied))
         self.questions.settle()
         return applied
+
+    async def _follow(self) -> dict[str, str]:
+        """Stage the changes of files that the user has renamed under their new names; return these by the old ones."""
+        moved = await asyncio.to_thread(renamed_since, edited_texts(self.changeset), self._present, self._since)
+        if moved:
+            self.staging.reset(self.changeset.renamed(moved))
+            self._renamed.update(moved)
+        return moved
 
     def discard(
         self,
@@ -237,8 +252,10 @@ class Proposal:
             parts = [part for part in self.record.applied if steps is None or part.step_id in steps]
             if not parts:
                 raise SessionError("undo.nothing")
-            await self._services.workspace.editor.open_unclear(path for part in parts for path in part.changeset.paths)
-            back = await asyncio.to_thread(taking_back, [part.changeset for part in parts], self._present)
+            changes, moved = await asyncio.to_thread(followed, parts, self._present)
+            self._renamed.update(moved)
+            await self._services.workspace.editor.open_unclear(path for each in changes for path in each.paths)
+            back = await asyncio.to_thread(taking_back, changes, self._present)
             label = self._output.text("undo.label", title=self.record.title)
             self._intend(back.changeset, undo=True)
             applied = await self._services.workspace.editor.apply(back.changeset, label, back.deleted)
@@ -251,6 +268,7 @@ class Proposal:
     async def propose(self) -> None:
         """Tell the client what is staged, with the proof of it."""
         self._output.emit(events.StatusChanged(message=self._output.text("progress.checking")))  # may take seconds
+        await self._follow()
         if (found := await self.diagnose(self.changeset)) is not None:
             self.proofs.diagnosed(found, self.changeset)
         added, removed = self.changeset.counts()
@@ -310,8 +328,10 @@ class Proposal:
                 step_id=None if undo else self.record.step_id or None,
                 steps=steps,
                 refused=(applied.refused or None) if undo else None,
+                renamed={name(old): name(new) for old, new in self._renamed.items()} or None,
             )
         )
+        self._renamed.clear()
 
     def _numbers(
         self, files: frozenset[str] | None, hunks: ChosenHunks | None, seen: Changeset | None

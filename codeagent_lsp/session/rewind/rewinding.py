@@ -15,6 +15,7 @@ from codeagent_lsp.agent.context.history import note
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.events.rewind import What
 from codeagent_lsp.session.proposal import uninterrupted
+from codeagent_lsp.session.renamed_files import followed
 from codeagent_lsp.session.rewind.earlier_texts import EarlierTexts, earlier_texts
 from codeagent_lsp.session.rewind.other_attempts import applied_data, attempts_at, give_back, take
 from codeagent_lsp.session.rewind.retelling import retell
@@ -79,7 +80,7 @@ def planned(session: Session, gone: tuple[str, ...], runs: Runs, read: FirstRead
     """Return the texts before these runs, and before what was taken from attempts at them. A rewind among them counts
     for nothing, with all that it took back.
     """
-    return earlier_texts((part.changeset for part in _applied(session, gone, runs)), read.text)
+    return earlier_texts(followed(_applied(session, gone, runs), read.view)[0], read.text)
 
 
 def _applied(session: Session, gone: tuple[str, ...], runs: Runs) -> list[AppliedPart]:

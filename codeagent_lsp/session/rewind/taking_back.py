@@ -22,13 +22,13 @@ class FirstRead:
     """
 
     def __init__(self, view: FileView) -> None:
-        self._view = view
+        self.view = view
         self._files: dict[str, FileText | None] = {}
 
     def file(self, path: str) -> FileText | None:
         """Return a file; None if there is none that can be read."""
         if path not in self._files:
-            self._files[path] = own_file(self._view, path)
+            self._files[path] = own_file(self.view, path)
         return self._files[path]
 
     def text(self, path: str) -> str | None:

@@ -161,6 +161,11 @@ class Changeset:
         gone = frozenset(paths)
         return Changeset(tuple(change for change in self.files if change.path not in gone))
 
+    def renamed(self, paths: Mapping[str, str]) -> Changeset:
+        """Return a changeset of the same changes for files that have other paths now, by their old ones."""
+        new = (replace(change, path=paths.get(change.path, change.path), version=None) for change in self.files)
+        return Changeset(tuple(new)) if paths else self
+
     def counts(self) -> tuple[int, int]:
         """Return how many lines are added and how many are removed over all files."""
         pairs = [change.counts() for change in self.files]
