@@ -256,6 +256,7 @@ vim.lsp.handlers["workspace/applyEdit"] = function(...)
   if vim.api.nvim_buf_line_count(buffer) ~= lines then vim.cmd("silent write") end
   return answer
 end
+rig.command("pending", vim.empty_dict()) -- the server is awake
 press()
 vim.wait(400) -- Neovim tells nothing before a first pause of 150 ms; then it tells every 150 ms
 local timer = vim.uv.new_timer()
