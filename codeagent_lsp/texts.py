@@ -686,6 +686,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "conflict.yours": ("yours", "您的"),
     "conflict.agents": ("the agent's", "智能体的"),
+    "conflict.undo": (
+        "You have changed lines since that would be undone: {places}. Undo them all the same?",
+        "您此后修改了将要撤销的行：{places}。仍要撤销吗？",
+    ),
+    "choice.earlier": ("Undo them, too", "一并撤销"),
     "choice.mine": ("Keep mine", "保留我的"),
     "choice.agents": ("Take the agent's", "采用智能体的"),
     "choice.again": ("Ask the agent again", "让智能体重做"),

@@ -1,15 +1,18 @@
 """Asks what becomes of accepted changes that were left out because the user has changed the same lines: both versions
-are shown, and there are three ways out. Without an answer the changes stay staged.
+are shown, and there are three ways out. Without an answer the changes stay staged. Where an undo meets such lines, it
+is asked whether it goes over them.
 
 Not here: what a conflict is (`workspace/edits/merge.py`), what was left out (`session/proposal.py`).
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 
 from codeagent_lsp import events
 from codeagent_lsp.background_tasks import BackgroundTasks
+from codeagent_lsp.errors import SessionError
 from codeagent_lsp.server.announcer import Announcer
 from codeagent_lsp.server.front import Front
 from codeagent_lsp.session.manager import SessionManager
@@ -35,15 +38,26 @@ class ConflictQuestions:
         self._tasks = BackgroundTasks()
 
     def observe(self, event: events.Event) -> None:
-        """Ask about the conflicts of changes that the user has accepted one by one."""
-        if not isinstance(event, events.ChangesApplied) or event.undo or not event.conflicts:
+        """Ask about the conflicts of changes that the user has accepted one by one, and of all undoing."""
+        if not isinstance(event, events.ChangesApplied) or not event.conflicts:
             return
-        if self._front.settings().edits.apply == "review":
+        if event.undo:
+            self._tasks.start(self._ask_to_undo(event.run_id, event.conflicts))
+        elif self._front.settings().edits.apply == "review":
             self._tasks.start(self._ask(event.run_id))
 
     def close(self) -> None:
         """Ask no more."""
         self._tasks.cancel()
+
+    async def _ask_to_undo(self, run_id: str, conflicts: Sequence[str]) -> None:
+        """Ask whether an undo goes over what the user has changed since."""
+        proposal, language = self._manager().runs.get(run_id).proposal, self._front.language()
+        mine, earlier = text("choice.mine", language), text("choice.earlier", language)
+        title = text("conflict.undo", language, places=", ".join(conflicts[:MOST_NAMED]))
+        if await proposal.questions.ask(title, (mine, earlier), "") == (earlier,):
+            with contextlib.suppress(SessionError):  # undone otherwise meanwhile
+                self._announcer.tell_outcome(await proposal.undo(over=True), undo=True)
 
     async def _ask(self, run_id: str) -> None:
         run = self._manager().runs.get(run_id)

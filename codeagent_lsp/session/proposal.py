@@ -70,6 +70,7 @@ class Proposal:
         self._undecided = Changeset()
         self._since = time.time()
         self._renamed: dict[str, str] = {}
+        self._stayed: list[AppliedPart] = []
 
     @property
     def changeset(self) -> Changeset:
@@ -243,23 +244,25 @@ class Proposal:
         self.staging.reset(changes)
         return found
 
-    async def undo(self, steps: Collection[str] | None = None) -> Applied:
+    async def undo(self, steps: Collection[str] | None = None, *, over: bool = False) -> Applied:
         """Undo what this run, or some steps of its plan, have applied; return what the editor did. Later edits of the
-        user are kept: lines that they changed since stay, as conflicts of the result. SessionError if there is nothing
-        to undo.
+        user are kept: lines that they changed since stay, as conflicts of the result, and can be undone as well by one
+        more undo, which goes `over` them. SessionError if there is nothing to undo.
         """
         async with self._applying:
             parts = [part for part in self.record.applied if steps is None or part.step_id in steps]
+            parts = self._stayed if over else parts
             if not parts:
                 raise SessionError("undo.nothing")
             changes, moved = await asyncio.to_thread(followed, parts, self._present)
             self._renamed.update(moved)
             await self._services.workspace.editor.open_unclear(path for each in changes for path in each.paths)
-            back = await asyncio.to_thread(taking_back, changes, self._present)
+            back = await asyncio.to_thread(taking_back, changes, self._present, over=over)
             label = self._output.text("undo.label", title=self.record.title)
             self._intend(back.changeset, undo=True)
             applied = await self._services.workspace.editor.apply(back.changeset, label, back.deleted)
             applied = back.result(applied)
+            self._stayed = parts if applied.conflicts else []
             if applied.outcome in ("full", "partial"):
                 self.record.applied[:] = after_undo(self.record.applied, parts.__contains__, applied.refused)
             self._note_applied(applied, undo=True, steps=tuple(steps or ()))

@@ -172,6 +172,23 @@ def test_a_hunk_that_conflicts_has_three_ways_out(start: StartEditor, workspace:
         editor.wait_until(lambda: "Made anew." in str(editor.notifications("window/showMessage")))
 
 
+@pytest.mark.parametrize("choice", ["Keep mine", "Undo them, too"])
+def test_an_undo_asks_whether_it_goes_over_what_was_typed(start: StartEditor, workspace: Path, choice: str) -> None:
+    choose = lambda params: choice if "all the same" in params["message"] else "Apply"  # noqa: E731
+    editor = start(*TWO_HUNKS, choose=choose)
+    uri = editor.open(workspace / "a.py", LINES)
+    run_id = editor.command("codeagent.run", task="change it")["runId"]
+    editor.ended(run_id)
+    editor.type(uri, (1, 0), (1, 6), "mine")
+    editor.type(uri, (9, 0), (9, 0), "typed\n")
+    editor.command("codeagent.undo", runId=run_id)
+    editor.wait_until(lambda: any("would be undone: a.py:2" in prompt["message"] for prompt in editor.prompts))
+    wanted = LINES.replace("line 10\n", "typed\nline 10\n")
+    if choice == "Keep mine":
+        wanted = wanted.replace("line 2\n", "mine\n")
+    editor.wait_until(lambda: editor.text(workspace / "a.py") == wanted)
+
+
 def test_one_hunk_is_discarded_and_the_other_applied(start: StartEditor, workspace: Path) -> None:
     editor, run_id = held(start, workspace)
     assert editor.command("codeagent.discard", runId=run_id, hunks=["a.py#1"])["files"]

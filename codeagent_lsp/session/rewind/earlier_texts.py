@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange, HunkConflict
+from codeagent_lsp.workspace.changes.remaining import on_present
 
 Read = Callable[[str], str | None]
 
@@ -16,10 +17,11 @@ Read = Callable[[str], str | None]
 @dataclass(slots=True)
 class EarlierTexts:
     """Files by path as they will be: `texts` (None: no such file), and where moved ones come from. `conflicts` are
-    places that were changed since in the same lines; the user's text stays there.
+    places that were changed since in the same lines: the user's text stays, unless the earlier one goes `over` it.
     """
 
     read: Read
+    over: bool = False
     texts: dict[str, str | None] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     conflicts: list[HunkConflict] = field(default_factory=list)
@@ -40,7 +42,11 @@ class EarlierTexts:
                 self.conflicts.append(HunkConflict(change.path, 1, change.text or "", taken))
                 continue
             source = change.moved_from or change.path
-            rebased = Changeset((change,)).rebase({source: Current(self.text(source))}, beside=True, formatted=True)
+            now = self.text(source)
+            rebased = Changeset((change,)).rebase({source: Current(now)}, beside=True, formatted=True)
+            if self.over and rebased.conflicts and now is not None and change.kind == "edit":
+                self._make(on_present(change, now)[0])
+                continue
             self.conflicts.extend(rebased.conflicts)
             for made in rebased.changeset:
                 self._make(made)
@@ -75,9 +81,9 @@ class EarlierTexts:
         self.texts[change.path] = change.text
 
 
-def earlier_texts(applied: Iterable[Changeset], read: Read) -> EarlierTexts:
+def earlier_texts(applied: Iterable[Changeset], read: Read, *, over: bool = False) -> EarlierTexts:
     """Return the texts before these changes, which were applied in this order; `read` returns the present ones."""
-    result = EarlierTexts(read)
+    result = EarlierTexts(read, over)
     for changeset in reversed(tuple(applied)):
         result.take_back(changeset)
     return result

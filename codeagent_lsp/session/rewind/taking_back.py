@@ -61,10 +61,12 @@ class TakingBack:
         return replace(applied, outcome=outcome, conflicts=(*self.conflicts, *applied.conflicts))
 
 
-def taking_back(applied: Iterable[Changeset], view: FileView) -> TakingBack:
-    """Return what takes back changes that were applied in this order. Blocks; use a worker thread."""
+def taking_back(applied: Iterable[Changeset], view: FileView, *, over: bool = False) -> TakingBack:
+    """Return what takes back changes that were applied in this order, with `over` also where the user has changed their
+    lines since. Blocks; use a worker thread.
+    """
     read = FirstRead(view)
-    return on_present(earlier_texts(applied, read.text), read)
+    return on_present(earlier_texts(applied, read.text, over=over), read)
 
 
 def on_present(earlier: EarlierTexts, read: FirstRead) -> TakingBack:
