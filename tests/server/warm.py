@@ -27,12 +27,20 @@ PREFIX = (sys.executable, "-m", "codeagent_lsp.cli")
 _PARTS = (
     "codeagent_lsp.app",
     "codeagent_lsp.server.backend",
+    "codeagent_lsp.server.commands.commands",
+    "codeagent_lsp.server.inline",
+    "codeagent_lsp.server.next_edits",
     "codeagent_lsp.llm.factory",
     "codeagent_lsp.llm.providers.scripted",
     "codeagent_lsp.doctor",
     "codeagent_lsp.index.enclosing",
     "codeagent_lsp.index.answers",
     "codeagent_lsp.index.service",
+    "codeagent_lsp.index.places",
+    "codeagent_lsp.index.semantic",
+    "codeagent_lsp.inline.next_edit.proposals",
+    "codeagent_lsp.inline.next_edit.search",
+    "codeagent_lsp.language_servers.session_servers",
     "codeagent_lsp.terminal.run",
     # what the first run of a session loads
     "codeagent_lsp.session.redaction.records_factory",
@@ -45,6 +53,8 @@ _PARTS = (
     "codeagent_lsp.records.sanitizer",
     "codeagent_lsp.environments.local",
     "codeagent_lsp.shadow.workspace",
+    "tree_sitter",
+    "tree_sitter_python",
 )
 _SIZE = 1 << 20
 
