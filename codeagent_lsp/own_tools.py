@@ -9,16 +9,21 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
 MAX_OUTPUT_BYTES = 1 << 20
 
+_NO_PARAMETERS: Mapping[str, Any] = MappingProxyType({"type": "object", "properties": {}})
+
 
 class Tool:
     """A tool that a model can call. Subclasses set `name`, `description` and `parameters` and define `run`.
+
+    Name and description may be attributes of the class, of the object, or properties, or be given to `__init__`; a
+    class without a description is described by its docstring.
 
     `parameters` is a pydantic model, whose instance `run` gets, or a JSON Schema of type object; then `run` gets a
     dict. A subclass may define `execute` instead, which gets each argument by its name. Both may be `async`.
@@ -26,13 +31,14 @@ class Tool:
 
     name: str = ""
     description: str = ""
-    parameters: type[BaseModel] | Mapping[str, Any] = MappingProxyType({"type": "object", "properties": {}})
+    parameters: type[BaseModel] | Mapping[str, Any] = _NO_PARAMETERS
     max_output_bytes: int = MAX_OUTPUT_BYTES
 
     def __init__(self, name: str = "", description: str = "", max_output_bytes: int = 0) -> None:
-        self.name = name or self.name
-        self.description = description or self.description or inspect.getdoc(self) or ""
-        self.max_output_bytes = max_output_bytes or self.max_output_bytes
+        given = {"name": name, "description": description, "max_output_bytes": max_output_bytes}
+        for attribute, value in given.items():
+            if value:  # else what the class says stays, which may be a property that cannot be set
+                setattr(self, attribute, value)
 
     def run(self, arguments: Any) -> Any:
         """Do the work and return the result for the model: text, or what JSON can hold. An exception is its failure."""
@@ -44,8 +50,10 @@ class Tool:
         return self.run(arguments if isinstance(stated, Mapping) else stated.model_validate(arguments))
 
     def get_parameters_schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of the parameters."""
+        """Return the JSON Schema of the parameters; of a class that states none, from the type hints of `execute`."""
         stated = self.parameters
+        if stated is _NO_PARAMETERS and type(self).execute is not Tool.execute:
+            return _schema_of(self.execute, self.name)
         return dict(stated) if isinstance(stated, Mapping) else stated.model_json_schema()
 
     def validate_args(self, **arguments: Any) -> bool:
@@ -80,22 +88,57 @@ class FunctionTool(Tool):
 
     def get_parameters_schema(self) -> dict[str, Any]:
         """Return the JSON Schema that follows from the type hints. TypeError for positional-only parameters."""
-        from pydantic import TypeAdapter  # late, as above
+        return _schema_of(self._function, self.name)
 
-        schema = TypeAdapter(cast("Any", self._function)).json_schema()
-        if schema.get("type") != "object":
-            raise TypeError(f"{self.name}: each parameter needs a name that it can be given by")
-        return schema
+
+Decorated = TypeVar("Decorated", bound=type[Tool])
+
+
+class Decorator:
+    """Makes tools: a function becomes a `FunctionTool`; a class that derives from `Tool` gets its name by it."""
+
+    def __init__(self, name: str = "", description: str = "") -> None:
+        self._name = name
+        self._description = description
+
+    @overload
+    def __call__(self, decorated: Decorated) -> Decorated: ...
+    @overload
+    def __call__(self, decorated: Callable[..., Any]) -> FunctionTool: ...
+    def __call__(self, decorated: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the tool. TypeError for a class that does not derive from `Tool`, and for what is no function."""
+        if not isinstance(decorated, type):
+            if not callable(decorated) or not (self._name or hasattr(decorated, "__name__")):
+                raise TypeError(f"@tool is for functions and for classes that derive from Tool, not for {decorated!r}")
+            return FunctionTool(decorated, self._name, self._description)
+        if not issubclass(decorated, Tool):
+            raise TypeError(f"the class {decorated.__name__} is no tool: derive it from Tool")
+        decorated.name = self._name or decorated.name or decorated.__name__
+        decorated.description = self._description or decorated.description
+        return decorated
 
 
 @overload
-def tool(function: Callable[..., Any], /) -> FunctionTool: ...
+def tool(decorated: Decorated, /) -> Decorated: ...
 @overload
-def tool(*, name: str = "", description: str = "") -> Callable[[Callable[..., Any]], FunctionTool]: ...
-def tool(
-    function: Callable[..., Any] | None = None, /, *, name: str = "", description: str = ""
-) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
-    """Make a tool of a function with type hints and a docstring: `@tool`, or `@tool(name=…, description=…)`."""
-    if function is not None:
-        return FunctionTool(function)
-    return lambda decorated: FunctionTool(decorated, name, description)
+def tool(decorated: Callable[..., Any], /) -> FunctionTool: ...
+@overload
+def tool(name: str = "", /, *, description: str = "") -> Decorator: ...
+@overload
+def tool(*, name: str = "", description: str = "") -> Decorator: ...
+def tool(decorated: Callable[..., Any] | str = "", /, *, name: str = "", description: str = "") -> Callable[..., Any]:
+    """Make a tool of a function with type hints and a docstring: `@tool`, `@tool("name")`, or `@tool(name=…,
+    description=…)`. Above a class that derives from `Tool` it gives that its name.
+    """
+    if isinstance(decorated, str):
+        return Decorator(decorated or name, description)
+    return Decorator(name, description)(decorated)
+
+
+def _schema_of(function: Callable[..., Any], name: str) -> dict[str, Any]:
+    from pydantic import TypeAdapter  # late: only the worker needs it
+
+    schema = TypeAdapter(cast("Any", function)).json_schema()
+    if schema.get("type") != "object":
+        raise TypeError(f"{name}: each parameter needs a name that it can be given by")
+    return schema

@@ -98,8 +98,11 @@ left out. A file may import what is installed, but not its neighbours: those wer
 sources count.
 
 **Classes.** For more than a function, derive from `codeagent_lsp.own_tools.Tool`: set `name`, `description` and
-`parameters` (a pydantic model, or a JSON Schema) and define `run(self, arguments)`. Or define
-`execute(self, **arguments)` with `get_parameters_schema(self)`; `validate_args(self, **arguments)` can refuse a call.
+`parameters` (a pydantic model, or a JSON Schema) and define `run(self, arguments)`. Or define `execute`, whose
+parameters and type hints count; `validate_args(self, **arguments)` can refuse a call. Name and description may also be
+properties, fields of a dataclass, given to `super().__init__(name, description)`, or by `@tool(name=…)` above the
+class; without a description the docstring counts. One tool is made of each class; of one that needs arguments, or of
+which there are to be several, make them in the file. What cannot be a tool is told with what is missing.
 Functions and methods may be `async`. A result is text, or what JSON can hold; an exception is the result of a call that
 failed.
 

@@ -6,6 +6,7 @@ Not here: the worker's messages (`worker.py`).
 from __future__ import annotations
 
 import hashlib
+import inspect
 import re
 import sys
 import traceback
@@ -20,6 +21,7 @@ from codeagent_lsp.tools.own.tool_sources import GROUP, package_of
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,47}")
 _MODULE = "codeagent_own_tools"
+MOST_NAMED = 5
 
 
 class NotLoaded(Exception):
@@ -30,17 +32,15 @@ def load(place: str, name: str, digest: str, *entry: str) -> dict[str, Tool]:
     """Return the tools of a source by name. NotLoaded with the reason, for any error in it."""
     try:
         found = list(_tools(_of_package(name, *entry) if place == "package" else _of_file(name, digest)))
+        for tool in found:
+            _check(tool)
+        tools = {tool.name: tool for tool in found}
     except NotLoaded:
         raise
-    except BaseException as error:  # whatever a user's code raises at import, also SystemExit
+    except BaseException as error:  # whatever a user's code raises at import or in a property, also SystemExit
         raise NotLoaded(described(error, name)) from error
-    tools = {tool.name: tool for tool in found}
-    if not tools:
-        raise NotLoaded("it defines no tool: decorate a function with @tool, or derive a class from Tool")
     if len(tools) < len(found):
         raise NotLoaded("two of its tools have the same name")
-    if odd := [tool for tool in tools if not isinstance(tool, str) or not _NAME.fullmatch(tool)]:
-        raise NotLoaded(f"{odd[0]!r} cannot be the name of a tool: use letters, digits, - and _, at most 48")
     return tools
 
 
@@ -72,26 +72,105 @@ def _of_package(name: str, entry_name: str, value: str) -> Any:
 
 
 def _tools(found: Any) -> Iterator[Tool]:
-    """Yield the tools that a module, a class, a tool or a list of them stands for."""
+    """Yield the tools that a module, a class, a tool or a list of them stands for. NotLoaded for what is none."""
     if isinstance(found, ModuleType):
-        yield from _tools(_unique(value for value in vars(found).values() if _is_here(value, found.__name__)))
+        yield from _of_module(found)
     elif isinstance(found, list | tuple):
         for item in found:
             yield from _tools(item)
     elif isinstance(found, type) and issubclass(found, Tool):
-        yield found()
+        yield _made(found)
     elif isinstance(found, Tool):
         yield found
     else:
         raise NotLoaded(f"{found!r} is no tool")
 
 
+def _of_module(module: ModuleType) -> Iterator[Tool]:
+    """Yield the tools of a module: its objects, those in its lists, and one of each class that it defines, unless it
+    makes objects of that itself or only derives others from it.
+    """
+    values = list(vars(module).values())
+    listed = [item for value in values if _is_list_of_tools(value) for item in value]
+    tools = _unique(value for value in (*values, *listed) if isinstance(value, Tool))
+    classes = _unique(
+        value
+        for value in (*values, *listed)
+        if isinstance(value, type) and issubclass(value, Tool) and value.__module__ == module.__name__
+    )
+    used = [*map(type, tools), *classes]
+    alone = [kind for kind in classes if not any(other is not kind and issubclass(other, kind) for other in used)]
+    named = [kind for kind in classes if kind not in alone and isinstance(kind.name, str) and kind.name]
+    chosen = [kind for kind in (*alone, *named) if kind not in map(type, tools)]
+    if not tools and not chosen:
+        raise NotLoaded(
+            "it defines no tool: decorate a function with @tool, or derive a class from Tool" + _instead(module)
+        )
+    yield from tools
+    yield from map(_made, chosen)
+
+
+def _made(kind: type[Tool]) -> Tool:
+    """Return a tool of this class. NotLoaded if it cannot be made without arguments."""
+    if inspect.isabstract(kind):
+        missing = ", ".join(sorted(getattr(kind, "__abstractmethods__", ())))
+        raise NotLoaded(f"the class {kind.__name__} is no tool yet: it does not define {missing}")
+    try:
+        inspect.signature(kind).bind()
+    except ValueError:
+        pass
+    except TypeError as error:
+        raise NotLoaded(
+            f"the class {kind.__name__} cannot be made without arguments ({error}): give them defaults, or make the "
+            f"tools in the file, such as `first = {kind.__name__}(…)`"
+        ) from None
+    return kind()
+
+
+def _check(tool: Tool) -> None:
+    """Raise NotLoaded, with what is missing, unless this can be offered as a tool."""
+    kind = type(tool)
+    what = f"the class {kind.__name__}" if kind.__module__ != Tool.__module__ else f"the tool {tool.name!r}"
+    if not tool.name:
+        raise NotLoaded(f'{what} has no name: set `name = "…"` in it, or call `super().__init__("…")` in its __init__')
+    if not isinstance(tool.name, str) or not _NAME.fullmatch(tool.name):
+        raise NotLoaded(f"{tool.name!r} cannot be the name of a tool: use letters, digits, - and _, at most 48")
+    if kind.run is Tool.run and kind.execute is Tool.execute:
+        raise NotLoaded(f"{what} defines neither `run(self, arguments)` nor `execute(self, …)`, so it does nothing")
+    if not description_of(tool):
+        raise NotLoaded(f"{what} has no description: give it a docstring, or set `description`")
+
+
+def description_of(tool: Tool) -> str:
+    """Return how a tool describes itself: by its description, else by the docstring of its class, of `run` or of
+    `execute`; '' for none, as what it inherits of ours is not about it.
+    """
+    if tool.description:
+        return str(tool.description)
+    kind = type(tool)
+    made = f"{kind.__name__}("  # how the docstring begins that a dataclass gets
+    documented = [each for each in kind.__mro__ if each.__module__ != Tool.__module__ and each is not object]
+    own = [each.__doc__ for each in documented if each.__doc__ and not each.__doc__.startswith(made)]
+    methods = [method.__doc__ for method in (kind.run, kind.execute) if method.__module__ != Tool.__module__]
+    return inspect.cleandoc(next(filter(None, (*own, *methods)), ""))
+
+
+def _instead(module: ModuleType) -> str:
+    """Return what a module without tools has that may have been meant; '' for nothing."""
+    here = [value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__]
+    names = [
+        f"the {'class' if isinstance(value, type) else 'function'} {value.__name__}"
+        for value in here
+        if isinstance(value, type) or inspect.isfunction(value)
+    ]
+    return f"; {', '.join(names[:MOST_NAMED])} {'is' if len(names) == 1 else 'are'} neither" if names else ""
+
+
+def _is_list_of_tools(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(
+        isinstance(item, Tool) or (isinstance(item, type) and issubclass(item, Tool)) for item in value
+    )
+
+
 def _unique(values: Iterable[Any]) -> list[Any]:
     return list({id(value): value for value in values}.values())
-
-
-def _is_here(value: Any, module: str) -> bool:
-    """Return whether a name of a module is a tool; a class counts where it is defined and says its name."""
-    if isinstance(value, type):
-        return issubclass(value, Tool) and value.__module__ == module and bool(value.name)
-    return isinstance(value, Tool)

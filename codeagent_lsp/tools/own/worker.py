@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 from codeagent_lsp.own_tools import Tool
-from codeagent_lsp.tools.own.loading import NotLoaded, described, load
+from codeagent_lsp.tools.own.loading import NotLoaded, described, description_of, load
 
 PLACE = 2  # index of the source's first argument
 
@@ -62,7 +62,7 @@ def _listed(tool: Tool) -> dict[str, Any]:
         schema = tool.get_parameters_schema()
     except Exception as error:
         raise NotLoaded(f"{tool.name}: {error}") from error
-    return {"name": tool.name, "description": str(tool.description), "schema": schema}
+    return {"name": tool.name, "description": description_of(tool), "schema": schema}
 
 
 def _called(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,111 @@
+"""Which classes and objects of a file are tools, by each usual way of giving a name, and what is said of the others."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from codeagent_lsp.own_tools import Tool
+from codeagent_lsp.tools.own.loading import NotLoaded, description_of, load
+
+HEAD = """
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from codeagent_lsp.own_tools import Tool, tool
+
+"""
+RUN = """
+    def run(self, arguments):
+        return "done"
+"""
+INIT = f"""
+class Greet(Tool):
+    def __init__(self):
+        super().__init__({{}}){RUN}"""
+
+
+def loaded(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> dict[str, Tool]:
+    file = folder / "mine.py"
+    file.write_text(HEAD + code)
+    monkeypatch.setitem(sys.modules, "codeagent_own_tools", sys)  # what loading puts there goes with the test
+    return load("file", str(file), hashlib.sha256(file.read_bytes()).hexdigest())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        INIT.format('"greet", "Says hello."'),
+        INIT.format('name="greet", description="Says hello."'),
+        f'class Greet(Tool):\n    name = "greet"\n    description = "Says hello."{RUN}',
+        f'class Greet(Tool):\n    """Says hello."""\n    name = "greet"{RUN}',
+        f'class Greet(Tool):\n    def __init__(self):\n        self.name = "greet"\n'
+        f'        self.description = "Says hello."{RUN}',
+        f"""class Greet(Tool):
+    @property
+    def name(self):
+        return "greet"
+    @property
+    def description(self):
+        return "Says hello."{RUN}""",
+        f'@dataclass\nclass Greet(Tool):\n    name: str = "greet"\n    description: str = "Says hello."{RUN}',
+        f'@dataclass(frozen=True)\nclass Greet(Tool):\n    name: str = "greet"\n'
+        f'    description: str = "Says hello."{RUN}',
+        f'@tool(name="greet", description="Says hello.")\nclass Greet(Tool):{RUN}',
+        f'@tool\nclass greet(Tool):\n    """Says hello."""{RUN}',
+        '@tool("greet")\ndef other():\n    """Says hello."""\n',
+        '@tool(name="greet", description="Says hello.")\ndef other(): ...\n',
+        '@tool\nasync def greet():\n    """Says hello."""\n',
+        f'class Greet(Tool):\n    def __init__(self, name):\n        super().__init__(name, "Says hello."){RUN}'
+        '\nx = Greet("greet")\n',
+        f'class Greet(Tool):\n    description = "Says hello."{RUN}\nTOOLS = [Greet("greet")]\n',
+        f'class Base(Tool):{RUN}\nclass Greet(Base):\n    """Says hello."""\n    name = "greet"\n',
+        f"class Base(Tool, ABC):\n    @abstractmethod\n    def more(self): ...{RUN}\n"
+        f'class Greet(Base):\n    """Says hello."""\n    name = "greet"\n    def more(self): ...\n',
+        'class Greet(Tool):\n    name = "greet"\n    def execute(self, who: str):\n        """Says hello."""\n',
+        f'class Greet(Tool):\n    """Says hello."""\n    name = "greet"{RUN}\nfirst = Greet()\n',
+    ],
+)
+def test_each_usual_way_of_naming_a_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    tools = loaded(tmp_path, monkeypatch, code)
+    assert {name: description_of(tool) for name, tool in tools.items()} == {"greet": "Says hello."}
+    assert tools["greet"].get_parameters_schema()["type"] == "object"
+
+
+def test_arguments_of_execute_are_its_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        'class Greet(Tool):\n    """Hi."""\n    name = "greet"\n    def execute(self, who: str, times: int = 1): ...\n'
+    )
+    schema = loaded(tmp_path, monkeypatch, code)["greet"].get_parameters_schema()
+    assert (sorted(schema["properties"]), schema["required"]) == (["times", "who"], ["who"])
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (f'class Greet(Tool):\n    """Hi."""{RUN}', "the class Greet has no name: set `name ="),
+        (INIT.format('"greet"'), "the class Greet has no description: give it a docstring"),
+        (f'@dataclass\nclass Greet(Tool):\n    name: str = "greet"{RUN}', "the class Greet has no description"),
+        ('class Greet(Tool):\n    """Hi."""\n    name = "greet"\n', "the class Greet defines neither `run(self"),
+        ('greet = Tool("greet", "Says hello.")\n', "the tool 'greet' defines neither `run(self"),
+        (INIT.format('"say hello", "Hi."'), "'say hello' cannot be the name of a tool"),
+        (f'class Greet(Tool):\n    def __init__(self, name):\n        super().__init__(name, "Hi."){RUN}',
+         "cannot be made without arguments (missing a required argument: 'name')"),
+        ('class Greet(Tool, ABC):\n    name = "greet"\n    @abstractmethod\n    def run(self, arguments): ...\n',
+         "the class Greet is no tool yet: it does not define run"),
+        (f'class Greet:\n    name = "greet"{RUN}', "defines no tool: decorate a function with @tool, or derive a class "
+         "from Tool; the class Greet is neither"),
+        ("def greet(): ...\ndef leave(): ...\n", "the function greet, the function leave are neither"),
+        (f'@tool\nclass Greet:{RUN}', "the class Greet is no tool: derive it from Tool"),
+        ("tool(3)\n", "@tool is for functions and for classes that derive from Tool, not for 3"),
+        ('class Greet(Tool):\n    """Hi."""\n    name = 3' + RUN, "3 cannot be the name of a tool"),
+    ],
+)  # fmt: skip
+def test_what_is_no_tool_is_told_with_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, said: str
+) -> None:
+    with pytest.raises(NotLoaded) as refused:
+        loaded(tmp_path, monkeypatch, code)
+    assert said in str(refused.value)
