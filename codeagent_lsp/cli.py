@@ -142,6 +142,7 @@ def _add_small(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     sessions.add_argument("--json", action="store_true")
     sessions.set_defaults(run=_sessions)
     trust = commands.add_parser("trust", help="trust what a folder brings: skills, commands, agents, hooks, own tools")
+    trust.add_argument("names", nargs="*", metavar="NAME", help="only what has this name or path; else all of it")
     trust.add_argument("--workspace", metavar="DIR", default=".")
     trust.add_argument("--yes", action="store_true", help="trust all of it as it is now, without a question")
     trust.add_argument("--list", action="store_true", dest="listing", help="only list it")
@@ -277,7 +278,7 @@ def _sessions(options: argparse.Namespace) -> int:
 def _trust(options: argparse.Namespace) -> int:
     from codeagent_lsp.terminal.trust import trust_command
 
-    return trust_command(options.workspace, yes=options.yes, listing=options.listing)
+    return trust_command(options.workspace, yes=options.yes, listing=options.listing, names=options.names)
 
 
 def _index(options: argparse.Namespace) -> int:

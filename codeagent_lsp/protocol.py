@@ -279,8 +279,9 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "codeagent.trust",
-        "Asks whether you trust what this workspace brings, or one kind of it, as it is now; also what you declined.",
-        (_may("what", "string", "skills", "commands", "agents", "hooks", "tools"), _may("sessionId")),
+        "Asks whether you trust what this workspace brings, one kind of it, or the one of that name or path, as it is "
+        "now; also what you declined.",
+        (_may("what", "string", "skills", "commands", "agents", "hooks", "tools"), _may("name"), _may("sessionId")),
         starts_run=True,
     ),
     Command(

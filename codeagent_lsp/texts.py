@@ -1307,6 +1307,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "This workspace brings nothing that needs your trust: no skills, commands, agents, hooks or tools.",
         "此工作区没有需要您信任的内容：没有技能、命令、代理、钩子或工具。",
     ),
+    "trust.unknown": (
+        "This workspace brings nothing of the name {name} that needs your trust. It brings: {names}.",
+        "此工作区没有名为 {name} 且需要您信任的内容。现有内容：{names}。",
+    ),
+    "trust.none": ("nothing", "无"),
     "trust.ask": (
         "Trust all of this as it is now? y: yes, e: each by itself, anything else: no.",
         "信任以上全部的当前内容吗？y：是，e：逐个决定，其他：否。",

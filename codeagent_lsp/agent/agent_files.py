@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from codeagent_lsp.agent.prompt import load
+from codeagent_lsp.agent.skills import UNTRUSTED_WORDS, quoted
 from codeagent_lsp.tools.skills import skill_folders
 from codeagent_lsp.tools.skills.front_matter import FrontMatterError, parse
 from codeagent_lsp.tools.skills.skill import digest_of
@@ -120,8 +121,9 @@ def builtin() -> tuple[Profile, ...]:
 
 def listed(profiles: tuple[Profile, ...], limit: int) -> str:
     """List the agents that are not built in, for a system prompt, in at most `limit` characters; '' for none."""
+    said = UNTRUSTED_WORDS.format(use="its use")
     lines = [
-        f"- {item.name}: {item.description}" if item.approved else f"- {item.name} (the user is asked before its use)"
+        f"- {item.name}: {item.description}" if item.approved else f"- {item.name} ({said}: {quoted(item.description)})"
         for item in profiles
         if item.place != "builtin"
     ]

@@ -16,8 +16,9 @@ from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.session.skill_run import install_skill
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.skills.desk import ask_all, ask_one, said_of
+from codeagent_lsp.tools.skills.desk import ask_all, ask_one, named, said_of
 from codeagent_lsp.workspace.text.unseen import escaped, shown_exactly
+from codeagent_lsp.workspace.text.visible import one_line
 
 Ended = tuple[events.RunStatus, str]
 """The final status of a run, and a summary for the user."""
@@ -55,11 +56,17 @@ async def install_own_skill(parts: RunParts, request: RunRequest) -> Ended:
 
 
 async def trust_contents(parts: RunParts, request: RunRequest) -> Ended:
-    """Have the user decide about what the workspace brings, or one kind of it, also about what they have declined."""
+    """Have the user decide about what the workspace brings, one kind of it, or one thing by its name or path, also
+    about what they have declined. UsageError if there is none of that name.
+    """
     trust, output = parts.services.knowledge.trust, parts.output
-    wanted = request.args[0] if request.args else ""
+    wanted, name = (*request.args, "", "")[:2]
     brought = await asyncio.to_thread(parts.toolbox.brings)
-    items = [item for item in brought if wanted in ("", item.kind)]
+    of_kind = [item for item in brought if wanted in ("", item.kind)]
+    items = named(of_kind, name)
+    if name and not items:
+        known = ", ".join(item.name for item in of_kind) or output.text("trust.none")
+        raise UsageError("trust.unknown", name=one_line(name, 80), names=one_line(known, 400))
     trust.reconsider(items)
     open_ones = [item for item in items if not trust.covers(item.digest)]
     if len(open_ones) == 1 or (open_ones and await ask_all(trust, open_ones, output, output.text) == "singly"):

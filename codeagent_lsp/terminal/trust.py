@@ -18,7 +18,7 @@ from codeagent_lsp.terminal.locales import user_locale
 from codeagent_lsp.terminal.safe import one_line, visible
 from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_REJECTED, EXIT_USAGE
 from codeagent_lsp.texts import choose_language, text
-from codeagent_lsp.tools.skills.desk import name_of, said_of
+from codeagent_lsp.tools.skills.desk import name_of, named, said_of
 from codeagent_lsp.tools.skills.trust import WorkspaceItem
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
@@ -27,9 +27,12 @@ Answer = Callable[[str], str]
 """Shows a question and returns what was entered; '' at the end of the input."""
 
 
-def trust_command(workspace: str, *, yes: bool, listing: bool, answer: Answer | None = None) -> int:
-    """List what a workspace brings and, unless only that is wanted, ask about what is not trusted yet; with `yes` all
-    of it is trusted. Return the exit code: 0 if all is trusted or only listed, 3 if not, 2 for a bad argument.
+def trust_command(
+    workspace: str, *, yes: bool, listing: bool, names: Sequence[str] = (), answer: Answer | None = None
+) -> int:
+    """List what a workspace brings, or what has these names or paths, and, unless only that is wanted, ask about what
+    is not trusted yet; with `yes` all of it is trusted. Return the exit code: 0 if all is trusted or only listed, 3 if
+    not, 2 for a bad argument.
     """
     words = partial(_words, choose_language("auto", user_locale()))
     folder = Path(workspace)
@@ -40,6 +43,11 @@ def trust_command(workspace: str, *, yes: bool, listing: bool, answer: Answer | 
     own, others = state_root(), (Path.home() / ".claude",)
     knowledge = knowledge_in(own, workspace_state([root]), tuple, lambda: False, others)
     items = knowledge.brought(FileView(Roots([root]), NoBuffers(), NothingStaged()))
+    if unknown := [name for name in names if not named(items, name)]:
+        known = ", ".join(item.name for item in items) or words("trust.none")
+        sys.stderr.write(f"codeagent-lsp: {words('trust.unknown', name=one_line(unknown[0]), names=one_line(known))}\n")
+        return EXIT_USAGE
+    items = tuple(item for item in items if not names or any(named([item], name) for name in names))
     if not items:
         say(words("trust.nothing"))
         return EXIT_DONE

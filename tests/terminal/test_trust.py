@@ -68,6 +68,16 @@ def test_yes_trusts_all_of_it_as_it_is_now(folder: Path, capsys: Out) -> None:
     assert [line[:2] for line in capsys.readouterr().out.splitlines()] == ["✓ ", "✓ ", "? "]
 
 
+def test_one_thing_is_trusted_by_its_name_or_path(folder: Path, capsys: Out) -> None:
+    assert main(["trust", "pdf", "--yes", "--workspace", str(folder)]) == 0
+    assert "Trusted: the skill pdf." in capsys.readouterr().out
+    assert main(["trust", ".codeagent/tools/db.py", "--yes", "--workspace", str(folder)]) == 0
+    assert trusted(folder) == ["skills", "tools"]
+    assert main(["trust", "fix", "nothing", "--yes", "--workspace", str(folder)]) == 2
+    assert "nothing of the name nothing" in capsys.readouterr().err
+    assert trusted(folder) == ["skills", "tools"]
+
+
 @pytest.mark.parametrize(
     ("answers", "found", "code"),
     [

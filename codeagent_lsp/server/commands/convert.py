@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.workspace.changes.reviewed import ChosenHunks
     from codeagent_lsp.workspace.files.file_view import FileView
 
-_ARGS: Mapping[RunKind, tuple[str, ...]] = {"skills.install": ("name", "location", "branch"), "trust": ("what",)}
+_ARGS: Mapping[RunKind, tuple[str, ...]] = {"skills.install": ("name", "location", "branch"), "trust": ("what", "name")}
 PLANNING: Mapping[str, Planning] = {"direct": "never", "plan": "always"}
 
 

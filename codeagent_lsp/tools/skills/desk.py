@@ -148,6 +148,11 @@ def name_of(item: WorkspaceItem, words: Translator) -> str:
     return words(_NAMES[item.kind], name=one_line(item.name, 80))
 
 
+def named(items: Sequence[WorkspaceItem], name: str) -> list[WorkspaceItem]:
+    """Return those that have this name or path; all of them for ''."""
+    return [item for item in items if name in ("", item.name, item.path)]
+
+
 def said_of(trust: Trust, items: Sequence[WorkspaceItem], words: Translator) -> str:
     """Return which of these are trusted now and which are not; '' for none."""
     sorted_out: dict[bool, list[str]] = {True: [], False: []}

@@ -56,8 +56,8 @@ def trusted(made: World) -> list[str]:
     return [kind for kind, item in items(made).items() if made.manager._services.knowledge.trust.covers(item.digest)]
 
 
-async def trust(made: World, what: str = "") -> str:
-    done = await made.finished(made.manager.start(RunRequest("trust", "", "t", args=(what,))))
+async def trust(made: World, what: str = "", name: str = "") -> str:
+    done = await made.finished(made.manager.start(RunRequest("trust", "", "t", args=(what, name))))
     assert done.status == "completed"
     return done.summary
 
@@ -186,6 +186,21 @@ async def test_the_command_asks_about_one_kind_or_says_that_there_is_nothing_to_
     assert len(trusted(made)) == 3
     empty = world(tmp_path / "empty")
     assert await trust(empty) == text("trust.nothing")
+
+
+async def test_the_command_asks_about_one_by_its_name_and_the_session_goes_on_with_it(tmp_path: Path) -> None:
+    made = brought(tmp_path, DENY, TRUST)
+    put(made, ".agents/skills/csv/SKILL.md", skill("csv", "reads tables"))
+    model = made.script(LOAD, say("One."), LOAD, say("Two."), say("Three."))
+    await made.run("read it")
+    assert "pdf (of this workspace and not trusted yet" in str(model.requests[0].messages)
+    assert await trust(made, name="pdf") == "Trusted: the skill pdf."
+    await made.run("again")
+    assert "Their text." in model.requests[3].messages[-1].content
+    assert "- pdf: reads PDF files" in str(model.requests[2].messages) and trusted(made) == ["skills"]
+    assert len(asked(made)) == 2
+    unknown = await made.finished(made.manager.start(RunRequest("trust", "", "t", args=("skills", "fix"))))
+    assert unknown.error == text("trust.unknown", name="fix", names="csv, pdf")
 
 
 async def test_a_hostile_workspace_shows_what_it_does_and_its_list_has_an_end(tmp_path: Path) -> None:

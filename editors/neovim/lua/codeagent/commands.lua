@@ -106,8 +106,10 @@ local function run_file(words)
   client.run("runFile", arguments, "", started("runFile"))
 end
 
-local function trust(what)
-  client.run("trust", { what = what ~= "" and what or nil }, "", started("trust"))
+--- Asks about all that the workspace brings, one kind of it, or one thing by its name or path.
+local function trust(wanted)
+  local key = vim.tbl_contains({ "skills", "commands", "agents", "hooks", "tools" }, wanted) and "what" or "name"
+  client.run("trust", wanted ~= "" and { [key] = wanted } or {}, "", started("trust"))
 end
 
 local function cancel()

@@ -416,7 +416,7 @@ return {
     },
     {
       name = "codeagent.trust",
-      summary = "Asks whether you trust what this workspace brings, or one kind of it, as it is now; also what you declined.",
+      summary = "Asks whether you trust what this workspace brings, one kind of it, or the one of that name or path, as it is now; also what you declined.",
       starts_run = true,
       arguments = {
         {
@@ -425,6 +425,7 @@ return {
           required = false,
           choices = { "skills", "commands", "agents", "hooks", "tools" },
         },
+        { name = "name", kind = "string", required = false },
         { name = "sessionId", kind = "string", required = false },
       },
     },
