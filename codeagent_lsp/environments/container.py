@@ -151,7 +151,7 @@ class ContainerEnvironment:
         return self._layer
 
     async def _execute(self, launch: Launch, command: Command, on_output: OnOutput) -> Finished:
-        output, ended = Output(self._spool if command.whole else None), False
+        output, ended = Output(self._spool if command.whole else None, command.keywords), False
         try:
             finished = await self._ran(launch, command, on_output, output)
             ended = finished.ending == "exited"

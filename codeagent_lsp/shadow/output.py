@@ -10,11 +10,13 @@ import codecs
 import os
 import re
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 from codeagent_lsp.shadow.shell import Stream
+from codeagent_lsp.workspace.text.excerpts import LinesOfInterest
 
 KEPT_BYTES = 200 * 1024
 _WRITE_BYTES = 64 * 1024
@@ -31,7 +33,9 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 @dataclass(frozen=True, slots=True)
 class KeptOutput:
-    """The complete output, or its head and tail; then `whole` is the path of the file with all of it."""
+    """The complete output, or its head, its tail, and the best lines between them; then `whole` is the path of the
+    file with all of it.
+    """
 
     text: str
     whole: str | None = None
@@ -40,15 +44,17 @@ class KeptOutput:
 class Output:
     """Collects both streams of one command, in the order they are fed.
 
-    `kept_bytes` of UTF-8 stay in memory. A longer output goes to a new file in `folder`, which then belongs to the
-    caller; without a folder its middle is lost. `flush` and `finish` write to the file and may block.
+    `kept_bytes` of UTF-8 stay in memory: of a longer output its head, its tail, and from between them the lines with
+    errors or with `keywords`. All of it then goes to a new file in `folder`, which belongs to the caller; without a
+    folder the rest is lost. `flush` and `finish` write to the file and may block.
     """
 
-    def __init__(self, folder: Path | None, *, kept_bytes: int = KEPT_BYTES) -> None:
+    def __init__(self, folder: Path | None, keywords: Sequence[str] = (), *, kept_bytes: int = KEPT_BYTES) -> None:
         self.size = 0
         self._readers: dict[Stream, _StreamReader] = {"stdout": _StreamReader(), "stderr": _StreamReader()}
         self._line = ""
-        self._ends = _Ends(kept_bytes * 2 // 3, kept_bytes - kept_bytes * 2 // 3)
+        part = kept_bytes // 5
+        self._ends = _Ends(kept_bytes - 2 * part, part, LinesOfInterest(part, keywords), kept_bytes)
         self._spool = _Spool(folder)
 
     def feed(self, stream: Stream, data: bytes) -> str:
@@ -118,35 +124,54 @@ class _StreamReader:
 
 @dataclass
 class _Ends:
-    """The first and the last bytes of a long output; `over` is True if bytes between them were dropped."""
+    """The first and the last bytes of an output, and the best lines `between` them where it has more than `most`."""
 
     head_bytes: int
     tail_bytes: int
+    between: LinesOfInterest
+    most: int
     head: bytearray = field(default_factory=bytearray)
     tail: bytearray = field(default_factory=bytearray)
     total: int = 0
 
     @property
     def over(self) -> bool:
-        return self.total > self.head_bytes + self.tail_bytes
+        return self.total > self.most
 
     def add(self, data: bytes) -> None:
+        room = max(0, self.head_bytes - self.total)
         self.total += len(data)
-        room = self.head_bytes - len(self.head)
         self.head += data[:room]
         self.tail += data[room:]
-        if len(self.tail) > 2 * self.tail_bytes:
-            del self.tail[: -self.tail_bytes or None]
+        if self.over and len(self.tail) > 2 * self.tail_bytes:
+            self._drop(len(self.tail) - self.tail_bytes)
 
     def text(self) -> str:
         if not self.over:
             return (self.head + self.tail).decode("utf-8", "ignore")
+        self._drop(max(0, len(self.tail) - self.tail_bytes))
+        self._drop(self.tail.find(b"\n") + 1)
         head = self.head.decode("utf-8", "ignore")
-        tail = self.tail[-self.tail_bytes or len(self.tail) :].decode("utf-8", "ignore")
-        head = head[: head.rfind("\n") + 1] or head + "\n"
-        tail = tail[tail.find("\n") + 1 :] or tail
-        missing = self.total - len(head.encode()) - len(tail.encode())
-        return f"{head}[... {missing:,} bytes left out ...]\n{tail}"
+        parts, shown = [head if head.endswith("\n") else f"{head}\n"], 0
+        for line in self.between.found():
+            parts += [_left_out(line.start - shown), line.text, "\n"]
+            shown = line.start + line.size
+        tail = self.tail.decode("utf-8", "ignore")
+        return "".join([*parts, _left_out(self.between.total - shown), tail])
+
+    def _drop(self, count: int) -> None:
+        """Move bytes from the beginning of the tail to those between; with the first of them the head ends at a line's
+        end, if it has one.
+        """
+        if count and not self.between.total and (end := self.head.rfind(b"\n") + 1):
+            self.between.add(bytes(self.head[end:]))
+            del self.head[end:]
+        self.between.add(bytes(self.tail[:count]))
+        del self.tail[:count]
+
+
+def _left_out(count: int) -> str:
+    return f"[... {count:,} bytes left out ...]\n" if count else ""
 
 
 @dataclass

@@ -14,7 +14,7 @@ import socket
 import stat
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,15 +77,17 @@ async def run_process(
     spool_folder: Path | None,
     apart: bool = False,
     stdin: Stdin = b"",
+    keywords: Sequence[str] = (),
 ) -> Finished:
     """Run a command to its end. When this returns or raises, also by cancelling, no process of it is left.
 
     Both streams share one pipe, so that their order is exact, and all output is `stdout`; with `apart` each has its
     own, and their relative order is approximate. Output too long for `Finished.output` goes to a file in
-    `spool_folder`, which belongs to the caller; without a folder its middle is lost. ToolFailed if the command cannot
+    `spool_folder`, which belongs to the caller; without a folder its middle is lost, but for lines with errors or with
+    one of `keywords`. ToolFailed if the command cannot
     be started.
     """
-    output = Output(spool_folder)
+    output = Output(spool_folder, keywords)
     guarded = Guarded()
     try:
         started = time.monotonic()

@@ -60,6 +60,7 @@ class Command:
     variable `REPORT_VARIABLE`; they are returned in `Finished.reports`. With `proposes` False nothing that it writes
     becomes a staged change. With `whole` a long output is kept, unmasked, in a file that the caller has to remove. All
     output is `stdout`, in exact order; with `apart` the streams are separate, and their relative order is approximate.
+    The lines that have one of `keywords`, in small letters, are among those kept of a long output.
     `stdin` is what the command reads from its standard input, in pieces if it is to be said later; it need not read it.
     """
 
@@ -73,6 +74,7 @@ class Command:
     proposes: bool = True
     whole: bool = False
     stdin: Stdin = b""
+    keywords: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
@@ -88,9 +90,9 @@ class Finished:
     """The end of a command: by itself, or stopped at a limit.
 
     `exit_code` is 128 + signal number for a process ended by a signal, as in bash. `output` is the text of both
-    streams in order, only head and tail if long; `size` counts all bytes, `whole` is the file with the complete output
-    if that was requested and `output` is not complete. `reports` are the files that the command wrote into its report
-    folder.
+    streams in order, of a long one head, tail and lines of interest; `size` counts all bytes, `whole` is the file with
+    the complete output if that was requested and `output` is not complete. `reports` are the files that the command
+    wrote into its report folder.
     """
 
     exit_code: int

@@ -255,7 +255,13 @@ def executing(settings: Callable[[], ShellSettings], spool_folder: Path) -> Exec
         )
         folder = spool_folder if command.whole else None
         return await run_process(
-            launch, limits, on_output, spool_folder=folder, apart=command.apart, stdin=command.stdin
+            launch,
+            limits,
+            on_output,
+            spool_folder=folder,
+            apart=command.apart,
+            stdin=command.stdin,
+            keywords=command.keywords,
         )
 
     return execute

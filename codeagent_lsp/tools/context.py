@@ -102,6 +102,13 @@ class Reader:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskWords:
+    """The port for what the task is about: its keywords in small letters, for what to keep of a long text."""
+
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ToolContext:
     """Everything that the tools of one run have access to.
 

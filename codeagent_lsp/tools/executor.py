@@ -36,7 +36,7 @@ from codeagent_lsp.messages import Status, ToolCall, ToolError, ToolResult
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.circuit_breaker import CallOutcome
-from codeagent_lsp.tools.context import Calls, ToolContext
+from codeagent_lsp.tools.context import Calls, TaskWords, ToolContext
 from codeagent_lsp.tools.diagnostics.after_edits import with_remark
 from codeagent_lsp.tools.hooks.hooks import Hooks
 from codeagent_lsp.tools.lost_marks import check_marks
@@ -178,14 +178,15 @@ class ToolExecutor:
     async def _shortened(self, call: ToolCall, value: str) -> str:
         """Return the text cut to the tool's limit; the full text is stored in a file that the model can read."""
         limit, outputs = self._limit(call.name), self._context.get(OutputStore)
-        short = truncate(value, limit)
+        keywords = (self._context.get(TaskWords) or TaskWords()).words
+        short = truncate(value, limit, "", keywords)
         if short == value or outputs is None or name_of(call.arguments.get("path")):  # that is kept already
             return short
         try:
             name = await asyncio.to_thread(outputs.keep, value)
         except OSError:  # a full disk takes the rest, not the result
             return short
-        return truncate(value, limit, f"read_file {name}")
+        return truncate(value, limit, f"read_file {name}", keywords)
 
     def _limit(self, name: str) -> int:
         """Return the most bytes of a tool's text that the model gets: the smaller of the setting and the tool's own

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import stat
 import time
 import tracemalloc
@@ -209,3 +210,20 @@ def test_hostile_output_takes_linear_time(tmp_path: Path, unit: bytes) -> None:
     started = time.perf_counter()
     printed(tmp_path, *(data[start : start + 65536] for start in range(0, len(data), 65536)))
     assert time.perf_counter() - started < 2
+
+
+WANTED = (b"FAILED tests/test_a.py::test_width - assert 3 == 4", b"not ok 7 - width", b"the value of parse_width is 3")
+
+
+@pytest.mark.parametrize("wanted", WANTED)
+@pytest.mark.parametrize("chunk", [7, 4096])
+def test_what_matters_in_the_middle_of_a_long_output_is_kept(tmp_path: Path, wanted: bytes, chunk: int) -> None:
+    everything = b"quiet line\n" * 3000 + b"before\n" + wanted + b"\nafter\n" + b"quiet line\n" * 5000
+    output = Output(tmp_path, ["parse_width"], kept_bytes=5 * LIMIT)
+    for at in range(0, len(everything), chunk):
+        output.feed("stdout", everything[at : at + chunk])
+    text = output.finish().text
+    assert f"\nbefore\n{wanted.decode()}\nafter\n" in text and len(text.encode()) < 5 * LIMIT + 200
+    gaps = [int(count.replace(",", "")) for count in re.findall(r"\[\.\.\. ([\d,]+) bytes left out", text)]
+    shown = len(re.sub(r"\[\.\.\. .*\n", "", text).encode())
+    assert len(gaps) == 2 and sum(gaps) + shown == len(everything)

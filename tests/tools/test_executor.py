@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,8 +13,8 @@ from pydantic import Field
 
 from codeagent_lsp.errors import CircuitOpen, CodeAgentError, ToolFailed, ToolRetry
 from codeagent_lsp.messages import ToolCall
-from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.executor import MAX_CALLS
+from codeagent_lsp.tools.context import TaskWords, ToolContext
+from codeagent_lsp.tools.executor import MAX_CALLS, ToolExecutor
 from codeagent_lsp.tools.permissions.approval_words import describe
 from codeagent_lsp.tools.permissions.approvals import fingerprint
 from codeagent_lsp.tools.tool import NoParameters, Parameters, Tool, ToolOutput
@@ -304,6 +305,19 @@ async def test_long_output_keeps_head_and_tail(tmp_path: Path) -> None:
     assert result.text.startswith("first\n") and result.text.endswith("last")
     assert "characters left out" in result.text
     assert len(result.text.encode()) < 1200
+
+
+async def test_of_long_output_the_lines_with_errors_and_the_words_of_the_task_are_kept(tmp_path: Path) -> None:
+    quiet = "nothing here\n" * 2000
+    bench = make(tmp_path, Probe(f"{quiet}before\nFAILED a.py::test_it\n{quiet}see parse_width\n{quiet}last"))
+    bench.limits(max_output_bytes=2048)
+    bench.context = bench.context.having((TaskWords, TaskWords(("parse_width",))))
+    bench.executor = ToolExecutor(bench.registry, bench.context, lambda: bench.mode, bench.approvals)
+    text = (await bench.call("probe")).text
+    assert "\nbefore\nFAILED a.py::test_it\n" in text and "\nsee parse_width\n" in text and text.endswith("last")
+    assert len(text.encode()) < 2300
+    gaps = sum(map(int, re.findall(r"\[\.\.\. (\d+) characters left out", text)))
+    assert abs(gaps + len(re.sub(r"\[\.\.\. .*", "", text)) - (3 * len(quiet) + 50)) < 20
 
 
 @pytest.mark.parametrize(("setting", "limit"), [(50_000, 2000), (1024, 1024)])

@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from codeagent_lsp.agent.context.digest import digest, short_result
-from codeagent_lsp.agent.context.excerpts import excerpt
 from codeagent_lsp.agent.context.focus import FocusedFiles, rendered
 from codeagent_lsp.agent.context.history import NOTE, SUMMARY, UNCHANGED, is_request, note
 from codeagent_lsp.agent.context.tokens import (
@@ -26,6 +25,7 @@ from codeagent_lsp.agent.context.tokens import (
     take_apart,
 )
 from codeagent_lsp.messages import Message
+from codeagent_lsp.workspace.text.excerpts import excerpt
 
 Summarise = Callable[[tuple[Message, ...], int], Awaitable[str]]
 """A function that asks the model: messages and a limit in tokens in, its answer out; '' when there is none."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from codeagent_lsp.agent.context.excerpts import excerpt
 from codeagent_lsp.agent.context.tokens import Exchange
 from codeagent_lsp.messages import Message, ToolCall
+from codeagent_lsp.workspace.text.excerpts import excerpt
 
 FILE_TOOLS = frozenset(
     [

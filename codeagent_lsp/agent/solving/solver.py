@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.excerpts import excerpt
 from codeagent_lsp.agent.context.tokens import size
 from codeagent_lsp.agent.forms.answer import Answer
 from codeagent_lsp.agent.forms.envelope import CUT
@@ -33,6 +32,7 @@ from codeagent_lsp.agent.solving.verdict import Verdict, better, no_worse, satis
 from codeagent_lsp.errors import CodeAgentError, ContextOverflow, ModelStreamBroken
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply, TextChunk
 from codeagent_lsp.workspace.changes.changeset import Changeset
+from codeagent_lsp.workspace.text.excerpts import excerpt
 
 Ending = Literal["solved", "answered", "declined", "unchanged", "failing"]
 

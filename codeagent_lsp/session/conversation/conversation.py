@@ -12,7 +12,7 @@ from functools import partial
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts
 from codeagent_lsp.agent.context.gather import headed_or_parts, if_it_stands, names_in_code, starting_context
-from codeagent_lsp.agent.context.history import History, note
+from codeagent_lsp.agent.context.history import History, is_request, note
 from codeagent_lsp.agent.limits import LoopLimits, limits_for, window_of
 from codeagent_lsp.agent.loop import AgentLoop, LoopResult
 from codeagent_lsp.agent.prompt import system_prompt, task_message
@@ -37,10 +37,11 @@ from codeagent_lsp.session.request import ANSWERS, Planning, RunRequest
 from codeagent_lsp.session.run_parts import RunParts, hear, remember, selection_of
 from codeagent_lsp.session.state import Compacted
 from codeagent_lsp.session.toolbox import commands_line
-from codeagent_lsp.tools.context import Reader, ToolContext
+from codeagent_lsp.tools.context import Reader, TaskWords, ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.groups import ToolGroups
 from codeagent_lsp.tools.plan.planner_port import Planner
+from codeagent_lsp.workspace.text.excerpts import keywords_of
 
 NAMED_CHARS = 40_000
 """Characters of files that a task names, for a capable model."""
@@ -103,7 +104,10 @@ class Conversation:
         context = parts.toolbox.context(self._model, self.limits.reply_tokens, self._small)
         planner = None if self._planning == "never" else self._planner
         reader = Reader(self.window)
-        context = context.having((Planner, planner), (ToolGroups, self._tool_selection), (Reader, reader))
+        asked = next((message.content for message in reversed(said) if is_request(message)), "")
+        about = TaskWords(keywords_of(request.task if request is not None else asked))
+        own = (Planner, planner), (ToolGroups, self._tool_selection), (Reader, reader), (TaskWords, about)
+        context = context.having(*own)
         self._context = self._prompt_context.equipped(context, self._tools)
         self._focusing = _focusing(parts, context)
         if request is not None:

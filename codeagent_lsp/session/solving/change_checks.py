@@ -13,13 +13,13 @@ from itertools import count
 from typing import Any
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.excerpts import excerpt
 from codeagent_lsp.agent.loop import call_data, result_event
 from codeagent_lsp.agent.solving.verdict import FailedTest, Verdict
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutput, Shell, no_output
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.testing.summary import shorten
+from codeagent_lsp.workspace.text.excerpts import excerpt
 
 REPORT_CHARS = 1500
 MOST_TOLD = 3

@@ -11,7 +11,6 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.excerpts import excerpt
 from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.forms.form import TextForm
 from codeagent_lsp.agent.forms.proof import Proof
@@ -32,6 +31,7 @@ from codeagent_lsp.session.run_parts import RunParts, remember, selection_of
 from codeagent_lsp.session.solving.relevance import Subject
 from codeagent_lsp.session.solving.solution_words import SolutionWords
 from codeagent_lsp.session.solving.workshop import SelectionWorkshop, SolvingWorkshop
+from codeagent_lsp.workspace.text.excerpts import excerpt
 from codeagent_lsp.workspace.text.position import LineIndex
 
 EARLIER_MESSAGES = 4

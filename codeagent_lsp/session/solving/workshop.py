@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.excerpts import excerpt
 from codeagent_lsp.agent.loop import call_data, result_event
 from codeagent_lsp.agent.solving.material import Material, ShownFile
 from codeagent_lsp.agent.solving.renaming import rename_in
@@ -36,6 +35,7 @@ from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.testing.baseline import Baseline
 from codeagent_lsp.tools.tool import Tool
 from codeagent_lsp.workspace.changes.changeset import Changeset
+from codeagent_lsp.workspace.text.excerpts import excerpt
 
 MOST_BESIDE = 3
 BESIDE_SECONDS = 30.0

@@ -15,7 +15,7 @@ from codeagent_lsp.shadow.shell import Command, CommandResult, OnOutput, Shell, 
 from codeagent_lsp.tools.commands.background_tools import CommandLine, in_background
 from codeagent_lsp.tools.commands.foreign_commands import RUN_CMD
 from codeagent_lsp.tools.commands.kept_output import keep_whole
-from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.context import TaskWords, ToolContext
 from codeagent_lsp.tools.project_facts import own_environment
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
@@ -77,6 +77,7 @@ class RunCmd(Tool[RunCmdParameters]):
             network=network,
             environment={**own, **await values_for(arguments.env_vars, context, network=network)},
             whole=True,
+            keywords=(context.get(TaskWords) or TaskWords()).words,
         )
         if arguments.background:
             return await in_background(command, arguments.ready, context)

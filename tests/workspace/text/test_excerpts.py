@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.agent.context.excerpts import KEYWORDS, LEAST, excerpt, keywords_of, share_out
+from codeagent_lsp.workspace.text.excerpts import KEYWORDS, LEAST, LinesOfInterest, excerpt, keywords_of, share_out
 
 TEXTS = st.lists(st.text(st.characters(exclude_characters="\n"), max_size=60), max_size=200).map("\n".join)
 
@@ -93,3 +93,30 @@ def test_shares_are_fair(sizes: list[int], limit: int) -> None:
     if cut:
         assert max(cut) - min(cut) <= 1
         assert max(shares) <= max(cut) + 1
+
+
+@given(
+    st.lists(st.sampled_from(["quiet", "", "an Error", "the word", "é" * 30, "x" * 500])),
+    st.integers(1, 90),
+    st.integers(0, 3000),
+)
+def test_lines_of_interest_do_not_depend_on_the_pieces(lines: list[str], piece: int, limit: int) -> None:
+    data = "\n".join(lines).encode()
+    whole, pieces = LinesOfInterest(limit, ["word"]), LinesOfInterest(limit, ["word"])
+    whole.add(data)
+    for at in range(0, len(data), piece):
+        pieces.add(data[at : at + piece])
+    found = whole.found()
+    assert found == pieces.found()
+    assert sum(line.cost for line in found) <= limit and whole.total == pieces.total == len(data)
+    for line in found:
+        assert data[line.start : line.start + line.size].decode().removesuffix("\n") == line.text
+
+
+def test_the_best_of_many_lines_stay_with_those_around_them() -> None:
+    lines = LinesOfInterest(2000, ["parse_width"])
+    for number in range(3000):
+        wanted = "FAILED tests/test_a.py::test_parse_width" if number == 1500 else f"warning {number}"
+        lines.add(f"{wanted}\n".encode())
+    texts = [line.text for line in lines.found()]
+    assert "FAILED tests/test_a.py::test_parse_width" in texts and texts[:2] == ["warning 0", "warning 1"]

@@ -1,25 +1,37 @@
 """Chooses what of a long text to keep: its beginning and end, lines with errors, lines with the words of the task.
 
-Pure and deterministic. Not here: which texts are too long (`window.py`), the plain cut of a tool's output
-(`tools/truncation.py`).
+Deterministic. Not here: which texts are too long (`agent/context/window.py`), the cut of a tool's output
+(`tools/truncation.py`) and of a command's while it runs (`shadow/output.py`).
 """
 
 from __future__ import annotations
 
+import io
 import re
+from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
 from itertools import groupby
 
 KEYWORDS = 24
 LONGEST_LINE = 400
 LEAST = 200
 AROUND = 2
+LONGEST_PIECE = 1 << 16
+GAP = 40
+"""About how many bytes the line needs that stands for what is left out."""
 
 _ERROR = re.compile(
-    r"\b(?:\w*error|\w*exception|traceback|fail(?:ed|ure|ures|s)?|fatal|panic|undefined|not found|denied|warning)\b|^E "
-    r"|错误|异常|失败|警告",
+    r"\b(?:\w*error|\w*exception|traceback|fail(?:ed|ure|ures|s)?|fatal|panic|undefined|not found|denied|warning"
+    r"|not ok)\b|^E |[✗✘✕❌]|错误|异常|失败|警告",
     re.IGNORECASE,
 )
+_HINTS = (
+    *("error", "exception", "traceback", "fail", "fatal", "panic", "undefined", "not found", "denied", "warning"),
+    *("not ok", "\ne ", "✗", "✘", "✕", "❌", "错误", "异常", "失败", "警告"),
+)
+"""One of them is in the small letters of every text that has a line with an error; they are quicker to look for."""
 _WORD = re.compile(r"[\w./-]*[a-zA-Z_][\w./-]*\w|[\u3400-\u9fff]{2,}")
 _HAN_BREAK = re.compile(r"[的了是在把将为和与或让使请给用里中上下到个这那一不]|修改|添加|文件|函数|代码|帮我")
 _COMMON = (
@@ -64,6 +76,109 @@ def excerpt(text: str, limit: int, keywords: Sequence[str] = ()) -> str:
             kept.add(index)
             used += cost + gaps
     return _joined(lines, kept)[:limit]
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class FoundLine:
+    """A line of a long text: how interesting it is, and minus the number of its first byte, so that of equal ones the
+    first is the greatest. `size` is in bytes with the line end, `text` is without it.
+    """
+
+    score: float
+    before: int
+    size: int
+    text: str
+
+    @property
+    def start(self) -> int:
+        """Return the number of its first byte in the text."""
+        return -self.before
+
+    @property
+    def cost(self) -> int:
+        """Return about how many bytes it takes to show it."""
+        return len(self.text.encode("utf-8", "replace")) + 1 + GAP
+
+
+class LinesOfInterest:
+    """The lines with errors or keywords, with those around them, of a text that comes in pieces of UTF-8: the best of
+    all of it, shown in at most `limit` bytes, however long it is. None is cut, as a mask would not know half a secret,
+    so a line that would fill a quarter of them is not shown.
+    """
+
+    def __init__(self, limit: int, keywords: Sequence[str] = ()) -> None:
+        self.total = 0
+        self._room = limit
+        self._longest = limit // 4
+        self._keywords = keywords
+        self._begun = b""
+        self._looked_at = 0
+        self._last: deque[tuple[int, bytes]] = deque(maxlen=AROUND)
+        self._near = (0, 0.0)
+        self._best: list[FoundLine] = []
+        self._full = False
+
+    def add(self, data: bytes) -> None:
+        """Take the next piece of the text."""
+        self.total += len(data)
+        whole, newline, rest = (self._begun + data).rpartition(b"\n")
+        if not newline and len(rest) > LONGEST_PIECE:
+            whole, newline, rest = rest, b"", b""
+        self._begun = rest
+        if whole or newline:
+            self._look(whole + newline)
+
+    def found(self) -> list[FoundLine]:
+        """Return the best lines, in the order of the text."""
+        rest, self._begun = self._begun, b""
+        if rest:
+            self._look(rest)
+        return sorted(self._best, key=lambda line: line.start)
+
+    def _look(self, data: bytes) -> None:
+        folded = "\n" + data.decode("utf-8", "ignore").lower()
+        lines = io.BytesIO(data)  # iterates at line feeds alone
+        if any(word in folded for word in (*_HINTS, *self._keywords)):
+            for line in lines:
+                self._judge(_score(line.decode("utf-8", "ignore"), self._keywords), line)
+            return
+        while self._near[0] and (line := lines.readline()):
+            self._judge(0, line)
+        start = len(data)
+        for _ in range(AROUND):
+            start = data.rfind(b"\n", lines.tell(), max(0, start - 1)) + 1 or lines.tell()
+        self._looked_at += start - lines.tell()
+        lines.seek(start)
+        for line in lines:
+            self._judge(0, line)
+
+    def _judge(self, score: float, line: bytes) -> None:
+        left, as_near = self._near
+        if score:
+            for start, earlier in self._last:
+                self._take(score / 2, start, earlier)
+            self._last.clear()
+            self._take(score, self._looked_at, line)
+            self._near = (AROUND, score / 2)
+        elif left:
+            self._take(as_near, self._looked_at, line)
+            self._near = (left - 1, as_near)
+        else:
+            self._last.append((self._looked_at, line))
+        self._looked_at += len(line)
+
+    def _take(self, score: float, start: int, line: bytes) -> None:
+        if self._full and score <= self._best[0].score:
+            return
+        text = line.decode("utf-8", "replace").removesuffix("\n")
+        found = FoundLine(score, -start, len(line), text)
+        if found.cost > self._longest:
+            return
+        heappush(self._best, found)
+        self._room -= found.cost
+        while self._room < 0:
+            self._full = True
+            self._room += heappop(self._best).cost
 
 
 def share_out(sizes: Sequence[int], limit: int) -> tuple[int, ...]:
