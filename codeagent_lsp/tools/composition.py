@@ -21,6 +21,8 @@ _ALIKE = {("integer", "number")}
 _OF_LISTS: Mapping[str | int, Callable[[list[Any]], Any]] = {
     "results": list,
     "answers": list,
+    "matches": list,
+    "files": list,
     "count": len,
 }
 
@@ -49,9 +51,9 @@ class Aggregate(BaseModel):
 class Transformation(BaseModel):
     """The steps applied to an output, in the order of these fields. A path looks like `items[0].name` or `[*].path`.
 
-    In a path, a list is also its own `results` and `answers`, and has a `count`. `field_mapping` maps each parameter of
-    the next tool to a path in the value; '' means the whole value. The other way round is understood too, if all values
-    and not all keys are parameters.
+    In a path, a list is also its own `results`, `answers`, `matches` and `files`, and has a `count`.
+    `field_mapping` maps each parameter of the next tool to a path in the value; '' means the whole value. The other way
+    round is understood too, if all values and not all keys are parameters.
     """
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
@@ -76,8 +78,9 @@ def arguments_for(
 ) -> dict[str, Any]:
     """Return arguments for a tool with the JSON Schema `schema` from a transformed value.
 
-    With a `field_mapping`, exactly the mapped parameters; else an object fills the parameters of its own keys, and any
-    other value fills the first parameter that is not in `given`. ToolRetry for a mapping to unknown parameters.
+    With a `field_mapping`, exactly the mapped parameters; else an object fills the parameters of its own keys, a list
+    of objects those for which they all have the same value, and any other value the first parameter that is not in
+    `given`. ToolRetry for a mapping to unknown parameters, and for objects that say different things.
     """
     properties: Mapping[str, Any] = schema.get("properties", {})
     if transformation.field_mapping:
@@ -90,9 +93,24 @@ def arguments_for(
         pairs = {name: at(value, path) for name, path in mapping.items()}
     elif isinstance(value, Mapping) and set(value) & set(properties):
         pairs = {name: value[name] for name in properties if name in value}
+    elif shared := _shared(value, properties):
+        pairs = {name: value[0][name] for name in shared if all(row[name] == value[0][name] for row in value)}
+        open_ones = [name for name in shared if name not in pairs and name in _missing(schema, given)]
+        if not pairs and open_ones:
+            raise ToolRetry(
+                f"There are {len(value)} results with different `{open_ones[0]}`. Choose one: extract_path "
+                f"[0].{open_ones[0]}, or a filter and the aggregate first."
+            )
     else:
         pairs = dict.fromkeys(_missing(schema, given)[:1], value)
     return {name: _fitted(item, properties[name]) for name, item in pairs.items()}
+
+
+def _shared(value: Any, properties: Mapping[str, Any]) -> list[str]:
+    """Return the parameters that all objects of a list have a value for; none where it is no such list."""
+    if not isinstance(value, list) or not all(isinstance(row, Mapping) for row in value):
+        return []
+    return [name for name in properties if value and all(name in row for row in value)]
 
 
 def composable(output: Mapping[str, Any] | None, schema: Mapping[str, Any]) -> bool:

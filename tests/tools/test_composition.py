@@ -336,10 +336,45 @@ async def test_real_tools_in_a_chain(tmp_path: Path) -> None:
     result = await chain(
         bench,
         {"tool": "grep", "arguments": {"pattern": "needle"}},
-        {"tool": "read_file", "take": {"extract_path": "[0][0]"}},
+        {"tool": "read_file", "take": {"extract_path": "[0].path"}},
     )
     assert result.ok, result.text
     assert "needle = 1" in result.text
+
+
+@pytest.mark.parametrize(
+    "take",
+    [
+        None,
+        {"extract_path": "[0]"},
+        {"extract_path": "matches[0].path"},
+        {"extract_path": "[0]", "field_mapping": {"path": "path"}},
+        {"field_mapping": {"path": "[0].path"}},
+        {"filter": {"field": "path", "op": "contains", "value": "a.py"}, "aggregate": {"function": "first"}},
+        {"aggregate": {"function": "last", "field": "path"}},
+    ],
+)
+@pytest.mark.parametrize("how", [{}, {"output": "files"}, {"output": "count"}, {"path": "src/a.py", "context": 1}])
+async def test_what_grep_finds_goes_on_to_the_next_tool(
+    tmp_path: Path, take: dict[str, Any] | None, how: dict[str, Any]
+) -> None:
+    bench = Bench(tmp_path / "w")
+    bench.write("src/a.py", "needle = 1\nneedle = 2\n")
+    bench.write("src/b.py", "nothing\n")
+    read = {"tool": "read_file"} | ({"take": take} if take else {})
+    result = await chain(bench, {"tool": "grep", "arguments": {"pattern": "needle", **how}}, read)
+    assert result.ok, result.text
+    assert "needle = 2" in result.text and result.data["path"].endswith("a.py")
+
+
+async def test_of_several_files_one_has_to_be_chosen(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "w")
+    bench.write("a.py", "needle\n")
+    bench.write("b.py", "needle\n")
+    result = await chain(bench, {"tool": "grep", "arguments": {"pattern": "needle"}}, {"tool": "read_file"})
+    assert not result.ok and "2 results with different `path`. Choose one: extract_path [0].path" in result.text
+    rows = (await bench.call("grep", pattern="needle")).data
+    assert rows == [{"path": name, "line": 1, "text": "needle"} for name in ("a.py", "b.py")]
 
 
 async def test_a_chain_that_fails_is_not_the_chains_fault(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -96,7 +96,7 @@ class Grep(Tool[GrepParameters]):
         ),
         foreign=GREP,
     )
-    output = list[tuple[str, int]]
+    output = list[dict[str, Any]]  # path, and line and text, or with `output` count
 
     async def run(self, arguments: GrepParameters, context: ToolContext) -> ToolOutput:
         """Return `path:line:text`, with `-` instead of `:` for context lines, or the files, or `path:count`."""
@@ -116,19 +116,23 @@ class Grep(Tool[GrepParameters]):
         )
         readable = {match.path: may_show(context, match.path, asked) for match in result.matches}
         shown = [match for match in result.matches if readable[match.path]]
+        relative = view.roots.relative
+        rows: list[dict[str, Any]]
         if by_line:
-            lines = _lines(shown, view.roots.relative, apart=arguments.context > 0)
+            lines = _lines(shown, relative, apart=arguments.context > 0)
+            rows = [{"path": relative(match.path), "line": match.line, "text": match.text} for match in shown]
         else:
-            counts = Counter(view.roots.relative(match.path) for match in shown)
+            counts = Counter(relative(match.path) for match in shown)
+            rows = [{"path": name, "count": count} for name, count in counts.items()][: arguments.max_results]
             lines = [name if arguments.output == "files" else f"{name}:{count}" for name, count in counts.items()]
             if more := lines[arguments.max_results :]:
                 lines = [*lines[: arguments.max_results], f"(and {len(more)} more files)"]
         lines = lines or [f"No match for {arguments.pattern!r}."]
         if result.truncated:
             lines.append(f"(more matches exist; only {len(shown)} {'shown' if by_line else 'counted'})")
-        if hidden := [view.roots.relative(path) for path, allowed in readable.items() if not allowed]:
+        if hidden := [relative(path) for path, allowed in readable.items() if not allowed]:
             lines.append(f"(left out, as reading them needs the user's approval: {', '.join(hidden[:10])})")
-        return ToolOutput("\n".join(lines), [(match.path, match.line) for match in shown])
+        return ToolOutput("\n".join(lines), rows)
 
 
 def may_show(context: ToolContext, path: str, asked: str | None) -> bool:
