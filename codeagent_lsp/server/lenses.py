@@ -60,11 +60,17 @@ def other_attempt(run_id: str, title: str, language: str) -> Waiting:
     return Waiting("changes", text("lens.attempt", language, title=title), None, offers, lens=False)
 
 
-def pending_question(request_id: str, title: str, choices: tuple[str, ...], uri: str | None, language: str) -> Waiting:
-    """Return the offer for an open question: at most 5 of its choices, or where it asks for text, to show it again."""
+def pending_question(
+    request_id: str, title: str, choices: tuple[str, ...], uri: str | None, language: str, *, by_agent: bool = False
+) -> Waiting:
+    """Return the offer for an open question: at most 5 of its choices, or where it asks for text, to show it again. The
+    title of one `by_agent` says itself who asks.
+    """
     offers = tuple((choice, "codeagent.respond", {"requestId": request_id, "answer": choice}) for choice in choices[:5])
     offers = offers or ((text("lens.answer", language), "codeagent.respond", {"requestId": request_id}),)
-    return Waiting("question", text("lens.question", language, title=title[:QUESTION_LENGTH]), uri, offers)
+    short = title[:QUESTION_LENGTH]
+    shown = f"{short} ·" if by_agent else text("lens.question", language, title=short)
+    return Waiting("question", shown, uri, offers)
 
 
 def pending_plan(run_id: str, step_id: str, label: str, language: str) -> Waiting:

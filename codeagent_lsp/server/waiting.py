@@ -28,7 +28,8 @@ def waiting_items(inbox: Inbox, manager: SessionManager, language: str) -> tuple
         uri = None if question.path is None else uris.from_path(question.path)
         unseen = question.kind == "approval" and len(question.title) > QUESTION_LENGTH
         choices = question.choices[:1] if unseen else question.choices  # nothing is allowed that is not shown here
-        items.append(pending_question(item.request_id, question.title, choices, uri, language))
+        by_agent = question.by_agent
+        items.append(pending_question(item.request_id, question.title, choices, uri, language, by_agent=by_agent))
     for run in manager.runs.all():
         if run.proposal.changeset and run.record.attempt_of:
             items.append(other_attempt(run.record.run_id, run.record.title, language))

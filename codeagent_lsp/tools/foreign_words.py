@@ -33,8 +33,17 @@ _LOOK_ALIKE = str.maketrans("аоеруԝѕіјӏαορνι01|!$@", "aoepywsijla
 
 
 def agent_asks(question: str, words: Callable[..., str]) -> str:
-    """Return a model's question as one line that says who asks."""
-    return words("question.agent", question=one_line(question, MAX_QUESTION))
+    """Return a model's question as one line that says, once, who asks."""
+    return words("question.agent", question=one_line(_bare_question(question), MAX_QUESTION))
+
+
+def _bare_question(question: str) -> str:
+    """Return a question without what says already, in any of our languages, that the agent asks."""
+    prefixes = [text("question.agent", language, question="").strip() for language in ("en", "zh-cn")]
+    while (start := question.lstrip()).lower().startswith(tuple(prefix.lower() for prefix in prefixes)):
+        prefix = next(prefix for prefix in prefixes if start.lower().startswith(prefix.lower()))
+        question = start[len(prefix) :]
+    return question
 
 
 def own_titles(choices: Iterable[str], words: Callable[..., str]) -> dict[str, str]:
