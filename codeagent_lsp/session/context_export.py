@@ -19,7 +19,9 @@ from codeagent_lsp.agent.context.history import UNCHANGED
 from codeagent_lsp.agent.limits import SMALL_MESSAGES
 from codeagent_lsp.agent.memory import MemoryEntry
 from codeagent_lsp.config import Settings
+from codeagent_lsp.errors import AgentError
 from codeagent_lsp.session.state import CodeAgentContext, RunRecord
+from codeagent_lsp.workspace.files.file_view import FileView
 
 MOST_RESULTS = 50
 RESULT_CHARACTERS = 2_000
@@ -27,16 +29,19 @@ RESULT_CHARACTERS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class SessionSurroundings:
-    """What a session does not hold itself: its ids, the settings in force, the project's memory."""
+    """What a session does not hold itself: its ids, the settings in force, the files as the user has them, the
+    project's memory.
+    """
 
     session_id: str
     project_id: str
     settings: Settings
+    view: FileView
     memory: tuple[MemoryEntry, ...] = ()
 
 
 def to_dict(context: CodeAgentContext, stored: Iterable[events.Event], around: SessionSurroundings) -> dict[str, Any]:
-    """Return the state as plain data. `stored` are the recorded events of the session."""
+    """Return the state as plain data. `stored` are the recorded events of the session. Reads files, so it blocks."""
     told = tuple(stored)
     return {
         "session_id": around.session_id,
@@ -44,7 +49,7 @@ def to_dict(context: CodeAgentContext, stored: Iterable[events.Event], around: S
         "task": _task(told),
         "plan": _plan(tuple(context.runs.values())),
         "todos": list(context.todos.to_data()),
-        "code_context": _code(context),
+        "code_context": _code(context, around.view),
         "execution_context": {"runs": _runs(context), "results": _results(told)},
         "memory": _memory(around.memory),
         "environment": _environment(context),
@@ -80,14 +85,32 @@ def _plan(runs: Sequence[RunRecord]) -> dict[str, Any] | None:
     return {**head, "steps": list(plan.steps.to_data()), "estimated_complexity": plan.complexity}
 
 
-def _code(context: CodeAgentContext) -> dict[str, Any]:
+def _code(context: CodeAgentContext, view: FileView) -> dict[str, Any]:
     folders, focused = context.environment.folders, context.focused
-    files = [{"path": file.path, "content": file.text, "is_editing": file.editing} for file in focused.files]
+    texts = ((file, _now(file.path, context, view)) for file in focused.files)
+    files = [
+        {"path": file.path, "content": text, "is_editing": file.editing} for file, text in texts if text is not None
+    ]
     return {
         "workspace_root": folders[0] if folders else "",
         "focused_files": files,
         "max_total_chars": focused.limit,
     }
+
+
+def _now(name: str, context: CodeAgentContext, view: FileView) -> str | None:
+    """Return the text of a file in focus as it is now, with what waits for the user's decision; None if it is gone, or
+    may not be read any more.
+    """
+    try:
+        path = view.roots.resolve(name)
+    except AgentError:
+        return None
+    staged = (change for run in reversed(context.runs.values()) if (change := run.staged.get(path)) is not None)
+    if view.roots.is_secret(path):
+        return None
+    waiting = next(staged, None)
+    return view.text(path) if waiting is None else waiting.text
 
 
 def _runs(context: CodeAgentContext) -> list[dict[str, Any]]:

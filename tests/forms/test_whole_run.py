@@ -16,6 +16,7 @@ from codeagent_lsp.llm.model import ToolCalling
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.context_export import SessionSurroundings, to_dict
 from codeagent_lsp.texts import text
+from codeagent_lsp.workspace.changes.staging import Staging
 from tests.forms.test_skills import FOREIGN
 from tests.session.fakes import World, say, world
 
@@ -87,7 +88,8 @@ async def test_a_run_in_text_and_in_other_forms_comes_to_its_end(tmp_path: Path,
     assert "Action" not in shown and "made up" not in shown and shown.endswith("The rate is 21.")
     session = made.manager.current()
     stored = [events.from_dict(record) for record in made.store.load(session.session_id)]
-    data = to_dict(session.context, stored, SessionSurroundings(session.session_id, "w", Settings()))
+    view = made.manager._services.workspace.view(Staging(lambda path: None, lambda path, change: None))
+    data = to_dict(session.context, stored, SessionSurroundings(session.session_id, "w", Settings(), view))
     assert [(todo["content"], todo["status"]) for todo in data["todos"]] == [
         ("look", "pending"), ("change", "completed")
     ]  # fmt: skip

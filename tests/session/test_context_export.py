@@ -14,6 +14,8 @@ from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.context_export import SessionSurroundings, to_dict, to_json
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.session import Session
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileView
 from tests.session.fakes import World, call, calls, say, world
 from tests.session.plan import plans
 
@@ -28,10 +30,14 @@ FIELDS = {
 LONG = "x = 1  # a line that is long enough to be referred to\n" * 20
 
 
+def plain_view(made: World) -> FileView:
+    return made.manager._services.workspace.view(Staging(lambda path: None, lambda path, change: None))
+
+
 def exported(made: World, session: Session | None = None) -> dict[str, Any]:
     known = session or made.manager.current()
     stored = [from_dict(record) for record in made.store.load(known.session_id)] if known.context.runs else []
-    around = SessionSurroundings(known.session_id, "ws-1", Settings(), MEMORY)
+    around = SessionSurroundings(known.session_id, "ws-1", Settings(), plain_view(made), MEMORY)
     data = to_dict(known.context, stored, around)
     assert json.loads(to_json(known.context, stored, around)) == data  # plain JSON values all through
     return data
@@ -54,6 +60,20 @@ async def test_all_that_a_session_knows(tmp_path: Path) -> None:
     assert (first["tool"], first["success"], first["length"] > len("x")) == ("read_file", True, True)
     [ran] = data["execution_context"]["runs"]
     assert (ran["status"], ran["files_changed"]) == ("completed", [])
+
+
+async def test_files_in_focus_have_their_text_as_it_is_now(tmp_path: Path) -> None:
+    edit = call("edit_file", path="a.py", old_string="x = 1\n", new_string="x = 2\n")
+    read = calls(call("read_file", path="a.py"), call("read_file", path="b.py"), call("read_file", path="c.py"))
+    made = world(tmp_path / "ws", read, calls(edit), say("Done."), says=[plans.APPLY])
+    made.open("a.py", "x = 1\n")
+    for name in ("b.py", "c.py"):
+        (made.root / name).write_text("y = 1\n")
+    await made.run("change it")
+    (made.root / "b.py").write_text("y = 3\n")
+    (made.root / "c.py").unlink()
+    files = exported(made)["code_context"]["focused_files"]
+    assert {file["path"]: file["content"] for file in files} == {"a.py": "x = 2\n", "b.py": "y = 3\n"}
 
 
 async def test_messages_have_their_time_and_say_where_their_full_text_is(tmp_path: Path) -> None:

@@ -93,9 +93,11 @@ class SessionCommands:
         backend, settings = self._backend, self._backend.front.settings()
         await backend.redactor.ready()
         memory = await asyncio.to_thread(backend.knowledge.memory.offered)
-        around = SessionSurroundings(session_id, backend.state.name, settings, memory)
+        around = SessionSurroundings(session_id, backend.state.name, settings, backend.views.plain(), memory)
         context = self._manager.viewed(session_id).context
-        return backend.redactor.clean(to_dict(context, self._stored_events(session_id), around))
+        return backend.redactor.clean(
+            await asyncio.to_thread(to_dict, context, self._stored_events(session_id), around)
+        )
 
     def _stored_events(self, session_id: str) -> Iterable[events.Event]:
         """Yield the recorded events of a session; unreadable ones are left out."""
