@@ -22,10 +22,13 @@ NEARLY_ALL = 0.8
 """A new text that has this share of the file's lines is the whole file, whatever its first and last lines are."""
 ALIKE = 0.7
 """How alike, digits aside, a changed first or last line must be to the old one."""
+SHORT_LINES = 3
+"""A text with so many lines that say something is short."""
 
 _BLOCKS = frozenset(("function", "method", "class", "struct", "interface", "enum", "module"))
 _IMPORT = re.compile(r"(?:import|from|use|using|#include|require)\b")
 _QUOTED = re.compile(r"['\"<]([^'\">]+)['\">]")
+_SYNTAX = re.compile(r"[{}\[\]()<>=;]|:(?!//)")
 _HEADING = re.compile(r"^#{1,6}(?= )", re.MULTILINE)
 
 
@@ -35,7 +38,7 @@ def stands_for_all(path: str, now: str, code: str) -> bool:
         return True
     old, new = source_of(path, now), source_of(path, code)
     if old is None or new is None:
-        return _nearly_same(now, code) or _keeps_text(path, now, code)
+        return _nearly_same(now, code) or _is_short_text(now, code) or _keeps_text(path, now, code)
     if has_blocks(old):
         return (
             not lost_definitions(path, now, code) and _only_renames(old, new) and _head_share(old, new) >= LEAST_SHARE
@@ -127,6 +130,16 @@ def _nearly_same(now: str, code: str) -> bool:
     if len(old) == len(new) == 1 and not _IMPORT.match(old[0]):
         return _alike(old[0], new[0])
     return (Counter(old) & Counter(new)).total() >= NEARLY_ALL * len(old)
+
+
+def _is_short_text(now: str, code: str) -> bool:
+    """Return whether a text of a few lines, such as a version, became another of as many lines or somewhat more: there
+    is nothing that could have been left out. Data with signs of a syntax is more than words.
+    """
+    old, new = _saying(now), _saying(code)
+    if len(old) > SHORT_LINES or _SYNTAX.search(now):
+        return False
+    return len(old) <= len(new) <= max(SHORT_LINES, 2 * len(old))
 
 
 def _keeps_ends(now: str, code: str) -> bool:

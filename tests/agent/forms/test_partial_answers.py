@@ -141,3 +141,29 @@ def test_a_script_without_definitions_is_taken_whole_where_a_function_was_asked_
     text = "x = 2\nshow(1)\nrun(2)\nrun(3)\nend(3)\n"
     reply = f"a.py\n```python\n{text}```"
     assert read_answer(reply, Files({"a.py": text.replace("run(3)\n", "")}), "function").texts == {"a.py": text}
+
+
+@pytest.mark.parametrize(
+    ("path", "now", "new"),
+    [
+        ("VERSION", "1.2.3\n", "1.2.4\n"),
+        ("VERSION", "0.9.9.dev0\n", "1.0.0\n"),
+        ("VERSION", "1.2.3\nstable\n", "1.2.4\nbeta\n"),
+        ("MODE", "true\n", "false\n"),
+        (".nvmrc", "v18\n", "lts/hydrogen\n"),
+        ("names.txt", "a\nb\n", "a\nc\nd\n"),
+        ("a.txt", "hello\n", "你好\n"),
+        ("CODEOWNERS", "* @ann\n/docs @bob\n", "* @cid\n/docs @dan\n"),
+    ],
+)
+@pytest.mark.parametrize("around", ["```\n{}```", "{path}\n```\n{}```", "Here it is:\n\n```text\n{}```\n"])
+def test_a_short_text_is_replaced_whole(path: str, now: str, new: str, around: str) -> None:
+    answer = read_answer(around.format(new, path=path), Files({path: now}), "whole")
+    assert (dict(answer.texts), answer.problem) == ({path: new}, "")
+
+
+@pytest.mark.parametrize("new", ["five\n", "one\n# ... rest unchanged\n", "a\nb\nc\nd\ne\nf\ng\n"])
+def test_of_a_short_text_too_nothing_is_lost(new: str) -> None:
+    now = "one\ntwo\nthree\n"
+    answer = read_answer(f"```\n{new}```", Files({"list.txt": now}), "whole")
+    assert not answer.texts and answer.problem
