@@ -6,13 +6,14 @@ Not here: which tools there are (`tools/catalogue.py`) and who may call them (`t
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.completion import complete
 from codeagent_lsp.environments.serving import Screens
-from codeagent_lsp.errors import SettingError, ToolFailed
+from codeagent_lsp.errors import ErrorCode, SettingError, ToolFailed
 from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.code_knowledge import code_index, code_ports, diagnosing, edit_diagnostics
@@ -20,6 +21,7 @@ from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.proving.baselines import Baselines, Execute
 from codeagent_lsp.session.redaction.audited_shell import AuditedShell
 from codeagent_lsp.session.redaction.redactor import OpenRecords
+from codeagent_lsp.session.request import TRIALS
 from codeagent_lsp.session.rewind.taking_back import taking_back
 from codeagent_lsp.session.run_hooks import hooks_of
 from codeagent_lsp.session.run_output import RunOutput
@@ -27,7 +29,7 @@ from codeagent_lsp.session.screens import Desk
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.solving.change_checks import LookingShell
-from codeagent_lsp.shadow.shell import Isolation, Shell
+from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutput, Shell, no_output
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.commands.background import BackgroundCommands
 from codeagent_lsp.tools.context import Complete, OnTested, Redaction, SmallComplete, ToolContext, tool_context
@@ -35,6 +37,7 @@ from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.hooks.hooks import Hooks, OwnView
 from codeagent_lsp.tools.lost_marks import with_secrets
 from codeagent_lsp.tools.outputs import OutputStore
+from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.skills.trust import WorkspaceItem
@@ -46,6 +49,8 @@ from codeagent_lsp.workspace.changes.changeset import Changeset
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import own_file
 from codeagent_lsp.workspace.files.paths import is_build_file
+
+READ_ONLY = "The mode readOnly runs no programs, also none of the workspace, such as linters."
 
 
 class Toolbox:
@@ -119,13 +124,21 @@ class Toolbox:
             words=output.text,
             note=self._note,
             output=output.printed,
-            shell=self.shell,
+            shell=self._tools_shell(),
             no_shell=self.no_shell,
         )
         proposal.staging.check = partial(with_secrets, context.redaction)
         proposal.diagnose = diagnosing(context)
         proposal.judge = partial(self.hooks.before_proposal, context)
         return context
+
+    def _tools_shell(self) -> Shell | None:
+        """Return the shell for tools, which runs nothing in the mode `readOnly`, whichever tool it is: linters are
+        programs of the workspace, too. What the user tries by an own command, they do not forbid themselves.
+        """
+        if self.shell is None or self._proposal.record.kind in TRIALS:
+            return self.shell
+        return _ModeShell(self.shell, self._services.user.mode)
 
     async def ended(self, status: str) -> None:
         """Tell the hooks how the run has ended, unless it had no use for tools. A cancellation only cuts them short."""
@@ -213,6 +226,25 @@ class Toolbox:
         if not paths:
             return True
         return await self._proposal.questions.ask_about_protected(paths)
+
+
+class _ModeShell:
+    """The `Shell` port around another shell; it refuses every command while `mode` is `readOnly`."""
+
+    def __init__(self, shell: Shell, mode: Callable[[], Mode]) -> None:
+        self._shell = shell
+        self._mode = mode
+
+    @property
+    def isolation(self) -> Isolation:
+        """Return the isolation of the wrapped shell."""
+        return self._shell.isolation
+
+    async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
+        """Run the command in the wrapped shell. ToolFailed in the mode `readOnly`."""
+        if self._mode() == "readOnly":
+            raise ToolFailed(READ_ONLY, ErrorCode.PERMISSION_DENIED)
+        return await self._shell.run(command, on_output)
 
 
 async def _approve_none(paths: tuple[str, ...]) -> bool:

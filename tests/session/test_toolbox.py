@@ -11,6 +11,7 @@ from codeagent_lsp.environments.container import CONTAINER
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.session.toolbox import commands_line
 from codeagent_lsp.shadow.shell import Finished, Isolation
+from codeagent_lsp.tools.permissions.decision import Mode
 from tests.session.fakes import World, call, calls, say, world
 from tests.tools.shells import DIRECT, OPEN_COPY, OVERLAY, FakeShadows
 
@@ -147,3 +148,19 @@ async def test_every_file_that_can_run_code_is_named_before_it_is_proposed(tmp_p
     titles = [item.question.title for item in made.user.shown]
     assert len(titles) == 3 and max(map(len, titles)) < 1700
     assert [name for name in names if not any(name in title for title in titles)] == []
+
+
+@pytest.mark.parametrize("mode", ["readOnly", "ask"])
+async def test_the_mode_read_only_runs_no_program_of_the_workspace_either(tmp_path: Path, mode: Mode) -> None:
+    shadows = FakeShadows([Finished(0, "")])
+    made = world(tmp_path / "w", calls(call("get_diagnostics", path="a.py")), say("done"), shadows=shadows, mode=mode)
+    made.open("a.py", "import os\n")
+    program = made.root / ".venv" / "bin" / "ruff"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    (made.root / "ruff.toml").write_text("")
+    await made.run()
+    ran = [command.words for shell in shadows.shells for command in shell.commands]
+    assert bool(ran) is (mode == "ask"), ran
+    assert ("The mode readOnly runs no programs" in told_to_model(made)) is (mode == "readOnly")
