@@ -26,6 +26,7 @@ _WHY: dict[WrittenKind, str] = {
     "binary": "A binary file; it stays in the private copy.",
     "large": "Too large to be proposed; it stays in the private copy.",
     "special": "A device, socket or pipe; it stays in the private copy.",
+    "deep": "A folder that lies too deep; nothing in it was looked at, and it stays in the private copy.",
     "git": "Version control data; it stays in the private copy, the user's repository is unchanged.",
 }
 _MEANWHILE = "The user changed this file while the command ran, so what it wrote was dropped. Run it again."

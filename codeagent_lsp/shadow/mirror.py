@@ -50,6 +50,7 @@ class Mirror:
         self._strays = strays or (lambda _: False)
         self.copy = PrivateCopy(root, place)
         self._prepared: dict[str, Item] = {}
+        self._deep: frozenset[str] = frozenset()
         self._wanted: Mapping[str, bytes | None] = {}
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
@@ -75,7 +76,8 @@ class Mirror:
                 on_disk = disk.files.get(name)
                 self.copy.write(name, origin, on_disk.info if on_disk else None)
         self.copy.remove_empty(here.folders.keys() - disk.folders.keys())
-        self._prepared = self._here(rules).files
+        prepared = self._here(rules)
+        self._prepared, self._deep = prepared.files, frozenset(prepared.deep)
 
     def lay(self, wanted: Mapping[str, bytes | None]) -> None:
         """Update the copy to `wanted` over the disk as it was when `prepare` looked, for the files that differ from the
@@ -99,6 +101,9 @@ class Mirror:
         for name in now.version_control:
             if not os.path.lexists(f"{self.root}/{name}"):
                 found.add(f"{self.root}/{name}", "git")
+        for name in now.deep:
+            if name not in self._deep:
+                found.add(f"{self.root}/{name}", "deep")
         for name in sorted(self._prepared.keys() | now.files.keys()):
             before, after = self._prepared.get(name), now.files.get(name)
             if (after or before or _NOTHING).ignored or (before and after and before.stamp == after.stamp):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from codeagent_lsp.shadow.upper_walk import MAX_DEPTH, VERSION_CONTROL, Stamp
+from codeagent_lsp.shadow.upper_walk import MAX_DEPTH, VERSION_CONTROL, Stamp, is_too_long
 from codeagent_lsp.workspace.files.ignore import FolderRules
 
 OUTPUTS = frozenset(
@@ -60,13 +60,14 @@ class Item(NamedTuple):
 class Tree:
     """The contents of a folder by relative path; folders with their modes.
 
-    Not entered are ignored folders (`closed`) and `version_control`.
+    Not entered are ignored folders (`closed`), `version_control`, and folders that lie too `deep`.
     """
 
     files: dict[str, Item] = field(default_factory=dict)
     folders: dict[str, int] = field(default_factory=dict)
     closed: list[str] = field(default_factory=list)
     version_control: list[str] = field(default_factory=list)
+    deep: list[str] = field(default_factory=list)
 
 
 def is_output(name: str) -> bool:
@@ -85,8 +86,12 @@ def walk(top: str, rules: FolderRules | None, *, ours: bool = False) -> Tree:
         folder, here = pending.pop()
         for entry in _entries(os.path.join(top, folder), ours=ours):
             inner = _sort_in(tree, entry, folder, here)
-            if inner is not None and inner[0].count("/") < MAX_DEPTH:
+            if inner is None:
+                continue
+            if inner[0].count("/") < MAX_DEPTH and not is_too_long(os.path.join(top, inner[0])):
                 pending.append(inner)
+            else:
+                tree.deep.append(inner[0])
     return tree
 
 

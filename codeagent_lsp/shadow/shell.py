@@ -104,7 +104,7 @@ class Finished:
     reports: Mapping[str, bytes] = field(default_factory=dict)
 
 
-WrittenKind = Literal["text", "deleted", "mode", "symlink", "binary", "large", "special", "git"]
+WrittenKind = Literal["text", "deleted", "mode", "symlink", "binary", "large", "special", "deep", "git"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,8 @@ class Written:
     """One file that a command changed, by absolute path in the workspace. `data` is set for `text` only.
 
     Kinds other than `text` and `deleted` cannot become edits and are only reported: a changed mode, a symbolic link, a
-    binary or too large file, a device, socket or pipe, anything in a version control folder.
+    binary or too large file, a device, socket or pipe, a folder that lies too deep to be looked into, anything in a
+    version control folder.
     """
 
     path: str

@@ -67,7 +67,10 @@ class UpperChanges:
                 self._gone(path)
 
     def _entry(self, entry: UpperEntry) -> None:
-        if entry.is_folder:
+        if entry.is_folder and entry.inner is None:
+            if entry.path not in self._stamps:
+                self._found.add(entry.path, "deep")
+        elif entry.is_folder:
             self._hidden_by(entry)
         elif self._stamps.get(entry.path) == entry.stamp:
             pass

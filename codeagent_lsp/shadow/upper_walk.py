@@ -20,6 +20,8 @@ from codeagent_lsp.workspace.files.ignore import FolderRules
 VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".jj", ".bzr", "CVS"})
 OPAQUE = "user.overlay.opaque"
 MAX_DEPTH = 200
+LONGEST_PATH, LONGEST_NAME = 4096, 256
+"""PATH_MAX and NAME_MAX of Linux in bytes, with the NUL and the slash."""
 
 _ORIGIN = "user.overlay.origin"
 
@@ -90,7 +92,7 @@ class UpperPaths(NamedTuple):
     def walk(self, rules: FolderRules | None) -> Iterator[UpperEntry]:
         """Yield all entries of the upper, sorted, folders before their contents; none if `rules` is None.
 
-        Folders that are ignored or belong to version control are yielded but not entered.
+        Folders that are ignored, belong to version control or lie too deep are yielded but not entered.
         """
         if rules is not None:
             yield from _walk(_Place(self.root, self.upper, self.root if is_folder(self.root) else None, rules))
@@ -182,8 +184,23 @@ def is_opaque(folder: str) -> bool:
 
 
 def has_files(folder: str) -> bool:
-    """Return whether there are files anywhere below a folder."""
-    return any(files for _, _, files in os.walk(folder))
+    """Return whether there are files anywhere below a folder, as deep as paths reach."""
+    pending = [folder]
+    while pending:
+        try:
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    if not entry.is_dir(follow_symlinks=False):
+                        return True
+                    pending.append(entry.path)
+        except OSError:  # not ours to read, or its path is too long
+            continue
+    return False
+
+
+def is_too_long(*folders: str) -> bool:
+    """Return whether a file in one of these folders could have a path that is too long for the system."""
+    return any(len(os.fsencode(folder)) + LONGEST_NAME >= LONGEST_PATH for folder in folders)
 
 
 def _walk(place: _Place) -> Iterator[UpperEntry]:
@@ -195,9 +212,9 @@ def _walk(place: _Place) -> Iterator[UpperEntry]:
             yield entry._replace(hides=entry.is_folder and is_opaque(upper))
         elif place.rules.ignores(name, is_dir=_counts_as_folder(entry)):
             yield entry._replace(ignored=True)
-        elif not entry.is_folder:
+        elif not entry.is_folder or place.depth >= MAX_DEPTH or is_too_long(entry.path, upper):
             yield entry
-        elif place.depth < MAX_DEPTH:
+        else:
             inner, hides = place.rules.enter(name), place.hides or is_opaque(upper)
             yield entry._replace(inner=inner, hides=hides)
             below = lower if lower is not None and is_folder(lower) else None
