@@ -89,9 +89,16 @@ def _before(texts: Texts, path: str) -> str:
 
 
 def _require_allowed(context: ToolContext, paths: Iterable[str]) -> None:
-    """Raise PermissionDenied unless the user's rules let every file be edited without a question of its own."""
+    """Raise PermissionDenied unless the user's rules let every file be edited without a question of its own, and none
+    is named by `.codeagentignore`: who made the edit does not know that file.
+    """
     settings, roots = context.settings.permissions, context.view.roots
     for path in sorted(paths):
+        if context.view.is_named_for_agents(path):
+            raise PermissionDenied(
+                f"Not made: it would change {roots.relative(path)}, which .codeagentignore names. Nothing was changed; "
+                "leave that file to the user, and change the others by edit_file."
+            )
         decision = decide(EditFile.traits, {"path": path}, settings, roots, names=EditFile.forms.names)
         if decision.verdict != "allow":
             name = roots.relative(path)

@@ -197,6 +197,11 @@ class FileView:
         root = self.roots.root_of(path)
         return root is not None and self._rules[root].is_ignored(path, is_dir=is_dir)
 
+    def is_named_for_agents(self, path: str) -> bool:
+        """Return whether a `.codeagentignore` names the file `path`."""
+        root = self.roots.root_of(path)
+        return root is not None and self._rules[root].is_named_for_agents(path)
+
     def _from_disk(self, path: str, kind: FileKind) -> FileText:
         if kind == "folder":
             raise FileRefused(f"{self.roots.relative(path)} is a folder. List it instead.")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,6 +73,10 @@ class FolderRules(NamedTuple):
         path = f"{self.path}{name}/" if is_dir else self.path + name
         return _decision(self.git, path) or _decision(self.own, path)
 
+    def named_for_agents(self, name: str, *, is_dir: bool) -> bool:
+        """Return whether a `.codeagentignore` ignores the file or folder `name` in this folder."""
+        return _decision(self.own, f"{self.path}{name}/" if is_dir else self.path + name)
+
     def enter(self, name: str) -> FolderRules:
         """Return the rules for the names in the folder `name` of this folder."""
         return self.rules._extend(self, name)
@@ -99,13 +104,22 @@ class IgnoreRules:
 
     def is_ignored(self, path: str, *, is_dir: bool) -> bool:
         """Return whether `path`, absolute and inside the folder, or one of its parent folders is ignored."""
+        return self._any_on_the_way(path, FolderRules.ignores, is_dir=is_dir)
+
+    def is_named_for_agents(self, path: str) -> bool:
+        """Return whether a `.codeagentignore` ignores the file `path`, absolute and inside the folder, or a folder that
+        it is in: the user wants no agent to work with it, whatever git ignores.
+        """
+        return self._any_on_the_way(path, FolderRules.named_for_agents, is_dir=False)
+
+    def _any_on_the_way(self, path: str, ignores: Callable[..., bool], *, is_dir: bool) -> bool:
         *folders, name = Path(path).relative_to(self._root).parts or ("",)
         here = self.at_root()
         for folder in folders:
-            if here.ignores(folder, is_dir=True):
+            if ignores(here, folder, is_dir=True):
                 return True
             here = here.enter(folder)
-        return bool(name) and here.ignores(name, is_dir=is_dir)
+        return bool(name) and ignores(here, name, is_dir=is_dir)
 
     def _extend(self, outer: FolderRules, name: str) -> FolderRules:
         return self._read(outer._replace(path=f"{outer.path}{name}/"))

@@ -110,6 +110,17 @@ class TestRename:
         assert "use.py" in result.text
         assert not shop.changeset
 
+    @pytest.mark.parametrize("rule", ["use.py", "/use.py", "*.py\n!cart.py"])
+    async def test_files_that_the_users_ignore_file_names_are_left_alone(self, shop: Bench, rule: str) -> None:
+        both = edit(shop.path("cart.py"), (1, 8, 13, "amount"))
+        both["documentChanges"] += edit(shop.path("use.py"), (2, 13, 18, "amount"))["documentChanges"]
+        with_servers(shop, textDocument_rename=lambda question: both)
+        shop.write(".codeagentignore", rule + "\n")
+        result = await shop.call("rename_symbol", path="cart.py", symbol="Cart.total", new_name="amount")
+        assert result.status == "denied"
+        assert "it would change use.py, which .codeagentignore names" in result.text
+        assert not shop.changeset
+
     async def test_staged_text_counts(self, shop: Bench) -> None:
         await shop.call("write_file", path="cart.py", content=f"# one more line\n{CART}")
         with_servers(shop, textDocument_rename=lambda question: edit(shop.path("cart.py"), (2, 8, 13, "amount")))
