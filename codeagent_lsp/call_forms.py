@@ -29,11 +29,13 @@ Agent = Literal[
 @dataclass(frozen=True, slots=True)
 class Shape:
     """Another shape of arguments. `words` describe it for the page; `convert` gets the arguments under their own names
-    and returns them in the tool's shape, the same if they have it already.
+    and returns them in the tool's shape, the same if they have it already. `parameters` are the JSON Schemas of what it
+    takes beside the tool's own parameters, or in place of one, for clients that check their calls by a schema.
     """
 
     words: str
     convert: Convert
+    parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +250,38 @@ def translated(arguments: Mapping[str, Any], forms: CallForms) -> dict[str, Any]
     for shape in forms.shapes:
         given = shape.convert(given)
     return given
+
+
+def published(schema: Mapping[str, Any], forms: CallForms) -> dict[str, Any]:
+    """Return the JSON Schema of arguments in the tool's own spelling and in these others, for clients that check calls
+    before they send them. It refuses no call that is understood: unknown names are allowed, as they are passed over,
+    and what may stand under several names is required by none, as model APIs refuse a choice (`anyOf`) at the top of a
+    schema. Names in `also` are understood, but not listed.
+    """
+    required = list(schema.get("required", ()))
+    properties: dict[str, Any] = {}
+    for name, stated in schema.get("properties", {}).items():
+        others = [other for other, own in forms.arguments.items() if own == name]
+        properties[name] = _opened(stated, forms.items.get(name, NO_FORMS))
+        for other in others:
+            properties[other] = {**without(properties[name], "default"), "description": f"The same as {name}"}
+        if others and name in required:
+            required.remove(name)
+            words = f"{stated.get('description', '')}. Needed, here or as {' or '.join(others)}".removeprefix(". ")
+            properties[name] = {**properties[name], "description": words}
+    for shape in forms.shapes:
+        properties |= shape.parameters
+    properties |= {name: {"description": "Not needed"} for name in forms.ignored}
+    kept = without(schema, "properties", "required", "additionalProperties")
+    return {**kept, "properties": properties, **({"required": required} if required else {})}
+
+
+def _opened(schema: Mapping[str, Any], forms: CallForms) -> dict[str, Any]:
+    """Return the schema of one parameter with that of the objects in it, or in its list, as `published` has it."""
+    if isinstance(schema.get("properties"), Mapping):
+        return published(schema, forms)
+    items = schema.get("items")
+    return {**schema, "items": _opened(items, forms)} if isinstance(items, Mapping) else dict(schema)
 
 
 def meant(name: str, forms: Iterable[tuple[str, CallForms]]) -> str | None:

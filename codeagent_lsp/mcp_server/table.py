@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
+from codeagent_lsp.call_forms import published
 from codeagent_lsp.tools.artifacts.artifact_tools import (
     BatchExportArtifacts,
     ExportArtifact,
@@ -70,10 +71,11 @@ class SandboxTool:
         return parameter in self.hidden or parameter in self.fixed
 
     def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of its arguments."""
-        schema = self.made().input_schema()
-        kept = {name: value for name, value in schema.get("properties", {}).items() if not self.hides(name)}
-        return {**schema, "type": "object", "properties": kept}
+        """Return the JSON Schema of its arguments, in all spellings that are understood."""
+        schema = {"type": "object", **published(self.made().input_schema(), self.tool.forms)}
+        own = self.tool.forms.parameters
+        kept = {name: value for name, value in schema["properties"].items() if not self.hides(own.get(name, name))}
+        return {**schema, "properties": kept}
 
 
 def _screen(name: str, tool: type[Tool[Any]], what: str, parameters: tuple[str, ...]) -> Iterable[SandboxTool]:

@@ -11,6 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import jsonschema
+
 from codeagent_lsp import events, own_tools
 from codeagent_lsp.agent.prompt import Environment, system_prompt
 from codeagent_lsp.agent.skills import listed
@@ -57,9 +59,12 @@ def call(name: str, given: dict[str, Any], tool: str, own: dict[str, Any]) -> No
     assert understood(ToolCall(tool, given), TOOLS[tool]).call == wanted
 
 
-def sandbox(name: str, given: dict[str, Any]) -> None:
-    """A client of the sandbox may call its tool like this."""
+def sandbox(name: str, given: dict[str, Any], says: str = "") -> None:
+    """A client of the sandbox may call its tool like this, also one that checks by the published schema; `says` is what
+    the answer has then (`test_sandbox_calls.py`).
+    """
     entry = BY_NAME[name]
+    jsonschema.validate(given, entry.schema())
     assert not [key for key in translated(given, entry.tool.forms) if entry.hides(key)]
     understood(ToolCall(name, {**given, **entry.fixed}), entry.made())
 

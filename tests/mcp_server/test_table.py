@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from mcp.client.client import Client
 from mcp.types import CreateMessageRequestParams, CreateMessageResult
@@ -15,7 +16,7 @@ from codeagent_lsp.config import PermissionsSettings, Settings, ShellSettings
 from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.mcp_server.sandbox import MAX_CALLS, Sandbox, sandbox_settings
 from codeagent_lsp.mcp_server.serving import make_server
-from codeagent_lsp.mcp_server.table import BY_NAME, TABLE
+from codeagent_lsp.mcp_server.table import BY_NAME, TABLE, SandboxTool
 from tests.mcp_server.calls import ROWS
 from tests.mcp_server.rig import Model, code_of, text_of
 
@@ -71,6 +72,34 @@ async def test_what_a_client_is_told(sandbox: Sandbox) -> None:
     assert "sandbox://changes.diff" in str(tools["write"].description)
     read = tools["read"].annotations
     assert read is not None and read.read_only_hint is True
+
+
+@pytest.mark.parametrize("entry", TABLE, ids=lambda entry: entry.name)
+def test_the_schema_refuses_no_spelling_that_is_understood(entry: SandboxTool) -> None:
+    schema, forms, good = entry.schema(), entry.tool.forms, ROWS[entry.name].good
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert not {"anyOf", "oneOf", "allOf"} & set(schema), "model APIs refuse it there"
+    jsonschema.validate(good, schema)
+    jsonschema.validate({**good, "explanation": "passed over"}, schema)
+    for other, own in forms.arguments.items():
+        if own in good:
+            jsonschema.validate({other if name == own else name: value for name, value in good.items()}, schema)
+        assert other in schema["properties"] and other not in schema.get("required", ())
+    assert not [name for name in (*entry.hidden, *entry.fixed) if name in schema["properties"]]
+
+
+def test_what_is_wrong_in_every_spelling_is_still_refused_by_it() -> None:
+    edit, batch, grep, read = (BY_NAME[name].schema() for name in ("edit", "batch_edit", "grep", "read"))
+    for schema, given in (
+        (edit, {"file_path": 3}),
+        (batch, {"edits": [{"file_path": 3}]}),
+        (batch, {}),
+        (grep, {"path": "src"}),
+        (read, {"file_path": "a.py", "limit": 0}),
+    ):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(given, schema)
+    assert "Needed, here or as file_path" in edit["properties"]["path"]["description"]
 
 
 async def test_nothing_reaches_the_disk(sandbox: Sandbox, workspace: Path) -> None:

@@ -58,7 +58,13 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
         names=("patch",),
         arguments={"patch_content": "patch"},
         also={"input": "patch", "patch_text": "patch"},
-        shapes=(Shape("`file_path` names the file of a patch without a head; with one, both must agree", _headed),),
+        shapes=(
+            Shape(
+                "`file_path` names the file of a patch without a head; with one, both must agree",
+                _headed,
+                {"file_path": {"type": "string", "description": "The file of a unified diff without a head"}},
+            ),
+        ),
         foreign=APPLY_PATCH,
     )
     output = dict[str, str]

@@ -79,7 +79,13 @@ class ListDir(Tool[ListDirParameters]):
     forms: ClassVar[CallForms] = CallForms(
         names=("list",),
         also=others.FOLDER_PATH,
-        shapes=(Shape("`recursive` true: all levels, as far as `depth` goes; false: one", _levels),),
+        shapes=(
+            Shape(
+                "`recursive` true: all levels, as far as `depth` goes; false: one",
+                _levels,
+                {"recursive": {"type": "boolean", "description": "All levels"}},
+            ),
+        ),
         foreign=others.LIST_DIR,
     )
     output = list[str]
@@ -112,7 +118,15 @@ class ReadFile(Tool[ReadFileParameters]):
         names=READ_NAMES,
         arguments=FILE_PATH,
         shapes=(
-            Shape("`offset` lines are skipped, then `limit` lines shown; `start_line` 0 is the first line", _lines),
+            Shape(
+                "`offset` lines are skipped, then `limit` lines shown; `start_line` 0 is the first line",
+                _lines,
+                {
+                    "offset": {"type": "integer", "minimum": 0, "description": "Lines to skip"},
+                    "limit": {"type": "integer", "minimum": 1, "description": "Lines to show; default 2000"},
+                    "start_line": {"type": "integer", "minimum": 0, "description": "First line, 1-based"},
+                },
+            ),
         ),
         foreign=others.READ_FILE,
     )

@@ -89,7 +89,15 @@ class Desktop(Tool[DesktopParameters]):
     )
     parameters = DesktopParameters
     example: ClassVar[Example] = {"action": "restart", "resolution": "1600x900"}
-    forms: ClassVar[CallForms] = CallForms(shapes=(Shape("`display` as X writes it, `:1`", _display),))
+    forms: ClassVar[CallForms] = CallForms(
+        shapes=(
+            Shape(
+                "`display` as X writes it, `:1`",
+                _display,
+                {"display": {"type": ["integer", "string"], "description": "A number, 0 to 99, or :1; default 1"}},
+            ),
+        )
+    )
     output = dict[str, Any]
 
     async def run(self, arguments: DesktopParameters, context: ToolContext) -> ToolOutput:
