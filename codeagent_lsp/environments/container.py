@@ -151,7 +151,8 @@ class ContainerEnvironment:
         return self._layer
 
     async def _execute(self, launch: Launch, command: Command, on_output: OnOutput) -> Finished:
-        output, ended = Output(self._spool if command.whole else None, command.keywords), False
+        spool = self._spool if command.whole else None
+        output, ended = Output(spool, command.keywords, apart=command.apart), False
         try:
             finished = await self._ran(launch, command, on_output, output)
             ended = finished.ending == "exited"
@@ -187,7 +188,7 @@ class ContainerEnvironment:
             ending = "memory"
         reports = await cargo.carry_out(box) if ending == "exited" else {}
         kept = await settled(asyncio.to_thread(output.finish))
-        return Finished(code, kept.text, output.size, ending, seconds, kept.whole, reports)
+        return Finished(code, kept.text, output.size, ending, seconds, kept.whole, reports, kept.streams)
 
     async def _loaded(self, command: Command) -> tuple[Cargo, Box]:
         """Return a running container with the current workspace in it."""

@@ -36,6 +36,7 @@ from codeagent_lsp.tools.executor import ToolExecutor, understood
 from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.todos.todo_list import TodoList
+from codeagent_lsp.tools.truncation import truncate
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, StagedFile, own_file
 from codeagent_lsp.workspace.files.paths import Roots
@@ -44,6 +45,8 @@ SESSION = "sandbox"
 ENDED = "The sandbox has ended."
 ASSUMED_WINDOW = 128_000
 """Tokens that the client's model can read: such clients are agents, whose own models are not small."""
+MOST_DATA = 200_000
+"""Most characters of a result's data."""
 MAX_CALLS = 32
 """Most concurrent calls; more are refused, so that none waits without end."""
 
@@ -194,26 +197,33 @@ def sandbox_settings(settings: Settings) -> Settings:
 
 
 def answer_of(result: ToolResult) -> Answer:
-    """Return the answer for a tool's result; that of a command has its end in flat fields beside the others."""
-    if result.error is None:
-        return Answer(result.text, _small(result.data))
-    return Answer(result.text, code=_CODES.get(result.error.code, ErrorCode.EXECUTION_ERROR))
+    """Return the answer for a tool's result. That of a command has its end in flat fields beside the others, and if it
+    was stopped at its time limit, a code.
+    """
+    if result.error is not None:
+        return Answer(result.text, code=_CODES.get(result.error.code, ErrorCode.EXECUTION_ERROR))
+    if not isinstance(result.data, CommandResult):
+        return Answer(result.text, _small(plain(result.data)))
+    late = result.data.finished.ending == "timeout"
+    return Answer(result.text, _finished(result.data), ErrorCode.TIMEOUT_ERROR if late else None)
 
 
-def _small(data: Any, limit: int = 200_000) -> Any:
-    """Return the data as JSON values; None if they are more than `limit` characters."""
-    value = plain(data)
-    if isinstance(data, CommandResult):
-        value |= _finished(data)
-    return None if value is None or len(json.dumps(value)) > limit else value
+def _small(value: Any) -> Any:
+    """Return the JSON value; None if it is too long."""
+    return None if value is None or len(json.dumps(value)) > MOST_DATA else value
 
 
 def _finished(result: CommandResult) -> dict[str, Any]:
-    """Return the end of a command in flat fields. Both streams are in `stdout`, as their order is exact only there."""
+    """Return the data of a command: its end in flat fields, beside all else unless that is too long."""
     finished = result.finished
-    milliseconds = round(finished.seconds * 1000)
-    streams = {"stdout": finished.output, "stderr": ""}
-    return {"exit_code": finished.exit_code, **streams, "execution_time_ms": milliseconds}
+    stdout = finished.streams.get("stdout", finished.output)
+    end = {
+        "exit_code": finished.exit_code,
+        "stdout": truncate(stdout, MOST_DATA // 4),
+        "stderr": truncate(finished.streams.get("stderr", ""), MOST_DATA // 4),
+        "execution_time_ms": round(finished.seconds * 1000),
+    }
+    return _small(plain(replace(result, finished=replace(finished, streams={}))) | end) or end
 
 
 async def _never(paths: tuple[str, ...]) -> bool:

@@ -98,11 +98,11 @@ def _listed(entry: SandboxTool) -> Tool:
 
 def _result(answer: Answer) -> CallToolResult:
     error, said = answer.error(), in_own_words(answer.text)
+    data = {} if answer.data is None else {"data": answer.data}
     if error is not None:
         text = f"{error['code']}: {said}"
-        return CallToolResult(content=[_text(text)], structured_content={"error": error}, is_error=True)
-    data = None if answer.data is None else {"data": answer.data}
-    return CallToolResult(content=[_text(said)], structured_content=data)
+        return CallToolResult(content=[_text(text)], structured_content={"error": error, **data}, is_error=True)
+    return CallToolResult(content=[_text(said)], structured_content=data or None)
 
 
 def _text(words: str) -> TextContent:

@@ -78,6 +78,12 @@ class SandboxTool:
         return {**schema, "properties": kept}
 
 
+class _Bash(RunCmd):
+    """Runs a command and gives its clients each of its streams by itself."""
+
+    apart = True
+
+
 def _screen(name: str, tool: type[Tool[Any]], what: str, parameters: tuple[str, ...]) -> Iterable[SandboxTool]:
     """Yield the four tools of a terminal or a desktop."""
     stays = " Text files written in it stay in the sandbox."
@@ -104,7 +110,7 @@ TABLE: tuple[SandboxTool, ...] = (
     SandboxTool("patch", ApplyPatch, _STAYS),
     SandboxTool(
         "bash",
-        RunCmd,
+        _Bash,
         words="Run a bash command on the files as the sandbox has them, without network. Text files it writes stay in "
         "the sandbox; the resource sandbox://changes.diff gives them out.",
         hidden=("allow_network", "env_vars", "background", "ready"),

@@ -10,7 +10,7 @@ import codecs
 import os
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -34,11 +34,12 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 @dataclass(frozen=True, slots=True)
 class KeptOutput:
     """The complete output, or its head, its tail, and the best lines between them; then `whole` is the path of the
-    file with all of it.
+    file with all of it. `streams` are the texts of both streams, each by itself, if they were told apart.
     """
 
     text: str
     whole: str | None = None
+    streams: Mapping[Stream, str] = field(default_factory=dict)
 
 
 class Output:
@@ -46,20 +47,33 @@ class Output:
 
     `kept_bytes` of UTF-8 stay in memory: of a longer output its head, its tail, and from between them the lines with
     errors or with `keywords`. All of it then goes to a new file in `folder`, which belongs to the caller; without a
-    folder the rest is lost. `flush` and `finish` write to the file and may block.
+    folder the rest is lost. `flush` and `finish` write to the file and may block. With `apart` each stream is kept by
+    itself, too.
     """
 
-    def __init__(self, folder: Path | None, keywords: Sequence[str] = (), *, kept_bytes: int = KEPT_BYTES) -> None:
+    def __init__(
+        self,
+        folder: Path | None,
+        keywords: Sequence[str] = (),
+        *,
+        kept_bytes: int = KEPT_BYTES,
+        apart: bool = False,
+    ) -> None:
         self.size = 0
         self._readers: dict[Stream, _StreamReader] = {"stdout": _StreamReader(), "stderr": _StreamReader()}
         self._line = ""
         part = kept_bytes // 5
         self._ends = _Ends(kept_bytes - 2 * part, part, LinesOfInterest(part, keywords), kept_bytes)
         self._spool = _Spool(folder)
+        self._alone: dict[Stream, Output] = {name: Output(None) for name in self._readers} if apart else {}
 
     def feed(self, stream: Stream, data: bytes) -> str:
         """Take bytes of one stream and return the new text for display, in which lone carriage returns stay."""
         self.size += len(data)
+        if (alone := self._alone.get(stream)) is not None:
+            alone.feed(stream, data)
+            if alone.wants_flush:
+                alone.flush()  # it has no file
         return self._take(self._readers[stream].feed(data))
 
     @property
@@ -80,7 +94,8 @@ class Output:
         if self._ends.over:
             self._spool.write()
         self._spool.close()
-        return KeptOutput(self._ends.text(), self._spool.path if self._ends.over else None)
+        streams = {name: alone.finish().text for name, alone in self._alone.items()}
+        return KeptOutput(self._ends.text(), self._spool.path if self._ends.over else None, streams)
 
     def discard(self) -> None:
         """Discard the output and remove the file."""

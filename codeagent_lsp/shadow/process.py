@@ -87,7 +87,7 @@ async def run_process(
     one of `keywords`. ToolFailed if the command cannot
     be started.
     """
-    output = Output(spool_folder, keywords)
+    output = Output(spool_folder, keywords, apart=apart)
     guarded = Guarded()
     try:
         started = time.monotonic()
@@ -98,7 +98,7 @@ async def run_process(
         answer = guarded.answer(launch)
         kept, reports = await settled(asyncio.to_thread(_gathered, output, launch.reports))
         ending = "output" if over else _ENDINGS.get(answer["ending"], "exited")
-        return Finished(answer["code"], kept.text, output.size, ending, seconds, kept.whole, reports)
+        return Finished(answer["code"], kept.text, output.size, ending, seconds, kept.whole, reports, kept.streams)
     except BaseException:
         output.discard()
         raise

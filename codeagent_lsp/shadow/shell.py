@@ -92,7 +92,7 @@ class Finished:
     `exit_code` is 128 + signal number for a process ended by a signal, as in bash. `output` is the text of both
     streams in order, of a long one head, tail and lines of interest; `size` counts all bytes, `whole` is the file with
     the complete output if that was requested and `output` is not complete. `reports` are the files that the command
-    wrote into its report folder.
+    wrote into its report folder, `streams` the text of each stream by itself, with `Command.apart`.
     """
 
     exit_code: int
@@ -102,6 +102,7 @@ class Finished:
     seconds: float = 0.0
     whole: str | None = None
     reports: Mapping[str, bytes] = field(default_factory=dict)
+    streams: Mapping[Stream, str] = field(default_factory=dict)
 
 
 WrittenKind = Literal["text", "deleted", "mode", "symlink", "binary", "large", "special", "deep", "git"]

@@ -86,7 +86,7 @@ ROWS: Mapping[str, Row] = {
         {"file_paths": ["shop/cart.py", "made.txt"]},
         "Exported made.txt",
         {"file_paths": ["/etc/passwd"]},
-        "EXECUTION_ERROR",
+        "PERMISSION_ERROR",
     ),
     "import_file": Row(
         {"source_url": "artifact:made.txt", "dest_path": "copied/made.txt"},

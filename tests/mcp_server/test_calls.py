@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from codeagent_lsp.config import Settings
+from codeagent_lsp.mcp_server.sandbox import Sandbox, sandbox_settings
 from codeagent_lsp.mcp_server.serving import CHANGES
 from codeagent_lsp.mcp_server.table import TABLE
 from tests.mcp_server.calls import ROWS, disk, make_workspace
@@ -62,3 +66,44 @@ async def test_a_long_file_is_read_in_one_call(workspace: Path) -> None:
     async with over_stdio(workspace) as client:
         read = text_of(await client.call_tool("read", {"path": "long.txt"}))
     assert "1|line 1\n" in read and "2000|line 2000" in read
+
+
+async def test_a_command_has_both_streams_and_one_out_of_time_a_code(workspace: Path) -> None:
+    async with over_stdio(workspace) as client:
+        both = await client.call_tool("bash", {"command": "echo out; echo err >&2; exit 3"})
+        late = await client.call_tool("bash", {"command": "echo begun; sleep 60", "timeout": 0.5})
+    assert both.structured_content is not None and late.structured_content is not None
+    data, cut = both.structured_content["data"], late.structured_content
+    assert (data["exit_code"], data["stdout"], data["stderr"]) == (3, "out\n", "err\n")
+    assert "out" in text_of(both) and "err" in text_of(both)
+    assert code_of(late) == "TIMEOUT_ERROR" and cut["data"]["stdout"] == "begun\n"
+    assert {"code", "type", "message"} <= set(cut["error"])
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("read", {"file_path": "{}"}),
+        ("edit", {"file_path": "{}", "old_str": "a", "new_str": "b"}),
+        ("patch", {"file_path": "{}", "patch_content": "@@ -1 +1 @@\n-a\n+b\n"}),
+        ("export_artifact", {"file_path": "{}"}),
+        ("batch_export_artifacts", {"file_paths": ["{}"]}),
+        ("import_file", {"source_url": "file:{}", "dest_path": "copy.txt"}),
+        ("ast_parse", {"file_path": "{}"}),
+        ("grep", {"pattern": "x", "path": "{}"}),
+        ("glob", {"pattern": "*", "path": "{}"}),
+        ("list", {"path": "{}"}),
+        ("run_tests", {"path": "{}"}),
+    ],
+)
+async def test_what_is_missing_and_what_is_refused_have_their_codes(
+    workspace: Path, state_dir: Path, name: str, arguments: Mapping[str, Any]
+) -> None:
+    (workspace / ".env").write_text("A=b\n")
+    sandbox = Sandbox(str(workspace), sandbox_settings(Settings()))
+    codes = {}
+    for path in ("nowhere.py", "/etc/passwd", ".env"):
+        answer = await sandbox.call(name, json.loads(json.dumps(arguments).replace("{}", path)))
+        codes[path] = str(answer.code)
+    await sandbox.close()
+    assert codes == {"nowhere.py": "PARAMETER_ERROR", "/etc/passwd": "PERMISSION_ERROR", ".env": "PERMISSION_ERROR"}

@@ -107,6 +107,18 @@ def test_streams_do_not_spoil_each_others_characters(tmp_path: Path) -> None:
     assert output.size == 9
 
 
+def test_told_apart_each_stream_is_also_kept_by_itself(tmp_path: Path) -> None:
+    output = Output(tmp_path, kept_bytes=300, apart=True)
+    for number in range(100):
+        output.feed("stdout", b"out %d\n" % number)
+        output.feed("stderr", b"err %d\n" % number)
+    kept = output.finish()
+    assert kept.text.startswith("out 0\nerr 0\n") and "left out" in kept.text
+    assert kept.streams["stdout"].splitlines() == [f"out {number}" for number in range(100)]
+    assert kept.streams["stderr"].splitlines() == [f"err {number}" for number in range(100)]
+    assert Output(tmp_path).finish().streams == {}
+
+
 def test_the_user_sees_progress_as_it_comes(tmp_path: Path) -> None:
     output = Output(tmp_path)
     told = [output.feed("stdout", chunk) for chunk in (b"10%\r", b"20%\r", b"\nok", b"\r\n")]

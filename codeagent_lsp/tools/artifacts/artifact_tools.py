@@ -126,8 +126,9 @@ class BatchExportArtifacts(Tool[BatchExportParameters]):
     output = list[dict[str, Any]]  # name, size, path; or file_path, error
 
     async def run(self, arguments: BatchExportParameters, context: ToolContext) -> ToolOutput:
-        """Return the result for each file. ToolFailed if none could be exported."""
+        """Return the result for each file. ToolFailed if none could be exported, with the code of the first."""
         lines, data = [], []
+        codes = []
         for path in arguments.file_paths:
             try:
                 artifact, digest = await _exported(path, None, context)
@@ -136,8 +137,9 @@ class BatchExportArtifacts(Tool[BatchExportParameters]):
             except AgentError as error:
                 lines.append(f"Not exported: {path}: {error}")
                 data.append({"file_path": path, "error": str(error)})
-        if all("error" in item for item in data):
-            raise ToolFailed("\n".join(lines))
+                codes.append(error.code)
+        if len(codes) == len(data):
+            raise ToolFailed("\n".join(lines), codes[0])
         return ToolOutput("\n".join(lines), data, artifacts=tuple(item for item in data if "error" not in item))
 
 

@@ -49,8 +49,11 @@ class RunCmdParameters(Parameters):
 
 
 class RunCmd(Tool[RunCmdParameters]):
-    """The tool `run_cmd`."""
+    """The tool `run_cmd`. With `apart` its data has each stream by itself, and the order of both in its text is
+    approximate.
+    """
 
+    apart: ClassVar[bool] = False
     traits = ToolTraits(
         "run_cmd",
         "Run a bash command on the workspace as it would be with the unsaved and staged changes. "
@@ -76,6 +79,7 @@ class RunCmd(Tool[RunCmdParameters]):
             arguments.timeout,
             network=network,
             environment={**own, **await values_for(arguments.env_vars, context, network=network)},
+            apart=self.apart,
             whole=True,
             keywords=(context.get(TaskWords) or TaskWords()).words,
         )
@@ -142,7 +146,9 @@ async def _run(shell: Shell, command: Command, context: ToolContext) -> CommandR
     finally:
         for stream, held in streams.items():
             _pass_on(context.output, stream, held.close())
-    return replace(result, finished=replace(result.finished, output=variables.masked(result.finished.output)))
+    finished = result.finished
+    texts = {stream: variables.masked(text) for stream, text in finished.streams.items()}
+    return replace(result, finished=replace(finished, output=variables.masked(finished.output), streams=texts))
 
 
 def _pass_on(output: OnOutput, stream: Stream, text: str) -> None:

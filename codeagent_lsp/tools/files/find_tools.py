@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -48,6 +49,8 @@ class GlobFileSearch(Tool[GlobParameters]):
         """Return one path per line."""
         view = context.view
         where = view.roots.resolve(arguments.path) if arguments.path else None
+        if where is not None:
+            await asyncio.to_thread(view.require, where)
         pattern, where = _relative(arguments.pattern, where, view.roots.folders)
         found = await search.glob(view, pattern, where, limit=GLOB_LIMIT)
         names = [view.roots.relative(path) for path in found.paths]
@@ -104,6 +107,7 @@ class Grep(Tool[GrepParameters]):
         by_line = arguments.output is None
         if arguments.path:
             view, asked = located(view, context.get(OutputStore), arguments.path)
+            await asyncio.to_thread(view.require, asked)
         result = await search.grep(
             view,
             arguments.pattern,

@@ -164,6 +164,11 @@ class FileView:
             return True
         return not is_untitled(path) and (self.roots.stat(path) is not None or self._folders().holds(path))
 
+    def require(self, path: str) -> None:
+        """Raise FileRefused, with names that may be meant, if the run sees neither a file nor a folder at `path`."""
+        if not self.exists(path):
+            raise FileRefused(self._missing(path))
+
     def list_dir(self, path: str, depth: int = 1, *, limit: int = MAX_ENTRIES) -> Listing:
         """Return the content of folder `path`, `depth` levels deep, without ignored names.
 
