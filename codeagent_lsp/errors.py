@@ -281,11 +281,12 @@ class ToolFailed(AgentError):
 
 class ToolRetry(AgentError):
     """A call would work once corrected; the message says what to correct. `counts`: it is a failure for the tool's
-    circuit.
+    circuit. `from_server`: an MCP server said so, whatever its code.
     """
 
     code = ErrorCode.INVALID_PARAM
     counts = False
+    from_server = False
 
 
 class WrongArguments(ToolRetry):

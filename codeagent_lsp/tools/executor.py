@@ -205,7 +205,8 @@ class ToolExecutor:
         except PermissionDenied as error:
             return _failure("denied", error.code, str(error)), "neither"
         except ToolRetry as error:
-            return _failure("retry", error.code, str(error)), "failure" if error.counts else "neither"
+            result = _failure("retry", error.code, str(error), from_server=error.from_server)
+            return result, "failure" if error.counts else "neither"
         except AgentError as error:
             result = _failure("failed", error.code, str(error))
         except OSError as error:
@@ -391,7 +392,7 @@ def _left_out(call: ToolCall, registry: ToolRegistry) -> ToolResult:
     return _failure("retry", ErrorCode.INVALID_PARAM, _TOO_MANY)
 
 
-def _failure(status: Status, code: ErrorCode, message: str) -> ToolResult:
+def _failure(status: Status, code: ErrorCode, message: str, *, from_server: bool = False) -> ToolResult:
     advice = code.advice
-    text = f"{_MCP}{message}" if code.startswith("MCP_") else message
+    text = f"{_MCP}{message}" if from_server or code.startswith("MCP_") else message
     return ToolResult(status, text, error=ToolError(code.value, message, advice.type.value, advice.retry))

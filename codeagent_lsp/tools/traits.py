@@ -19,7 +19,7 @@ class ToolTraits:
     `max_output_bytes` lowers `tools.maxOutputBytes` for this tool. `command_parameter` names the parameter with a shell
     command, `subject_parameter` the one that rules and questions refer to if it is neither path nor command; '' if
     there is none. For tools of third parties, `pin` is a digest of their description, to which approvals are bound, and
-    `approved` is True if the user's settings allow the tool by name.
+    `approved` is True if the user's settings allow the tool by name, or it only reads in our own sandbox.
     """
 
     name: str

@@ -1,7 +1,9 @@
-"""An MCP server's tool as a tool of the agent, `mcp.<server>.<tool>`; every call needs permission.
+"""An MCP server's tool as a tool of the agent, `mcp.<server>.<tool>`; every call needs permission, but those of our own
+sandbox that only read.
 
-The server's description is untrusted: it is bounded, marked, and lowers no permission, whatever its annotations
-promise. Not here: the server (`server.py`), the result (`content.py`), what changed (`changed_words.py`).
+The server's description is untrusted: it is bounded, marked, and lowers no permission, whatever the annotations of
+another program promise. Not here: the server (`server.py`), the result (`content.py`), what changed
+(`changed_words.py`).
 """
 
 from __future__ import annotations
@@ -150,7 +152,7 @@ def adapted(
             group=settings.group,
             timeout=None,
             pin=remote.pin,
-            approved=settings.approves(remote.name),
+            approved=settings.approves(remote.name) or (settings.own and remote.reads),
         )
         parameters: ClassVar[type[Parameters]] = Given
         forms: ClassVar[CallForms] = CallForms(

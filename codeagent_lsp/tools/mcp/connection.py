@@ -135,7 +135,10 @@ class Connection:
                     page = await self._opened.list_tools(cursor=cursor, cache_mode="refresh")
                     for tool in page.tools:
                         words = (tool.description or tool.title or "")[:MAX_DESCRIPTION]
-                        found.setdefault(tool.name, RemoteTool(tool.name, words, tool.input_schema, tool.output_schema))
+                        hints = tool.annotations
+                        reads = hints is not None and hints.read_only_hint is True
+                        remote = RemoteTool(tool.name, words, tool.input_schema, tool.output_schema, reads)
+                        found.setdefault(tool.name, remote)
                     cursor = page.next_cursor
                     if cursor is None or len(found) >= MAX_TOOLS:
                         break

@@ -7,10 +7,12 @@ without it. Not here: what is tried again (`environments/patience.py`).
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
-from codeagent_lsp.environments.grading import code_by_type, first_error
-from codeagent_lsp.errors import ErrorCode, ToolRetry, UserError
+from codeagent_lsp.environments.grading import SANDBOX_CODES, code_by_type, first_error
+from codeagent_lsp.errors import ErrorCode, ErrorType, ToolRetry, UserError
 from codeagent_lsp.workspace.text.visible import one_line
 
 REASON = 300
@@ -77,10 +79,22 @@ class McpProblem(UserError):
 class McpRefused(ToolRetry):
     """A call that the server rejected, or whose result is marked as an error: the model can correct it."""
 
+    from_server = True
+
     def __init__(self, message: str, code: ErrorCode = ErrorCode.MCP_EXECUTION_ERROR) -> None:
         super().__init__(message)
         self.code = code
-        self.counts = code is ErrorCode.MCP_EXECUTION_ERROR
+        self.counts = code.advice.type in (ErrorType.EXECUTION, ErrorType.NETWORK)
+
+
+def stated_code(result: Mapping[str, Any]) -> ErrorCode:
+    """Return the code of a result that is marked as an error: one of a sandbox, if the server states it in
+    `structuredContent.error.code`, as ours does.
+    """
+    structured = result.get("structuredContent")
+    error = structured.get("error") if isinstance(structured, Mapping) else None
+    stated = error.get("code") if isinstance(error, Mapping) else None
+    return ErrorCode(stated) if stated in SANDBOX_CODES else ErrorCode.MCP_EXECUTION_ERROR
 
 
 def grade(error: BaseException) -> ErrorCode:

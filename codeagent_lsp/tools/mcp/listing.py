@@ -13,12 +13,15 @@ MAX_TOOLS = 128
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """A tool as its server lists it; `schema` and `output` are its unchanged JSON Schemas."""
+    """A tool as its server lists it; `schema` and `output` are its unchanged JSON Schemas. `reads` is the server's hint
+    that it only reads (`readOnlyHint`), which says nothing unless the server can be believed.
+    """
 
     name: str
     description: str
     schema: Mapping[str, Any]
     output: Mapping[str, Any] | None = None
+    reads: bool = False
 
     @property
     def pin(self) -> str:
@@ -38,4 +41,5 @@ def remote_tool(row: Any) -> RemoteTool | None:
     name, description, schema, output = (row.get(key) for key in ("name", "description", "schema", "output"))
     if not (isinstance(name, str) and isinstance(description, str) and isinstance(schema, Mapping)):
         return None
-    return RemoteTool(name, description, schema, output if isinstance(output, Mapping) else None)
+    output = output if isinstance(output, Mapping) else None
+    return RemoteTool(name, description, schema, output, row.get("reads") is True)

@@ -62,8 +62,8 @@ class Pins:
         self._write()
 
     def changed(self, server: ServerSettings, tool: RemoteTool) -> bool:
-        """Return whether a tool differs from its pin."""
-        return self._of(server).pins.get(tool.name, tool.pin) != tool.pin
+        """Return whether a tool differs from its pin. One of our own server differs when this program was updated."""
+        return not server.own and self._of(server).pins.get(tool.name, tool.pin) != tool.pin
 
     def approved(self, server: ServerSettings, tool: RemoteTool) -> RemoteTool | None:
         """Return the tool as it was when it was pinned; None if its text is not known any more."""

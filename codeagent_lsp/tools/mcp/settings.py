@@ -1,4 +1,4 @@
-"""The setting `mcp.servers` as values, with the problems of invalid entries. Pure functions.
+"""The setting `mcp.servers` as values, with the problems of invalid entries.
 
 Not here: starting and reaching servers (`connection.py`), which tools they have (`server.py`).
 """
@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -25,6 +29,8 @@ MAX_SERVERS = 32
 LEAST_SECRET = 8
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+_REPLACING = re.compile(r"PYTHON|LD_|DYLD_")
+"""Variables by which a program can be made to run other code."""
 _VARIABLE = re.compile(r"\$\{env:([^}]*)\}")
 _TRANSPORTS: Mapping[str, Transport] = {
     "stdio": "stdio",
@@ -99,6 +105,23 @@ class ServerSettings:
         told = [self.transport, self.command, self.args, self.cwd, self.where if self.url else ""]
         told += [self.oauth["clientId"]] if self.oauth else []
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+    @property
+    def own(self) -> bool:
+        """Return whether it is this program's sandbox server (`sandbox-mcp`), started as this installation has it, so
+        that it runs the same code: its tools do what their annotations say.
+        """
+        words = self.args[2:] if self.args[:2] == ("-m", "codeagent_lsp.cli") else self.args
+        if self.transport != "stdio" or words[:1] != ("sandbox-mcp",) or any(map(_REPLACING.match, self.env)):
+            return False
+        python = Path(sys.executable)
+        found = shutil.which(os.path.expanduser(self.command), path=self.env.get("PATH"))  # noqa: PTH111
+        if found is None:
+            return False
+        if words is not self.args:  # not resolved: a virtual environment's Python is a link to the system's
+            return Path(found).absolute() == python
+        script = python.with_name("codeagent-lsp")
+        return script.exists() and script.samefile(found)
 
     def approves(self, tool: str) -> bool:
         """Return whether the settings approve this tool without asking."""

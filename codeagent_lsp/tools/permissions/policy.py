@@ -140,7 +140,7 @@ def _by_rules(
     if any(map(roots.is_secret, paths)):
         return Decision("ask", "This file usually holds secrets.", firm=True)
     if traits.approved:
-        return Decision("allow", "The settings allow it by name.", firm=True)
+        return Decision("allow", "It needs no approval.", firm=True)
     if traits.effect in ("run", "net"):
         return Decision("ask", "This call reaches beyond the workspace's text.")
     return Decision("allow", "Reading and staging need no approval.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,22 @@ async def test_the_settings_of_a_server_approve_and_rules_and_modes_are_above_th
     bench.mode = "readOnly"
     assert (await bench.call("mcp.s.look", path="a")).status == "denied"
     assert bench.registry.specs(("read", "ask"), ("mcp.s",)) == ()
+
+
+async def test_a_hint_that_it_only_reads_counts_for_our_own_sandbox_alone(tmp_path: Path) -> None:
+    sandbox = ServerSettings("s", "stdio", sys.executable, ("-m", "codeagent_lsp.cli", "sandbox-mcp"))
+    asked = []
+    for number, (settings, reads) in enumerate(
+        [(sandbox, True), (sandbox, False), (ServerSettings("s", "stdio", "x"), True)]
+    ):
+        server = FakeServer()
+        server.settings = settings
+        remote = RemoteTool("look", "Looks.", SCHEMA, reads=reads)
+        bench = bench_with(tmp_path / str(number), adapted(server, remote, changed=lambda: False, accept=lambda: None))
+        asked.append((await bench.call("mcp.s.look", path="a")).status)
+        bench.rules(deny=("mcp.s.look",))
+        assert (await bench.call("mcp.s.look", path="a")).status == "denied"
+    assert asked == ["ok", "denied", "denied"]
 
 
 @pytest.mark.parametrize("mode", ["ask", "acceptEdits", "bypass"])

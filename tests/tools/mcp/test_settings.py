@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -138,3 +140,30 @@ def test_what_makes_a_server_the_same() -> None:
     assert one(base).identity != one({**base, "args": ["b"]}).identity
     assert one({"url": "http://h/a"}).identity != one({"url": "http://h/b"}).identity
     assert one(base).same(one(base)) and not one(base).same(one({**base, "env": {"A": "b"}}))
+
+
+SANDBOX = ["-m", "codeagent_lsp.cli", "sandbox-mcp", "--workspace", "."]
+
+
+def test_our_own_sandbox_is_known_by_the_program_that_runs() -> None:
+    script = Path(sys.executable).with_name("codeagent-lsp")
+    assert one({"command": sys.executable, "args": SANDBOX}).own
+    assert one({"command": str(script), "args": SANDBOX[2:]}).own
+    assert one({"command": "codeagent-lsp", "args": SANDBOX[2:], "env": {"PATH": str(script.parent)}}).own
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"command": "codeagent-lsp", "args": SANDBOX[2:], "env": {"PATH": "/nowhere"}},
+        {"command": "/bin/sh", "args": SANDBOX[2:]},
+        {"command": "/bin/sh", "args": SANDBOX},
+        {"command": sys.executable, "args": SANDBOX, "env": {"PYTHONPATH": "/tmp"}},
+        {"command": sys.executable, "args": SANDBOX, "env": {"LD_PRELOAD": "/tmp/x.so"}},
+        {"command": sys.executable, "args": ["-m", "codeagent_lsp.cli", "batch"]},
+        {"command": sys.executable, "args": ["other.py", *SANDBOX[2:]]},
+        {"url": "http://127.0.0.1:8765/mcp"},
+    ],
+)
+def test_whatever_else_may_run_other_code_is_not(entry: dict[str, Any]) -> None:
+    assert not one(entry).own
