@@ -165,7 +165,10 @@ def _meant(
 USE_TOOL = "use_tool"
 """The tool whose calls are calls of another tool: `{name, arguments}`."""
 
-_MCP_CALLS: Mapping[str, tuple[str, str]] = {
+MCP_PREFIX = "mcp."
+"""What the names of the tools of MCP servers begin with: `mcp.<server>.<tool>`."""
+
+MCP_CALLS: Mapping[str, tuple[str, str]] = {
     "use_mcp_tool": ("server_name", "tool_name"),  # cline, Roo Code
     "CallMcpTool": ("server", "toolName"),  # Cursor
 }
@@ -194,12 +197,12 @@ def unwrapped(name: str, arguments: Mapping[str, Any] | None) -> tuple[str, Mapp
     """Return the name and arguments of the call that a call of `use_tool`, or of a tool that calls MCP servers, stands
     for; any other call as it is.
     """
-    keys = ("name",) if name.casefold() == USE_TOOL else _MCP_CALLS.get(name, ())
+    keys = ("name",) if name.casefold() == USE_TOOL else MCP_CALLS.get(name, ())
     parts = [arguments.get(key) for key in keys] if arguments else []
     names = [part for part in parts if isinstance(part, str)]
     if arguments is None or not names or len(names) < len(parts):
         return name, arguments
-    name = names[0] if name not in _MCP_CALLS else ".".join(("mcp", *names))
+    name = names[0] if name not in MCP_CALLS else MCP_PREFIX + ".".join(names)
     inner = unpacked(arguments.get("arguments", {}))
     beside = {key: value for key, value in arguments.items() if key not in (*keys, "arguments")}
     if isinstance(inner, Mapping):

@@ -32,6 +32,10 @@ def sent(spec: ToolSpec) -> dict[str, Any]:
     return {"name": spec["name"], "description": spec["description"], "parameters": spec["parameters"]}
 
 
+UNREADABLE = "unreadable"
+"""The tool's name in a call that names none."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A tool call requested by a model; `id` pairs it with its result inside one conversation."""

@@ -273,12 +273,7 @@ class AgentLoop:
         if calls := self._with_ids(reply.unusable):
             self._emit(events.ToolCalls(calls=tuple(call_data(call) for call in calls)))
         for call in calls:
-            self._executor.reject(call, reply.problem)
-            self._emit(
-                events.ToolFinished(
-                    tool=call.name, success=False, output=reply.problem, error=reply.problem, call_id=call.id
-                )
-            )
+            self._emit(result_event(call, self._executor.reject(call, reply.problem)))
             anomaly = self._guard.observe_call(call.name, call.arguments, reply.problem) or anomaly
         return anomaly
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from codeagent_lsp.llm.calls.jsontext import loads_object
 from codeagent_lsp.llm.wire import new_call_id
-from codeagent_lsp.messages import ToolCall
+from codeagent_lsp.messages import UNREADABLE, ToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def read_calls(written: Iterable[WrittenCall], *, cut: bool) -> ReadCalls:
         arguments = loads_object(call.arguments or "{}", repair=not cut)
         if not call.name or arguments is None:
             problems.append(_complaint(call.name, cut=cut))
-            unusable.append(ToolCall(call.name or "unreadable", {}))
+            unusable.append(ToolCall(call.name or UNREADABLE, {}))
             continue
         call_id = call.id if call.id and call.id not in used else new_call_id()
         used.add(call_id)

@@ -19,7 +19,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from codeagent_lsp.call_forms import plain, respelt, translated, unpacked
+from codeagent_lsp.call_forms import MCP_CALLS, MCP_PREFIX, plain, respelt, translated, unpacked
 from codeagent_lsp.errors import (
     AgentError,
     CircuitOpen,
@@ -32,7 +32,7 @@ from codeagent_lsp.errors import (
     ToolRetry,
     WrongArguments,
 )
-from codeagent_lsp.messages import Status, ToolCall, ToolError, ToolResult
+from codeagent_lsp.messages import UNREADABLE, Status, ToolCall, ToolError, ToolResult
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.circuit_breaker import CallOutcome
@@ -131,14 +131,20 @@ class ToolExecutor:
             ended(_left_out(call, self._registry))
         return tuple(results)
 
-    def reject(self, call: ToolCall, problem: str) -> None:
-        """Count a call that could not be understood as a failure of its tool, if there is one with that name."""
-        if call.name not in self._registry.names():
-            return
-        self._registry.count(call.name, ok=False, milliseconds=0.0)
-        with contextlib.suppress(CircuitOpen):
-            attempt = self._registry.circuits.admit(call.name)
-            self._registry.circuits.settle(attempt, "failure", problem.partition("\n")[0][:_ERROR_LENGTH])
+    def reject(self, call: ToolCall, problem: str) -> ToolResult:
+        """Return the result of a call that could not be understood: its tool is unknown, or its arguments do not fit.
+        It counts as a failure of its tool, if there is one with that name.
+        """
+        name, _, _ = own_call(call.name, call.arguments, self._registry.entries())
+        known = name in self._registry.names()
+        code = ErrorCode.INVALID_PARAM if known else ErrorCode.NOT_FOUND
+        code = ErrorCode.PARSE_ERROR if name == UNREADABLE else code
+        if known:
+            self._registry.count(name, ok=False, milliseconds=0.0)
+            with contextlib.suppress(CircuitOpen):
+                attempt = self._registry.circuits.admit(name)
+                self._registry.circuits.settle(attempt, "failure", problem.partition("\n")[0][:_ERROR_LENGTH])
+        return _failure("retry", _code_for(name, code), problem)
 
     async def _within_circuit(self, call: ToolCall) -> ToolResult:
         """Run a call to a registered tool and report its outcome to its circuit; a failed result if the circuit is
@@ -205,10 +211,11 @@ class ToolExecutor:
         except PermissionDenied as error:
             return _failure("denied", error.code, str(error)), "neither"
         except ToolRetry as error:
-            result = _failure("retry", error.code, str(error), from_server=error.from_server)
+            code = _code_for(call.name, error.code)
+            result = _failure("retry", code, str(error), from_server=error.from_server)
             return result, "failure" if error.counts else "neither"
         except AgentError as error:
-            result = _failure("failed", error.code, str(error))
+            result = _failure("failed", _code_for(call.name, error.code), str(error))
         except OSError as error:
             result = _failure("failed", ErrorCode.EXECUTION_ERROR, f"{type(error).__name__}: {error}")
         except CodeAgentError:
@@ -319,6 +326,10 @@ REMARKS = (
 )
 """Arguments of other agents' tools that only say something about the call."""
 _MCP = "[MCP Error] "
+_CODES_OF_MCP = {
+    ErrorCode.INVALID_PARAM: ErrorCode.MCP_PARAM_ERROR,
+    ErrorCode.NOT_FOUND: ErrorCode.MCP_NOT_FOUND,
+}
 _FAILURES = (ErrorType.EXECUTION, ErrorType.NETWORK)  # what else went wrong is no fault of the tool
 
 
@@ -390,6 +401,12 @@ def _left_out(call: ToolCall, registry: ToolRegistry) -> ToolResult:
     if call.name in registry.names():
         registry.count(call.name, ok=False, milliseconds=0.0)
     return _failure("retry", ErrorCode.INVALID_PARAM, _TOO_MANY)
+
+
+def _code_for(name: str, code: ErrorCode) -> ErrorCode:
+    """Return the code of an error in a call, which for tools of MCP servers is one of their own."""
+    is_foreign = name.startswith(MCP_PREFIX) or name in MCP_CALLS
+    return _CODES_OF_MCP.get(code, code) if is_foreign else code
 
 
 def _failure(status: Status, code: ErrorCode, message: str, *, from_server: bool = False) -> ToolResult:

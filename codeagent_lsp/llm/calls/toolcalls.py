@@ -17,7 +17,7 @@ from codeagent_lsp.llm.calls import dialects, jsontext
 from codeagent_lsp.llm.calls.bare_calls import check_raw, is_known, read_action, read_json, read_python, read_strict
 from codeagent_lsp.llm.calls.dialects import Raw
 from codeagent_lsp.llm.calls.stream_filter import CALL_FENCES, MARKER, NEXT, StreamFilter
-from codeagent_lsp.messages import ToolCall, ToolSpec
+from codeagent_lsp.messages import UNREADABLE, ToolCall, ToolSpec
 
 TEXT_LIMIT = 4 * 1024 * 1024
 _EFFORT = 10
@@ -29,9 +29,6 @@ UNCLEAR = (
     "nothing behind it. If it was only an example in your answer, send the answer again."
 )
 """What the model is told about a call that may be an example."""
-
-UNREADABLE = "unreadable"
-"""The tool's name in events for a call that names none."""
 
 _END = r"(?:\s*(?:</s>|<\|(?:im_end|eot_id|eom_id|end|endoftext|call)\|>|<｜end▁of▁sentence｜>))"
 _END_TOKENS, _ONLY_END_TOKENS = re.compile(rf"{_END}+\Z"), re.compile(rf"{_END}*\s*\Z")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp import events
 from codeagent_lsp.background_tasks import BackgroundTasks
+from codeagent_lsp.call_forms import MCP_PREFIX
 from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.tools.mcp.adapted import AdaptedTools, AllServersProvider, ServerProvider
 from codeagent_lsp.tools.mcp.errors import McpProblem
@@ -19,7 +20,7 @@ from codeagent_lsp.tools.mcp.host import Host
 from codeagent_lsp.tools.mcp.logins import Logins
 from codeagent_lsp.tools.mcp.pinning import Pins
 from codeagent_lsp.tools.mcp.server import CLOSE_SECONDS, Server
-from codeagent_lsp.tools.mcp.settings import PREFIX, read_servers
+from codeagent_lsp.tools.mcp.settings import read_servers
 from codeagent_lsp.tools.providers import CachedProvider, CompositeProvider, Plug
 from codeagent_lsp.tools.registry import ToolRegistry
 
@@ -113,7 +114,7 @@ class McpServers:
         for name in gone:
             self._asked.pop(name, None)
             self._tasks.start(self._servers.pop(name).close())
-            self._registry.found(f"{PREFIX}{name}")
+            self._registry.found(f"{MCP_PREFIX}{name}")
         for name, item in named.items():
             if name not in self._servers:
                 server = self._servers[name] = Server(item, self._pins.listed(item), self._host, self._changed)
@@ -137,12 +138,12 @@ class McpServers:
         self._tasks.start(self._refresh())
 
     def _fail(self, name: str, problem: McpProblem) -> None:
-        self._registry.miss(f"{PREFIX}{name}", problem)
+        self._registry.miss(f"{MCP_PREFIX}{name}", problem)
         self._told(problem)
 
     def _clear(self, names: set[str]) -> None:
         for name in names:
-            self._registry.found(f"{PREFIX}{name}")
+            self._registry.found(f"{MCP_PREFIX}{name}")
 
     async def _stop(self, names: list[str]) -> None:
         servers = [self._servers.pop(name) for name in names]

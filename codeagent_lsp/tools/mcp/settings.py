@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from codeagent_lsp.call_forms import MCP_PREFIX
 from codeagent_lsp.shadow.environment import is_secret
 from codeagent_lsp.tools.mcp.errors import McpProblem
 
 Transport = Literal["stdio", "http", "sse", "websocket"]
 
-PREFIX = "mcp."
 SECONDS = 60.0
 MAX_SECONDS = 3600.0
 MAX_SERVERS = 32
@@ -87,7 +87,7 @@ class ServerSettings:
     @property
     def group(self) -> str:
         """Return the group of its tools, with which their names begin."""
-        return f"{PREFIX}{self.name}"
+        return f"{MCP_PREFIX}{self.name}"
 
     @property
     def origin(self) -> str:
@@ -159,7 +159,7 @@ def secrets_in(given: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[st
 
 def names_server(tool: str) -> bool:
     """Return whether a name in a list of tools means a whole server: `mcp.<server>`."""
-    return tool.startswith(PREFIX) and "." not in tool.removeprefix(PREFIX)
+    return tool.startswith(MCP_PREFIX) and "." not in tool.removeprefix(MCP_PREFIX)
 
 
 def _server(name: str, entry: Any, environ: Mapping[str, str]) -> ServerSettings:
