@@ -329,14 +329,15 @@ async def test_every_step_is_judged_like_a_call_of_its_own(tmp_path: Path) -> No
     assert bench.asker.asked[0].title.startswith("Allow count")
 
 
-async def test_real_tools_in_a_chain(tmp_path: Path) -> None:
+@pytest.mark.parametrize("take", [{"extract_path": "[0].path"}, {"aggregate": "first"}])
+async def test_real_tools_in_a_chain(tmp_path: Path, take: dict[str, Any]) -> None:
     bench = Bench(tmp_path / "w")
     bench.write("src/a.py", "needle = 1\n")
     bench.write("src/b.py", "nothing\n")
     result = await chain(
         bench,
         {"tool": "grep", "arguments": {"pattern": "needle"}},
-        {"tool": "read_file", "take": {"extract_path": "[0].path"}},
+        {"tool": "read_file", "take": take},
     )
     assert result.ok, result.text
     assert "needle = 1" in result.text
