@@ -156,6 +156,7 @@ def _add_index(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     index = commands.add_parser("index", help="build or refresh the code index of a folder")
     index.add_argument("--workspace", metavar="DIR", default=".")
     index.add_argument("--stats", action="store_true", help="also tell what is in it")
+    index.add_argument("--json", action="store_true", help="print its definitions and imports as data")
     index.set_defaults(run=_index)
     code_map = commands.add_parser("map", help="the map of the code as the model gets it")
     code_map.add_argument("--workspace", metavar="DIR", default=".")
@@ -284,7 +285,7 @@ def _trust(options: argparse.Namespace) -> int:
 def _index(options: argparse.Namespace) -> int:
     from codeagent_lsp.terminal.index import index_command
 
-    return index_command(options.workspace, stats=options.stats)
+    return index_command(options.workspace, stats=options.stats, as_json=options.json)
 
 
 def _map(options: argparse.Namespace) -> int:

@@ -28,7 +28,8 @@ class ModelInfo:
     """The model's name, provider, URL and capabilities.
 
     `facts` are what is known of it and from where; `slots` is how many requests the server handles in parallel without
-    slowing each other down, as far as known; `local` says that it is on this machine or in its private network.
+    slowing each other down, as far as known; `local` says that it is on this machine or in its private network;
+    `api_mode` is how it is asked, by conversations or by texts to complete.
     """
 
     name: str
@@ -38,6 +39,7 @@ class ModelInfo:
     tool_calling: ToolCalling = "text"
     slots: int = 1
     local: bool = False
+    api_mode: Literal["chat", "completion"] = "chat"
 
     @property
     def context_window(self) -> int | None:

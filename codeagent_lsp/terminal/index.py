@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
+from dataclasses import asdict
+from typing import Any
 
 from codeagent_lsp.index.places import FILE, stored_chunks
 from codeagent_lsp.terminal.index_place import DONE, IndexLocation, brought_up, say, with_index
@@ -20,12 +23,17 @@ SELECT count(*), coalesce(sum(json_array_length(outline, '$[2]')), 0),
 _NOTES = "SELECT note, count(*) FROM indexed WHERE note != '' GROUP BY note ORDER BY note"
 
 
-def index_command(workspace: str, *, stats: bool) -> int:
-    """Build or update the index and return the exit code: 0 done, 1 failed, 2 usage."""
+def index_command(workspace: str, *, stats: bool, as_json: bool = False) -> int:
+    """Build or update the index and return the exit code: 0 done, 1 failed, 2 usage. With `as_json` only the index is
+    printed, as data.
+    """
 
     def action(place: IndexLocation) -> int:
         begun = time.perf_counter()
         done = brought_up(place)
+        if as_json:
+            say(json.dumps(symbols(place), ensure_ascii=False))
+            return DONE
         seconds = f"{time.perf_counter() - begun:.1f}"
         values = {"files": f"{done.files:,}", "changed": f"{done.changed:,}", "removed": f"{done.removed:,}"}
         say(text("index.done", place.language, **values, seconds=seconds))
@@ -34,6 +42,17 @@ def index_command(workspace: str, *, stats: bool) -> int:
         return DONE
 
     return with_index(workspace, action)
+
+
+def symbols(place: IndexLocation) -> dict[str, Any]:
+    """Return the definitions and the imports of each file, by its path, as JSON-like data."""
+    from codeagent_lsp.tools.code.reading_tools import described  # late: building an index does without it
+
+    known = list(place.store.all_tags())
+    return {
+        "symbols_by_file": {path: [described(symbol) for symbol in tags.symbols] for path, tags in known},
+        "imports": {path: [asdict(each) for each in tags.imports] for path, tags in known if tags.imports},
+    }
 
 
 def statistics(place: IndexLocation) -> str:

@@ -86,6 +86,14 @@ class TestIndex:
         assert "  vectors: 0" in shown
         assert shown[-1] == f"  where: {store_path(root)}"
 
+    def test_as_data(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cli.main(["index", "--workspace", str(root), "--json"]) == 0
+        data = json.loads(capsys.readouterr().out)
+        assert set(data["symbols_by_file"]) == set(SHOP)
+        [tax] = [row for row in data["symbols_by_file"]["shop/taxes.py"] if row["name"] == "value_added_tax"]
+        assert (tax["type"], tax["file_path"]) == ("function", "shop/taxes.py") and tax["signature"]
+        assert any(each["module"] for each in data["imports"]["shop/cart.py"])
+
     def test_vectors_are_counted_with_their_model(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
         places = Places(store_path(root).with_name(FILE), "small model 384")
         places.put({"a.py": (b"1", [ChunkPlace("aa", 1, 2, "f"), ChunkPlace("bb", 3, 4, "g")])})

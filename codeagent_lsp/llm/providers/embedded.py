@@ -126,9 +126,8 @@ class EmbeddedModel:
         max_tokens: int | None = None,
     ) -> None:
         self._host = host
-        self._info = ModelInfo(
-            host.weights.stem, "embedded", facts=window_known(host.context_window), tool_calling="text"
-        )
+        facts = window_known(host.context_window)
+        self._info = ModelInfo(host.weights.stem, "embedded", facts=facts, tool_calling="text", api_mode="completion")
         self._limits = limits or TimeLimits()
         self._policy = policy
         self._max_tokens = max_tokens

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Unpack
 
 from codeagent_lsp.errors import ModelStreamBroken, ModelTimeout, ModelUnreachable
@@ -51,8 +51,7 @@ class LlamaCppModel(OpenAIModel):
     ) -> None:
         longest = min(LONGEST_REPLY, (info.context_window or 4 * LONGEST_REPLY) // 4)
         options["max_tokens"] = options.get("max_tokens") or longest
-        super().__init__(where, info, **options)
-        self._api_mode = api_mode
+        super().__init__(where, replace(info, api_mode=api_mode), **options)
         self._place: dict[str, Any] = {} if slot is None else {"id_slot": slot}
 
     async def count_tokens(self, text: str) -> int:
@@ -78,7 +77,7 @@ class LlamaCppModel(OpenAIModel):
         return {**super()._body(request), "cache_prompt": True, **self._place, **grammar}
 
     async def _exchange(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        source = self._raw(request) if self._api_mode == "completion" else super()._exchange(request)
+        source = self._raw(request) if self.info.api_mode == "completion" else super()._exchange(request)
         async with aclosing(source) as items:
             async for item in items:
                 yield item

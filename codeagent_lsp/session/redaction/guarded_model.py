@@ -65,6 +65,7 @@ def told(request: ModelRequest, info: ModelInfo) -> dict[str, Any]:
         "model": info.name,
         "provider": info.provider,
         "base_url": info.url,
+        "api_mode": info.api_mode,
         "messages_count": len(request.messages),
         "messages": [_message(message) for message in request.messages],
         "tools": [tool["name"] for tool in request.tools],

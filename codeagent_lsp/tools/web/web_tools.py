@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -120,7 +121,8 @@ class WebSearch(Tool[WebSearchParameters]):
             tuple(arguments.include_domains),
             tuple(arguments.exclude_domains),
         )
-        kept = CachedOutput(context, key_of("search", provider_of(settings), *asdict(wanted).values()))
+        alike = {**asdict(wanted), "query": _normalised(wanted.query)}
+        kept = CachedOutput(context, key_of("search", provider_of(settings), *alike.values()))
         if (known := await kept.get()) is not None:
             return known
         results = await found(wanted, settings, web.fetcher)
@@ -129,6 +131,11 @@ class WebSearch(Tool[WebSearchParameters]):
         if results and settings.cache_seconds:
             await kept.put(output, float(settings.cache_seconds))
         return output
+
+
+def _normalised(query: str) -> str:
+    """Return a query as search engines read it: without differences of case, width and blanks."""
+    return " ".join(unicodedata.normalize("NFKC", query).casefold().split())
 
 
 class WebScrape(Tool[WebScrapeParameters]):

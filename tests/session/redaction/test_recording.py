@@ -122,6 +122,7 @@ def test_a_request_and_a_reply_have_a_summary(tmp_path: Path) -> None:
     recorded(tmp_path, act)
     request, reply = (row["data"] for row in read_records(tmp_path / TRACE_FILE))
     assert (request["base_url"], request["messages_count"]) == ("http://127.0.0.1:1/v1", 1)
+    assert request["api_mode"] == "chat"
     assert (request["model"], request["provider"]) == ("coder", "openai")
     assert (reply["text_length"], reply["truncated"], reply["has_tool_call"]) == (7, True, False)
 

@@ -322,6 +322,17 @@ async def test_results_are_kept_as_long_as_the_settings_say(tavily: tuple[WebBen
     assert len(asked) == 2
 
 
+async def test_queries_that_differ_in_case_and_blanks_are_one(tavily: tuple[WebBench, object], key: str) -> None:
+    bench, trust = tavily
+    bench.configure(replace(Settings(), web=WebSettings(search_api_key=key, cache_seconds=60)))
+    bench.allow(3)
+    reply = answer(json.dumps({"results": FOUND}), media="application/json")
+    async with server(pages({"/search": reply}), bench.net, (OTHER, 443), trust=trust) as asked:  # type: ignore[arg-type]
+        for query in ("How to  test", " how to test ", "other"):
+            await bench.call("web_search", query=query)
+    assert len(asked) == 2
+
+
 @pytest.mark.parametrize(
     "reply",
     [
