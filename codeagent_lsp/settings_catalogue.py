@@ -101,7 +101,7 @@ def _walk(cls: type, keys: tuple[str, ...], path: tuple[str, ...]) -> Iterator[S
         hint = hints[item.name]
         here = (*keys, _camel(item.name))
         if is_dataclass(hint):
-            yield from _walk(typing.cast(type, hint), here, (*path, item.name))
+            yield from _walk(typing.cast("type", hint), here, (*path, item.name))
         else:
             yield Setting(".".join(here), (*path, item.name), hint, _default(item), item.metadata)
 

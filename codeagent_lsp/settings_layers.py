@@ -36,7 +36,7 @@ def load(*layers: Mapping[str, Any], policy: PolicyFile = NO_POLICY) -> tuple[Se
         if setting.key not in fixed:
             continue
         below, value = value_of(settings, setting), fixed[setting.key]
-        settings = typing.cast(Settings, _set(settings, setting.path, value))
+        settings = typing.cast("Settings", _set(settings, setting.path, value))
         if below not in (setting.default, value):
             problems.append(SettingError("policy.fixed", key=f"codeagent.{setting.key}", path=policy.path))
     return settings, [*problems, *unknown]
@@ -133,7 +133,7 @@ def _flatten(layer: Mapping[str, Any], known: Mapping[str, Setting]) -> Iterator
 
 def _assign(settings: Settings, setting: Setting, value: Any, problems: list[SettingError]) -> Settings:
     try:
-        return typing.cast(Settings, _set(settings, setting.path, _coerce(setting, value)))
+        return typing.cast("Settings", _set(settings, setting.path, _coerce(setting, value)))
     except ValueError:
         shown = "***" if setting.metadata["secret"] else repr(value)[:80]
         problems.append(

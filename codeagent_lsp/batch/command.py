@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import sys
+import tempfile
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
-from codeagent_lsp.batch.budget_share import BudgetShare
-from codeagent_lsp.batch.driver import Batch
-from codeagent_lsp.batch.local_workers import LocalWorkers, Workers
-from codeagent_lsp.batch.options import BatchOptions
-from codeagent_lsp.batch.ray_cluster import RayCluster
+from codeagent_lsp.batch.local_workers import MOST_TRIES, LocalWorkers, Take, Workers, died
+from codeagent_lsp.batch.options import BatchOptions, Job
 from codeagent_lsp.batch.report import write_report
 from codeagent_lsp.batch.report_figures import Group, sum_of
-from codeagent_lsp.batch.results import ResultFolder, TaskResult
+from codeagent_lsp.batch.results import Outcome, ResultFolder, TaskResult
 from codeagent_lsp.batch.task_file import BatchTask, read_tasks
 from codeagent_lsp.batch.task_place import sweep
 from codeagent_lsp.errors import UsageError
@@ -33,6 +34,10 @@ from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUP
 from codeagent_lsp.texts import choose_language, text
 
 PASSED_ON = ("CODEAGENT_BASE_URL", "CODEAGENT_MODEL", "CODEAGENT_API_KEY")
+_LOOK_SECONDS = 5.0
+_REACH_SECONDS = 10.0
+LEAST_USD = 0.001
+"""No task begins with less."""
 
 
 def batch_command(namespace: Namespace) -> int:
@@ -132,3 +137,157 @@ def _close(results: Iterable[TaskResult], left: int, budget: BudgetShare, langua
         say(text("batch.no_prices", language, count=left))
     elif left and budget.is_over:
         say(text("batch.spent", language, count=left))
+
+
+# The loop over the tasks of a batch: which is next, within the budget; each outcome is recorded and told at once.
+
+
+class Batch:
+    """The tasks of one batch that are not finished yet."""
+
+    def __init__(
+        self,
+        tasks: Iterable[BatchTask],
+        options: BatchOptions,
+        budget: BudgetShare,
+        folder: ResultFolder,
+        tell: Callable[[TaskResult], None],
+    ) -> None:
+        self._waiting = deque(tasks)
+        self._options = options
+        self._budget = budget
+        self._folder = folder
+        self._tell = tell
+
+    @property
+    def left(self) -> int:
+        """Return how many tasks were not begun."""
+        return len(self._waiting)
+
+    def run(self, workers: Workers) -> None:
+        """Do all tasks, or as many as the budget allows."""
+        workers.work(self._take, self._done)
+
+    def _take(self, free: int) -> Job | None:
+        """Return the next job, for one of so many free places; None if there is none or no money for it now."""
+        if not self._waiting or self._budget.is_over:
+            return None
+        task = self._waiting[0]
+        share = self._budget.promise(task.id, min(free, len(self._waiting)))
+        if share == 0.0:
+            return None
+        self._waiting.popleft()
+        return Job(task, self._options if share is None else self._options.limited(share))
+
+    def _done(self, outcome: Outcome) -> None:
+        result = outcome.result
+        self._budget.settle(result.id, result.cost, result.tokens)
+        self._folder.record(outcome)
+        self._tell(result)
+
+
+# Tasks on a Ray cluster: each is a Ray task, with Ray's resources, and tried again by Ray where a node or worker dies.
+
+
+class RayCluster:
+    """The cluster at `address`; `auto` is the one on this machine."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def work(self, take: Take, done: Callable[[Outcome], None]) -> None:
+        """See `Workers`."""
+        ray = _ray()
+        try:
+            _reach(self._address)
+            ray.init(address=self._address, log_to_driver=False, configure_logging=False)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise UsageError(
+                "batch.no_cluster", address=self._address, reason=str(error).strip().split("\n")[0]
+            ) from error
+        try:
+            _work(ray, take, done)
+        finally:
+            ray.shutdown()
+
+
+def _reach(address: str) -> None:
+    """Raise OSError if nothing answers at an address with a port; Ray itself would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS).close()
+
+
+def _work(ray: Any, take: Take, done: Callable[[Outcome], None]) -> None:
+    remote = ray.remote(num_cpus=1, max_retries=MOST_TRIES - 1)(perform_on_node)
+    waiting: dict[Any, Job] = {}
+    while True:
+        room = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        while len(waiting) < room and (job := take(room - len(waiting))) is not None:
+            waiting[remote.remote(job)] = job
+        if not waiting:
+            return
+        ready, _ = ray.wait(list(waiting), timeout=_LOOK_SECONDS)  # nodes come and go meanwhile
+        for reference in ready:
+            job = waiting.pop(reference)
+            try:
+                done(ray.get(reference))
+            except ray.exceptions.RayError:
+                done(died(job))
+
+
+def perform_on_node(job: Job) -> Outcome:
+    """Do a task in the temporary folder of a node."""
+    from codeagent_lsp.batch.perform import perform  # late: only nodes need it
+
+    return perform(job, Path(tempfile.gettempdir()) / f"codeagent-batch-{os.getuid()}")
+
+
+def _ray() -> Any:
+    try:
+        import ray  # late: an extra, and heavy
+    except ImportError as error:
+        raise UsageError("batch.no_ray") from error
+    return ray
+
+
+# The money of a batch: what is left of it, and how much the next task may use.
+
+
+class BudgetShare:
+    """The budget of one batch in USD; None for no limit. `spent` is what an earlier part of it has cost."""
+
+    def __init__(self, usd: float | None, spent: float = 0.0) -> None:
+        self._usd = usd
+        self._spent = spent
+        self._promised: dict[str, float] = {}
+        self.unknown = False
+
+    @property
+    def spent(self) -> float:
+        """Return what the finished tasks have cost, as far as prices are known."""
+        return self._spent
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether no more tasks can begin, whatever those under way leave over."""
+        return self._usd is not None and (self.unknown or self._usd - self._spent < LEAST_USD)
+
+    def promise(self, task_id: str, free: int) -> float | None:
+        """Promise a task its share, for one of `free` places, and return it; None for no limit.
+
+        0.0 if too little is left at the moment.
+        """
+        if self._usd is None:
+            return None
+        left = self._usd - self._spent - sum(self._promised.values())
+        if self.unknown or left < LEAST_USD:
+            return 0.0
+        share = self._promised[task_id] = max(left / max(free, 1), LEAST_USD)
+        return share
+
+    def settle(self, task_id: str, cost: float | None, tokens: int) -> None:
+        """Count what a task has cost; a limit cannot be kept for a model without prices, so nothing more begins."""
+        self._promised.pop(task_id, None)
+        self._spent += cost or 0.0
+        self.unknown = self.unknown or (self._usd is not None and cost is None and tokens > 0)

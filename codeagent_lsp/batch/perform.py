@@ -9,24 +9,44 @@ import asyncio
 import gzip
 import os
 import subprocess
+import tempfile
 import time
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from codeagent_lsp.batch.agent_run import AgentRun, agent_run, session_file
 from codeagent_lsp.batch.options import BatchOptions, Job
-from codeagent_lsp.batch.patch_file import Patch, patch_of
 from codeagent_lsp.batch.results import Outcome, Reason, TaskResult
-from codeagent_lsp.batch.task_commands import Unisolated, check, failed, set_up
 from codeagent_lsp.batch.task_place import NoPlace, task_place
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import CodeAgentError, ErrorCode
+from codeagent_lsp.messages import Usage
 from codeagent_lsp.policy_file import read_policy
+from codeagent_lsp.session.shadows import SessionShadows
+from codeagent_lsp.session.spending import usage_in
 from codeagent_lsp.settings_layers import environment_layer, load
+from codeagent_lsp.shadow.environment import scrubbed
+from codeagent_lsp.shadow.process import ProcessLimits, run_process
+from codeagent_lsp.shadow.shell import Command, Finished, Launch
+from codeagent_lsp.state import state_root, workspace_state
+from codeagent_lsp.terminal.client import Client
+from codeagent_lsp.terminal.connection import ConnectionLost, Refused
+from codeagent_lsp.terminal.edits import FileWrite
+from codeagent_lsp.terminal.options import RunOptions
+from codeagent_lsp.terminal.questions import accepted
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
+from codeagent_lsp.workspace.files.paths import Roots
 
 PATCH, SESSION, SETUP, CHECK = "changes.patch", "session.jsonl", "setup.txt", "check.txt"
 _PACKED_BYTES = 1 << 20
 _MODEL_CODES = (ErrorCode.NETWORK_ERROR, ErrorCode.TIMEOUT, ErrorCode.NOT_FOUND, ErrorCode.PARSE_ERROR)
+_SECONDS = 60
+_UNCONFIGURED = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+_CHANGED = 1  # git's exit code for "there are differences"
+COMMAND_SECONDS = 1800.0
+_NAME = "check"
 
 
 def perform(job: Job, work: Path) -> Outcome:
@@ -138,3 +158,200 @@ def _settings(options: BatchOptions) -> Settings:
     """Return the settings as the server reads them."""
     environment = environment_layer({**os.environ, **options.environment})
     return load(environment, dict(options.settings), policy=read_policy())[0]
+
+
+# One run of the agent in a folder, by the same server and client as `codeagent-lsp run`, without a user.
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRun:
+    """The end of a run: `completed` is its last event ({} if it had none), `error` why it has none, `code` that of its
+    last error, `late` that its time was over. `usage` sums all its model calls, those of all attempts.
+    """
+
+    completed: Mapping[str, Any] = field(default_factory=dict)
+    written: tuple[FileWrite, ...] = ()
+    usage: Usage = Usage()
+    session: str = ""
+    error: str = ""
+    code: str = ""
+    late: bool = False
+
+
+async def agent_run(task: str, folder: Path, options: BatchOptions, seconds: float) -> AgentRun:
+    """Let the agent do the task in this folder; it is ended after `seconds`."""
+    settings = {"edits.apply": "auto", **dict(options.settings)}
+    run = RunOptions(task, folder, "direct", options.attempts, options.accept_all, settings=tuple(settings.items()))
+    face, late, error = _Unattended(accept_all=options.accept_all), asyncio.Event(), ""
+    client = Client(run, face, late, environ={**os.environ, **options.environment})
+    timer = asyncio.get_running_loop().call_later(seconds, late.set)
+    completed: Mapping[str, Any] | None = None  # the run's own end: its attempts are runs, too
+    try:
+        completed = await client.run()
+    except (ConnectionLost, Refused) as problem:
+        error = str(problem) or type(problem).__name__
+    finally:
+        timer.cancel()
+    ended = completed or {}
+    is_late = late.is_set() and ended.get("status") in (None, "cancelled")
+    if not ended and not error and not is_late:
+        error = face.said
+    return AgentRun(ended, tuple(client.written), face.usage, face.session, error, face.code, late=is_late)
+
+
+def session_file(folder: Path, session: str) -> bytes:
+    """Return the recorded session of a run in this folder; b'' if there is none."""
+    try:
+        return (workspace_state([str(folder)]) / "sessions" / f"{session}.jsonl").read_bytes() if session else b""
+    except OSError:
+        return b""
+
+
+class _Unattended:
+    """The `Face` of a run without a user; with `accept_all` every prompt is accepted, else every one is denied."""
+
+    def __init__(self, *, accept_all: bool) -> None:
+        self.usage = Usage()
+        self.session = self.code = self.said = ""
+        self._accept_all = accept_all
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """See `client.Face`."""
+        self.session = self.session or str(event.get("session_id") or "")
+        match event["type"]:
+            case "usage":
+                self.usage += usage_in(event)
+            case "error":
+                self.code = str(event.get("code") or "")
+            case "run_completed":  # those of attempts come before the run's own
+                self.session = str(event.get("session_id") or self.session)
+
+    def message(self, words: str) -> None:
+        """See `client.Face`."""
+        self.said = words
+
+    async def choose(self, title: str, choices: tuple[str, ...]) -> str | None:
+        """See `client.Face`."""
+        return accepted(choices) if self._accept_all else None
+
+    async def ask(self, title: str, detail: str, *, secret: bool) -> str | None:
+        """See `client.Face`."""
+        return None
+
+
+# The patch of a task: exactly what was written by the edits of its run, as git reads it.
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A patch for `git apply`, the files in it by relative path, and how many lines are added and removed."""
+
+    text: bytes = b""
+    files: tuple[str, ...] = ()
+    added: int = 0
+    removed: int = 0
+
+
+def patch_of(writes: Iterable[FileWrite], folder: Path) -> Patch:
+    """Return the patch of all writes of a run below `folder`, in their order; an empty one if nothing is left of them.
+
+    OSError if git is not there.
+    """
+    first: dict[str, bytes | None] = {}
+    last: dict[str, bytes | None] = {}
+    root = folder.resolve()
+    for write in writes:
+        name = Path(os.path.abspath(write.path)).relative_to(root).as_posix()  # noqa: PTH100 - links stay links
+        first.setdefault(name, write.before)
+        last[name] = write.after
+    changed = tuple(name for name in sorted(last) if first[name] != last[name])
+    if not changed:
+        return Patch()
+    with tempfile.TemporaryDirectory(prefix="codeagent-patch-") as place:
+        for side, texts in (("a", first), ("b", last)):
+            _lay(Path(place, side), {name: texts[name] for name in changed})
+        text = _diff(place, "--binary")
+        counts = [line.split(b"\t")[:2] for line in _diff(place, "--numstat").splitlines()]
+    added, removed = (sum(int(count[side]) for count in counts if count[side].isdigit()) for side in (0, 1))
+    return Patch(text, changed, added, removed)
+
+
+def _lay(folder: Path, texts: Mapping[str, bytes | None]) -> None:
+    folder.mkdir()
+    for name, content in texts.items():
+        if content is not None:
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+
+def _diff(place: str, form: str) -> bytes:
+    """Return what git says of the folders `a` and `b`, without the settings of this user."""
+    command = ("git", "-c", "core.quotePath=true", "diff", "--no-index", "--no-ext-diff", "--no-textconv", "--no-color")
+    done = subprocess.run(
+        (*command, "--no-prefix", "--no-renames", form, "a", "b"),
+        cwd=place,
+        env={**os.environ, **_UNCONFIGURED, "GIT_CEILING_DIRECTORIES": place},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+    if done.returncode not in (0, _CHANGED):
+        raise OSError(f"git diff: {done.stderr.decode(errors='replace').strip()[:300]}")
+    return done.stdout
+
+
+# The commands of a task: its setup, which is the user's own, and its check, which runs what the agent wrote.
+
+
+class Unisolated(Exception):
+    """Raised if commands cannot be kept from the user's files here, and that was not allowed; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """The end of a command: whether it went well, its exit code, its output, and one line that says how it ended."""
+
+    ok: bool
+    code: int
+    output: str
+    said: str
+
+
+async def set_up(script: str, folder: Path) -> Ran:
+    """Run the setup of a task in its folder. ToolFailed if it cannot be started."""
+    launch = Launch(("bash", "-c", script), str(folder), scrubbed(os.environ), "")
+    limits = ProcessLimits(seconds=COMMAND_SECONDS, disk_folder=str(folder))
+    return _ran(await run_process(launch, limits, spool_folder=None))
+
+
+async def check(script: str, folder: Path, settings: Settings, *, accept_all: bool) -> Ran:
+    """Run the check of a task on its folder. Unisolated, or ToolFailed if it cannot be started."""
+    view = FileView(Roots([str(folder)]), NoBuffers(), NothingStaged())
+    shadows = SessionShadows(lambda: settings.shell, state_root(), folder.parent)
+    try:
+        shell = await shadows.shell(_NAME, view, Staging(lambda path: None), _never)
+        if not shell.isolation.complete and not accept_all:
+            raise Unisolated(shell.isolation.reason)
+        network = settings.shell.allow_network
+        command = Command(script, str(folder), seconds=COMMAND_SECONDS, network=network, proposes=False)
+        return _ran((await shell.run(command)).finished)
+    finally:
+        await shadows.close()
+
+
+def failed(error: CodeAgentError) -> Ran:
+    """Return the end of a command that could not be started."""
+    return Ran(ok=False, code=-1, output="", said=str(error))
+
+
+def _ran(finished: Finished) -> Ran:
+    ok = finished.ending == "exited" and finished.exit_code == 0
+    how = f"exit code {finished.exit_code}" if finished.ending == "exited" else f"stopped at a limit: {finished.ending}"
+    last = next((line.strip() for line in reversed(finished.output.splitlines()) if line.strip()), "")
+    return Ran(ok, finished.exit_code, finished.output, f"{how}. {last}"[:300].strip())
+
+
+async def _never(paths: tuple[str, ...]) -> bool:
+    return False

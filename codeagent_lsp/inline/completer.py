@@ -7,18 +7,19 @@ which files may be sent (`server/inline.py`), what is sent (`context.py`, `windo
 from __future__ import annotations
 
 import asyncio
+import re
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
 from codeagent_lsp.errors import ModelError
 from codeagent_lsp.inline.context import Material, pieces_for
-from codeagent_lsp.inline.flight import Flight
 from codeagent_lsp.inline.place import Place
-from codeagent_lsp.inline.suggestions import Suggestions
 from codeagent_lsp.inline.windows import FAST, SLOW, Budget, prefix_of, suffix_of
 from codeagent_lsp.llm.fill.filler import Filler, FillRequest, Piece
+from codeagent_lsp.llm.fill.fim_tokens import cut_tokens
 
 KEPT_LINES = 4
 KEPT_SECONDS = 30.0
@@ -27,6 +28,15 @@ model has read them already."""
 SLOW_SECONDS = 1.2
 """A first text later than this is that of a slow machine."""
 CONTEXT_SECONDS = 0.3
+LINGER_SECONDS = 0.5
+"""How long a request goes on that nobody waits for: the next key comes within that, and may join it."""
+_CLOSES = re.compile(r"\s*(?:[)\]}>]|end\b|fi\b|done\b|esac\b|</)")
+_JOINS = re.compile(
+    r"\s*(?:else|elif|elsif|except|finally|catch|rescue|ensure|when|case|\}\s*(?:else|catch|finally))\b"
+)
+_WORD = re.compile(r"\s*\w+\W")
+_REPEATED = 3
+KEPT = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,3 +188,241 @@ def _near(place: Place, other: Place) -> bool:
         return False
     low, high = sorted((place.offset, other.offset))
     return place.text.count("\n", low, high) <= KEPT_LINES
+
+
+# One request to the model on its way: what has come so far, and waiting for it from more than one place.
+
+
+class Flight:
+    """A request for `place`. `texts` is the stream of the answer; `failed` gets the error if it breaks."""
+
+    def __init__(
+        self,
+        place: Place,
+        texts: AsyncGenerator[str, None],
+        max_lines: int,
+        done: Callable[[Place, str], None],
+        failed: Callable[[ModelError], None],
+    ) -> None:
+        self.place = place
+        self.answer = ""
+        self._max_lines = max_lines
+        self._done = done
+        self._failed = failed
+        self._waiting = 0
+        self._grown = asyncio.Event()
+        self._task = asyncio.create_task(self._fly(texts))
+        self._linger: asyncio.TimerHandle | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether the answer is complete or has failed."""
+        return self._task.done()
+
+    def fits(self, place: Place) -> bool:
+        """Return whether what was typed since agrees with what has come so far."""
+        typed = typed_since(place, self.place)
+        return typed is not None and (self.answer.startswith(typed) or typed.startswith(self.answer))
+
+    async def wait(self, place: Place) -> str | None:
+        """Return the answer for a place that fits, once it is there; None as soon as it cannot be one."""
+        self._waiting += 1
+        self._stop_lingering()
+        try:
+            while not self.over and self.fits(place):
+                await self._more()
+            typed = typed_since(place, self.place)
+            if not self.over or typed is None or self._task.cancelled():
+                return None
+            return rest_of(self.answer, typed)
+        finally:
+            self._waiting -= 1
+            if not self._waiting and not self.over:
+                self._linger = asyncio.get_running_loop().call_later(LINGER_SECONDS, self.end)
+
+    def end(self) -> None:
+        """End the request at once; the server stops."""
+        self._stop_lingering()
+        self._task.cancel()
+
+    async def ended(self) -> None:
+        """End the request and wait until nothing of it is left."""
+        self.end()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _more(self) -> None:
+        """Wait until more has come, or the answer is over."""
+        grown = asyncio.ensure_future(self._grown.wait())
+        try:
+            await asyncio.wait((self._task, grown), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            grown.cancel()
+
+    def _stop_lingering(self) -> None:
+        if self._linger is not None:
+            self._linger.cancel()
+            self._linger = None
+
+    async def _fly(self, texts: AsyncGenerator[str, None]) -> None:
+        received = ""
+        final = Cut("", final=False)
+        try:
+            async with aclosing(texts):
+                async for text in texts:
+                    received += text
+                    final = cut(self.place, received, self._max_lines)
+                    self._grow(final.text)
+                    if final.final:
+                        break
+        except ModelError as error:
+            self._failed(error)
+            return
+        self._grow(cut(self.place, f"{received}\n", self._max_lines).text if not final.final else final.text)
+        self._done(self.place, self.answer)
+
+    def _grow(self, answer: str) -> None:
+        self.answer = answer
+        grown, self._grown = self._grown, asyncio.Event()
+        grown.set()
+
+
+# Where an answer of the model ends: with its block, before it repeats what follows, after so many lines.
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The usable part of an answer, and whether more of the answer would change nothing."""
+
+    text: str
+    final: bool
+
+
+def cut(place: Place, answer: str, max_lines: int) -> Cut:
+    """Return the usable part of an answer that may still be growing."""
+    answer, ended = cut_tokens(answer.replace("\r\n", "\n"))
+    if place.line_after.strip():
+        line, broke, _ = answer.partition("\n")
+        return Cut(_without_rest(line, place.line_after), ended or bool(broke))
+    lines, final = _block(place, answer, max_lines)
+    text = "\n".join(lines).rstrip()
+    return Cut(text.replace("\n", place.line_break), ended or final)
+
+
+def _without_rest(line: str, rest: str) -> str:
+    """Return a line without an end that repeats the rest of the cursor's line, as a bracket that is already there."""
+    line, rest = line.rstrip(), rest.strip()
+    for size in range(min(len(line), len(rest)), 0, -1):
+        if line.endswith(rest[:size]) and (size == len(rest) or not rest[:size].isalnum()):
+            return line[:-size] if _unbalanced(line) else line
+    return line
+
+
+def _unbalanced(line: str) -> bool:
+    """Return whether a line closes more than it opens, or has a quote open: its end then belongs to what follows."""
+    depth = 0
+    for char in line:
+        depth += (char in "([{") - (char in ")]}")
+        if depth < 0:
+            return True
+    return line.count('"') % 2 == 1 or line.count("'") % 2 == 1 or (depth == 0 and line[-1:] in ";,:")
+
+
+def _block(place: Place, answer: str, max_lines: int) -> tuple[list[str], bool]:
+    """Return the lines of the answer up to the end of the block at the cursor, and whether the end was seen."""
+    lines = answer.split("\n")
+    complete = lines[:-1]  # the last may still grow
+    fresh = not place.line_before.strip()
+    base = _width(place.line_before if fresh else place.indentation)
+    follows = next((line for line in place.text[place.line_end :].split("\n")[1:6] if line.strip()), "")
+    taken: list[str] = []
+    for number, line in enumerate(lines):
+        if number == max_lines or _repeats(taken, line):
+            return taken, True
+        whole = number < len(complete)
+        if number and not whole and not line.strip():
+            break
+        if number and _ends(line, base, fresh=fresh, before=taken):
+            closing = _CLOSES.match(line) and _width(line) == base and not fresh and line.rstrip() != follows.rstrip()
+            return ([*taken, line] if closing and whole else taken), whole or _is_another(line)
+        if number and whole and line.strip() and line.rstrip() == follows.rstrip() and not _JOINS.match(line):
+            return taken, True
+        taken.append(line)
+    return taken, False
+
+
+def _ends(line: str, base: int, *, fresh: bool, before: list[str]) -> bool:
+    """Return whether a line no longer belongs to the block whose first line is indented by `base`."""
+    if not line.strip():
+        return any(each.strip() for each in before) and _width(before[-1]) <= base
+    width = _width(line)
+    if fresh:
+        return width < base
+    if not any(each.strip() for each in before[1:]) and width == base and not _opens(before[0]):
+        return True
+    return width <= base and not _JOINS.match(line)
+
+
+def _is_another(line: str) -> bool:
+    """Return whether a line that still grows cannot become one that belongs to the block."""
+    return bool(_WORD.match(line)) and not _JOINS.match(line) and not _CLOSES.match(line)
+
+
+def _opens(line: str) -> bool:
+    return line.rstrip().endswith((":", "{", "(", "[", "=>", "->", ",", "=", "do", "then"))
+
+
+def _repeats(taken: list[str], line: str) -> bool:
+    """Return whether the model turns in circles: a line for the third time in a row."""
+    last = taken[-(_REPEATED - 1) :]
+    return bool(line.strip()) and len(last) == _REPEATED - 1 and all(each == line for each in last)
+
+
+def _width(line: str) -> int:
+    expanded = line.expandtabs(4)
+    return len(expanded) - len(expanded.lstrip(" "))
+
+
+# Answers that are known, and the rest of one for a text that was typed on along it. Pure.
+
+
+def typed_since(place: Place, earlier: Place) -> str | None:
+    """Return what was typed at the earlier place to come to this one; None if anything else has changed."""
+    if place.path != earlier.path or place.offset < earlier.offset:
+        return None
+    typed = place.text[earlier.offset : place.offset]
+    if len(place.text) != len(earlier.text) + len(typed):
+        return None
+    same_before = place.text.startswith(earlier.text[: earlier.offset])
+    return typed if same_before and place.text[place.offset :] == earlier.text[earlier.offset :] else None
+
+
+def rest_of(answer: str, typed: str) -> str | None:
+    """Return what is left of an answer after some of it was typed; None if something else was typed."""
+    return answer[len(typed) :] if answer.startswith(typed) else None
+
+
+class Suggestions:
+    """The last answers, each with the place that it was made for. An empty answer is one, too: nothing fits there."""
+
+    def __init__(self) -> None:
+        self._kept: deque[tuple[Place, str]] = deque(maxlen=KEPT)
+
+    def keep(self, place: Place, answer: str) -> None:
+        """Remember an answer."""
+        self._kept.appendleft((place, answer))
+
+    def known(self, place: Place) -> str | None:
+        """Return the answer for a place, or the rest of one that was typed along; None if none is known.
+
+        Of an answer that was typed to its end nothing is known: another may follow.
+        """
+        for earlier, answer in self._kept:
+            typed = typed_since(place, earlier)
+            rest = None if typed is None else rest_of(answer, typed)
+            if rest or (rest is not None and not typed):
+                return rest
+        return None
+
+    def forget(self, path: str) -> None:
+        """Forget the answers for a file."""
+        self._kept = deque((each for each in self._kept if each[0].path != path), maxlen=KEPT)

@@ -5,14 +5,90 @@ Not here: reading texts and the index (`workspace_source.py`), the text around t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import log
+from typing import Protocol
 
-from codeagent_lsp.inline.definitions import Symbols, definitions
+from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.inline.place import Place
-from codeagent_lsp.inline.similar import Similar, similar
 from codeagent_lsp.inline.windows import Budget
 from codeagent_lsp.llm.fill.filler import Piece
+
+LINES = 4
+"""Lines before the cursor whose names are looked up."""
+NAMES = 24
+MOST_DEFINING = 3
+"""A name that more files define says nothing."""
+MEMBERS = 8
+
+_CLASSES = ("class", "interface", "struct", "enum", "type")
+_CALLED = re.compile(r"([^\W\d]\w*)\s*[(<{.\[]")
+LOOKED_BACK = 8
+"""Lines before the cursor that are compared, the cursor's own with them."""
+FOLLOWING = 6
+"""Lines that a piece goes on after those that are similar."""
+STRIDE = 2
+MOST_LINES = 4000
+"""Lines of one text that are looked at."""
+
+_WORD = re.compile(r"[^\W\d]\w+")
+_STOP_WORDS = """
+    self this return if else elif for while in not and or def class function func fn let const var new import from
+    public private protected static void int str string bool true false none null the to of is as with
+"""
+_STOP = frozenset(_STOP_WORDS.split())
+
+
+class Symbols(Protocol):
+    """The part of the index that is asked; see `index/view.py`."""
+
+    def defining(self, name: str) -> tuple[str, ...]: ...
+
+    def symbols(self, path: str) -> tuple[SymbolInfo, ...]: ...
+
+
+def names_near(place: Place) -> list[str]:
+    """Return the names in reach of the cursor, the nearest first, called ones before others of the same line."""
+    lines = place.text[max(0, place.offset - 4000) : place.offset].splitlines()[-LINES:]
+    names: list[str] = []
+    for line in reversed(lines):
+        called = _CALLED.findall(line)
+        names += [*reversed(called), *reversed(words_in(line))]
+    return list(dict.fromkeys(names))[:NAMES]
+
+
+def definitions(place: Place, index: Symbols, shown: Iterable[str] = ()) -> list[Piece]:
+    """Return what names near the cursor are, nearest first, one piece a definition; none of the cursor's own file, nor
+    of a name that `shown` texts already have the definition of.
+    """
+    pieces: list[Piece] = []
+    texts = [*shown]
+    for name in names_near(place):
+        paths = index.defining(name)
+        if not paths or len(paths) > MOST_DEFINING or place.path in paths:
+            continue
+        for path in paths:
+            symbols = index.symbols(path)
+            for symbol in symbols:
+                if symbol.name == name and not symbol.parent and symbol.signature:
+                    text = _described(symbol, symbols)
+                    if not any(symbol.signature in each for each in texts):
+                        pieces.append(Piece(path, text))
+                    break
+    return pieces
+
+
+def _described(symbol: SymbolInfo, others: Sequence[SymbolInfo]) -> str:
+    """Return the signature of a definition; of a class also those of its members."""
+    lines = [symbol.signature]
+    if symbol.kind in _CLASSES:
+        members = [each for each in others if each.parent == symbol.qualified and each.signature]
+        lines += [f"    {each.signature}" for each in members[:MEMBERS]]
+    return "\n".join(lines)
+
 
 DEFINITION_SHARE = 0.35
 """Most of the pieces' budget that goes to definitions."""
@@ -68,3 +144,90 @@ def _trimmed(piece: Similar) -> str:
 
 def _size(piece: Piece) -> int:
     return len(piece.path) + len(piece.text) + 2
+
+
+# The pieces of other places that are most like the lines at the cursor, each with the lines that follow it.
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """A piece: the file, the lines [start, end) from 0, their text, and how like the cursor's lines it is (0 to 1)."""
+
+    path: str
+    start: int
+    end: int
+    text: str
+    score: float
+
+
+def similar(place: Place, texts: Iterable[tuple[str, str]], limit: int, *, least: float = 0.12) -> list[Similar]:
+    """Return the best pieces of `texts` (path and text), best first, at most one of two that overlap.
+
+    In the cursor's own file the lines around the cursor are left out.
+    """
+    asked = _asked(place)
+    if not asked:
+        return []
+    windows = [window for path, text in texts for window in _windows(place, path, text)]
+    rarity = _rarity(windows)
+    weights = {word: weight * rarity.get(word, 0.0) for word, weight in asked.items()}
+    total = sum(weights.values())
+    if not total:
+        return []
+    scored = [
+        (sum(weights[word] for word in words if word in weights) / total, path, start, lines)
+        for path, start, lines, words in windows
+    ]
+    scored.sort(key=lambda each: (-each[0], each[1], each[2]))
+    return _apart([each for each in scored if each[0] >= least], limit)
+
+
+def words_in(text: str) -> list[str]:
+    """Return the words of a piece of code, without those that every piece has."""
+    return [word for word in _WORD.findall(text) if word.lower() not in _STOP]
+
+
+def _asked(place: Place) -> Mapping[str, float]:
+    """Return the words of the lines before the cursor; those of the last lines weigh more."""
+    lines = place.text[: place.offset].splitlines()[-LOOKED_BACK:]
+    weights: dict[str, float] = {}
+    for age, line in enumerate(reversed(lines)):
+        for word in words_in(line):
+            weights[word] = max(weights.get(word, 0.0), 1.0 / (1 + 0.4 * age))
+    return weights
+
+
+Window = tuple[str, int, Sequence[str], frozenset[str]]
+"""Path, first line, the lines up to the end of what follows, and the words of the lines that are compared."""
+
+
+def _windows(place: Place, path: str, text: str) -> list[Window]:
+    lines = text.splitlines()[:MOST_LINES]
+    here = place.text.count("\n", 0, place.offset) if path == place.path else -1
+    found: list[Window] = []
+    for start in range(0, max(1, len(lines) - 1), STRIDE):
+        whole = lines[start : start + LOOKED_BACK + FOLLOWING]
+        if here >= 0 and start - FOLLOWING <= here <= start + len(whole) + 2 * FOLLOWING:
+            continue
+        compared = frozenset(words_in("\n".join(whole[:LOOKED_BACK])))
+        if compared:
+            found.append((path, start, whole, compared))
+    return found
+
+
+def _rarity(windows: Sequence[Window]) -> Mapping[str, float]:
+    """Return how telling each word is: 1 for one in a single window, near 0 for one in all."""
+    often = Counter(word for _, _, _, words in windows for word in words)
+    count = len(windows) + 1
+    return {word: log(count / (1 + seen)) / log(count) if count > 2 else 1.0 for word, seen in often.items()}
+
+
+def _apart(scored: Sequence[tuple[float, str, int, Sequence[str]]], limit: int) -> list[Similar]:
+    taken: list[Similar] = []
+    for score, path, start, lines in scored:
+        end = start + len(lines)
+        if all(each.path != path or end <= each.start or each.end <= start for each in taken):
+            taken.append(Similar(path, start, end, "\n".join(lines), score))
+        if len(taken) == limit:
+            break
+    return taken

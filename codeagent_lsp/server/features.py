@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types
 
@@ -20,9 +20,6 @@ from codeagent_lsp.server.lenses import lenses
 from codeagent_lsp.server.loader import Load, Loader
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.workspace.files import uris
-
-if TYPE_CHECKING:
-    pass
 
 
 def register(server: CodeAgentServer, load: Load) -> None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.errors import AgentError, ToolFailed
 from codeagent_lsp.index import lexical
-from codeagent_lsp.inline.next_edit.projects import project_of
 
 if TYPE_CHECKING:
     from codeagent_lsp.index.answers import Answers
@@ -21,6 +20,9 @@ if TYPE_CHECKING:
     from codeagent_lsp.workspace.files.file_view import FileText, FileView
 
 INDEX_SECONDS = 1.0
+MARKERS = (
+    "pyproject.toml", "setup.py", "package.json", "go.mod", "Cargo.toml", "pom.xml", "build.gradle", "composer.json",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -64,3 +66,14 @@ class NextEditFiles:
         folders = self.view.roots.folders
         places = ([f"{folder}/{name}" for folder in folders] for name in found)
         return [next((path for path in each if self.view.exists(path)), each[0]) for each in places if each]
+
+
+# To which project of a workspace a file belongs: changes in one are not due in another. Pure.
+
+
+def project_of(path: str, is_file: Callable[[str], bool]) -> str:
+    """Return the folder of the nearest marker above a file; '' for the workspace itself."""
+    for folder in PurePosixPath(path).parents:
+        if any(is_file(str(folder / marker)) for marker in MARKERS):
+            return str(folder)
+    return ""

@@ -6,14 +6,16 @@ Not here: opening models (`server/models.py`), the wrappers themselves.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.budget import Budget, BudgetedModel, Limits
-from codeagent_lsp.errors import ModelError
-from codeagent_lsp.llm.facts import LOCAL_WINDOW
-from codeagent_lsp.llm.model import Model, ModelInfo
-from codeagent_lsp.llm.stand_ins import Opener, StandInModel
+from codeagent_lsp.agent.context.tokens import size, tools_size
+from codeagent_lsp.errors import BudgetSpent, ContextOverflow, ModelError, ModelReplyInvalid
+from codeagent_lsp.llm.facts import LOCAL_WINDOW, Prices
+from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, StreamItem
+from codeagent_lsp.messages import Usage
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
@@ -21,6 +23,11 @@ from codeagent_lsp.session.session import Session
 MOST_STAND_INS = 3
 
 OpenNamed = Callable[[str], Awaitable[Model]]
+Opener = Callable[[], Awaitable[Model]]
+Tell = Callable[[ModelError, ModelInfo], None]
+"""Receives why the model before failed, and the one that takes over."""
+LEAST_REPLY = 200
+"""Tokens: for a shorter reply no call is made."""
 
 
 class RunModels:
@@ -87,3 +94,200 @@ class RunModels:
 
 def _opener(open_named: OpenNamed, name: str) -> Opener:
     return lambda: open_named(name)
+
+
+# A model with stand-ins: when one fails before its first word, after its own retries, the next takes over for good.
+
+
+class StandInModel:
+    """The `Model` port around the first of several models that works; the models belong to whoever opened them."""
+
+    def __init__(self, model: Model, others: Sequence[Opener], tell: Tell) -> None:
+        self._model = model
+        self._others = list(others)
+        self._tell = tell
+
+    @classmethod
+    async def open(cls, openers: Sequence[Opener], tell: Tell) -> StandInModel:
+        """Return the first model that can be opened, with the others behind it. Raises the error of the first."""
+        first, *others = openers
+        try:
+            return cls(await first(), others, tell)
+        except ModelError as error:
+            stand_in = await _next(others, error, tell)
+            return cls(stand_in, others, tell)
+
+    @property
+    def info(self) -> ModelInfo:
+        """Return the info of the model that works now."""
+        return self._model.info
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """Stream the reply of the first model that gives one. Raises the error of the first if none does."""
+        while True:
+            begun = False
+            try:
+                async with aclosing(self._model.stream(request)) as items:
+                    async for item in items:
+                        begun = True
+                        yield item
+                return
+            except (ContextOverflow, ModelReplyInvalid):
+                raise  # about this request: another model is no cure
+            except ModelError as error:
+                if begun:
+                    raise
+                self._model = await _next(self._others, error, self._tell)
+
+    async def count_tokens(self, text: str) -> int:
+        """Return the number of tokens as the present model counts them."""
+        return await self._model.count_tokens(text)
+
+    async def close(self) -> None:
+        """Close the present model."""
+        await self._model.close()
+
+
+async def _next(others: list[Opener], error: ModelError, tell: Tell) -> Model:
+    """Return the next model that can be opened, taken out of the list. Raises `error` when there is none."""
+    while others:
+        try:
+            model = await others.pop(0)()
+        except ModelError:
+            continue
+        tell(error, model.info)
+        return model
+    raise error
+
+
+# What the model calls of one run may cost together, subagents included: a call that could go beyond is not made.
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that a run may spend, in USD and in tokens of prompts and replies; None for no limit."""
+
+    usd: float | None = None
+    tokens: int | None = None
+
+
+class Budget:
+    """The money and tokens of one run: spent, and promised to calls that are under way."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._spent = Usage()
+        self._promised = Usage()
+
+    @property
+    def limited(self) -> bool:
+        """Return whether there is any limit."""
+        return self._limits != Limits()
+
+    def promise(self, prompt: int, wanted: int | None, prices: Prices | None, lasting: int = 0) -> Usage:
+        """Promise a call its prompt, at the most that it can cost, and a reply as long as is left, at most `wanted`
+        tokens. `lasting` is the part of the prompt that a cache may keep for an hour.
+
+        Raises BudgetSpent if less than a short reply is left.
+        """
+        least = min(LEAST_REPLY, wanted or LEAST_REPLY)
+        room = [wanted] if wanted else []
+        for limit, left in (("tokens", self._tokens_left(prompt)), ("usd", self._reply_paid(prompt, prices, lasting))):
+            if left is not None and left < least:
+                raise self._refusal(limit)
+            room += [left] if left is not None else []
+        reply = min(room, default=0)
+        promised = Usage(prompt_tokens=prompt, completion_tokens=reply)
+        if prices is not None:
+            promised = replace(promised, cost=prices.at_most(prompt, lasting) + prices.cost(Usage(0, 0, reply)))
+        self._promised += promised
+        return promised
+
+    def settle(self, promised: Usage, used: Usage | None) -> None:
+        """Take back a promise and count what the call used; None if that is unknown: then all that was promised."""
+        self._promised = Usage(
+            self._promised.prompt_tokens - promised.prompt_tokens,
+            completion_tokens=self._promised.completion_tokens - promised.completion_tokens,
+            cost=(self._promised.cost or 0.0) - (promised.cost or 0.0),
+        )
+        self._spent += promised if used is None else used
+
+    def _tokens_left(self, prompt: int) -> int | None:
+        """Return how many tokens a reply to this prompt may have; None without a limit."""
+        if self._limits.tokens is None:
+            return None
+        taken = self._spent + self._promised
+        return self._limits.tokens - taken.prompt_tokens - taken.completion_tokens - prompt
+
+    def _reply_paid(self, prompt: int, prices: Prices | None, lasting: int) -> int | None:
+        """Return how many tokens of a reply to this prompt are left to be paid; None without a limit or prices."""
+        if self._limits.usd is None or prices is None:
+            return None
+        left = self._limits.usd - ((self._spent + self._promised).cost or 0.0) - prices.at_most(prompt, lasting)
+        if not prices.output:
+            return None if left >= 0 else 0
+        return int(left * 1_000_000 / prices.output)
+
+    def _refusal(self, limit: str) -> BudgetSpent:
+        tokens = f"{self._spent.prompt_tokens + self._spent.completion_tokens:,}"
+        if limit == "tokens":
+            return BudgetSpent("budget.tokens", limit=f"{self._limits.tokens:,}", spent=tokens)
+        spent = f"{self._spent.cost or 0.0:.4f}"
+        return BudgetSpent("budget.usd", limit=f"{self._limits.usd:g}", spent=spent, tokens=tokens)
+
+
+class BudgetedModel:
+    """The `Model` port around another model whose calls count in a budget and belong to a session. Replies have their
+    cost, if it is known.
+    """
+
+    def __init__(self, model: Model, budget: Budget, session: str = "") -> None:
+        self._model = model
+        self._budget = budget
+        self._session = session
+
+    @property
+    def info(self) -> ModelInfo:
+        """Return the info of the wrapped model."""
+        return self._model.info
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """Stream the reply, which may be cut where the budget ends. Raises BudgetSpent before a call beyond it."""
+        if not self._budget.limited:
+            async with aclosing(self._priced(request)) as items:
+                async for item in items:
+                    yield item
+            return
+        tools = tools_size(request.tools)
+        head = tools + size(message for message in request.messages if message.role == "system")
+        prompt = tools + size(request.messages)
+        promised = self._budget.promise(prompt, request.max_tokens, self.info.facts.prices, head)
+        begun, used = False, None
+        try:
+            async with aclosing(self._priced(replace(request, max_tokens=promised.completion_tokens or None))) as items:
+                async for item in items:
+                    begun = True
+                    used = item.usage if isinstance(item, Reply) and item.usage.prompt_tokens else used
+                    yield item
+        finally:  # a call that failed before its first word is not counted
+            self._budget.settle(promised, used if begun else Usage())
+
+    async def count_tokens(self, text: str) -> int:
+        """Return the number of tokens as the wrapped model counts them."""
+        return await self._model.count_tokens(text)
+
+    async def close(self) -> None:
+        """Close the wrapped model."""
+        await self._model.close()
+
+    async def _priced(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        async with aclosing(self._model.stream(replace(request, session=self._session))) as items:
+            async for item in items:
+                yield _with_cost(item, self.info.facts.prices) if isinstance(item, Reply) else item
+
+
+def _with_cost(reply: Reply, prices: Prices | None) -> Reply:
+    """Return a reply with its cost: as the server says, else by the prices, else unknown."""
+    if reply.usage.cost is not None or prices is None:
+        return reply
+    return replace(reply, usage=replace(reply.usage, cost=prices.cost(reply.usage)))

@@ -18,7 +18,7 @@ async def install_skill(request: RunRequest, context: ToolContext) -> str | None
     wanted = SkillInstallerParameters(
         skill_source=request.task[:500],
         skill_name=name or None,
-        install_location=cast(Literal["project", "global"], location or "project"),
+        install_location=cast("Literal['project', 'global']", location or "project"),
         branch=branch or None,
     )
     try:

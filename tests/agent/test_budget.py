@@ -8,11 +8,11 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from codeagent_lsp.agent.budget import LEAST_REPLY, Budget, BudgetedModel, Limits
 from codeagent_lsp.errors import BudgetSpent, ModelBusy
 from codeagent_lsp.llm.facts import Facts, Prices, combine
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply, StreamItem, TextChunk
 from codeagent_lsp.messages import Message, Usage
+from codeagent_lsp.session.run_models import LEAST_REPLY, Budget, BudgetedModel, Limits
 
 PRICES = Prices(input=3.0, output=15.0, cached=0.3, written=3.75)
 ASK = ModelRequest((Message("system", "s" * 3000), Message("user", "u" * 300)), max_tokens=2000)

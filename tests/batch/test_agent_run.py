@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.batch import agent_run
-from codeagent_lsp.batch.agent_run import AgentRun
+from codeagent_lsp.batch import perform
 from codeagent_lsp.batch.options import BatchOptions
+from codeagent_lsp.batch.perform import AgentRun
 from codeagent_lsp.terminal.connection import ConnectionLost
 
 ATTEMPT = {"type": "run_completed", "status": "completed", "session_id": "of the attempt"}
@@ -36,8 +36,8 @@ async def ran(
             await asyncio.sleep(0.1)
             return end
 
-    monkeypatch.setattr(agent_run, "Client", Fake)
-    return await agent_run.agent_run("task", folder, BatchOptions(attempts=2), seconds)
+    monkeypatch.setattr(perform, "Client", Fake)
+    return await perform.agent_run("task", folder, BatchOptions(attempts=2), seconds)
 
 
 async def test_the_end_of_an_attempt_is_not_that_of_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

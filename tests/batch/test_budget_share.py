@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.batch.budget_share import LEAST_USD, BudgetShare
+from codeagent_lsp.batch.command import LEAST_USD, BudgetShare
 from codeagent_lsp.batch.options import BatchOptions
 
 MOVES = st.lists(st.tuples(st.booleans(), st.floats(0, 1), st.integers(1, 8)), max_size=60)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.batch.patch_file import patch_of
+from codeagent_lsp.batch.perform import patch_of
 from codeagent_lsp.terminal.edits import FileWrite
 
 NAMES = ("a.py", "deep/er/b.txt", "with blank.md", "ünïcode/文.txt", 'quo"te', "tab\tname", "-dash")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from codeagent_lsp.index.symbols import SymbolInfo
-from codeagent_lsp.inline.context import Material, pieces_for
-from codeagent_lsp.inline.definitions import definitions, names_near
+from codeagent_lsp.inline.context import Material, definitions, names_near, pieces_for, similar
 from codeagent_lsp.inline.place import Place
-from codeagent_lsp.inline.similar import similar
 from codeagent_lsp.inline.windows import SLOW
 
 OTHER = """import os

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.inline.cut import cut
+from codeagent_lsp.inline.completer import cut
 from codeagent_lsp.inline.place import Place
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.errors import ModelNotFound, ModelRejected, ModelUnreachable
-from codeagent_lsp.llm import probe
+from codeagent_lsp.llm import factory
 from codeagent_lsp.llm.factory import Surroundings, list_models, open_model
 from codeagent_lsp.llm.model import ModelRequest
 from codeagent_lsp.llm.providers.discovery import find_servers
@@ -41,7 +41,7 @@ async def test_a_configured_server_is_probed_once_and_remembered(tmp_path: Path)
             assert (model.info.tool_calling, model.info.context_window, model.info.name) == ("native", 9000, "m")
             await model.close()
             assert len(server.chats) == questions
-    assert json.loads((tmp_path / probe.FILE).read_text()) == {f"{server.url} m": "native"}
+    assert json.loads((tmp_path / factory.FILE).read_text()) == {f"{server.url} m": "native"}
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ async def test_a_probe_that_fails_on_the_way_is_told_and_not_remembered(tmp_path
     async with rig.model_server(rig.error(401, "no"), get=rig.models(["m"])) as server:
         with pytest.raises(ModelRejected, match="CODEAGENT_API_KEY"):
             await open_model(ModelSettings(base_url=server.url), tmp_path)
-    assert not (tmp_path / probe.FILE).exists()
+    assert not (tmp_path / factory.FILE).exists()
 
 
 async def test_llamacpp_is_recognised_and_its_window_read(tmp_path: Path) -> None:

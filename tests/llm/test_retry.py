@@ -21,9 +21,8 @@ from codeagent_lsp.errors import (
     ModelUnreachable,
 )
 from codeagent_lsp.llm.endpoint import endpoint
-from codeagent_lsp.llm.failures import from_response, server_message
+from codeagent_lsp.llm.failures import from_response, retry_after, server_message
 from codeagent_lsp.llm.model import ReasoningChunk, Reply, StreamItem, TextChunk
-from codeagent_lsp.llm.rate_limits import retry_after
 from codeagent_lsp.llm.retry import ReplySource, RetryPolicy, answered, is_empty, patient
 from codeagent_lsp.messages import ToolCall
 

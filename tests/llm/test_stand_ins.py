@@ -10,8 +10,8 @@ from codeagent_lsp.errors import ContextOverflow, ModelBusy, ModelError, ModelNo
 from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
-from codeagent_lsp.llm.stand_ins import StandInModel
 from codeagent_lsp.messages import Message
+from codeagent_lsp.session.run_models import StandInModel
 
 ASK = ModelRequest((Message("user", "u"),))
 TOLD: list[tuple[type[ModelError], str]] = []

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeagent_lsp.llm.thinking import ThinkFilter, after_thinking
+from codeagent_lsp.llm.deltas import ThinkFilter, after_thinking
 from tests.examples import examples
 from tests.llm.support import chunked
 

@@ -20,8 +20,7 @@ import pytest
 
 from codeagent_lsp.errors import ModelNotFound, ModelUnreachable
 from codeagent_lsp.llm import download, weights
-from codeagent_lsp.llm.download import Cancelled, Failed, Hub, IsCancelled, PackageParts, Report
-from codeagent_lsp.llm.part_hashes import PART_HASHES
+from codeagent_lsp.llm.download import PART_HASHES, Cancelled, Failed, Hub, IsCancelled, PackageParts, Report
 from codeagent_lsp.llm.providers import embedded_server
 from codeagent_lsp.llm.providers.embedded import CONTEXT_WINDOW
 from codeagent_lsp.llm.weights import Weights, pull

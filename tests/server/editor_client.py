@@ -75,7 +75,7 @@ class FakeClient:
             self.documents.open(Document(uri, _path(uri).read_text(), 0))
         known = self.documents.get(uri)
         assert known is not None
-        edits = [cast(types.TextEdit, edit) for edit in reversed(change.edits)]
+        edits = [cast("types.TextEdit", edit) for edit in reversed(change.edits)]
         spans = [
             Change(
                 edit.new_text,
@@ -98,7 +98,7 @@ def connect(behaviour: Behaviour = obedient, policy: ClientPolicy = ALL) -> tupl
     def disk(path: str) -> str | None:
         return Path(path).read_bytes().decode() if os.path.isfile(path) else None  # noqa: PTH113 (no error for a long name)
 
-    return client, LspEditor(Client(cast(CodeAgentServer, client), policy=policy), disk)
+    return client, LspEditor(Client(cast("CodeAgentServer", client), policy=policy), disk)
 
 
 def change(path: Path, base: str | None, text: str | None, **more: Any) -> Changeset:

@@ -18,7 +18,7 @@ ENDINGS = ("A --> Yes.", "A ---> Yes.", "<!--> Yes.", "<!-- B --> Yes.", "A -->\
 
 async def written(folder: Path, title: str, detail: str = "") -> tuple[VirtualDocuments, Path]:
     """Ask a question; return the documents and the file for the answer."""
-    documents = VirtualDocuments(Client(cast(CodeAgentServer, None)), lambda: folder, _without_names)
+    documents = VirtualDocuments(Client(cast("CodeAgentServer", None)), lambda: folder, _without_names)
     await documents.open_answer(REQUEST, title, detail)
     (path,) = (folder / "documents" / "answer").iterdir()
     return documents, path

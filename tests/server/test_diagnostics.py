@@ -42,7 +42,7 @@ class Wire:
 def connected(answer: Any, *, announced: bool = True) -> tuple[Wire, ClientDiagnostics]:
     wire = Wire(answer if callable(answer) else lambda: answer)
     policy = ClientPolicy(diagnostics=announced)
-    return wire, ClientDiagnostics(Client(cast(CodeAgentServer, wire), policy=policy))
+    return wire, ClientDiagnostics(Client(cast("CodeAgentServer", wire), policy=policy))
 
 
 def item(line: Any = 0, character: Any = 0, **more: Any) -> dict[str, Any]:

@@ -29,9 +29,9 @@ async def test_an_obedient_client(tmp_path: Path) -> None:
     assert applied.outcome == "full"
     sent = client.sent[0]
     assert sent.label == "label"
-    edit = cast(types.TextDocumentEdit, (sent.edit.document_changes or [])[0])
+    edit = cast("types.TextDocumentEdit", (sent.edit.document_changes or [])[0])
     assert edit.text_document.version == 3
-    assert cast(types.TextEdit, edit.edits[0]).new_text == "2"
+    assert cast("types.TextEdit", edit.edits[0]).new_text == "2"
 
 
 async def test_yes_without_doing_anything_is_none(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ async def test_text_that_moved_is_merged_and_goes_against_the_new_version(tmp_pa
     applied = await editor.apply(change(tmp_path / "a", TEXT, TEXT.replace("five", "5"), version=3), "label")
     assert applied.outcome == "full"
     assert client.documents.all()[0].text == "zero\n" + TEXT.replace("five", "5")
-    edit = cast(types.TextDocumentEdit, (client.sent[0].edit.document_changes or [])[0])
+    edit = cast("types.TextDocumentEdit", (client.sent[0].edit.document_changes or [])[0])
     assert edit.text_document.version == 7
 
 
@@ -163,7 +163,7 @@ async def test_a_file_that_came_meanwhile_is_never_overwritten(tmp_path: Path) -
     for content in (b"precious", b"\0\xff binary"):
         (tmp_path / "n").write_bytes(content)
         client = FakeClient(obedient)
-        editor = LspEditor(Client(cast(CodeAgentServer, client), policy=ALL), lambda path: None)
+        editor = LspEditor(Client(cast("CodeAgentServer", client), policy=ALL), lambda path: None)
         applied = await editor.apply(change(tmp_path / "n", None, "x\n"), "label")
         assert (applied.outcome, client.sent) == ("none", [])
         assert (tmp_path / "n").read_bytes() == content
@@ -267,7 +267,7 @@ async def test_a_file_that_is_not_open_gets_no_version(tmp_path: Path) -> None:
     (tmp_path / "a").write_text(TEXT)
     client, editor = connect()
     assert (await editor.apply(change(tmp_path / "a", TEXT, "new\n"), "label")).outcome == "full"
-    edit = cast(types.TextDocumentEdit, (client.sent[0].edit.document_changes or [])[0])
+    edit = cast("types.TextDocumentEdit", (client.sent[0].edit.document_changes or [])[0])
     assert edit.text_document.version is None
     assert (tmp_path / "a").read_text() == TEXT
 

@@ -84,7 +84,7 @@ class Place:
         self.text = f'title = "{words}"; level = 1  # {words}\na = 1\nb = 2\nnote = "{words}"\nend = 1\n'
         self.path.write_bytes(self.text.encode(encoding))
         self.views = Views(lambda: [str(self.folder)], client.documents)
-        linked = Client(cast(CodeAgentServer, client), policy=policy)
+        linked = Client(cast("CodeAgentServer", client), policy=policy)
         self.editor = LspEditor(linked, self.views.disk_text, self.views.is_certain)
 
     async def apply(self, made: Callable[[str], str | None]) -> Applied:

@@ -39,7 +39,7 @@ async def test_crs_of_inserted_lines_are_taken_out_again(path: Path, wanted: str
     applied = await editor.apply(change(path, BASE, wanted), "label")
     assert (applied.outcome, client.text(path)) == ("full", shown(wanted))
     versions = [
-        cast(types.TextDocumentEdit, (sent.edit.document_changes or [])[0]).text_document.version
+        cast("types.TextDocumentEdit", (sent.edit.document_changes or [])[0]).text_document.version
         for sent in client.sent
     ]
     assert versions == [None, 1], "the second edit is for the text that it corrects"

@@ -54,7 +54,7 @@ async def test_a_file_that_is_opened_meanwhile_gets_the_version_of_its_buffer(tm
     client, editor = connect(typing(lambda client: client.open(second, "typed\n" + TEXT, 4)))
     client.open(first, TEXT)
     assert (await editor.apply(edits(first, second), "label")).outcome == "full"
-    sent = cast(types.TextDocumentEdit, (client.sent[1].edit.document_changes or [])[0])
+    sent = cast("types.TextDocumentEdit", (client.sent[1].edit.document_changes or [])[0])
     assert sent.text_document.version == 4
     assert client.text(second) == "typed\n" + OURS
 

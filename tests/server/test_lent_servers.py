@@ -45,7 +45,7 @@ class Wire:
 
 def connected(answer: Any, *, lends: bool = True) -> tuple[Wire, LentServers]:
     wire = Wire(answer if callable(answer) else lambda: answer)
-    return wire, LentServers(Client(cast(CodeAgentServer, wire), policy=ClientPolicy(lsp=lends)))
+    return wire, LentServers(Client(cast("CodeAgentServer", wire), policy=ClientPolicy(lsp=lends)))
 
 
 def entry(result: Any = 1, server: Any = "pyright", **more: Any) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class Editor:
         self.opens = opens
         self.wire = Wire(self.respond)
         self.going: list[asyncio.Task[None]] = []
-        self.redactor = Redactor(lambda: open_records(cast(Path, state), TraceSettings(), (), "an editor"))
+        self.redactor = Redactor(lambda: open_records(cast("Path", state), TraceSettings(), (), "an editor"))
 
     async def respond(self, method: str, params: Any) -> Any:
         if method == types.WINDOW_SHOW_MESSAGE_REQUEST:
@@ -54,8 +54,8 @@ class Editor:
         return types.ShowDocumentResult(success=self.opens)
 
     def logins(self, *, shows: bool = True, vault: Vault | None = None) -> McpLogins:
-        client = Client(cast(CodeAgentServer, self.wire), policy=ClientPolicy(shows_documents=shows))
-        documents = cast(VirtualDocuments, Answers(shown=True))
+        client = Client(cast("CodeAgentServer", self.wire), policy=ClientPolicy(shows_documents=shows))
+        documents = cast("VirtualDocuments", Answers(shown=True))
         prompts = Prompts(client, documents)
         inbox = prompts.inbox = Inbox(prompts, 5.0)
         return McpLogins(client, inbox, self.redactor, lambda: vault)

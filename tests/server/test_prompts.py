@@ -65,8 +65,8 @@ def connected(
     respond: Respond, *, deadline: float = 5.0, shown: bool = True, policy: ClientPolicy | None = None
 ) -> tuple[Wire, Inbox, Answers]:
     wire, documents = Wire(respond), Answers(shown=shown)
-    client = Client(cast(CodeAgentServer, wire), policy=policy)
-    prompts = Prompts(client, cast(VirtualDocuments, documents))
+    client = Client(cast("CodeAgentServer", wire), policy=policy)
+    prompts = Prompts(client, cast("VirtualDocuments", documents))
     inbox = prompts.inbox = Inbox(prompts, deadline)
     return wire, inbox, documents
 

@@ -22,7 +22,7 @@ def waits_for(question: Question) -> Waiting:
     item = OpenQuestion("id", "run", question, asyncio.get_running_loop().create_future())
     inbox = SimpleNamespace(open=lambda: (item,))
     manager = SimpleNamespace(runs=SimpleNamespace(all=tuple, active=tuple))
-    (waiting,) = waiting_items(cast(Any, inbox), cast(Any, manager), "en")
+    (waiting,) = waiting_items(cast("Any", inbox), cast("Any", manager), "en")
     return waiting
 
 

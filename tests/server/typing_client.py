@@ -69,7 +69,7 @@ class TypingClient:
 
     @property
     def editor(self) -> LspEditor:
-        return LspEditor(Client(cast(CodeAgentServer, self), policy=self.habit.policy), lambda path: None)
+        return LspEditor(Client(cast("CodeAgentServer", self), policy=self.habit.policy), lambda path: None)
 
     def open(self, path: Path, text: str) -> None:
         document = Document(from_path(str(path)), text, 1)
@@ -86,7 +86,7 @@ class TypingClient:
     async def request(self, method: str, params: types.ApplyWorkspaceEditParams, seconds: float) -> Any:
         self.asked += 1
         await asyncio.sleep(WIRE_SECONDS)
-        edits = [cast(types.TextDocumentEdit, each) for each in params.edit.document_changes or ()]
+        edits = [cast("types.TextDocumentEdit", each) for each in params.edit.document_changes or ()]
         if any(self.own[each.text_document.uri].version != each.text_document.version for each in edits):
             await asyncio.sleep(WIRE_SECONDS)
             return self.habit.refuses()

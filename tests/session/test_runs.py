@@ -34,7 +34,7 @@ class FakeRun:
 def runs_of(*fakes: FakeRun) -> Runs:
     runs = Runs()
     for fake in fakes:
-        runs.add(cast(Run, fake))
+        runs.add(cast("Run", fake))
     return runs
 
 
@@ -45,7 +45,7 @@ async def sleep() -> None:
 def test_a_run_is_found_by_its_id() -> None:
     one, two = FakeRun("1"), FakeRun("2")
     runs = runs_of(one, two)
-    assert cast(object, runs.get("2")) is two
+    assert cast("object", runs.get("2")) is two
     assert [run.record.run_id for run in runs.all()] == ["1", "2"]
     with pytest.raises(SessionError):
         runs.get("3")

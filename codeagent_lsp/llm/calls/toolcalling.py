@@ -1,7 +1,7 @@
 """Tool calling for any model: by the native tools API, under a JSON grammar, or in plain text.
 
 `ToolCallingModel` wraps a backend and is itself a `Model`; its callers see only `Reply.tool_calls`, or
-`Reply.problem` when a call was not understood. Not here: finding out the mode of a model (`llm/probe.py`).
+`Reply.problem` when a call was not understood. Not here: finding out the mode of a model (`llm/factory.py`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _UNREADABLE = 2
 
 
 class Untried(Protocol):
-    """Port: a model that is taken to call tools by the API without having been asked (`llm/probe.py`)."""
+    """Port: a model that is taken to call tools by the API without having been asked (`llm/factory.py`)."""
 
     async def worked(self) -> None:
         """Remember that it does."""

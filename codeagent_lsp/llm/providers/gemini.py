@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any, Unpack
 
 from codeagent_lsp.errors import ModelError, ModelNotFound, ModelRejected
 from codeagent_lsp.llm import deltas
-from codeagent_lsp.llm.carried import pack
+from codeagent_lsp.llm.carried import pack, unpack
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.facts import Facts
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, TextChunk
-from codeagent_lsp.llm.providers.gemini_contents import contents
-from codeagent_lsp.llm.providers.gemini_schema import declaration, reduced
 from codeagent_lsp.llm.providers.http_model import HttpModel, Options
 from codeagent_lsp.llm.providers.openai import fetch_json, get_json
-from codeagent_lsp.llm.wire import new_call_id, tidy
+from codeagent_lsp.llm.wire import new_call_id, tidy, wire_name
+from codeagent_lsp.messages import Message, ToolSpec
 
 THINKING_ROOM = 8192
 """Tokens added to a limit of the reply, which counts the thoughts too."""
@@ -31,6 +31,25 @@ _BUDGETS = {"none": 0, "low": 1024, "medium": 8192, "high": 24_576}
 _FINISH = {"STOP": "stop", "MAX_TOKENS": "length", "OTHER": "error"}
 _BAD_CALL = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE")
 _FILTERED = ("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR")
+Part = dict[str, Any]
+
+NO_SIGNATURE = "skip_thought_signature_validator"
+"""Stands, by Google's documentation, for the signature of a call that another model has written."""
+
+_START = "(The conversation goes on.)"
+Schema = dict[str, Any]
+
+_DEPTH = 12
+_ANYTHING = {"type": "string", "description": "Any value, as JSON."}
+_TYPES = ("string", "number", "integer", "boolean", "array", "object")
+_KEPT = {
+    "string": ("minLength", "maxLength", "pattern"),
+    "number": ("minimum", "maximum"),
+    "integer": ("minimum", "maximum"),
+    "array": ("minItems", "maxItems"),
+    "object": ("minProperties", "maxProperties"),
+}
+_FORMATS = {"string": ("date-time",), "number": ("float", "double"), "integer": ("int32", "int64")}
 
 
 class GeminiModel(HttpModel):
@@ -233,3 +252,200 @@ def _usage(told: object) -> dict[str, Any] | None:
         "completion_tokens": counts.get("candidatesTokenCount", 0) + thoughts,
         "completion_tokens_details": {"reasoning_tokens": thoughts},
     }
+
+
+# A conversation as the `contents` of the Gemini API: turns of parts, each call answered in the next turn, in order.
+
+
+def contents(messages: Iterable[Message], info: ModelInfo, *, signed: bool) -> list[dict[str, Any]]:
+    """Return the turns of a conversation without its system message.
+
+    `signed` is for models that refuse a turn whose first call has no thought signature.
+    """
+    turns: list[dict[str, Any]] = []
+    for role, parts in _turns(list(messages), info, signed=signed):
+        if not turns and role == "model":
+            turns.append({"role": "user", "parts": [{"text": _START}]})
+        if turns and role == "model" == turns[-1]["role"]:
+            turns[-1]["parts"] += parts  # calls must follow a turn of the user
+        else:
+            turns.append({"role": role, "parts": parts})
+    return turns or [{"role": "user", "parts": [{"text": _START}]}]
+
+
+def _turns(messages: list[Message], info: ModelInfo, *, signed: bool) -> Iterator[tuple[str, list[Part]]]:
+    """Yield role and parts of each turn that has any. Results without their call become a text of the user."""
+    at = 0
+    while at < len(messages):
+        message = messages[at]
+        at += 1
+        if message.role != "assistant":
+            yield from _told(message)
+            continue
+        results = list(takewhile(lambda later: later.role == "tool", messages[at:]))
+        at += len(results)
+        by_call = {said.tool_call_id: said for said in results}
+        kept = _kept(message, info, by_call)
+        if parts := [part for _, part in kept]:
+            yield "model", _signed(parts) if signed else parts
+        if answers := [_answer(part, by_call.pop(call_id)) for call_id, part in kept if call_id]:
+            yield "user", answers
+        for said in by_call.values():
+            yield from _told(said)
+
+
+def _told(message: Message) -> Iterator[tuple[str, list[Part]]]:
+    result = f"Result of {message.name or 'a tool'}:\n" if message.role == "tool" else ""
+    if text := f"{result}{message.content}".strip():
+        pictures = ({"inlineData": {"mimeType": item.media_type, "data": item.data}} for item in message.images)
+        yield "user", [{"text": text}, *pictures]
+
+
+def _kept(message: Message, info: ModelInfo, answered: Mapping[str, Message]) -> list[tuple[str, Part]]:
+    """Return the parts of a message, a call with its id: as they came, without calls that have no result."""
+    stored = (item for item in unpack(info, message.carried) if isinstance(item, list) and len(item) == 2)
+    came: list[tuple[str, Part]] = [(call_id, part) for call_id, part in stored if isinstance(part, dict)]
+    if not came and message.content.strip():
+        came = [("", {"text": message.content})]
+    wanted = {call.id: call for call in message.tool_calls if call.id in answered}
+    kept = [(call_id, part) for call_id, part in came if (call_id in wanted if call_id else _says(part))]
+    known = {call_id for call_id, _ in kept}
+    for call_id, call in wanted.items():
+        if call_id not in known:
+            kept.append((call_id, {"functionCall": {"name": wire_name(call.name), "args": dict(call.arguments)}}))
+    return kept
+
+
+def _says(part: Part) -> bool:
+    """Return whether a part is not only an empty text, which the API refuses; one with a signature counts."""
+    return bool(part.get("text")) or bool(part.keys() - {"text", "thought"})
+
+
+def _signed(parts: list[Part]) -> list[Part]:
+    """Return the parts, the first call with a signature: that of another model, or one whose first call is gone."""
+    first = next((at for at, part in enumerate(parts) if "functionCall" in part), None)
+    if first is None or "thoughtSignature" in parts[first]:
+        return parts
+    return [*parts[:first], {**parts[first], "thoughtSignature": NO_SIGNATURE}, *parts[first + 1 :]]
+
+
+def _answer(part: Part, said: Message) -> Part:
+    call = part["functionCall"]
+    named = {"id": call["id"], "name": call["name"]} if "id" in call else {"name": call["name"]}
+    return {"functionResponse": {**named, "response": {"output": said.content}}}
+
+
+# JSON Schema reduced to the `Schema` of the Gemini API, a subset of OpenAPI 3.0, which refuses any other keyword.
+
+
+def declaration(tool: ToolSpec) -> Schema:
+    """Return the declaration of a tool; one without parameters has none, as an object must have properties."""
+    named = {"name": wire_name(tool["name"]), "description": tool["description"]}
+    if not tool["parameters"].get("properties"):
+        return named
+    return {**named, "parameters": reduced(tool["parameters"])}
+
+
+def reduced(schema: Mapping[str, Any]) -> Schema:
+    """Return a schema with references resolved and without what the API does not know."""
+    return _reduced(schema, {**schema.get("definitions", {}), **schema.get("$defs", {})}, ())
+
+
+def _reduced(schema: Any, definitions: Mapping[str, Any], inside: tuple[str, ...]) -> Schema:
+    """Return one schema; `inside` are the properties and references that lead to it."""
+    if not isinstance(schema, Mapping) or len(inside) > _DEPTH:  # `true` allows anything
+        return dict(_ANYTHING)
+    if isinstance(name := schema.get("$ref"), str):
+        target = definitions.get(name.rpartition("/")[2])
+        if name in inside or not isinstance(target, Mapping):  # a recursion has to end somewhere
+            return dict(_ANYTHING)
+        rest = {key: value for key, value in schema.items() if key != "$ref"}
+        return _reduced({**target, **rest}, definitions, (*inside, name))
+    schema = _joined(schema)
+    options = _options(schema)
+    real = [_reduced(option, definitions, (*inside, "")) for option in options if not _is_null(option)]
+    nullable = len(real) < len(options) or schema.get("nullable") is True
+    if not real:
+        return _noted(_typed(schema, definitions, inside), schema, nullable=nullable)
+    noted = [_noted(option, schema, nullable=nullable) for option in real]
+    return noted[0] if len(noted) == 1 else {"anyOf": noted}  # nothing may stand beside it
+
+
+def _noted(made: Schema, schema: Mapping[str, Any], *, nullable: bool) -> Schema:
+    """Return a reduced schema with the description of the whole before its own."""
+    said = dict.fromkeys(filter(None, (schema.get("description"), made.get("description"))))
+    described = {"description": " ".join(said)} if said else {}
+    return {**made, **described, **({"nullable": True} if nullable else {})}
+
+
+def _joined(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a schema with `allOf` laid together; of what several say, the last wins."""
+    parts = [part for part in schema.get("allOf") or () if isinstance(part, Mapping)]
+    joined: Schema = {}
+    for part in parts:
+        both = {**joined.get("properties", {}), **part.get("properties", {})}
+        joined |= {**part, **({"properties": both} if both else {})}
+    return {**joined, **{key: value for key, value in schema.items() if key != "allOf"}}
+
+
+def _options(schema: Mapping[str, Any]) -> list[Any]:
+    """Return the alternatives of `anyOf`, `oneOf` and a list of types; none where there is only one."""
+    for key in ("anyOf", "oneOf"):
+        if isinstance(schema.get(key), list):
+            return list(schema[key])
+    if isinstance(stated := schema.get("type"), list):
+        rest = {key: value for key, value in schema.items() if key != "description"}
+        return [{**rest, "type": name} for name in stated]
+    return []
+
+
+def _is_null(option: Any) -> bool:
+    return isinstance(option, Mapping) and (option.get("type") == "null" or option.get("enum") == [None])
+
+
+def _typed(schema: Mapping[str, Any], definitions: Mapping[str, Any], inside: tuple[str, ...]) -> Schema:
+    allowed = [schema["const"]] if "const" in schema else schema.get("enum")
+    kind = _kind(schema, allowed)
+    made: Schema = {"type": kind}
+    if schema.get("format") in _FORMATS.get(kind, ()):
+        made["format"] = schema["format"]
+    if isinstance(allowed, list):
+        made |= _enum(kind, [value for value in allowed if value is not None])
+    made |= {key: schema[key] for key in _KEPT.get(kind, ()) if key in schema}
+    if kind == "array":
+        made["items"] = _reduced(schema.get("items"), definitions, (*inside, ""))
+    if kind == "object":
+        return _object_schema(schema, made, definitions, inside)
+    return made
+
+
+def _kind(schema: Mapping[str, Any], allowed: Any) -> str:
+    if schema.get("type") in _TYPES:
+        return str(schema["type"])
+    if "properties" in schema:
+        return "object"
+    if "items" in schema:
+        return "array"
+    first = allowed[0] if isinstance(allowed, list) and allowed else ""
+    return next((name for name, kind in (("boolean", bool), ("integer", int)) if type(first) is kind), "string")
+
+
+def _enum(kind: str, allowed: list[Any]) -> Schema:
+    """Return the allowed values: an enum only of texts that are not empty, of others in words."""
+    texts = [value for value in allowed if isinstance(value, str) and value]
+    if kind == "string" and texts:
+        return {"enum": texts}
+    words = ", ".join(json.dumps(value) for value in allowed)
+    return {"description": f"One of {words}."} if words else {}
+
+
+def _object_schema(
+    schema: Mapping[str, Any], made: Schema, definitions: Mapping[str, Any], inside: tuple[str, ...]
+) -> Schema:
+    """Return an object; one whose keys are free cannot be described, so it is asked for as JSON text."""
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping) or not properties:
+        return {"type": "string", "description": "A JSON object, as text."}
+    made["properties"] = {name: _reduced(value, definitions, (*inside, "")) for name, value in properties.items()}
+    required = [name for name in schema.get("required") or () if name in properties]
+    return {**made, "required": required} if required else made

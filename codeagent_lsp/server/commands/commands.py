@@ -78,7 +78,7 @@ class Commands:
             raise UsageError("command.unknown", command=name[:100])
         given = checked(item, arguments)
         if item.starts_run:
-            return await self._start(cast(RunKind, name.removeprefix("codeagent.")), given)
+            return await self._start(cast("RunKind", name.removeprefix("codeagent.")), given)
         answer = self._table[name](given)
         return await answer if asyncio.iscoroutine(answer) else answer
 

@@ -35,7 +35,7 @@ class CodeAgentProtocol(GuardedProtocol):
             raise
         result.capabilities.inline_completion_provider = completes_always(params) or None
         agreed = result.capabilities.position_encoding or "utf-16"
-        self._server.documents.encoding = real_encoding(params, cast(Encoding, getattr(agreed, "value", agreed)))
+        self._server.documents.encoding = real_encoding(params, cast("Encoding", getattr(agreed, "value", agreed)))
         self.phase = Phase.READY
         self._server.started(params.process_id)
         return result

@@ -7,18 +7,26 @@ Blocks; use it in a thread. Not here: which files a task is about (`relevance.py
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
 from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.solving.material import Material, Piece, ShownFile
-from codeagent_lsp.agent.solving.pieces import Hints, chosen_pieces, identifiers, names_definition
-from codeagent_lsp.agent.solving.style import example_of_style
-from codeagent_lsp.agent.solving.suspects import suspects
+from codeagent_lsp.agent.solving.pieces import (
+    Hints,
+    chosen_pieces,
+    functions_of,
+    identifiers,
+    names_definition,
+    pointed_at,
+    text_of,
+)
 from codeagent_lsp.agent.solving.verdict import Verdict
 from codeagent_lsp.index.kinds import is_test
 from codeagent_lsp.session.solving.relevance import Relevance, Subject
 from codeagent_lsp.session.solving.workspace_files import WorkspaceFiles
+from codeagent_lsp.tools.code.source import Definition, SourceFile
 
 LISTED_FILES = 30
 CONTEXT_SHARE = 4
@@ -27,6 +35,18 @@ EXAMPLE_FILES = 40
 WHOLE_TOKENS, FOCUS_TOKENS = 1500, 500
 """A file with definitions that has more tokens is shown to small models in pieces, since each token costs them time and
 attention. The second number is for files in which the task names the function."""
+LEAST, MOST = 30, 200
+"""Tokens of an example: a shorter one shows nothing, a longer one takes the attention from the task."""
+_CALLABLE = frozenset(("function", "method"))
+_SHORT = 5
+"""Words that are added to those of each function, so that the shortest do not win by one common word."""
+MOST_SUSPECTS = 12
+_SHORTEST, _LONGEST = 4, 200
+_STRUCTURE = re.compile(
+    r"(?:else|try|finally|do|begin|then|end|pass|break|continue|return|fi|done|default|[\W_]*)[:;{]?"
+    r"|(?:(?:async )?def|class|(?:pub )?fn|func|function)\b[^=]*|(?:global|nonlocal|import|from|use|package)\b.*|@\w.*"
+)
+_OPERATORS = re.compile(r"[<>]=?|[!=]=|[-+*/%&|^]|\bnot\b|\band\b|\bor\b|\bis\b|\bin\b|!|\d")
 
 
 class Gatherer:
@@ -146,3 +166,82 @@ class Gatherer:
         if len(self._files.names) > LISTED_FILES or (shown and not subject.brief.creates):
             return ""
         return f"Files of the workspace: {', '.join(self._files.names)}"
+
+
+# Chooses a function as an example of how a project writes code, for a task that wants something new. Pure functions.
+
+
+def example_of_style(
+    sources: Iterable[SourceFile], hints: Hints, shown: Collection[tuple[str, str]] = ()
+) -> Piece | None:
+    """Return the function that has most words of the task and its tests, for its length; None where none has any.
+
+    `shown` are the definitions that the model sees anyway, by path and dotted name. Of equals the first one wins.
+    """
+    wanted = hints.named | hints.used
+    examples = ((_likeness(piece.text, wanted), piece) for piece in _pieces(sources, shown))
+    likeness, best = max(examples, key=lambda each: each[0], default=(0.0, None))
+    return best if likeness > 0 else None
+
+
+def _pieces(sources: Iterable[SourceFile], shown: Collection[tuple[str, str]]) -> Iterator[Piece]:
+    for source in sources:
+        for each in functions_of(source):
+            if each.symbol.kind in _CALLABLE and (source.path, each.qualified) not in shown:
+                text = text_of(source, each)
+                if LEAST <= estimate_tokens(text) <= MOST:
+                    yield Piece(each.qualified, each.symbol.line_start, text, source.path)
+
+
+def _likeness(text: str, wanted: frozenset[str]) -> float:
+    words = identifiers(text)
+    return len(words & wanted) / float((_SHORT + len(words)) ** 0.5)
+
+
+# Ranks the lines of code that may contain a small fault, by the syntax tree and the hints of the task. Pure functions.
+
+
+def suspects(source: SourceFile, hints: Hints) -> tuple[str, ...]:
+    """Return at most 12 lines without their indentation, the most likely first; each occurs in the text only once."""
+    often = Counter(line.strip() for line in source.text.splitlines())
+    traced = set(hints.lines.get(source.path, ()))
+    scores: dict[str, float] = {}
+    for rank, definition in enumerate(pointed_at(source, hints)):
+        for number, line in _lines(source, definition):
+            if often[line] == 1 and _may_be_wrong(line):
+                scores.setdefault(line, _score(line, traced=number in traced) - rank)
+    return tuple(sorted(scores, key=lambda line: -scores[line])[:MOST_SUSPECTS])
+
+
+def _lines(source: SourceFile, definition: Definition) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a definition that begin with code, with their 1-based numbers."""
+    first, last = definition.symbol.line_start, definition.symbol.line_end
+    place = source.line_start(definition.node.start_byte)
+    for number in range(first, last + 1):
+        line = source.slice(place, source.line_end(place))
+        begins = place + len(line) - len(line.lstrip())
+        if line.strip() and not _is_prose(source, begins):
+            yield number, line.strip()
+        place = source.line_after(place)
+
+
+def _is_prose(source: SourceFile, place: int) -> bool:
+    """Return whether the line that begins at this byte offset is a comment, or begins with or inside a string
+    (documentation).
+    """
+    node = source.root.descendant_for_byte_range(place, place + 1)
+    while node is not None and not node.type.endswith(("statement", "definition", "declaration", "block")):
+        if "comment" in node.type or "string" in node.type or "heredoc" in node.type:
+            return True
+        node = node.parent
+    return False
+
+
+def _may_be_wrong(line: str) -> bool:
+    return _SHORTEST <= len(line) <= _LONGEST and not _STRUCTURE.fullmatch(line)
+
+
+def _score(line: str, *, traced: bool) -> float:
+    """Return how likely a line is wrong: operators, constants and several arguments are typical of small faults."""
+    score = 3.0 * traced + min(2.0, 0.5 * len(_OPERATORS.findall(line)))
+    return score + 0.5 * (line.count(",") > 0) + 0.3 * line.startswith(("return", "if", "elif", "while"))

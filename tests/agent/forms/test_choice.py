@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.agent.forms.choice import LONG_FILES, Subject, choose_form, preferred_forms
 from codeagent_lsp.agent.forms.form import TextForm
 from codeagent_lsp.agent.forms.proof import Proof, Score
+from codeagent_lsp.agent.solving.question import LONG_FILES, Subject, choose_form, preferred_forms
 
 BAD, GOOD = Score(0, 3), Score(3, 3)
 ALL = Proof({"tools": BAD, "whole": GOOD, "function": GOOD, "line": Score(1, 3), "blocks": GOOD, "diff": GOOD})

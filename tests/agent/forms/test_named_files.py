@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.agent.forms.answer import Files, read_answer
+from codeagent_lsp.agent.forms.answer import Files, is_file_name, may_be_new, meant, read_answer
 from codeagent_lsp.agent.forms.fences import parts_of, path_in
-from codeagent_lsp.agent.forms.named_files import is_file_name, may_be_new, meant
 
 USER = "class User:\n    name = ''\n\n\nclass Meta:\n    pass\n"
 ORDER = "class Order:\n    total = 0\n\n\nclass Meta:\n    pass\n"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.agent.solving.prose import ProseFilter
+from codeagent_lsp.agent.solving.solver import ProseFilter
 
 REPLY = (
     "The sign is wrong.\n\nsrc/a.py\n```python\ndef f():\n    return 1\n```\nAnd\nb.py\n<<<<<<< SEARCH\nx\n=======\ny\n"

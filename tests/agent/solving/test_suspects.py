@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codeagent_lsp.agent.solving.pieces import Hints
-from codeagent_lsp.agent.solving.suspects import MOST, suspects
+from codeagent_lsp.session.solving.gathering import MOST_SUSPECTS, suspects
 from codeagent_lsp.tools.code.source import SourceFile, source_of
 
 CODE = '''import math
@@ -66,7 +66,7 @@ def test_where_nothing_is_meant_all_functions_are() -> None:
 
 def test_no_more_than_can_be_asked() -> None:
     body = "".join(f"    x{number} = {number} + a\n" for number in range(100))
-    assert len(suspects(source(f"def many(a):\n{body}"), Hints())) == MOST
+    assert len(suspects(source(f"def many(a):\n{body}"), Hints())) == MOST_SUSPECTS
 
 
 def test_other_languages() -> None:

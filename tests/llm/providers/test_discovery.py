@@ -14,7 +14,7 @@ import pytest
 
 from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.errors import ModelBusy, ModelError, ModelNotFound, ModelRejected, ModelTimeout
-from codeagent_lsp.llm import probe
+from codeagent_lsp.llm import factory
 from codeagent_lsp.llm.factory import Surroundings, list_models, open_model
 from codeagent_lsp.llm.model import ModelRequest
 from codeagent_lsp.llm.providers.discovery import PORTS, PROBE_SECONDS, find_servers
@@ -197,7 +197,7 @@ async def test_the_first_mode_that_works_is_taken(tmp_path: Path, first: str, se
         model = await open_model(ModelSettings(base_url=server.url), tmp_path)
         await model.close()
     assert model.info.tool_calling == mode
-    assert json.loads((tmp_path / probe.FILE).read_text()) == {f"{server.url} m": mode}
+    assert json.loads((tmp_path / factory.FILE).read_text()) == {f"{server.url} m": mode}
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ async def test_what_says_nothing_about_tools_is_not_remembered(
     async with rig.model_server(script, get=rig.models(["m"])) as server:
         with pytest.raises(kind):
             await open_model(ModelSettings(base_url=server.url), tmp_path)
-    assert not (tmp_path / probe.FILE).exists()
+    assert not (tmp_path / factory.FILE).exists()
 
 
 @pytest.mark.parametrize("said", [{"error": {"message": "Provider returned error"}}, {"choices": []}])
@@ -225,7 +225,7 @@ async def test_a_hiccup_at_the_first_question_does_not_take_the_tools_away_for_g
         model = await open_model(ModelSettings(base_url=server.url), tmp_path)
         await model.close()
         assert model.info.tool_calling == "text"
-    assert not (tmp_path / probe.FILE).exists()
+    assert not (tmp_path / factory.FILE).exists()
     async with rig.model_server(NATIVE, get=rig.models(["m"])) as server:
         model = await open_model(ModelSettings(base_url=server.url), tmp_path)
         await model.close()
@@ -252,7 +252,7 @@ async def test_a_wrong_key_is_told_although_the_model_is_named(tmp_path: Path) -
 @pytest.mark.parametrize("memory", ["", "{", "[]", "3", '{"other": 1}', '{"URL m": "sorcery"}', "[" * 50_000, "\x00"])
 async def test_a_damaged_memory_costs_one_question(tmp_path: Path, memory: str) -> None:
     async with rig.model_server(NATIVE, get=rig.models(["m"])) as server:
-        (tmp_path / probe.FILE).write_text(memory.replace("URL", server.url))
+        (tmp_path / factory.FILE).write_text(memory.replace("URL", server.url))
         for _ in range(2):
             model = await open_model(ModelSettings(base_url=server.url), tmp_path)
             await model.close()
@@ -269,7 +269,7 @@ async def test_each_model_is_remembered_by_itself(tmp_path: Path) -> None:
             modes.append(model.info.tool_calling)
         assert modes == ["native", "constrained"] * 2
         assert len(server.chats) == 3
-    assert os.listdir(tmp_path) == [probe.FILE], "no half-written file stays"  # noqa: PTH208 - quick
+    assert os.listdir(tmp_path) == [factory.FILE], "no half-written file stays"  # noqa: PTH208 - quick
 
 
 async def test_the_settings_need_no_question(tmp_path: Path) -> None:
@@ -346,4 +346,4 @@ async def test_the_url_of_a_model_holds_no_key(tmp_path: Path) -> None:
         await collect(model, ModelRequest((Message("user", "hi"),)))
         await model.close()
         assert all(asked.headers["authorization"] == f"Bearer {key}" for asked in server.asked)
-    assert key not in (tmp_path / probe.FILE).read_text()
+    assert key not in (tmp_path / factory.FILE).read_text()

@@ -23,8 +23,7 @@ from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.factory import Surroundings, list_models, open_model
 from codeagent_lsp.llm.facts import Facts, combine
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
-from codeagent_lsp.llm.providers.gemini import GeminiAssembler, GeminiModel
-from codeagent_lsp.llm.providers.gemini_schema import declaration, reduced
+from codeagent_lsp.llm.providers.gemini import GeminiAssembler, GeminiModel, declaration, reduced
 from codeagent_lsp.llm.providers.kinds import kind_of
 from codeagent_lsp.llm.retry import RetryPolicy
 from codeagent_lsp.messages import Message, ToolCall, ToolSpec

@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.agent.budget import Budget, BudgetedModel, Limits
 from codeagent_lsp.config import ModelSettings, NetworkSettings
-from codeagent_lsp.llm.catalogue import find
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.factory import Surroundings, open_model
 from codeagent_lsp.llm.facts import Facts, Prices, combine
@@ -17,7 +15,9 @@ from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest
 from codeagent_lsp.llm.providers.anthropic import AnthropicModel
 from codeagent_lsp.llm.providers.openai import OpenAIModel
 from codeagent_lsp.llm.providers.responses import ResponsesModel
+from codeagent_lsp.llm.survey import find
 from codeagent_lsp.messages import Message, Usage
+from codeagent_lsp.session.run_models import Budget, BudgetedModel, Limits
 from tests.llm.asking import QUICK
 from tests.llm.providers import fake_messages, fake_responses
 from tests.llm.providers.fake_chat import FakeChat

@@ -18,7 +18,7 @@ class FakePlanner:
 
 
 def mode_of(kind: str, planner: FakePlanner, modes: list[Mode]) -> RunMode:
-    return RunMode(kind, cast(RunPlanner, planner), lambda: modes[-1])
+    return RunMode(kind, cast("RunPlanner", planner), lambda: modes[-1])
 
 
 def test_it_follows_the_users_mode() -> None:
