@@ -11,23 +11,40 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.index.current import CurrentIndex
-from codeagent_lsp.index.port import Finder
-from codeagent_lsp.index.running import MakeVectorSearch, Tell, ended
+from codeagent_lsp.index.port import Finder, VectorSearch
+from codeagent_lsp.state import workspace_state
 
-if TYPE_CHECKING:  # heavy
+if TYPE_CHECKING:
     from codeagent_lsp.config import IndexSettings
     from codeagent_lsp.index.answers import Answers
-    from codeagent_lsp.index.service import Status
+    from codeagent_lsp.index.scan import Folders
+    from codeagent_lsp.index.service import IndexService, Status
+    from codeagent_lsp.index.store import Store
 
 FIRST_BUILD_AFTER = 2.0  # seconds after the first document was opened
 STATUS_SECONDS = 1.0
 
 BUILDING = "The code index is being built ({done} of {total} files so far). Use grep and glob_file_search meanwhile."
 FAILED = "The code index cannot be kept: {problem}. Use grep and glob_file_search."
+STORE = "index.sqlite"
+FRESH = 5.0  # seconds that a scan counts as fresh, where the client does not report changed files
+TRUSTED = 300.0  # the same where it does
+
+OFF = "The code index is switched off (setting index.enabled). Use grep and glob_file_search."
+NO_FOLDER = "No folder is open, so there is no code index. Use grep and glob_file_search."
+TOO_WIDE = "{folder} is too much for a code index; open the folder of a project. Use grep and glob_file_search."
+Tell = Callable[["Status"], None]
+MakeVectorSearch = Callable[["Store", "Folders"], VectorSearch | None]
+"""Makes the vector search for an index; None where none is configured. Called in a thread."""
+DELAY = 0.3
+MANY = 500
+
+Look = Callable[[tuple[str, ...] | None], Awaitable[object]]
+"""Processes these files, by absolute path; None: the whole workspace."""
 
 
 class IndexHost:
@@ -143,3 +160,211 @@ class IndexHost:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+# The index of the present workspace folders: where there is one, opening it, and reopening it for other folders.
+
+
+class CurrentIndex:
+    """Opens the index of the present folders on demand. For the parameters see `IndexHost`.
+
+    `index` is the open one, None while there is none; `watched` says whether the client reports changed files, None
+    until it has answered.
+    """
+
+    def __init__(
+        self,
+        folders: Callable[[], Sequence[str]],
+        settings: Callable[[], IndexSettings],
+        tell: Tell,
+        watch: Callable[[], Awaitable[bool]],
+        vectors: MakeVectorSearch,
+    ) -> None:
+        self.index: OpenIndex | None = None
+        self.watched: bool | None = None
+        self._folders = folders
+        self._settings = settings
+        self._tell = tell
+        self._watch = watch
+        self._vectors = vectors
+        self._turn = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def age(self) -> float:
+        """Return for how many seconds a scan of everything counts as fresh."""
+        return TRUSTED if self.watched else FRESH
+
+    def was_built(self) -> bool:
+        """Return whether the present folders were indexed at some time. Blocks on the disk."""
+        return _store(self._folders()).exists()
+
+    async def opened(self) -> OpenIndex:
+        """Return the index of the present folders. Raises ToolFailed where there cannot be one."""
+        async with self._turn:
+            folders, settings = tuple(self._folders()), self._settings()
+            problem = _unfit(folders, settings)
+            if problem or (self.index is not None and self.index.folders != folders):
+                await self._shut()
+            if problem:
+                raise ToolFailed(problem, ErrorCode.NOT_FOUND)
+            if self.index is None:
+                path = _store(folders)
+                self.index = await asyncio.to_thread(OpenIndex, folders, path, settings, self._tell, self._vectors)
+                task = asyncio.create_task(self._follow(self.index))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+            return self.index
+
+    async def close(self) -> None:
+        """Close the open index and stop asking the client to report changed files."""
+        for task in tuple(self._tasks):
+            await ended(task)
+        await self._shut()
+
+    async def _follow(self, index: OpenIndex) -> None:
+        """Have the client report changed files; if it does not, poll for them."""
+        if self.watched is None:
+            self.watched = await self._watch()
+        if not self.watched and self.index is index:
+            index.service.start()
+
+    async def _shut(self) -> None:
+        index, self.index = self.index, None
+        if index is not None:
+            await index.close()
+
+
+def _store(folders: Sequence[str]) -> Path:
+    return workspace_state(folders) / STORE
+
+
+def _unfit(folders: Sequence[str], settings: IndexSettings) -> str:
+    """Return why these folders get no index; '' if they do. A home folder or a root is not a project."""
+    if not settings.enabled:
+        return OFF
+    home = Path.home()
+    wide = next((name for name in folders if Path(name) in (home, *home.parents)), "")
+    return NO_FOLDER if not folders else TOO_WIDE.format(folder=wide) if wide else ""
+
+
+# An open index: scans of the disk, batched file changes, and the vector search.
+
+
+class OpenIndex:
+    """The index of `folders` at `path`, until `close`. `known` says that it had files before this server started."""
+
+    def __init__(
+        self, folders: Sequence[str], path: Path, settings: IndexSettings, tell: Tell, vectors: MakeVectorSearch
+    ) -> None:
+        """Import and open the heavy parts; blocks, so it is called in a thread."""
+        import sqlite3  # late: an idle server does without it
+
+        from codeagent_lsp.index.answers import Answers  # late: an idle server does without it
+        from codeagent_lsp.index.service import IndexService  # late: an idle server does without it
+
+        self.folders = tuple(folders)
+        self.service: IndexService = IndexService(folders, path, settings, tell=self._heard)
+        self.answers: Answers = Answers(self.service.store, self.service.folders)
+        self.vectors = vectors(self.service.store, self.service.folders)
+        self.feed = Feed(self._look)
+        try:
+            self.known = bool(self.service.store.query("SELECT 1 FROM files LIMIT 1"))
+        except (sqlite3.Error, OSError):
+            self.known = False  # the first scan reports the problem
+        self._tell = tell
+        self._looking: asyncio.Task[Status] | None = None
+        self._following: asyncio.Task[object] | None = None
+
+    async def looked(self, age: float, seconds: float | None = None) -> Status | None:
+        """Wait at most `seconds` for a scan of everything, unless the last one is younger than `age` seconds.
+
+        All callers share one scan. Returns its status; None where it is still running or was cancelled.
+        """
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self.service.refresh(age=age))
+        done, _ = await asyncio.wait([self._looking], timeout=None if seconds is None else max(0.0, seconds))
+        return next((task.result() for task in done if not task.cancelled()), None)
+
+    async def looked_now(self) -> Status:
+        """Wait for a scan of everything that begins now: one in progress may have missed recent changes."""
+        if self._looking is not None:
+            await asyncio.wait([self._looking])
+        return await self.looked(0.0) or self.service.status
+
+    async def rebuild(self) -> None:
+        """Cancel the current scan and start a rebuild in its place."""
+        await ended(self._looking)
+        self._looking = asyncio.create_task(self.service.rebuild())
+        await asyncio.sleep(0)
+
+    async def close(self) -> None:
+        """Stop everything."""
+        await self.feed.close()
+        await ended(self._looking)
+        await ended(self._following)
+        if self.vectors is not None:
+            await self.vectors.close()
+        await self.service.close()
+
+    async def _look(self, paths: tuple[str, ...] | None) -> Status:
+        return await (self.service.refresh() if paths is None else self.service.changed(paths))
+
+    def _heard(self, status: Status) -> None:
+        """Pass on a status, and update the vectors after each scan of the disk."""
+        self._tell(status)
+        if status.state != "ready" or self.vectors is None:
+            return
+        if self._following is None or self._following.done():
+            self._following = asyncio.ensure_future(self.vectors.refresh())
+
+
+async def ended(task: asyncio.Task[Any] | None) -> None:
+    """Cancel a task and wait until it has ended; None and finished tasks are accepted."""
+    if task is not None and not task.done():
+        task.cancel()
+        await asyncio.wait([task])
+
+
+# Batching of notifications of changed files: gathered for 0.3 seconds, then passed on together.
+
+
+class Feed:
+    """Gathers changed paths and passes them to `look`, which never runs twice at the same time."""
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+        self._waiting: dict[str, None] = {}
+        self._now = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, paths: Iterable[str]) -> None:
+        """Add paths that may have changed."""
+        for path in paths:
+            if len(self._waiting) <= MANY:  # with more than that the whole workspace is scanned
+                self._waiting[path] = None
+        if self._waiting and (self._task is None or self._task.done()):
+            self._task = asyncio.create_task(self._hand_on())
+
+    async def settle(self, seconds: float) -> None:
+        """Wait until everything that was added is processed, at most `seconds`."""
+        if self._task is not None and not self._task.done():
+            self._now.set()
+            await asyncio.wait([self._task], timeout=seconds)
+
+    async def close(self) -> None:
+        """Drop the waiting paths and stop."""
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _hand_on(self) -> None:
+        while self._waiting:
+            try:
+                async with asyncio.timeout(DELAY):
+                    await self._now.wait()
+            except TimeoutError:
+                pass
+            self._now.clear()
+            paths, self._waiting = tuple(self._waiting), {}
+            await self._look(paths if len(paths) <= MANY else None)

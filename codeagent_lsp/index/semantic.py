@@ -14,12 +14,11 @@ import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Protocol, TypeVar
 
-from codeagent_lsp.errors import ContextOverflow, ModelError
-from codeagent_lsp.index import chunk_reader
-from codeagent_lsp.index.chunk_reader import ChunkReader, key_of, place_of, text_of
-from codeagent_lsp.index.chunks import PER_FILE, Chunk
+from codeagent_lsp.errors import ContextOverflow, FileRefused, ModelError
+from codeagent_lsp.index.chunks import PER_FILE, Chunk, split
 from codeagent_lsp.index.kinds import is_made, is_source, is_test
 from codeagent_lsp.index.places import FILE, ChunkPlace, Places
 from codeagent_lsp.index.rank import worth
@@ -27,6 +26,7 @@ from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.vectors import Nearby, VectorsUnusable
 from codeagent_lsp.index.words import question
+from codeagent_lsp.workspace.text.encoding import decode
 
 BATCH = 32  # texts in one request
 PORTION = 64  # new chunks after which the progress is stored
@@ -37,6 +37,9 @@ FAR = 6  # times as many chunks as requested are fetched: some are outdated, or 
 
 _T = TypeVar("_T")
 _PROSE = frozenset(("md", "rst", "txt", "adoc"))
+MAX_CHARS = 2_000  # of a chunk that are embedded; embedding models read no more
+
+_MAX_BYTES = 1 << 20
 
 
 class Embedding(Protocol):
@@ -189,7 +192,7 @@ class Semantic:
     async def _found(self, query: str, limit: int) -> tuple[Chunk, ...]:
         async with asyncio.timeout(ASK_SECONDS):
             kept = await self._ready()
-            vector = await self._embedding.embed_query(query[: chunk_reader.MAX_CHARS])
+            vector = await self._embedding.embed_query(query[:MAX_CHARS])
         found = await asyncio.to_thread(self._nearest, kept, query, vector, limit)
         self._told = False
         return found
@@ -218,7 +221,7 @@ def is_worth_it(path: str) -> bool:
 
 async def _embed_shortened(embedding: Embedding, texts: Sequence[str]) -> Sequence[Sequence[float]]:
     """Return the vectors; texts that are too long for the server are cut in half until they fit."""
-    chars = chunk_reader.MAX_CHARS
+    chars = MAX_CHARS
     while True:
         try:
             return await embedding.embed([text[:chars] for text in texts])
@@ -226,3 +229,55 @@ async def _embed_shortened(embedding: Embedding, texts: Sequence[str]) -> Sequen
             if chars <= LEAST_CHARS:
                 raise
             chars //= 2
+
+
+# Reading of the chunks of files that are embedded, and the keys of their contents.
+
+
+class ChunkReader:
+    """Reads chunks of the files on disk, split along the definitions in `store`. Blocks: use it in a thread."""
+
+    def __init__(self, store: Store, folders: Folders) -> None:
+        self._store = store
+        self._folders = folders
+
+    def chunks(self, path: str) -> list[Chunk]:
+        """Return the chunks of a file that are not blank; none if it cannot be read."""
+        text = self._text(path)
+        if text is None:
+            return []
+        return [piece for piece in split(path, text, self._store.symbols(path)) if piece.text.strip()]
+
+    def chunk_at(self, path: str, place: ChunkPlace, score: float) -> Chunk | None:
+        """Return the chunk now at the location; None if its text is no longer the embedded one."""
+        text = self._text(path)
+        if text is None:
+            return None
+        lines = "\n".join(text.splitlines()[place.line_start - 1 : place.line_end])
+        chunk = Chunk(path, place.line_start, place.line_end, lines, round(score, 4), place.symbol)
+        return chunk if key_of(chunk) == place.key else None
+
+    def _text(self, path: str) -> str | None:
+        absolute = self._folders.absolute(path)
+        if absolute is None or self._folders.look(absolute) is None:
+            return None
+        try:
+            with open(absolute, "rb") as file:  # noqa: PTH123 - the name is a plain string
+                return decode(file.read(_MAX_BYTES)).text
+        except (OSError, FileRefused):
+            return None
+
+
+def text_of(piece: Chunk) -> str:
+    """Return the text of a chunk that is embedded: without its path, so that a moved file is recognised."""
+    return f"{piece.symbol}\n{piece.text}"[:MAX_CHARS] if piece.symbol else piece.text[:MAX_CHARS]
+
+
+def key_of(piece: Chunk) -> str:
+    """Return the key of a chunk's content: BLAKE2b of 16 bytes, hexadecimal."""
+    return blake2b(text_of(piece).encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+def place_of(piece: Chunk) -> ChunkPlace:
+    """Return the location of a chunk, with its key."""
+    return ChunkPlace(key_of(piece), piece.line_start, piece.line_end, piece.symbol)

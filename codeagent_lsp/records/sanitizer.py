@@ -9,25 +9,47 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from datetime import date, time
+from decimal import Decimal
 from functools import lru_cache
+from pathlib import PurePath
 from typing import Any
+from uuid import UUID
 
-from codeagent_lsp.records.assignments import mask_assignments
+from codeagent_lsp.records.assignments import DIGITS, mask_assignments
 from codeagent_lsp.records.blocks import mask_blocks
 from codeagent_lsp.records.command_lines import mask_command_lines
 from codeagent_lsp.records.headers import mask_headers
-from codeagent_lsp.records.mark import MARK, Marker
+from codeagent_lsp.records.mark import MARK, Mark, Marker, mask_id
+from codeagent_lsp.records.names import NameKind, kind_of
 from codeagent_lsp.records.own import OwnSecrets
-from codeagent_lsp.records.places import Paths
-from codeagent_lsp.records.structure import Structure
 from codeagent_lsp.records.urls import mask_urls
+from codeagent_lsp.records.values import looks_generated
 from codeagent_lsp.records.vendors import mask_vendor_tokens
 
 SHORTEST = 6  # no secret is shorter than this, with its name
 CACHED_TEXT = 65_536
 _CALL_ID = re.compile(r"(?<![\w-])call_(?=[0-9]*[A-Za-z])(?=(?:[A-Za-z]*[0-9]){3})[A-Za-z0-9]{10,64}(?![\w-])")
 _UNSEEN = re.compile("(?<=[\\w-])[\u200b-\u200d\u2060\ufeff\u00ad](?=[\\w-])")
+DEEP = 8
+
+_END = r"(?=[\\/\s\"'`:,;)\]}>]|$)"
+_HOMES = re.compile(
+    rf"/(?<![\w.~-]/)(?:home|Users|(?:var|export)/home|mnt/[a-z]/Users)/(?!Shared\b)[\w.@-]{{1,64}}+{_END}"
+)
+_WINDOWS_HOMES = re.compile(
+    r":(?<=[A-Za-z]:)(?:\\{1,8}|/)(?:Users|Documents and Settings)(?:\\{1,8}|/)[^\\/:*?\"<>|\s]{1,64}" + _END
+)
+_PART = r"(?=[\w.~@…])[\w.@~…%-]{1,64}"
+_LONG = re.compile(rf"/(?<![^\s\"'`=(\[{{,>~:.]/){_PART}(?:/{_PART}){{{DEEP},64}}+")
+_LONG_WINDOWS = re.compile(rf":(?P<slash>\\{{1,8}}){_PART}(?:(?P=slash){_PART}){{{DEEP},64}}")
+DEEPEST = 64
+CYCLE, TOO_DEEP = "<cycle>", "<too deep>"
+
+_AS_THEY_ARE = (bool, int, float, complex, Decimal, date, time, UUID, type(None))
+_SCHEMA_TYPES = frozenset(("string", "number", "integer", "boolean", "object", "array", "null"))
+_HEADERS = frozenset(("authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key"))
 
 
 class Sanitizer:
@@ -95,3 +117,172 @@ class Sanitizer:
         if "call_" in text:
             text = _CALL_ID.sub(lambda match: self._mark(match[0]), text)
         return self._paths.shorten(text)
+
+
+# Shortening of paths in records: the home folder becomes `~`, a deep path keeps its ends. URLs are kept.
+
+
+class Paths:
+    """Shortens paths; `homes` are folders to be written as `~` besides the usual ones."""
+
+    def __init__(self, homes: Iterable[str] = ()) -> None:
+        known = sorted({home.rstrip("/\\") for home in homes if len(home.rstrip("/\\")) > 2}, key=len, reverse=True)
+        self._own = [re.compile(rf"{re.escape(home)}(?<![\w.~-]{re.escape(home)}){_END}") for home in known]
+
+    def shorten(self, text: str) -> str:
+        """Return `text` with homes as `~` and deep paths as `/first/two/…/the/last/three`."""
+        if "/" not in text and "\\" not in text:
+            return text
+        for own in self._own:
+            text = own.sub("~", text)
+        text = _LONG.sub(lambda match: _ends(match[0], "/"), _HOMES.sub("~", text))
+        if "\\" in text or ":/" in text:
+            text = _WINDOWS_HOMES.sub(":~", text)
+            text = _LONG_WINDOWS.sub(lambda match: ":" + _ends(match[0][1:], match["slash"]), text)
+        return text
+
+
+def _ends(path: str, slash: str) -> str:
+    parts = path.split(slash)[1:]
+    if not any(part[:1].isalpha() for part in parts[:2]):
+        return path
+    return slash + slash.join((*parts[:2], "…", *parts[-3:]))
+
+
+# Traversal of JSON-like values that decides by key names: mask the value, shorten an id, or sanitize the text.
+
+
+class Structure:
+    """Walks values. `text` sanitizes a text, `mark` replaces a whole value."""
+
+    def __init__(self, text: Callable[[str], str], mark: Mark, *, identities: bool) -> None:
+        self._text = text
+        self._mark = mark
+        self._identities = identities
+
+    def walk(self, value: Any) -> Any:
+        """Return `value`, sanitized."""
+        return self._any(value, ())
+
+    def _any(self, value: Any, above: tuple[int, ...]) -> Any:
+        if isinstance(value, str):
+            return self._text(str(value))
+        if isinstance(value, _AS_THEY_ARE):
+            return value
+        if isinstance(value, bytes | bytearray | memoryview):
+            return self._text(bytes(value).decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        if id(value) in above:
+            return CYCLE
+        if len(above) >= DEEPEST:
+            return TOO_DEEP
+        return self._container(value, (*above, id(value)))
+
+    def _container(self, value: Any, above: tuple[int, ...]) -> Any:
+        if isinstance(value, Mapping):
+            return self._mapping(value, above)
+        if isinstance(value, Sequence):
+            items = self._sequence(list(value), above)
+            return tuple(items) if isinstance(value, tuple) else items
+        if isinstance(value, Set):
+            return [self._any(item, above) for item in value]
+        if isinstance(value, PurePath):
+            return self._text(str(value))
+        if isinstance(value, BaseException):
+            return f"{type(value).__name__}: {' '.join(str(self._any(item, above)) for item in value.args)}"
+        return f"<{type(value).__name__}>"
+
+    def _mapping(self, value: Mapping[Any, Any], above: tuple[int, ...]) -> dict[Any, Any]:
+        items = list(value.items())
+        named = _named_value(value)
+        return {
+            self._key(key): self._under(named if named and key in ("value", "Value") else str(key), item, above)
+            for key, item in items
+        }
+
+    def _key(self, key: Any) -> Any:
+        if isinstance(key, str):
+            return self._text(str(key))
+        return key if isinstance(key, int | float | bool | type(None)) else self._text(str(key))
+
+    def _under(self, name: str, value: Any, above: tuple[int, ...]) -> Any:
+        """Return the sanitized value of a key called `name`."""
+        kind = kind_of(name)
+        if kind is NameKind.SECRET or (
+            kind is NameKind.PERHAPS and (isinstance(value, str) or name.lower().startswith("cred"))
+        ):
+            return self._replace(value, above)
+        if kind is NameKind.LOOKS and isinstance(value, str) and looks_generated(value):
+            return self._mark(value)
+        if kind is NameKind.PERHAPS and _is_number_token(name, value):
+            return self._mark(str(value))
+        if kind is NameKind.SESSION and self._identities:
+            return self._replace(value, above)
+        if kind is NameKind.IDENTITY and self._identities and _is_leaf(value):
+            return mask_id(str(value))
+        return self._any(value, above)
+
+    def _replace(self, value: Any, above: tuple[int, ...]) -> Any:
+        """Mask every text and number in a value whose name says that it is secret."""
+        if value is None or isinstance(value, bool) or value == "" or value == b"":
+            return value
+        if isinstance(value, bytes | bytearray | memoryview):
+            return self._mark(bytes(value).decode("utf-8", "surrogateescape")).encode()
+        if isinstance(value, Mapping):
+            return self._replace_within(value, above)
+        if isinstance(value, Sequence | Set) and not isinstance(value, str):
+            return self._guarded(value, above, lambda items, here: [self._replace(item, here) for item in items])
+        return self._mark(str(value)) if isinstance(value, str | int | float) else self._any(value, above)
+
+    def _replace_within(self, value: Mapping[Any, Any], above: tuple[int, ...]) -> Any:
+        if str(value.get("type")) in _SCHEMA_TYPES:  # a schema names a secret; it holds none
+            return self._any(value, above)
+        return self._guarded(
+            value.items(), above, lambda items, here: {self._key(key): self._replace(item, here) for key, item in items}
+        )
+
+    def _guarded(
+        self, items: Iterable[Any], above: tuple[int, ...], make: Callable[[list[Any], tuple[int, ...]], Any]
+    ) -> Any:
+        if len(above) >= DEEPEST:
+            return TOO_DEEP
+        return make(list(items), (*above, id(items)))
+
+    def _sequence(self, items: list[Any], above: tuple[int, ...]) -> list[Any]:
+        """Sanitize the items of a list.
+
+        An item after `--password`, or after a header's name in a pair, is its value.
+        """
+        found: list[Any] = []
+        for number, item in enumerate(items):
+            before = items[number - 1] if number else None
+            if isinstance(item, str) and isinstance(before, str) and _announces(before, item, len(items)):
+                found.append(self._mark(item))
+            else:
+                found.append(self._any(item, above))
+        return found
+
+
+def _is_number_token(name: str, value: Any) -> bool:
+    """Return whether a number is long enough for a token rather than a count."""
+    number = isinstance(value, int) and not isinstance(value, bool)
+    return number and len(str(abs(value))) >= DIGITS and name.lower().endswith("token")
+
+
+def _announces(before: str, item: str, count: int) -> bool:
+    if before.startswith("--") and "=" not in before:
+        kind = kind_of(before.lstrip("-"))
+        telling = kind is NameKind.SECRET or (kind is NameKind.PERHAPS and "token" in before.lower())
+        return telling and not item.startswith("-") and bool(item)
+    return count == 2 and before.lower() in _HEADERS and bool(item)
+
+
+def _named_value(value: Mapping[Any, Any]) -> str:
+    """Return the name in `{"name": "api_key", "value": "…"}`, as used for headers and variables, or ''."""
+    if "value" not in value and "Value" not in value:
+        return ""
+    name = value.get("name", value.get("key", value.get("Name", "")))
+    return name if isinstance(name, str) else ""
+
+
+def _is_leaf(value: Any) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""

@@ -1,4 +1,4 @@
-"""Registers for the client's notifications of changed files. Not here: what the index does (`index/feed.py`)."""
+"""Registers for the client's notifications of changed files. Not here: what the index does (`index/host.py`)."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from codeagent_lsp.index import chunk_reader, semantic
+from codeagent_lsp.index import semantic
 from codeagent_lsp.index.answers import Answers
 from codeagent_lsp.index.chunks import Chunk
 from codeagent_lsp.index.fusion import fused
@@ -78,10 +78,10 @@ def main() -> None:
     parser.add_argument("--builtin", action="store_true", help="the built-in embedder, without a server")
     parser.add_argument("--keep", type=Path, help="a folder for the vectors, for the next run")
     parser.add_argument("--commits", type=int, default=40)
-    parser.add_argument("--chars", type=int, default=chunk_reader.MAX_CHARS, help="of a piece that are embedded")
+    parser.add_argument("--chars", type=int, default=semantic.MAX_CHARS, help="of a piece that are embedded")
     parser.add_argument("--sources", action="store_true", help="embed sources alone, without tests and prose")
     options = parser.parse_args()
-    chunk_reader.MAX_CHARS = options.chars
+    semantic.MAX_CHARS = options.chars
     semantic.ASK_SECONDS = 120.0
     if options.sources:
         semantic.is_worth_it = lambda path: is_source(path) and not is_test(path)
@@ -138,7 +138,7 @@ def _desk(place: Path, vectors_place: Path, url: str) -> Desk:
     embedder: Embedding = Embedder(endpoint(url, None), limits=limits) if url else BuiltinEmbedder()
 
     def vectors(model: str) -> Vectors:
-        return Vectors(str(vectors_place / "vectors"), f"{model} {chunk_reader.MAX_CHARS}")
+        return Vectors(str(vectors_place / "vectors"), f"{model} {semantic.MAX_CHARS}")
 
     def note(problem: str) -> None:
         raise SystemExit(f"no vectors: {problem}")  # a table without them would be a table of something else

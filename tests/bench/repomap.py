@@ -16,10 +16,10 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from codeagent_lsp.index.answers import Mapper
 from codeagent_lsp.index.intake import kept
 from codeagent_lsp.index.kinds import is_source
 from codeagent_lsp.index.lexical import Lexical
-from codeagent_lsp.index.mapper import Mapper
 from codeagent_lsp.index.packing import pack
 from codeagent_lsp.index.parse import parse
 from codeagent_lsp.index.rank import Task

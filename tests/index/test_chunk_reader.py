@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codeagent_lsp.index.chunk_reader import MAX_CHARS, ChunkReader, key_of, place_of, text_of
 from codeagent_lsp.index.chunks import Chunk
+from codeagent_lsp.index.semantic import MAX_CHARS, ChunkReader, key_of, place_of, text_of
 from tests.index.workspaces import service, write
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from codeagent_lsp.config import IndexSettings
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.index.current import FRESH, TRUSTED, CurrentIndex
+from codeagent_lsp.index.host import FRESH, TRUSTED, CurrentIndex
 from codeagent_lsp.state import STATE_VARIABLE
 from tests.index.workspaces import write
 

@@ -16,12 +16,11 @@ import pytest
 
 from codeagent_lsp.config import IndexSettings
 from codeagent_lsp.errors import EditorError, ErrorType, ToolFailed
-from codeagent_lsp.index import current
 from codeagent_lsp.index import feed as feeds
+from codeagent_lsp.index import host
 from codeagent_lsp.index import host as hosts
 from codeagent_lsp.index.chunks import Chunk
-from codeagent_lsp.index.feed import Feed
-from codeagent_lsp.index.host import IndexHost
+from codeagent_lsp.index.host import Feed, IndexHost
 from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.service import IndexService, Status
 from codeagent_lsp.index.store import Store
@@ -171,7 +170,7 @@ class TestReady:
     async def test_what_is_fresh_is_not_looked_at_again(
         self, root: Path, monkeypatch: pytest.MonkeyPatch, *, watched: bool
     ) -> None:
-        monkeypatch.setattr(current, "FRESH", 0.05)
+        monkeypatch.setattr(host, "FRESH", 0.05)
         async with rig(root, watched=watched) as made:
             await made.host.ready(20.0)
             await asyncio.sleep(0.2)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.index import mapper as mappers
-from codeagent_lsp.index.mapper import Mapper, repo_map
+from codeagent_lsp.index.answers import Mapper, repo_map
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.repomap import estimate_tokens
 from codeagent_lsp.index.store import Store

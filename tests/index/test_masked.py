@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeagent_lsp.config import IndexSettings
-from codeagent_lsp.index.masked import masked
+from codeagent_lsp.index.intake import masked
 from codeagent_lsp.index.service import IndexService
 from tests.records.formats import TOKENS
 

@@ -9,8 +9,8 @@ import pytest
 
 from codeagent_lsp.index import intake
 from codeagent_lsp.index import overlay as overlays
+from codeagent_lsp.index.answers import Overlay
 from codeagent_lsp.index.intake import packed_text
-from codeagent_lsp.index.overlay import Overlay
 from codeagent_lsp.index.service import IndexService
 from tests.index.workspaces import service, write
 from tests.workspace.file_fakes import Workspace, workspace

@@ -12,8 +12,7 @@ import pytest
 
 from codeagent_lsp.errors import ContextOverflow, ModelUnreachable
 from codeagent_lsp.index import semantic
-from codeagent_lsp.index.chunk_reader import MAX_CHARS
-from codeagent_lsp.index.semantic import BATCH, PORTION, Semantic, is_worth_it
+from codeagent_lsp.index.semantic import BATCH, MAX_CHARS, PORTION, Semantic, is_worth_it
 from codeagent_lsp.index.service import IndexService
 from codeagent_lsp.index.vectors import Vectors, VectorsUnusable, installed
 from tests.index.meaning import SIZE, Meaning, Memory, vector

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.index import pool
+from codeagent_lsp.index import service
 from codeagent_lsp.index.intake import MAX_DATA, MAX_MADE, Same, digest_of, kept, take
 from codeagent_lsp.index.opening import open_index
-from codeagent_lsp.index.pool import JOB_BYTES, JOB_FILES, jobs, work_off
 from codeagent_lsp.index.scan import Folders, scan
+from codeagent_lsp.index.service import JOB_BYTES, JOB_FILES, jobs, work_off
 from codeagent_lsp.index.store import IndexEntry, Store
 from codeagent_lsp.index.work import Work
 from codeagent_lsp.index.worker import do
@@ -162,7 +162,7 @@ async def test_the_failure_of_a_process_is_raised_as_itself_and_ends_the_others(
         finally:
             ended.set()
 
-    monkeypatch.setattr(pool, "_hand_out", one_fails)
+    monkeypatch.setattr(service, "_hand_out", one_fails)
     portions = [(Work(f"{n}", f"/{n}", b"", 1),) for n in range(2)]
     with pytest.raises(BlockingIOError, match="no more"):
         await work_off(store, portions, 2, lambda files: None)
@@ -223,7 +223,7 @@ class TestProcesses:
             from pathlib import Path
             from codeagent_lsp.index.opening import open_index
             from codeagent_lsp.index.scan import Folders, scan
-            from codeagent_lsp.index.pool import jobs, work_off
+            from codeagent_lsp.index.service import jobs, work_off
             store = open_index(Path(sys.argv[2]))
             work = scan(Folders([sys.argv[1]]), store.known(), threading.Event()).changed
             asyncio.run(work_off(store, tuple(jobs(work)), 2, lambda files: print(files, flush=True)))
@@ -247,7 +247,7 @@ class TestProcesses:
 
 def _spoil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     """Let worker processes, not this one, come to grief over `bad.py`: a module that Python loads at its start."""
-    monkeypatch.setattr(pool, "_environment", lambda: {**os.environ, "PYTHONPATH": f"{tmp_path}:{Path.cwd()}"})
+    monkeypatch.setattr(service, "_environment", lambda: {**os.environ, "PYTHONPATH": f"{tmp_path}:{Path.cwd()}"})
     action = {
         "hang": "signal.alarm(1); import time; time.sleep(60)",
         "crash": "os.kill(os.getpid(), signal.SIGSEGV)",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.records.pieces import LONG, TOO_LONG, Pieces
+from codeagent_lsp.records.trace import LONG, TOO_LONG, Pieces
 
 
 def piece(content: Any, kind: str = "token", run: str = "r", session: str = "s") -> dict[str, Any]:

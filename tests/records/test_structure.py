@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from codeagent_lsp.records.mark import MARK, mask_id
 from codeagent_lsp.records.names import NameKind, kind_of
-from codeagent_lsp.records.sanitizer import Sanitizer
-from codeagent_lsp.records.structure import CYCLE, TOO_DEEP
+from codeagent_lsp.records.sanitizer import CYCLE, TOO_DEEP, Sanitizer
 from tests.examples import examples
 from tests.records.formats import ALNUM, TOKENS, chars
 

@@ -297,7 +297,7 @@ class TestSearch:
 
 
 def test_the_server_keeps_its_index_in_the_same_file() -> None:
-    from codeagent_lsp.index.current import STORE
+    from codeagent_lsp.index.host import STORE
 
     assert index_place.STORE == STORE
 

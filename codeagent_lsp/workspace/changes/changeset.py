@@ -10,18 +10,22 @@ exist: no base text is a creation, no new text a deletion.
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from codeagent_lsp.workspace.changes.hunk_ids import hunk_ids
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.encoding import as_read_in
+from codeagent_lsp.workspace.text.lines import split_lines
 
 ChangeKind = Literal["edit", "create", "delete", "move"]
 
 HunkNumbers = Mapping[str, frozenset[int]]
 """0-based numbers of hunks by absolute path."""
+LENGTH = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,3 +257,35 @@ def _rebase_change(
         HunkConflict(change.path, conflict.line + 1, conflict.ours, conflict.theirs) for conflict in merged.conflicts
     ]
     return replace(change, base=now.text, text=merged.text, version=now.version), conflicts
+
+
+# Names hunks by their text, so that a name means the same hunk whatever else was decided meanwhile. Pure.
+
+
+def hunk_ids(base: str, text: str) -> tuple[str, ...]:
+    """Return the ids of the hunks between two texts, in order: hexadecimal, with a letter in each.
+
+    The lines around a hunk count: no other hunk has them. Of hunks that are alike even so, each id says which of how
+    many it is, so that none is taken for another once one of them is decided about.
+    """
+    old, new = split_lines(base), split_lines(text)
+    shown = [_shown(hunk, old, new) for hunk in merge.hunks(base, text)]
+    alike, before = Counter(shown), Counter[str]()
+    ids = []
+    for each in shown:
+        before[each] += 1
+        ids.append(_fingerprint(each if alike[each] == 1 else f"{each} {before[each]}/{alike[each]}"))
+    return tuple(ids)
+
+
+def _shown(hunk: merge.Hunk, old: list[str], new: list[str]) -> str:
+    """Return what a diff shows of a hunk but for the numbers of its lines."""
+    first, last = hunk[0].old_start, hunk[-1].old_end
+    changed = [(old[run.old_start : run.old_end], new[run.new_start : run.new_end]) for run in hunk]
+    return json.dumps([old[max(0, first - merge.CONTEXT) : first], changed, old[last : last + merge.CONTEXT]])
+
+
+def _fingerprint(shown: str) -> str:
+    digest = hashlib.sha256(shown.encode()).hexdigest()
+    pieces = (digest[at : at + LENGTH] for at in range(len(digest) - LENGTH))
+    return next((piece for piece in pieces if not piece.isdecimal()), "f" * LENGTH)

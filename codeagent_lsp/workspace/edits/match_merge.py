@@ -8,14 +8,27 @@ files, `Unsafe` is raised. Not here: finding the match (`match_block.py`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 
-from codeagent_lsp.workspace.edits.match_block import Block, BlockMatch
-from codeagent_lsp.workspace.edits.match_gaps import Gaps, after_edit
-from codeagent_lsp.workspace.edits.match_pairs import Pairing, Region, Unsafe
+from codeagent_lsp.workspace.edits.match_block import Block, BlockMatch, Part, fold
 from codeagent_lsp.workspace.text.lines import content_of, dominant_newline, ending_of, runs_together
 
 __all__ = ["Merged", "Unsafe", "merge"]
+# Words that go on with the statement above; a closing bracket does, too.
+_GOES_ON = re.compile(
+    r"(?:else|elif|elsif|elseif|except|catch|rescue|finally|ensure|then|end|case|when|default)\b|[)\]}:.]"
+)
+# Words that begin a declaration, which stands apart from what is above it.
+_DECLARES = re.compile(
+    r"@|(?:async |pub |public |private |export |static )*(?:def|class|func|function|fn|interface|struct)\b"
+)
+ALIKE = 0.6  # of two lines, so that one stands for the other
+_WORD = re.compile(r"\w+")
+Name = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -189,3 +202,273 @@ def _three_way(file: str, old: str, new: str) -> str:
     if old == file or not new:
         return new
     raise Unsafe("trailing blanks differ between old_str, new_str and the file")
+
+
+# Numbers of blank lines beside the changed lines of an edit whose old block has other ones than the file.
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """One changed region. Blank lines of the file and of the old block around each of the n `removed` lines (n + 1
+    numbers each), and of the new block around each of the m `added` lines (m + 1 numbers); the kept lines `above` and
+    `below`, None where the block begins or ends.
+    """
+
+    file: tuple[int, ...]
+    old: tuple[int, ...]
+    new: tuple[int, ...]
+    removed: Sequence[Part]
+    added: Sequence[Part]
+    above: Part | None
+    below: Part | None
+
+    @property
+    def edge(self) -> bool:
+        """Return whether the block begins or ends here."""
+        return self.above is None or self.below is None
+
+
+def after_edit(gaps: Gaps) -> tuple[int, ...]:
+    """Return the number of blank lines in each gap of the added lines; raises `Unsafe` where they are not certain."""
+    if gaps.file == gaps.old:
+        return gaps.new
+    if not gaps.added and not gaps.edge:
+        return (_after_removal(gaps),)
+    if gaps.removed:
+        return _around_replacement(gaps)
+    if gaps.above is None or gaps.below is None:
+        return _at_the_edge(gaps)
+    return _around_insertion(gaps, _belongs(gaps.above, gaps.added[0], gaps.below))
+
+
+def _after_removal(gaps: Gaps) -> int:
+    """Return the blank lines that stay where lines were removed: also those that both blocks leave out."""
+    (new,) = gaps.new
+    _check_inside(gaps)
+    sides = ((0, -1), (-1, 0))
+    unlike = [(side, other) for side, other in sides if gaps.file[side] != gaps.old[side]]
+    if not unlike or any(new == gaps.file[side] and gaps.old[other] <= new for side, other in unlike):
+        return new
+    left_out = sum(gaps.file[side] - gaps.old[side] for side, _ in unlike)
+    if left_out < 0 or (new > 0 and new + left_out != max(gaps.file[0], gaps.file[-1])):
+        raise Unsafe("blank lines next to the removed lines differ between old_str and the file")
+    return new + left_out
+
+
+def _check_inside(gaps: Gaps) -> None:
+    """Raise `Unsafe` if a blank line between two removed lines is not plainly inside of what is removed."""
+    depths = [len(part.indent) for part in gaps.removed]
+    for index in range(1, len(depths)):
+        if gaps.file[index] != gaps.old[index] and depths[index] <= min(depths[:index]):
+            raise Unsafe("blank lines between the removed lines differ between old_str and the file")
+
+
+def _around_replacement(gaps: Gaps) -> tuple[int, ...]:
+    """Return the blank lines around and between lines that replace others, or that go at an edge of the block."""
+    new = list(gaps.new)
+    if gaps.added and gaps.file[1:-1] != gaps.old[1:-1]:
+        if len(gaps.file) == len(gaps.new):
+            new[1:-1] = [_either(gaps, index) for index in range(1, len(new) - 1)]
+        elif sum(gaps.new) < sum(gaps.file):
+            _insert_between(gaps, new)
+    for end in (0, -1):
+        if gaps.file[end] != gaps.old[end]:
+            new[end] = _either(gaps, end)
+    return tuple(new)
+
+
+def _insert_between(gaps: Gaps, new: list[int]) -> None:
+    """Add blank lines that the old block leaves out between removed lines above the added line that stands for the one
+    below them; raises `Unsafe` if none does.
+    """
+    for index in range(1, len(gaps.file) - 1):
+        left_out = gaps.file[index] - gaps.old[index]
+        if left_out:
+            body = gaps.removed[index].body
+            alike = [SequenceMatcher(None, body, part.body, autojunk=False).ratio() for part in gaps.added]
+            place = max(range(len(alike)), key=alike.__getitem__)
+            if left_out < 0 or not place or alike[place] < ALIKE or new[place] != gaps.old[index]:
+                raise Unsafe("blank lines between the changed lines differ between old_str and the file")
+            new[place] += left_out
+
+
+def _either(gaps: Gaps, index: int) -> int:
+    """Return the blank lines of a gap: the file's where the new block has as many, or as many as the old one."""
+    there, claimed, new = gaps.file[index], gaps.old[index], gaps.new[index]
+    if there == claimed:
+        return new
+    if new in (there, claimed):
+        return there
+    raise Unsafe("blank lines next to the change differ between old_str and the file")
+
+
+def _at_the_edge(gaps: Gaps) -> tuple[int, ...]:
+    """Return the blank lines around new lines at an edge of the block, where `old` has some that the file has not."""
+    (there,), (claimed,) = gaps.file, gaps.old
+    if not {there, claimed} & {gaps.new[0], gaps.new[-1]}:
+        raise Unsafe("blank lines next to the change differ between old_str and the file")
+    lead, trail = (there if new == claimed else new for new in (gaps.new[0], gaps.new[-1]))
+    return (lead, *gaps.new[1:-1], trail)
+
+
+def _around_insertion(gaps: Gaps, side: str) -> tuple[int, ...]:
+    """Return the blank lines around new lines between two kept ones that the old block shows with other blank lines."""
+    there, claimed = gaps.file[0], gaps.old[0]
+    lead, trail = gaps.new[0], gaps.new[-1]
+    left_out = there - claimed
+    above, below = (*gaps.new[:-1], trail + left_out), (lead + left_out, *gaps.new[1:])
+    if left_out > 0 and lead == trail == claimed and sum(gaps.new) != there:
+        return below if side == "below" else above
+    if left_out > 0 and lead == claimed < trail and (trail != there or _DECLARES.match(gaps.added[0].body)):
+        return below
+    if there in (lead, trail) and (left_out > 0 or not claimed or {lead, trail} == {there}):
+        return gaps.new
+    if left_out > 0 and side:
+        return below if side == "below" else above
+    raise Unsafe("old_str leaves out or adds blank lines where new lines come: write them as the file has them")
+
+
+def _belongs(above: Part, first: Part, below: Part) -> str:
+    """Return to which kept line new ones belong by indentation and first words: `above`, `below`, or neither (``)."""
+    if _deeper(first, below) or _GOES_ON.match(first.body):
+        return "above"
+    if _deeper(above, first) or _DECLARES.match(first.body):
+        return "below"
+    words = [_WORD.match(part.body) for part in (above, first, below)]
+    top, new, bottom = (word.group() if word else "" for word in words)
+    if new and (new == top) != (new == bottom):
+        return "above" if new == top else "below"
+    return ""
+
+
+def _deeper(one: Part, other: Part) -> bool:
+    return len(one.indent) > len(other.indent)
+
+
+# Pairing of the old and the new block of an edit line by line: which lines are kept.
+
+
+class Unsafe(Exception):
+    """Raised when the match is clear but the result is not; the message says why."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """The tokens between two kept lines: old tokens `i..i2`, new tokens `j..j2`, both ends excluded."""
+
+    i: int
+    i2: int
+    j: int
+    j2: int
+
+    @property
+    def untouched(self) -> bool:
+        """Return whether there is no line between them, neither before nor after the edit."""
+        return self.i2 == self.i + 1 and self.j2 == self.j + 1
+
+
+class Pairing:
+    """The lines of a match (`theirs`), of the old block (`ours`) and of the new one (`fresh`), and their pairs."""
+
+    def __init__(self, file: Block, place: BlockMatch, old: Block, new: Block) -> None:
+        self.place = place
+        self.ours = [old.part(t) for t in range(place.size)]
+        self.theirs = [_plain(file.part(place.first + t), self.ours[t]) for t in range(place.size)]
+        self.fresh = [new.part(t) for t in range(len(new.at))]
+        self.names = self._class_names()
+        self.pairs = self._pair_up()
+
+    def check(self) -> None:
+        """Raise `Unsafe` unless the lines alone determine the result."""
+        self._check_typos()
+        self._check_copies()
+        self._check_frame()
+        self._check_punctuation()
+
+    @property
+    def noisy(self) -> bool:
+        """Return whether kept lines of the new block have trailing blanks that the file does not have."""
+        kept = ((self.fresh[j].trail, self.ours[i].trail, self.theirs[i].trail) for j, i in self.pairs.items())
+        return any(fresh and fresh == ours != theirs for fresh, ours, theirs in kept)
+
+    def _class_names(self) -> dict[Name, Name]:
+        """Map each old line to the file's line in the block's indentation, so that both read as the same line."""
+        names: dict[Name, Name] = {}
+        for ours, theirs in zip(self.ours, self.theirs, strict=True):
+            mine, other = (ours.indent, ours.body), (ours.indent, theirs.body)
+            if mine != other and names.setdefault(mine, other) != other:
+                raise Unsafe("the same line of old_str stands for two different lines of the file")
+        if any(other in names for other in names.values()):
+            raise Unsafe("lines of old_str are each other's typo")
+        return names
+
+    def _check_copies(self) -> None:
+        """Raise `Unsafe` if a line that the file spells differently is duplicated.
+
+        The file's own copy would be unknown.
+        """
+        mine = [(part.indent, part.body) for part in self.ours]
+        fresh = Counter(self.name(part) for part in self.fresh)
+        for other in self.names.values():
+            own = [self.name(part) for part in self.ours].count(other)
+            if fresh[other] > own or (other in mine and fresh[other]):
+                raise Unsafe("a line that the file spells differently occurs more than once")
+
+    def name(self, part: Part) -> Name:
+        """Return the line that `part` stands for, as the file spells it."""
+        name = (part.indent, part.body)
+        return self.names.get(name, name)
+
+    def _pair_up(self) -> dict[int, int]:
+        """Map new tokens to old tokens, for the lines that are kept."""
+        before = [self.name(part) for part in self.ours]
+        after = [self.name(part) for part in self.fresh]
+        pairs = {}
+        for block in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks():
+            for step in range(block.size):
+                pairs[block.b + step] = block.a + step
+        return pairs
+
+    def regions(self) -> Iterator[Region]:
+        """Yield the regions before, between and after the kept lines, in order."""
+        i = j = -1
+        for j2, i2 in [*sorted(self.pairs.items()), (len(self.fresh), self.place.size)]:
+            yield Region(i, i2, j, j2)
+            i, j = i2, j2
+
+    def _check_typos(self) -> None:
+        kept = set(self.pairs.values())
+        if any(typo not in kept for typo in self.place.typos):
+            raise Unsafe("a line to be changed differs from the file")
+
+    def _check_frame(self) -> None:
+        """Raise `Unsafe` for a shifted block whose old and new text assume different indentations."""
+        if self.place.shift.none or not self.fresh:
+            return
+        ends = ((self.ours[0], self.fresh[0]), (self.ours[-1], self.fresh[-1]))
+        if any(self.name(before) == self.name(after) for before, after in ends):
+            return
+        moved = any(before.body == after.body for before, after in ends)
+        if moved or min(len(part.indent) for part in self.ours) != min(len(part.indent) for part in self.fresh):
+            raise Unsafe("old_str and new_str are indented differently, and old_str not as in the file")
+
+    def _check_punctuation(self) -> None:
+        """Raise `Unsafe` if new lines have typographic characters and copied lines have some that the file lacks."""
+        invented = any(
+            any(fold(letter) != letter and letter not in theirs.body for letter in ours.body)
+            for ours, theirs in zip(self.ours, self.theirs, strict=True)
+        )
+        added = (part for j, part in enumerate(self.fresh) if j not in self.pairs)
+        if invented and any(fold(part.body) != part.body for part in added):
+            raise Unsafe("old_str has typographic quotes or dashes that the file does not have")
+
+
+def _plain(theirs: Part, ours: Part) -> Part:
+    """Return the file's line, with its typographic punctuation in ASCII where the edit writes it so."""
+    if theirs.body == ours.body or fold(theirs.body) != fold(ours.body):
+        return theirs
+    return replace(theirs, body=ours.body) if _typographic(ours.body) < _typographic(theirs.body) else theirs
+
+
+def _typographic(body: str) -> int:
+    return 0 if body.isascii() else sum(fold(letter) != letter for letter in body)

@@ -1,3 +1,5 @@
+# ruff: noqa: SIM905 - word lists read better as text
+
 """Classification of file names in a workspace that are dangerous to write, as a program runs them, or to read.
 
 Based on the name alone, so that files that do not exist yet are covered, after folding what file systems fold: case,
@@ -10,8 +12,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from codeagent_lsp.workspace.files.risky_names import BUILDS, OBEYED, SECRETS, SETTINGS
 from codeagent_lsp.workspace.text.unseen import is_unseen
 
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
@@ -21,6 +23,11 @@ _GIT_HOOK = re.compile(
 _TEST_FOLDERS = frozenset({"test", "tests"})
 _COPY_END = re.compile(r"(?:~|\.(?:bak|backup|old|orig|save|copy|tmp|sw[a-p]|[0-9]{1,3}))+$")
 _SWAP = re.compile(r"\.(.+)\.sw[a-p]|\.?#(.+?)#?")
+_CODE = r"(?:[cm]?[jt]sx?)"
+_DATA = r"(?:json[c5]?|ya?ml|toml)"
+_BARE_RC = (
+    "bash|zsh|csh|tcsh|ksh|vim|gvim|nvim|ex|kak|input|screen|npm|yarn|env|curl|wget|psql|irb|pry|pdb|pylint|bazel|hg"
+)
 
 
 def runs_later(parts: Sequence[str]) -> bool:
@@ -89,3 +96,151 @@ def _original(name: str) -> str:
 def _spoofs(part: str) -> bool:
     """Return whether a name is displayed as something else: line breaks, bidi marks, invisible characters."""
     return any(char in "\n\t" or is_unseen(char) for char in part)
+
+
+# The table of file names that are dangerous to write, as a program runs or obeys them later, or to read.
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names of files of one kind: in a folder, by name, by ending, by a pattern of the name or of the whole path."""
+
+    folders: frozenset[str] = frozenset()
+    files: frozenset[str] = frozenset()
+    endings: tuple[str, ...] = ()
+    name: re.Pattern[str] | None = None
+    path: re.Pattern[str] | None = None
+
+    def match(self, folded: Sequence[str]) -> bool:
+        """Return whether a folded path, not empty, has such a name, or is or lies in such a folder."""
+        return not self.folders.isdisjoint(folded) or self.match_file(folded)
+
+    def match_file(self, folded: Sequence[str]) -> bool:
+        """Return whether the file itself has such a name, whatever folder it is in."""
+        name = folded[-1]
+        if name in self.files or name.endswith(self.endings):
+            return True
+        if self.name is not None and self.name.fullmatch(name):
+            return True
+        return self.path is not None and bool(self.path.search("/".join(folded)))
+
+
+SETTINGS = Names(
+    folders=frozenset(
+        """
+        .vscode .idea .zed .fleet .cursor .windsurf .kiro .agent .agents .claude .codex .codeagent .gemini .qwen
+        .continue .roo .cline .opencode .crush .kilocode .trae .junie .amazonq .augment .githooks .git-hooks .husky
+        .lefthook .theia .nvim
+        """.split()
+    ),
+    files=frozenset(
+        """
+        .mcp.json mcp.json .envrc .nvim.lua .exrc .vimrc .nvimrc .lvimrc .dir-locals.el .dir-locals-2.el .bashrc
+        .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout
+        .inputrc .gitconfig .tcshrc .cshrc .kshrc config.fish authorized_keys .pam_environment .xprofile .xinitrc
+        """.split()
+    ),
+    endings=(".code-workspace",),
+    path=re.compile(
+        r"(?:^|/)\.git/(?:config|hooks/|info/attributes|modules/.*/(?:config|hooks/))|(?:^|/)\.ssh/"
+        r"|\.config/(?:fish|autostart|systemd|nvim|git)/|(?:^|/)library/launchagents/"
+    ),
+)
+"""Settings that say what an editor, an agent, a shell or git runs: no command writes them, an edit is asked about."""
+
+OBEYED = Names(
+    folders=frozenset(
+        """
+        .git .hg .svn .jj .bzr _darcs .pijul git-hooks .vs .nova .lapce .helix .vim .emacs.d .devcontainer .gitpod
+        .run .settings .metals .externaltoolbuilders nbproject .github .gitlab .gitea .forgejo .circleci .buildkite
+        .woodpecker .drone .teamcity .azure-pipelines .codefresh .semaphore .tekton .harness .trunk .ssh .gnupg .aws
+        .kube .docker .config .cargo .yarn .mvn .bundle .direnv .mise .ipython .jupyter .terraform .goose .factory
+        .openhands .clinerules .roorules .rules .amp .warp
+        """.split()
+    ),
+    files=frozenset(
+        """
+        claude.md claude.local.md agents.md agents.override.md agents.local.md agent.md gemini.md qwen.md codex.md
+        crush.md warp.md copilot-instructions.md .cursorrules .windsurfrules .roomodes
+        .goosehints .aiderrules .aider.conf.yml .aider.conf.yaml crush.json .crush.json mcp_config.json
+        claude_desktop_config.json .replit replit.nix replit.md
+        .lazy.lua .neoconf.json .emacs .local.vimrc .vsls.json .luarc.json .luarc.jsonc .project .ccls .clangd
+        .vimspector.json .ycm_extra_conf.py init.el early-init.el init.vim .directory autorun.inf desktop.ini
+        .login .logout .xsession .gdbinit .lldbinit .rprofile .renviron .rspec .pythonstartup startup.jl .tmux.conf
+        .git-credentials .gitmodules .lfsconfig .netrc _netrc .mailcap .forward .rhosts .shosts crontab pip.conf
+        pyrightconfig.json sitecustomize.py usercustomize.py .yarnrc.yml .simplecov .rubocop.yml .solargraph.yml
+        .standard.yml .flake8 mypy.ini .mypy.ini phpstan.neon .php-cs-fixer.php .php-cs-fixer.dist.php
+        .overcommit.yml prek.toml .tool-versions jenkinsfile netlify.toml vercel.json render.yaml fly.toml
+        head config config.worktree commondir
+        """.split()
+    ),
+    endings=(".pth", ".egg-link", ".desktop", ".service", ".timer", ".lnk", "-gdb.py", "-gdb.gdb"),
+    name=re.compile(
+        rf"[._][\w.-]*rc(?:\.local)?|\.[\w-]+rc(?:\.local)?\.(?:{_CODE}|{_DATA}|lua|py|sh)|\.envrc\.\w+"
+        rf"|(?:[\w-]+\.)?(?:{_BARE_RC})rc|pylintrc\.toml|.+\.sublime-\w+|\.sublime-\w+|\.xsession\w*"
+        rf"|(?:eslint|prettier|stylelint|babel|lint-staged|commitlint|release)\.config\.(?:{_CODE}|{_DATA})"
+        rf"|\.?simple-git-hooks\.(?:{_CODE}|{_DATA})|\.markdownlint(?:-cli2)?\.{_CODE}"
+        rf"|\.pnp(?:\.loader)?\.{_CODE}|\.?pnpm?file\.{_CODE}|\.?(?:mise|rtx)(?:\.[\w-]+)*\.toml"
+        rf"|\.?opencode\.jsonc?|\.?devcontainer\.json|\.gitpod\.(?:ya?ml|dockerfile)"
+        rf"|\.pre-commit-(?:config|hooks)\.ya?ml|\.?lefthook(?:-local)?\.{_DATA}"
+        rf"|[\w.-]*\.gitlab-ci[\w-]*\.ya?ml|jenkinsfile[.\w-]*(?<!\.md)|(?:azure|bitbucket)-pipelines[\w-]*\.ya?ml"
+        rf"|\.?(?:travis|appveyor|drone|woodpecker|cirrus|wercker|shippable|bitrise|codemagic|scrutinizer|readthedocs)"
+        rf"\.(?:{_DATA}|star|jsonnet)|(?:cloudbuild|buildspec|appspec)\.{_DATA}"
+    ),
+)
+"""Whatever else some program runs or obeys by its name, agents' instructions among it. `head` and `config` are of a
+bare repository: beside `objects` and `refs`, in any folder, git obeys that `config`."""
+
+BUILDS = Names(
+    files=frozenset(
+        """
+        setup.py package.json composer.json gradlew gradlew.bat mvnw mvnw.cmd gradle-wrapper.properties
+        maven-wrapper.properties rakefile gemfile guardfile capfile fastfile podfile vagrantfile dangerfile noxfile.py
+        fabfile.py dodo.py sconstruct sconscript wscript jakefile binding.gyp build.rs build.zig build.xml build.sbt
+        mix.exs rebar.config tox.ini pytest.ini .pytest.ini procfile earthfile tiltfile flake.nix shell.nix devenv.nix
+        directory.build.props directory.build.targets bunfig.toml rust-toolchain rust-toolchain.toml init.lua action.yml
+        action.yaml
+        """.split()
+    ),
+    endings=(".mk", ".rake", ".gemspec", ".podspec", ".just"),
+    path=re.compile(r"(?:^|/)tools/bazel(?:\.(?:sh|bat|exe))?$"),
+    name=re.compile(
+        r"(?:gnu|bsd)?makefile(?:\.(?:am|in|inc|win))?|(?:build|settings|init)\.gradle(?:\.kts)?|\.?justfile"
+        rf"|taskfile(?:\.dist)?\.ya?ml|(?:gulp|grunt)file(?:\.babel)?\.{_CODE}"
+        r"|(?:webpack|rollup|vite|vitest|jest|next|nuxt|svelte|astro|tailwind|postcss|karma|cypress|playwright|metro"
+        rf"|craco|esbuild|tsup|vue|wdio|rspack|rsbuild)\.config\.{_CODE}"
+    ),
+)
+"""What only a build or a test run of the project runs, when somebody starts one."""
+
+_TEXT = r"(?:txt|json|ya?ml|toml|ini|cfg|conf|csv|env|properties|xml|plist|tfvars|db|sqlite|kdbx|php)"
+_WORDS = (
+    r"(?:secrets?|credentials?|creds|passw(?:or)?ds?|passwd|private[_-]?keys?|api[_-]?keys?|access[_-]?keys?"
+    r"|service[_-]?accounts?(?:[_-]?keys?)?|token(?=\.)|tokens(?=\.))"
+)
+
+SECRETS = Names(
+    folders=frozenset({".git", ".ssh", ".aws", ".gnupg", ".kube", ".azure", ".docker", ".gcloud", ".password-store"}),
+    files=frozenset(
+        """
+        .netrc _netrc .npmrc .yarnrc.yml .pypirc .pgpass pgpass.conf .my.cnf .mylogin.cnf .envrc .htpasswd .htdigest
+        .git-credentials .dockercfg .dockerconfigjson .vault-token .terraformrc .s3cfg .boto .databrickscfg .snowsql
+        .secrets .secret .credentials nuget.config settings.xml settings-security.xml hosts.yml hosts.yaml auth.json
+        local.settings.json .dev.vars .flaskenv .vault_pass .vault_pass.txt vault_pass.txt .vault-pass rclone.conf
+        htpasswd htdigest vault.yml vault.yaml shadow gshadow private.txt key.txt keys.txt wp-config.php
+        id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk
+        """.split()
+    ),
+    endings=(
+        *(".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".p8", ".tfstate", ".tfvars"),
+        *(".tfvars.json", ".kubeconfig", ".asc", ".gpg", ".pgp", ".ovpn", ".mobileprovision", ".agekey"),
+    ),
+    name=re.compile(
+        r"\.env(?:\.(?!(?:.*\.)?(?:example|sample|template|dist|defaults?)$).+)?|.+\.env"
+        r"|\.?env\.(?:prod\w*|dev\w*|stag\w*|test\w*|local|live)|\.env[_-](?!example|sample|template).+"
+        r"|\.dev\.vars\.(?!example$)[\w-]+|(?:[\w-]+[._-])?(?:private|priv)(?:[_-]?key)?\.(?:txt|json|jwk)"
+        rf"|(?:\.?[\w-]*[._-])?{_WORDS}(?:\.{_TEXT})*|\.\w+_history|kubeconfig(?:\.\w+)?|kube\.config"
+        r"|[\w.-]+[._-]keys?\.json|terraform\.tfstate\.[\w.-]+"
+    ),
+)
+"""What usually holds keys or passwords."""

@@ -7,8 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
-from codeagent_lsp.workspace.changes.hunk_ids import hunk_ids
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange, hunk_ids
 from codeagent_lsp.workspace.changes.remaining import after_discarding
 from codeagent_lsp.workspace.changes.reviewed import numbers_now
 from codeagent_lsp.workspace.edits import merge

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.workspace.changes.hunk_ids import hunk_ids
+from codeagent_lsp.workspace.changes.changeset import hunk_ids
 from codeagent_lsp.workspace.edits import line_matching, merge
 from codeagent_lsp.workspace.edits.line_matching import LineMatcher
 from codeagent_lsp.workspace.edits.patch import apply_patch
