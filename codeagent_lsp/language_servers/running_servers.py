@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.language_servers.installed import Installed
 from codeagent_lsp.language_servers.language_server import LanguageServer
-from codeagent_lsp.language_servers.project_settings import settings_for
 from codeagent_lsp.language_servers.served_copy import ServedCopy
 from codeagent_lsp.language_servers.server_connection import ServerFailed
 from codeagent_lsp.shadow.private_copy import FileChangeKind
@@ -29,6 +29,7 @@ _PROCESSES = 256
 
 T = TypeVar("T")
 Key = tuple[str, str]
+_ENVIRONMENTS = (".venv", "venv")
 
 
 class InThread(Protocol):
@@ -163,3 +164,20 @@ async def _ended(entry: _Entry) -> None:
 
 def _key(each: Installed) -> Key:
     return each.server.name, each.folder
+
+
+# The settings of one server in one project: the known ones, and what is read from the project's files.
+
+
+def settings_for(each: Installed) -> Mapping[str, Any]:
+    """Return the settings that the server is given for its project."""
+    settings = dict(each.server.settings)
+    if "python" in settings and (interpreter := _interpreter(each.folder)):
+        settings["python"] = {**settings["python"], "pythonPath": interpreter}
+    return settings
+
+
+def _interpreter(folder: str) -> str | None:
+    """Return the interpreter of the environment in a project's folder."""
+    found = (Path(folder, name, "bin", "python") for name in _ENVIRONMENTS)
+    return next((str(path) for path in found if path.exists()), None)

@@ -5,14 +5,25 @@ Not here: the transports (`transports.py`), what a call does (`sandbox.py`), ask
 
 from __future__ import annotations
 
+import asyncio
+import itertools
+import json
+import re
+import warnings
+from collections.abc import Mapping
 from typing import Any
 
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp.shared.exceptions import MCPError
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp.types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    CreateMessageRequest,
+    CreateMessageRequestParams,
+    CreateMessageResult,
+    InputRequests,
     InputRequiredResult,
     ListResourcesResult,
     ListToolsResult,
@@ -20,6 +31,7 @@ from mcp.types import (
     ReadResourceRequestParams,
     ReadResourceResult,
     Resource,
+    SamplingMessage,
     TextContent,
     TextResourceContents,
     Tool,
@@ -27,12 +39,18 @@ from mcp.types import (
 )
 
 from codeagent_lsp import __version__
-from codeagent_lsp.errors import ErrorCode, ModelError
-from codeagent_lsp.mcp_server.own_words import in_own_words
+from codeagent_lsp.errors import (
+    CodeAgentError,
+    ErrorCode,
+    ModelError,
+    ModelReplyInvalid,
+    ModelTimeout,
+    ModelUnreachable,
+)
 from codeagent_lsp.mcp_server.progress import Report, telling
-from codeagent_lsp.mcp_server.sampling import Context, SamplingNeeded, model_of
 from codeagent_lsp.mcp_server.sandbox import Answer, Sandbox
 from codeagent_lsp.mcp_server.table import BY_NAME, TABLE, SandboxTool
+from codeagent_lsp.tools.context import Complete
 
 NAME = "codeagent-sandbox"
 CHANGES = "sandbox://changes.diff"
@@ -44,6 +62,17 @@ INSTRUCTIONS = (
 
 _DIFF = "text/x-diff"
 _CHANGES = Resource(uri=CHANGES, name="changes", description="All changes, as a unified diff.", mime_type=_DIFF)
+_INSTEAD = {
+    "Staged for the user's decision:": "Changed in the sandbox:",
+    "Staged from what it wrote:": "Changed in the sandbox by it:",
+    "Not staged:": "Not kept:",
+    "(left out, as reading them needs the user's approval:": "(left out, as they may hold secrets:",
+}
+_PHRASE = re.compile("|".join(rf"^{re.escape(phrase)}" for phrase in _INSTEAD), re.MULTILINE)
+REPLY_TOKENS = 4096
+REPLY_SECONDS = 120.0
+
+Context = ServerRequestContext[Any, Any]
 
 
 def make_server(sandbox: Sandbox) -> Server[Any]:
@@ -107,3 +136,94 @@ def _result(answer: Answer) -> CallToolResult:
 
 def _text(words: str) -> TextContent:
     return TextContent(type="text", text=words)
+
+
+# Says what a tool has done in words for the clients of a sandbox, which has no user who decides and nothing staged.
+
+
+def in_own_words(text: str) -> str:
+    """Return a result's text with the sentences about a user's decision put into the sandbox's words."""
+    return _PHRASE.sub(lambda match: _INSTEAD[match.group()], text)
+
+
+# MCP sampling: requests to the client's model, in both versions of the protocol.
+
+
+class SamplingNeeded(CodeAgentError):
+    """Raised if a call cannot continue before the client has answered; `result` is the call's
+    result with the question.
+    """
+
+    def __init__(self, result: InputRequiredResult) -> None:
+        super().__init__("the client's model is asked")
+        self.result = result
+
+
+def model_of(context: Context, params: CallToolRequestParams) -> Complete | None:
+    """Return the client's model; None if the client offers none. Without requests to the client, SamplingNeeded is
+    raised.
+    """
+    capabilities = context.session.client_capabilities
+    if capabilities is None or capabilities.sampling is None:
+        return None
+    return _requested(context) if context.session.can_send_request else _replayed(params)
+
+
+def _requested(context: Context) -> Complete:
+    async def complete(instructions: str, text: str) -> str:
+        try:
+            async with asyncio.timeout(REPLY_SECONDS):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", MCPDeprecationWarning)  # these clients have no other way
+                    asking = context.session.create_message(
+                        [_message(text)],
+                        max_tokens=REPLY_TOKENS,
+                        system_prompt=instructions,
+                        related_request_id=context.request_id,
+                    )
+                return _words(await asking)
+        except TimeoutError:
+            raise ModelTimeout("sandbox.model_silent", seconds=round(REPLY_SECONDS)) from None
+        except MCPError as error:
+            raise ModelUnreachable("sandbox.model_failed", reason=error.message) from error
+
+    return complete
+
+
+def _replayed(params: CallToolRequestParams) -> Complete:
+    answers = dict(_answers(params.request_state))
+    for name, response in (params.input_responses or {}).items():
+        answers[name] = _words(response)
+
+    numbers = itertools.count(1)
+
+    async def complete(instructions: str, text: str) -> str:
+        name = f"question-{next(numbers)}"  # not its words: the output of tests says how long they took
+        if name in answers:
+            return answers[name]
+        asked = CreateMessageRequestParams(
+            messages=[_message(text)], max_tokens=REPLY_TOKENS, system_prompt=instructions
+        )
+        requests: InputRequests = {name: CreateMessageRequest(method="sampling/createMessage", params=asked)}
+        raise SamplingNeeded(InputRequiredResult(input_requests=requests, request_state=json.dumps(answers)))
+
+    return complete
+
+
+def _answers(state: str | None) -> Mapping[str, str]:
+    """Return the answers of earlier rounds from the client's own state, which need not be trusted."""
+    try:
+        known = json.loads(state or "{}")
+    except ValueError:
+        return {}
+    return {str(name): str(answer) for name, answer in known.items()} if isinstance(known, dict) else {}
+
+
+def _message(text: str) -> SamplingMessage:
+    return SamplingMessage(role="user", content=TextContent(type="text", text=text))
+
+
+def _words(reply: object) -> str:
+    if not isinstance(reply, CreateMessageResult) or not isinstance(reply.content, TextContent):
+        raise ModelReplyInvalid("sandbox.model_wordless")
+    return reply.content.text

@@ -24,6 +24,7 @@ from mcp.types import jsonrpc_message_adapter
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 from websockets.asyncio.server import ServerConnection
 from websockets.asyncio.server import serve as serve_websockets
 from websockets.exceptions import ConnectionClosed
@@ -31,7 +32,6 @@ from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
 from codeagent_lsp.mcp_server.stdio import MAX_MESSAGE, claimed, stdio_streams
-from codeagent_lsp.mcp_server.unfinished import patient_protocol
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PATH = "/mcp"
@@ -40,6 +40,8 @@ _CLOSING_SECONDS = 1.0
 _MAX_CONNECTIONS = 32
 _HOSTS = ["127.0.0.1:*", "localhost:*", "[::1]:*"]
 _ORIGINS = [f"http://{host}" for host in _HOSTS]
+HEAD_SECONDS = 5.0
+MAX_UNFINISHED = 32
 
 
 async def over_stdio(server: Server[Any]) -> None:
@@ -210,3 +212,46 @@ def _item(data: str | bytes) -> _Item:
         return SessionMessage(jsonrpc_message_adapter.validate_json(data, by_name=False))
     except ValueError as error:
         return error
+
+
+# Bounds HTTP connections that never send a whole request head, so that they keep nobody else out.
+
+
+class PatientProtocol(H11Protocol):
+    """A connection that is closed unless a request head is complete in time; of too many, the oldest gives way."""
+
+    unfinished: dict[PatientProtocol, asyncio.TimerHandle]
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first head."""
+        super().connection_made(transport)
+        self.connections.discard(self)  # only those that asked for something count for the limit
+        while len(self.unfinished) >= MAX_UNFINISHED:
+            next(iter(self.unfinished))._give_up()
+        self.unfinished[self] = self.loop.call_later(HEAD_SECONDS, self._give_up)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse more of the request; a complete head ends the wait."""
+        super().data_received(data)
+        if self.cycle is not None:
+            self._finished()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._finished()
+        super().connection_lost(exc)
+
+    def _finished(self) -> None:
+        if (timer := self.unfinished.pop(self, None)) is not None:
+            timer.cancel()
+            self.connections.add(self)
+
+    def _give_up(self) -> None:
+        if (timer := self.unfinished.pop(self, None)) is not None:
+            timer.cancel()
+        self.transport.abort()
+
+
+def patient_protocol() -> type[Any]:
+    """Return the protocol of one server, with its own list of unfinished connections."""
+    return type("Patient", (PatientProtocol,), {"unfinished": {}})

@@ -13,22 +13,23 @@ import os
 import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import replace
-from pathlib import PurePath
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
 from codeagent_lsp.errors import EditorError
 from codeagent_lsp.server.arrivals import Arrivals
+from codeagent_lsp.server.clients import ClientPolicy
 from codeagent_lsp.server.current_texts import CurrentTexts
 from codeagent_lsp.server.minimal_edits import minimal_edits
-from codeagent_lsp.server.missing_operations import delete_for_client, drop_places, make_places
 from codeagent_lsp.server.outcomes import Said, Try, nothing_of, report, without_stray_returns
-from codeagent_lsp.server.prepared import Prepared
 from codeagent_lsp.server.wire.client_requests import METHOD_NOT_FOUND
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange, HunkConflict
 from codeagent_lsp.workspace.changes.editor import Applied
+from codeagent_lsp.workspace.text.lines import shared_ends, split_lines
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.client import Client
@@ -359,3 +360,103 @@ def _filling(change: FileChange, now: Current) -> Changeset:
 
 def _plain_edits(edit: types.TextDocumentEdit) -> list[types.TextEdit]:
     return [types.TextEdit(item.range, item.new_text) for item in edit.edits if isinstance(item, types.TextEdit)]
+
+
+# A change as it goes to the client, which follows typing in other lines faster than one types. Pure.
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A change of an open file with its edits, in ascending order, as ranges in the change's base."""
+
+    change: FileChange
+    edits: Sequence[types.TextEdit]
+
+    def onto(self, now: Current) -> Prepared | None:
+        """Return the same for a text that differs from the change's base in one span of other lines; None for any
+        other text.
+        """
+        if now.text is None or self.change.base is None or self.change.text is None:
+            return None
+        before, present, after = map(split_lines, (self.change.base, now.text, self.change.text))
+        head, tail = shared_ends(before, present)
+        start, end, new_end = head, len(before) - tail, len(present) - tail
+        if any(edit.range.start.line <= end and start <= edit.range.end.line + 1 for edit in self.edits):
+            return None
+        moved = start + sum(map(_added_lines, self._before(start)))
+        place = slice(moved, moved + end - start)
+        if after[place] != before[start:end]:
+            return None
+        after[place] = present[start:new_end]
+        shift = new_end - end
+        edits = [edit if edit.range.start.line < start else _shifted(edit, shift) for edit in self.edits]
+        change = replace(self.change, base=now.text, text="".join(after), version=now.version)
+        return Prepared(change, edits)
+
+    def _before(self, line: int) -> list[types.TextEdit]:
+        return [edit for edit in self.edits if edit.range.start.line < line]
+
+
+def _added_lines(edit: types.TextEdit) -> int:
+    """Return how many lines an edit adds; its text is counted with something behind it, so that its last end counts."""
+    return len(split_lines(f"{edit.new_text}.")) - 1 - (edit.range.end.line - edit.range.start.line)
+
+
+def _shifted(edit: types.TextEdit, lines: int) -> types.TextEdit:
+    start, end = edit.range.start, edit.range.end
+    places = types.Range(
+        types.Position(start.line + lines, start.character), types.Position(end.line + lines, end.character)
+    )
+    return types.TextEdit(places, edit.new_text)
+
+
+# Does what a client cannot: makes folders, and makes and deletes files for clients without the file operations of a
+# WorkspaceEdit.
+
+
+def make_places(policy: ClientPolicy, group: Sequence[FileChange]) -> list[str]:
+    """Create the folders of new files, as clients differ in whether they do, and for a client that cannot create files
+    the files, empty, for the edits to fill. The user has accepted.
+
+    Returns what was made, the innermost first. Where it raises OSError, nothing that it made is left.
+    """
+    made: list[Path] = []
+    new = [change for change in group if change.kind in ("create", "move") and Path(change.path).is_absolute()]
+    try:
+        for change in new if policy.applies_edits else ():
+            path = Path(change.path)
+            for folder in (each for each in reversed(path.parents) if not each.is_dir()):
+                folder.mkdir()
+                made.insert(0, folder)
+            if change.kind == "create" and not policy.creates:
+                path.touch(exist_ok=False)
+                made.insert(0, path)
+    except OSError:
+        for path in made:
+            _remove(path)
+        raise
+    return [str(path) for path in made]
+
+
+def delete_for_client(policy: ClientPolicy, group: Sequence[FileChange]) -> None:
+    """Delete the files that the client cannot delete. The user has accepted, and nothing unsaved is in them."""
+    if policy.applies_edits and not policy.deletes:
+        for change in group:
+            if change.kind == "delete" and Path(change.path).is_absolute():
+                Path(change.path).unlink(missing_ok=True)
+
+
+def drop_places(texts: CurrentTexts, paths: Sequence[str]) -> None:
+    """Remove the empty files and folders made for a client that then refused, unless something is in them by now."""
+    for path in paths:
+        if Path(path).is_dir() or (texts.document(path) is None and texts.disk(path) == ""):
+            _remove(Path(path))
+
+
+def _remove(path: Path) -> None:
+    """Remove an empty file or folder; one that cannot be removed stays."""
+    with suppress(OSError):
+        if path.is_dir():
+            path.rmdir()
+        else:
+            path.unlink(missing_ok=True)

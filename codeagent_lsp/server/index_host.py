@@ -5,19 +5,38 @@ Not here: the index (`index/host.py`), the semantic search (`index_meaning.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
+from lsprotocol import types
+
+from codeagent_lsp.config import NetworkSettings
+from codeagent_lsp.errors import EditorError, ModelError
 from codeagent_lsp.index.host import IndexHost
 from codeagent_lsp.server.front import Front
-from codeagent_lsp.server.index_meaning import access_for, meaning
-from codeagent_lsp.server.index_progress import IndexProgress
-from codeagent_lsp.server.watched_files import watch
+from codeagent_lsp.server.progress import Bar
+from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:
+    from codeagent_lsp.config import IndexSettings, ModelSettings
     from codeagent_lsp.index.port import VectorSearch
     from codeagent_lsp.index.scan import Folders
+    from codeagent_lsp.index.semantic import Embedding
+    from codeagent_lsp.index.service import Status
     from codeagent_lsp.index.store import Store
+    from codeagent_lsp.server.client import Client
+    from codeagent_lsp.server.server import CodeAgentServer
+
+MANY_FILES = 100
+STEP = 5  # percent between two reports, so that there are at most twenty
+REGISTER_SECONDS = 10.0
+VECTORS = "vectors"
+
+Note = Callable[[str], None]
+"""A function that shows the user a sentence."""
 
 
 def index_host(front: Front, tell: Callable[[str], None]) -> IndexHost:
@@ -38,3 +57,138 @@ def index_host(front: Front, tell: Callable[[str], None]) -> IndexHost:
     if documents.all():
         host.document_opened()
     return host
+
+
+# Shows in the editor that the index is being built: one progress bar, and only where there are many files.
+
+
+class IndexProgress:
+    """The listener for the status of the index."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._bar: Bar | None = None
+        self._number = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def observe(self, status: Status) -> None:
+        """Begin, update or end the progress bar."""
+        if status.state == "building" and status.total >= MANY_FILES:
+            self._report(status)
+        elif self._bar is not None:
+            key = "index.ready" if status.state == "ready" else "index.stopped"
+            self._bar.end(text(key, self._client.language, files=status.files))
+            self._bar = None
+
+    def _report(self, status: Status) -> None:
+        percentage = 100 * status.done // status.total
+        bar = self._bar
+        if bar is None:
+            if not self._client.policy.progress:
+                return
+            self._number += 1
+            title = text("index.building", self._client.language)
+            bar = self._bar = Bar(self._client.server, f"codeagent-index-{self._number}", title, cancellable=False)
+            bar.percentage = 0
+            self._task = asyncio.ensure_future(bar.create())
+        elif percentage < (bar.percentage or 0) + STEP:
+            return
+        bar.percentage = percentage - percentage % STEP
+        bar.report(text("index.files", self._client.language, done=status.done, total=status.total))
+
+
+# Registers for the client's notifications of changed files. Not here: what the index does (`index/host.py`).
+
+
+async def watch(server: CodeAgentServer) -> bool:
+    """Register for `workspace/didChangeWatchedFiles`; return whether the client agreed."""
+    options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher(glob_pattern="**/*")])
+    registration = types.Registration("codeagent-index", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+    try:
+        params = types.RegistrationParams([registration])
+        await server.request(types.CLIENT_REGISTER_CAPABILITY, params, REGISTER_SECONDS)
+    except EditorError:
+        return False
+    return True
+
+
+# Sets up semantic search (by embedding vectors) for the index of a server, where the settings ask for it.
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What requests to a server carry, and how it is reached."""
+
+    key: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    query: Mapping[str, str] = field(default_factory=dict, repr=False)
+    network: NetworkSettings = NetworkSettings()
+
+
+def access_for(url: str | None, model: ModelSettings, network: NetworkSettings) -> Access:
+    """Return the access to the embeddings server: the model's, if it has the same origin."""
+    if url and model.base_url and _origin(url) == _origin(model.base_url):
+        return Access(model.api_key, model.headers, model.query, network)
+    return Access(network=network)
+
+
+def meaning(
+    settings: IndexSettings,
+    store: Store,
+    folders: Folders,
+    language: str,
+    note: Note,
+    access: Access = Access(),
+) -> VectorSearch | None:
+    """Return the semantic search that the settings ask for; None for none. `access` is that to the embeddings server.
+
+    `note` gets, in the user's language, the reason when it does not work, from any thread. Blocks: call it in a thread.
+    """
+    if settings.semantic is False:
+        return None
+    from codeagent_lsp.index.semantic import Semantic  # late, with the rest of the index
+    from codeagent_lsp.index.vectors import Vectors  # late, with the rest of the index
+
+    lacking = _missing(settings)
+    if lacking:
+        if settings.semantic is True:
+            note(text(lacking, language))
+        return None
+    try:
+        embedder = _embedder(settings.embeddings_base_url, access)
+    except ModelError as error:
+        note(text("index.semantic_failed", language, reason=error.localized(language)))
+        return None
+    place = settings.uri or str(store.path.with_name(VECTORS))
+
+    def failed(reason: str) -> None:
+        note(text("index.semantic_failed", language, reason=reason))
+
+    return Semantic(store, folders, embedder, lambda model: Vectors(place, model), failed)
+
+
+def _missing(settings: IndexSettings) -> str:
+    """Return the key of the sentence that says what semantic search needs and is not there; '' for nothing."""
+    from codeagent_lsp.index.vectors import installed  # late, with the rest of the index
+    from codeagent_lsp.llm.builtin_embeddings import engine_installed  # late, with the rest of the index
+
+    if not installed():
+        return "index.semantic_missing"
+    return "" if settings.embeddings_base_url or engine_installed() else "index.no_embedder"
+
+
+def _embedder(url: str | None, access: Access) -> Embedding:
+    """Return the embedder at `url`, else the built-in one. Raises ModelError for a URL that is none."""
+    if not url:
+        from codeagent_lsp.llm.builtin_embeddings import BuiltinEmbedder  # late, with the rest of the index
+
+        return BuiltinEmbedder()
+    from codeagent_lsp.llm.embeddings import Embedder  # late: an HTTP client
+    from codeagent_lsp.llm.endpoint import endpoint  # late: an HTTP client
+
+    return Embedder(endpoint(url, access.key, headers=access.headers, query=access.query, network=access.network))
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme.lower(), parts.netloc.lower()

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from lsprotocol import types
 
 from codeagent_lsp.background_tasks import BackgroundTasks
-from codeagent_lsp.errors import CodeAgentError, ModelError, UserError
-from codeagent_lsp.server.inline_capability import InlineCapability
+from codeagent_lsp.errors import CodeAgentError, EditorError, ModelError, UserError
+from codeagent_lsp.protocol import INLINE_STATUS_METHOD
 from codeagent_lsp.server.next_edits import NextEdits
 from codeagent_lsp.server.secret_sources import sanitizer_for
 from codeagent_lsp.texts import text
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.inline.next_edit.proposals import Proposed
     from codeagent_lsp.llm.fill.filler import Filler
     from codeagent_lsp.server.announcer import Announcer
+    from codeagent_lsp.server.client import Client
     from codeagent_lsp.server.front import Front
     from codeagent_lsp.server.inline_completions import InlineCompletions
     from codeagent_lsp.server.models import Models
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 
 LOOK_AGAIN_SECONDS = 30.0
 """How long a machine without a model for it is left alone; then the next opened document looks again."""
+REGISTER_SECONDS = 10.0
+_ID = "codeagent-inline"
+
+State = Literal["off", "starting", "ready", "asking", "unavailable"]
 
 
 class Parts(Protocol):
@@ -195,3 +200,40 @@ class Inline:
         if completions is not None:
             completions.close()
             await completions.completer.close()
+
+
+# Says to the client whether there are inline completions: by registration, and by a status of our own.
+
+
+class InlineCapability:
+    """What one client knows of inline completion. A client that takes no registrations was told at its start."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._registered = False
+        self._told: tuple[State, str] | None = None
+
+    async def offer(self, *, offered: bool) -> None:
+        """Register or unregister, if that changes anything; a client that refuses is asked again at the next change."""
+        policy = self._client.policy
+        if not (policy.inline and policy.inline_registers) or offered == self._registered:
+            return
+        method = types.TEXT_DOCUMENT_INLINE_COMPLETION
+        try:
+            if offered:
+                registration = types.Registration(_ID, method, {})
+                params = types.RegistrationParams([registration])
+                await self._client.server.request(types.CLIENT_REGISTER_CAPABILITY, params, REGISTER_SECONDS)
+            else:
+                ended = types.UnregistrationParams([types.Unregistration(_ID, method)])
+                await self._client.server.request(types.CLIENT_UNREGISTER_CAPABILITY, ended, REGISTER_SECONDS)
+        except EditorError:
+            return
+        self._registered = offered
+
+    def tell(self, state: State, detail: str = "") -> None:
+        """Show the state to a client that shows it; nothing if it is the same as before. `detail` is a sentence."""
+        if not self._client.policy.inline_status or self._told == (state, detail):
+            return
+        self._told = (state, detail)
+        self._client.server.notify(INLINE_STATUS_METHOD, {"state": state, "detail": detail})

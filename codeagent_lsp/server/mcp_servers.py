@@ -6,29 +6,39 @@ Not here: the servers (`tools/mcp`, `tools/own`), the commands about them.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from lsprotocol import types
 
+from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.server.announcer import Announcer
 from codeagent_lsp.server.front import Front
-from codeagent_lsp.server.mcp_logins import McpLogins
-from codeagent_lsp.server.own_tool_servers import own_tools
 from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.redaction.redactor import Redactor
+from codeagent_lsp.state import state_root
 from codeagent_lsp.texts import text
+from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.mcp.errors import McpProblem
+from codeagent_lsp.tools.mcp.logins import Step
 from codeagent_lsp.tools.mcp.pinning import Pins
 from codeagent_lsp.tools.mcp.servers import McpServers
+from codeagent_lsp.tools.own.own_servers import OwnTools, OwnToolsPlace
+from codeagent_lsp.tools.own.tool_sources import ToolSource
+from codeagent_lsp.tools.skills.desk import Brings, among_all
+from codeagent_lsp.tools.skills.trust import Trust
 from codeagent_lsp.tools.variables.os_keyring import open_keyring
+from codeagent_lsp.tools.variables.variables import Vault, in_thread
+from codeagent_lsp.workspace.text.visible import one_line, visible
 
 if TYPE_CHECKING:
-    from codeagent_lsp.tools.own.own_servers import OwnTools
+    from codeagent_lsp.server.client import Client
     from codeagent_lsp.tools.registry import ToolRegistry
-    from codeagent_lsp.tools.skills.desk import Brings
-    from codeagent_lsp.tools.skills.trust import Trust
+
+MAX_NAME = 300
 
 
 def tool_servers(
@@ -67,3 +77,149 @@ def mcp_servers(
         McpLogins(front.client, inbox, redactor, partial(open_keyring, ":".join(front.folders()))),
         lambda: front.settings().network,
     )
+
+
+# Logins to MCP servers from the user's side: a question, then the page in the browser, opened by the editor.
+
+
+class McpLogins:
+    """The `Logins` of a server. `open_vault` blocks; where it returns None, logins last as long as this process."""
+
+    def __init__(
+        self,
+        client: Client,
+        inbox: Inbox,
+        redactor: Redactor,
+        open_vault: Callable[[], Vault | None],
+    ) -> None:
+        self._client = client
+        self._inbox = inbox
+        self._redactor = redactor
+        self._open_vault = open_vault
+        self._vault: Vault | None = None
+
+    async def browse(self, server: str, where: str, url: str) -> bool:
+        """Ask the user; then open the page in the browser, or show its address. Return whether the user agreed."""
+        deny, opened = self.words("choice.deny"), self.words("mcp.login.open")
+        title = self.words("mcp.login", name=server, where=where, host=urlsplit(url).hostname or "")
+        question = Question("approval", title, (deny, opened), danger=True)
+        if await self._inbox.ask("", question, self._redactor.observe) != (opened,):
+            return False
+        if not await self._client.show(url, external=True):
+            self._client.tell(self.words("mcp.login.by_hand", name=server, url=url))
+        return True
+
+    async def vault(self) -> Vault:
+        """Return the keyring, or a vault in memory where there is none."""
+        if self._vault is None:
+            try:
+                opened = await in_thread(self._open_vault)
+            except ToolFailed:  # the keyring did not answer
+                opened = None
+            if self._vault is None:  # another login may have asked at the same time
+                self._vault = opened or Memory()
+        return self._vault
+
+    async def learn(self, secrets: Iterable[str]) -> None:
+        """Mask these secrets from now on, for models, in records and wherever something is shown."""
+        await self._redactor.learn(secrets)
+
+    async def record(self, server: str, where: str, step: Step, reason: str = "") -> None:
+        """Write a line to the audit log."""
+        await self._redactor.note("login", server=server, where=where, step=step, reason=reason)
+
+    def words(self, key: str, /, **values: object) -> str:
+        """Return a sentence in the user's language."""
+        return text(key, self._client.language, **values)
+
+
+class Memory:
+    """A vault in memory; its values are lost when the process ends."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, str] = {}
+
+    def get(self, name: str) -> str | None:
+        """Return a value, None when there is none."""
+        return self._values.get(name)
+
+    def set(self, name: str, value: str) -> None:
+        """Store a value."""
+        self._values[name] = value
+
+
+# Builds the own tools of a language server, and asks its user about them. Not here: the tools (`tools/own`).
+
+
+def own_tools(
+    front: Front,
+    registry: ToolRegistry,
+    inbox: Inbox,
+    redactor: Redactor,
+    announcer: Announcer,
+    state: Path,
+    project_trust: Trust,
+    brings: Brings,
+) -> OwnTools:
+    """Return the user's own tools, none of them looked for yet. They go into `registry`; `brings` returns what else of
+    the workspace needs the user's trust.
+    """
+    settings = front.settings
+    place = OwnToolsPlace(
+        state_root(),
+        front.folders,
+        os.environ,
+        lambda: float(settings().tools.timeout_seconds),
+        lambda: settings().tools.disabled,
+    )
+    trust = Trust(state_root() / "trusted-tools.json")
+    user = _EditorUser(front, inbox, redactor, announcer, project_trust, brings)
+    return OwnTools(place, registry, Pins(state / "own-tools.json"), trust, project_trust, user)
+
+
+class _EditorUser:
+    """The user at the editor."""
+
+    def __init__(
+        self,
+        front: Front,
+        inbox: Inbox,
+        redactor: Redactor,
+        announcer: Announcer,
+        project_trust: Trust,
+        brings: Brings,
+    ) -> None:
+        self._front = front
+        self._inbox = inbox
+        self._redactor = redactor
+        self._announcer = announcer
+        self._project_trust = project_trust
+        self._brings = brings
+
+    async def ask(self, question: Question) -> tuple[str, ...] | None:
+        """Ask a question that belongs to no run."""
+        return await self._inbox.ask("", question, self._redactor.observe)
+
+    async def trusts(self, source: ToolSource, *, changed: bool) -> bool | None:
+        """Ask whether the source may run; about one of the workspace together with what else it brings."""
+        language = self._front.language()
+        if source.place == "project":
+            words = partial(_words, language)
+            answer = await among_all(self._project_trust, source.approval, self, words, self._brings)
+            if answer != "singly":
+                return answer
+        key = "own.trust_package" if source.place == "package" else "own.trust_changed" if changed else "own.trust"
+        deny, trust = text("choice.deny", language), text("own.run", language)
+        title = text(key, language, name=one_line(source.name, MAX_NAME))
+        question = Question("approval", title, (deny, trust), detail=visible(source.code), danger=True)
+        chosen = await self.ask(question)
+        return None if chosen is None else chosen == (trust,)
+
+    def told(self, problem: McpProblem) -> None:
+        """Show a warning."""
+        words = self._redactor.hide(problem.localized(self._front.language()))
+        self._announcer.tell(words, types.MessageType.Warning)
+
+
+def _words(language: str, key: str, /, **values: object) -> str:
+    return text(key, language, **values)

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Protocol
 
 from codeagent_lsp.agent.forms.known import KnownForms
 from codeagent_lsp.agent.forms.proof import ProofStore
-from codeagent_lsp.server.external import External
 from codeagent_lsp.server.workspace_ports import workspace_ports
 from codeagent_lsp.session.screens import SessionScreens
 from codeagent_lsp.session.services import ModelPorts, Services, SessionStorage, Shells, UserPorts
 from codeagent_lsp.state import state_root
+from codeagent_lsp.texts import text
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.outputs import OutputStore
 
-if TYPE_CHECKING:  # needed for annotations only
+if TYPE_CHECKING:
     from pathlib import Path
 
     from codeagent_lsp.index.host import IndexHost
+    from codeagent_lsp.server.client import Client
     from codeagent_lsp.server.front import Front
     from codeagent_lsp.server.models import Models
     from codeagent_lsp.server.plans import PlanDocuments
@@ -79,3 +80,20 @@ def run_services(parts: ServerParts) -> Services:
         knowledge=parts.knowledge,
         redactor=parts.redactor,
     )
+
+
+# Opens addresses outside of the editor, such as that of a web terminal.
+
+
+class External:
+    """Opens addresses by `window/showDocument`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def show(self, url: str) -> bool:
+        """Open an address. Return True when the client did, False when the address was shown to the user instead."""
+        if await self._client.show(url, external=True):
+            return True
+        self._client.tell(text("screen.at", self._client.language, url=url))
+        return False

@@ -1,7 +1,7 @@
 """The language servers of one run: those of the user's editor while the run has staged nothing, else our own.
 
 The editor's servers know the buffers, and nothing of what is staged. Not here: asking the editor
-(`server/lent_servers.py`), our own servers (`language_servers/`).
+(`server/workspace_ports.py`), our own servers (`language_servers/`).
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from typing import Any
 
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import AgentError
-from codeagent_lsp.server.mcp_logins import Memory
+from codeagent_lsp.server.mcp_servers import Memory
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import tool_context

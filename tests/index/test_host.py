@@ -26,9 +26,8 @@ from codeagent_lsp.index.service import IndexService, Status
 from codeagent_lsp.index.store import Store
 from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy
-from codeagent_lsp.server.index_progress import IndexProgress
+from codeagent_lsp.server.index_host import IndexProgress, watch
 from codeagent_lsp.server.server import CodeAgentServer
-from codeagent_lsp.server.watched_files import watch
 from codeagent_lsp.state import STATE_VARIABLE
 from tests.index.workspaces import many, settle, write
 

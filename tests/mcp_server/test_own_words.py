@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codeagent_lsp.mcp_server.own_words import in_own_words
+from codeagent_lsp.mcp_server.serving import in_own_words
 
 
 def test_sentences_about_a_decision_are_put_into_the_sandbox_s_words() -> None:

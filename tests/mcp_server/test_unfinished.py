@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 from mcp.server.lowlevel import Server
 
-from codeagent_lsp.mcp_server import unfinished
+from codeagent_lsp.mcp_server import transports
 from codeagent_lsp.mcp_server.transports import listening, over_http
 
 
@@ -33,7 +33,7 @@ async def half_open(port: int, count: int) -> list[asyncio.StreamReader]:
 
 
 async def test_half_open_connections_do_not_block_whole_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unfinished, "HEAD_SECONDS", 0.5)
+    monkeypatch.setattr(transports, "HEAD_SECONDS", 0.5)
     opened: socket.socket = listening("127.0.0.1", 0)
     port = opened.getsockname()[1]
     serving = asyncio.create_task(over_http(Server("s"), opened, "token"))

@@ -15,7 +15,7 @@ from codeagent_lsp.index.semantic import Semantic
 from codeagent_lsp.llm import builtin_embeddings
 from codeagent_lsp.llm.builtin_embeddings import BuiltinEmbedder
 from codeagent_lsp.llm.embeddings import Embedder
-from codeagent_lsp.server.index_meaning import access_for, meaning
+from codeagent_lsp.server.index_host import access_for, meaning
 from tests.faults.model_server import free_port
 
 URL = f"http://127.0.0.1:{free_port()}"

@@ -16,7 +16,7 @@ from codeagent_lsp.records.audit import AUDIT_FILE
 from codeagent_lsp.records.rotation import read_records
 from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy
-from codeagent_lsp.server.mcp_logins import McpLogins, Memory
+from codeagent_lsp.server.mcp_servers import McpLogins, Memory
 from codeagent_lsp.server.prompts import Prompts
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
@@ -100,7 +100,7 @@ async def test_a_keyring_that_does_not_answer_is_none(monkeypatch: pytest.Monkey
     async def silent(work: Any) -> Any:
         raise ToolFailed("it did not answer")
 
-    monkeypatch.setattr("codeagent_lsp.server.mcp_logins.in_thread", silent)
+    monkeypatch.setattr("codeagent_lsp.server.mcp_servers.in_thread", silent)
     kept = await Editor(1).logins().vault()
     kept.set("a", "b")
     assert kept.get("a") == "b"

@@ -8,38 +8,46 @@ arguments (`protocol.py`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types
 
+from codeagent_lsp.agent.custom_commands import named
 from codeagent_lsp.background_tasks import BackgroundTasks
-from codeagent_lsp.errors import CodeAgentError, UsageError, UserError
+from codeagent_lsp.errors import CodeAgentError, ToolFailed, UsageError, UserError
+from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.protocol import command as declared
 from codeagent_lsp.server.command_menu import CommandMenu
-from codeagent_lsp.server.commands.arguments import Arguments, Table, checked
-from codeagent_lsp.server.commands.change_commands import ChangeCommands
-from codeagent_lsp.server.commands.convert import run_request
-from codeagent_lsp.server.commands.custom_commands import custom_commands
-from codeagent_lsp.server.commands.graph_commands import graph_commands
-from codeagent_lsp.server.commands.index_commands import index_commands
+from codeagent_lsp.server.commands.arguments import Arguments, Later, Table, checked
+from codeagent_lsp.server.commands.convert import chosen_files, chosen_hunks, run_request
 from codeagent_lsp.server.commands.knowledge_commands import knowledge_commands
-from codeagent_lsp.server.commands.mcp_commands import mcp_commands
-from codeagent_lsp.server.commands.model_commands import model_commands
-from codeagent_lsp.server.commands.plan_commands import PlanCommands
 from codeagent_lsp.server.commands.prompt_commands import prompt_commands
 from codeagent_lsp.server.commands.question_commands import question_commands
 from codeagent_lsp.server.commands.queue_commands import QueueCommands, started
+from codeagent_lsp.server.commands.recorded_runs import recorded_run
 from codeagent_lsp.server.commands.rewind_commands import RewindCommands
 from codeagent_lsp.server.commands.session_commands import SessionCommands
 from codeagent_lsp.server.commands.tool_commands import ToolCommands
 from codeagent_lsp.server.prompting.prompting import Prompting
+from codeagent_lsp.session.plan.orders import retry_step, skip_step
 from codeagent_lsp.session.request import REWRITES, TRIALS, RunKind
+from codeagent_lsp.texts import text
+from codeagent_lsp.tools.context import tool_context
+from codeagent_lsp.tools.mcp.errors import McpProblem
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files import uris
 
 if TYPE_CHECKING:
+    from codeagent_lsp.agent.custom_commands import CustomCommand
     from codeagent_lsp.server.backend import Backend
     from codeagent_lsp.server.next_edits import NextEdits
+    from codeagent_lsp.tools.context import ToolContext
+    from codeagent_lsp.tools.tool import ToolOutput
+
+CALLS = "graph/calls.md"
+DEPENDENCIES = "graph/dependencies.md"
 
 
 class Commands:
@@ -120,3 +128,238 @@ class Commands:
         except CodeAgentError as error:
             words = error.localized(self._backend.front.language()) if isinstance(error, UserError) else str(error)
             self._backend.announcer.tell(words, types.MessageType.Warning)
+
+
+# The commands about staged changes: `codeagent.review`, `apply`, `discard`, `undo`. See `reviews.py`.
+
+
+class ChangeCommands:
+    """The handlers of these commands; `later` runs work after the answer."""
+
+    def __init__(self, backend: Backend, later: Later) -> None:
+        self._backend = backend
+        self._later = later
+
+    def table(self) -> Table:
+        """Return the handlers by command name."""
+        return {
+            "codeagent.review": self._review,
+            "codeagent.apply": self._apply,
+            "codeagent.discard": self._discard,
+            "codeagent.undo": self._undo,
+        }
+
+    async def _review(self, given: Arguments) -> dict[str, Any]:
+        await recorded_run(self._backend, given["runId"])
+        reviews = self._backend.reviews
+        found = reviews.data(given["runId"])
+        self._later(reviews.show(given["runId"]))
+        return found
+
+    async def _apply(self, given: Arguments) -> dict[str, str]:
+        run, view = await recorded_run(self._backend, given["runId"]), self._backend.views.plain()
+        reviews = self._backend.reviews
+        files, hunks = chosen_files(given, view), chosen_hunks(given, view)
+        seen = reviews.seen(run, given.get("digest"), hunks)
+        self._later(reviews.apply(run, files, hunks, seen))
+        return {"runId": given["runId"]}
+
+    async def _discard(self, given: Arguments) -> dict[str, Any]:
+        run, view = await recorded_run(self._backend, given["runId"]), self._backend.views.plain()
+        reviews = self._backend.reviews
+        files, hunks = chosen_files(given, view), chosen_hunks(given, view)
+        dropped = run.proposal.discard(files, hunks, reviews.seen(run, given.get("digest"), hunks))
+        reviews.renew(run.record.run_id)
+        return {"runId": given["runId"], "files": list(dropped.paths)}
+
+    async def _undo(self, given: Arguments) -> dict[str, str]:
+        last = self._backend.manager.runs.last_applied
+        run = await recorded_run(self._backend, given["runId"]) if "runId" in given else last()
+        self._later(self._backend.reviews.undo(run, (given["stepId"],) if "stepId" in given else None))
+        return {"runId": run.record.run_id}
+
+
+# The commands `codeagent.command` and `codeagent.commands.list`, and their names for the list of code actions.
+
+
+def custom_commands(backend: Backend, start: Callable[[Arguments], Awaitable[dict[str, Any]]]) -> Table:
+    """Return the handlers by command name; `start` starts a run from a command's arguments."""
+
+    async def commands() -> tuple[CustomCommand, ...]:
+        return await asyncio.to_thread(backend.knowledge.commands.commands, backend.views.plain())
+
+    async def call(given: Arguments) -> dict[str, Any]:
+        name, known = given["name"].removeprefix("/"), await commands()
+        if named(known, name) is None:
+            await asyncio.to_thread(backend.knowledge.commands.called, backend.views.plain(), f"/{name}")
+            names = ", ".join(item.name for item in known[:30])
+            raise UsageError("commands.unknown", name=name[:100], known=names or "-")
+        words = f"/{name} {given.get('arguments', '')}".strip()
+        place = {key: given[key] for key in ("uri", "range", "sessionId") if key in given}
+        return await start({"task": words, **place})
+
+    async def listed(given: Arguments) -> list[dict[str, Any]]:
+        return [
+            {"name": item.name, "description": item.description, "hint": item.hint, "path": item.path,
+             "approved": item.approved}
+            for item in await commands()
+        ]  # fmt: skip
+
+    return {"codeagent.command": call, "codeagent.commands.list": listed}
+
+
+# The command `codeagent.index.graph`: the call graph of a function or the import graph of files, as a document.
+
+
+def graph_commands(backend: Backend, later: Later) -> Table:
+    """Return the handler by command name; `later` runs the work, which takes long in a large workspace."""
+
+    def graph(given: Arguments) -> dict[str, str]:
+        name = CALLS if "function" in given else DEPENDENCIES
+        later(_show(backend, name, given.get("function", ""), _path(backend, given)))
+        return {"document": name}
+
+    return {"codeagent.index.graph": graph}
+
+
+async def _show(backend: Backend, name: str, function: str, path: str | None) -> None:
+    from codeagent_lsp.tools.code import graph_tools as graphs  # late, as above
+
+    context, language = _context(backend), backend.front.language()
+    if function:
+        found = await graphs.CallGraph().run(
+            graphs.CallGraphParameters(function_name=function, path=path, depth=2), context
+        )
+        title = text("graph.calls", language, name=function)
+    else:
+        found = await graphs.DependencyGraph().run(graphs.DependencyGraphParameters(path=path), context)
+        title = text("graph.imports", language, name=path or text("graph.workspace", language))
+    backend.own_documents.put(name, page(title, found))
+    await backend.own_documents.show(name)
+
+
+def page(title: str, found: ToolOutput) -> str:
+    """Format a graph as Markdown."""
+    return f"# {title}\n\n```mermaid\n{found.data['mermaid'].strip()}\n```\n\n```text\n{found.text.strip()}\n```\n"
+
+
+def _path(backend: Backend, given: Arguments) -> str | None:
+    """Return the path of the file in the arguments, relative to the workspace; None for none."""
+    if "uri" not in given:
+        return None
+    path = uris.to_path(given["uri"])
+    if path is None:
+        raise UsageError("command.kind", command="codeagent.index.graph", name="uri", kind="file:")
+    return backend.views.plain().roots.relative(path)
+
+
+def _context(backend: Backend) -> ToolContext:
+    """Return the context for the tools: the files as the user has them, without any approvals."""
+    from codeagent_lsp.session.run_index import RunIndex  # late, as above
+
+    view, settings = backend.views.plain(), backend.front.settings()
+    index = RunIndex(backend.index, view, lambda: settings.permissions)
+    return tool_context(view, Staging(lambda path: None), settings, (CodeIndex, index))
+
+
+# The commands of `codeagent.index.*`. Not here: the index (`index/host.py`).
+
+
+def index_commands(backend: Backend) -> Table:
+    """Return the handlers by command name."""
+    index = backend.index
+
+    async def status(given: Arguments) -> dict[str, Any]:
+        try:
+            return await index.status()
+        except ToolFailed as problem:
+            return {"state": "off", "problem": str(problem)}
+
+    async def rebuild(given: Arguments) -> dict[str, Any]:
+        try:
+            return asdict(await index.rebuild())
+        except ToolFailed as problem:
+            raise UsageError("index.none", reason=str(problem)) from None
+
+    return {"codeagent.index.status": status, "codeagent.index.rebuild": rebuild}
+
+
+# The commands of `codeagent.mcp.*`. Not here: the servers (`tools/mcp`), making them (`mcp_servers.py`).
+
+
+def mcp_commands(backend: Backend, later: Later) -> Table:
+    """Return the handlers by command name; `later` runs work after the answer."""
+
+    def shown(row: dict[str, Any]) -> dict[str, Any]:
+        problem = row.get("error")
+        if not isinstance(problem, McpProblem):
+            return row
+        return {**row, "error": backend.redactor.hide(problem.localized(backend.front.language()))}
+
+    async def status(given: Arguments) -> list[dict[str, Any]]:
+        return [shown(row) for row in await backend.mcp.status()]
+
+    def reload(given: Arguments) -> dict[str, bool]:
+        later(backend.mcp.reload())
+        return {"ok": True}
+
+    return {"codeagent.mcp.status": status, "codeagent.mcp.reload": reload}
+
+
+# The commands of `codeagent.model.*` and `codeagent.doctor`. Not here: models (`models.py`), checks (`doctor.py`).
+
+
+def model_commands(backend: Backend) -> Table:
+    """Return the handlers by command name."""
+    models, front = backend.models, backend.front
+
+    async def doctor(given: Arguments) -> list[dict[str, Any]]:
+        from codeagent_lsp.doctor import diagnose  # late: it loads what opens models, which is heavy
+
+        checks = await diagnose(front.settings(), backend.state, front.language())
+        return [*(check.to_dict() for check in checks), front.describe_client()]
+
+    return {
+        "codeagent.model.list": lambda given: models.details() if given.get("details") else models.names(),
+        "codeagent.model.select": lambda given: models.select(given["name"]),
+        "codeagent.doctor": doctor,
+    }
+
+
+# The commands of `codeagent.plan.*`. Not here: how a plan is carried out (`session/plan`).
+
+
+class PlanCommands:
+    """The handlers of these commands; `later` runs work after the answer."""
+
+    def __init__(self, backend: Backend, later: Later) -> None:
+        self._backend = backend
+        self._later = later
+
+    def table(self) -> Table:
+        """Return the handlers by command name."""
+        return {
+            "codeagent.plan.show": self._show,
+            "codeagent.plan.retryStep": self._retry,
+            "codeagent.plan.skipStep": self._skip,
+            "codeagent.plan.rollback": self._roll_back,
+        }
+
+    def _show(self, given: Arguments) -> dict[str, str]:
+        markdown = self._backend.plans.put(given["runId"])
+        self._later(self._backend.plans.show(given["runId"]))
+        return {"runId": given["runId"], "markdown": markdown}
+
+    def _retry(self, given: Arguments) -> dict[str, str]:
+        retry_step(self._backend.manager, given["runId"], given["stepId"])
+        return {"runId": given["runId"]}
+
+    def _skip(self, given: Arguments) -> dict[str, str]:
+        skip_step(self._backend.manager, given["runId"], given["stepId"])
+        return {"runId": given["runId"]}
+
+    def _roll_back(self, given: Arguments) -> dict[str, str]:
+        run = self._backend.manager.runs.get(given["runId"])
+        run.steering.check(given["stepId"])
+        self._later(self._backend.reviews.roll_back(run, given["stepId"]))
+        return {"runId": given["runId"]}

@@ -2,16 +2,57 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import re
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from heapq import nsmallest
+from itertools import islice
+from typing import TYPE_CHECKING, Literal
 
-from codeagent_lsp.server.prompting.completion import PromptCompletion
-from codeagent_lsp.server.prompting.prompt_documents import PromptDocuments
+from lsprotocol import types
+
+from codeagent_lsp.agent.context.mentions import SPECIAL, written
+from codeagent_lsp.background_tasks import BackgroundTasks
+from codeagent_lsp.errors import AgentError, UsageError
+from codeagent_lsp.server.lenses import Waiting
 from codeagent_lsp.server.prompting.prompt_files import PromptFiles
-from codeagent_lsp.server.prompting.workspace_names import KnownNames
+from codeagent_lsp.texts import LANGUAGES, text
 
 if TYPE_CHECKING:
+    from codeagent_lsp.index.port import Indexing
+    from codeagent_lsp.index.view import View
     from codeagent_lsp.server.backend import Backend
     from codeagent_lsp.server.command_menu import CommandMenu
+    from codeagent_lsp.server.documents import Documents
+    from codeagent_lsp.workspace.files.file_view import FileView
+
+MOST_OFFERED = 50
+
+_ASKED = re.compile(
+    r"""(?<![A-Za-z0-9_@/.`\\])(?:
+        @(?:"(?P<quoted>[^"\n]*)"?|(?P<path>[^\s"@#]*))(?P<inside>\#(?P<name>[\w.:~$-]*))?
+      | (?:^|(?<=[\s(\[]))\#(?P<symbol>[\w.:~$-]*)
+      | (?P<command>(?<![^\s])/[\w.:-]*)
+    )$""",
+    re.VERBOSE,
+)
+_KINDS = {
+    "class": types.CompletionItemKind.Class,
+    "method": types.CompletionItemKind.Method,
+    "function": types.CompletionItemKind.Function,
+    "variable": types.CompletionItemKind.Variable,
+    "constant": types.CompletionItemKind.Constant,
+}
+_HEADS = "|".join(re.escape(text("prompt.head", language)) for language in LANGUAGES)
+_HEAD = re.compile(rf"\s*<!-- (?:{_HEADS})(?: -->|\Z)")
+FRESH_SECONDS = 5.0
+FIRST_SECONDS = 0.03
+INDEX_SECONDS = 2.0
+MOST_FILES = 50_000
+MOST_SYMBOLS = 200_000
 
 
 class Prompting:
@@ -26,3 +67,290 @@ class Prompting:
     def close(self) -> None:
         """Stop reading names."""
         self.names.close()
+
+
+# Completion in prompt documents: `@` for files and what the editor knows, `#` for definitions, `/` for commands.
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What stands before the cursor: the kind of name, what is typed of it, and where it begins in its line."""
+
+    kind: Literal["file", "inside", "symbol", "command"]
+    typed: str
+    start: int
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """One name: what is shown, what it becomes, and what it is."""
+
+    label: str
+    words: str
+    kind: types.CompletionItemKind
+    detail: str = ""
+
+
+class PromptCompletion:
+    """Completes in the prompt documents of one server. `commands` returns the users' own ones, with descriptions."""
+
+    def __init__(
+        self,
+        prompts: PromptDocuments,
+        documents: Documents,
+        names: KnownNames,
+        commands: Callable[[], tuple[tuple[str, str], ...]],
+        language: Callable[[], str],
+    ) -> None:
+        self._prompts = prompts
+        self._documents = documents
+        self._names = names
+        self._commands = commands
+        self._language = language
+
+    def warm(self) -> None:
+        """Begin to read the names, as completion will be asked for."""
+        self._names.warm()
+        self._commands()
+
+    async def complete(self, uri: str, line: int, character: int) -> types.CompletionList | None:
+        """Return what can stand at a position; None where nothing can, and in all other documents."""
+        document = self._documents.get(uri)
+        if document is None or not self._prompts.is_prompt(uri):
+            return None
+        end = document.offset(line, character, self._documents.encoding)
+        begin = document.text.rfind("\n", 0, end) + 1
+        asked = asked_at(document.text[begin:end], first=not without_head(document.text[:begin]).strip())
+        if asked is None:
+            return None
+        names = await self._names.now()
+        if asked.kind == "command":  # they are read again in the background of this loop
+            found = list(islice(self._of_user(asked.typed), MOST_OFFERED))
+        else:  # a workspace may have very many names
+            found = await asyncio.to_thread(lambda: list(islice(self._offered(asked, names), MOST_OFFERED)))
+        start = document.position(begin + asked.start, self._documents.encoding)
+        span = types.Range(types.Position(start.line, start.character), types.Position(line, character))
+        typed = document.text[begin + asked.start : end]
+        return types.CompletionList(True, [_item(each, span, typed, rank) for rank, each in enumerate(found)])
+
+    def _of_user(self, typed: str) -> Iterator[Offered]:
+        fitting = [known for known in self._commands() if typed in known[0]]
+        for name, description in sorted(fitting, key=lambda known: not known[0].startswith(typed)):
+            yield Offered(f"/{name}", f"/{name} ", types.CompletionItemKind.Keyword, description)
+
+    def _offered(self, asked: Asked, names: Names) -> Iterator[Offered]:
+        match asked.kind:
+            case "file":
+                for special in SPECIAL:
+                    if special.startswith(asked.typed):
+                        detail = text(f"prompt.{special.replace('-', '_')}", self._language())
+                        yield Offered(f"@{special}", f"@{special}", types.CompletionItemKind.Keyword, detail)
+                for path in best(names.files, asked.typed):
+                    yield Offered(f"@{path}", written(path), types.CompletionItemKind.File)
+            case "inside":
+                symbols = [symbol for symbol in names.symbols if _ends_with(symbol.path, asked.path)]
+                yield from _definitions(symbols, asked.typed)
+            case "symbol":
+                yield from _definitions(names.symbols, asked.typed)
+
+
+def asked_at(before: str, *, first: bool) -> Asked | None:
+    """Return what is asked for at the end of this part of a line; commands only in the `first` line of the task."""
+    match = _ASKED.search(before)
+    if match is None:
+        return None
+    if match["command"] is not None:
+        alone = first and not before[: match.start()].strip()
+        return Asked("command", match["command"][1:], match.start()) if alone else None
+    if match["symbol"] is not None:
+        return Asked("symbol", match["symbol"], match.start())
+    path = match["quoted"] if match["quoted"] is not None else match["path"]
+    if match["inside"] is not None:
+        return Asked("inside", match["name"], match.start(), path)
+    return Asked("file", path, match.start())
+
+
+def best(paths: Iterable[str], typed: str) -> list[str]:
+    """Return the paths that fit what is typed, the best first: the file's name begins so, the path does, the name
+    contains it, the path does, its letters occur in this order.
+    """
+    wanted = typed.lower()
+    in_order = re.compile("".join(f"[^{re.escape(letter)}]*+{re.escape(letter)}" for letter in wanted)).match
+    fitting = ((_rank(low, wanted), len(path), path) for path in paths if in_order(low := path.lower()))
+    return [path for _, _, path in nsmallest(MOST_OFFERED, fitting)]
+
+
+def _rank(path: str, wanted: str) -> int:
+    name = path[path.rfind("/") + 1 :]
+    if name.startswith(wanted):
+        return 0
+    if path.startswith(wanted):
+        return 1
+    if wanted in name:
+        return 2
+    return 3 if wanted in path else 4
+
+
+def _ends_with(path: str, typed: str) -> bool:
+    return path == typed or path.endswith(f"/{typed}")
+
+
+def _definitions(symbols: Iterable[Symbol], typed: str) -> Iterator[Offered]:
+    """Yield the definitions that fit, best first: the last part of the name begins so, or any part contains it."""
+    wanted = typed.lower()
+    ranked = []
+    for number, symbol in enumerate(symbols):
+        name = symbol.name.lower()
+        if wanted in name:
+            last = name[name.rfind(".") + 1 :]
+            ranked.append((not last.startswith(wanted), len(name), number, symbol))
+    for *_, symbol in sorted(ranked)[:MOST_OFFERED]:
+        kind = _KINDS.get(symbol.kind, types.CompletionItemKind.Reference)
+        yield Offered(f"#{symbol.name}", f"{written(symbol.path)}#{symbol.name}", kind, symbol.path)
+
+
+def _item(offered: Offered, span: types.Range, typed: str, rank: int) -> types.CompletionItem:
+    """Return the item; its filter begins with what is typed, as it was chosen by other rules than the client's."""
+    return types.CompletionItem(
+        label=offered.label,
+        kind=offered.kind,
+        detail=offered.detail or None,
+        filter_text=f"{typed}{offered.label}",
+        sort_text=f"{rank:04}",
+        text_edit=types.TextEdit(span, offered.words),
+    )
+
+
+# The prompt documents: made and opened, recognised, and read as a task.
+
+
+def without_head(words: str) -> str:
+    """Return the text of a prompt document without the head that it was made with; other comments are the user's."""
+    return _HEAD.sub("", words, count=1)
+
+
+class PromptDocuments:
+    """The prompt documents of one workspace."""
+
+    def __init__(self, files: PromptFiles, documents: Documents) -> None:
+        self._files = files
+        self._documents = documents
+        self._unsent: list[str] = []
+
+    async def open(self, words: str, language: str) -> str:
+        """Make a new document that begins with these words, open it, and return its URI."""
+        name = f"{time.strftime('%Y-%m-%d-%H%M%S')}-{uuid.uuid4().hex[:4]}.md"
+        uri = self._files.write(name, f"<!-- {text('prompt.head', language)} -->\n\n{words}")
+        self._unsent.append(uri)
+        await self._files.open(uri)
+        return uri
+
+    def is_prompt(self, uri: str) -> bool:
+        """Return whether this is a prompt document, also one of an earlier server."""
+        return self._files.has(uri)
+
+    def task(self, uri: str) -> str:
+        """Return the words of the task in a prompt document, unsaved ones first: all but the head. UsageError if there
+        are none.
+        """
+        if not self.is_prompt(uri):
+            raise UsageError("prompt.none")
+        document = self._documents.get(uri)
+        words = without_head(self._files.saved(uri) if document is None else document.text).strip()
+        if not words:
+            raise UsageError("prompt.empty")
+        return words
+
+    def sent(self, uri: str) -> None:
+        """Offer a document that is not open no more, since its task was sent."""
+        self._unsent = [other for other in self._unsent if other != uri]
+
+    def waiting(self, language: str) -> tuple[Waiting, ...]:
+        """Return the offers to send prompt documents, for code lenses and code actions. Each open one has its own; the
+        newest one that is not open with us, but was not sent either, is offered in every document.
+        """
+        opened = [document.uri for document in self._documents.all() if self.is_prompt(document.uri)]
+        elsewhere = [uri for uri in self._unsent if self._documents.get(uri) is None][-1:]
+        title, offer = text("prompt.title", language), text("prompt.send", language)
+        places = [*((uri, uri) for uri in opened), *((uri, None) for uri in elsewhere)]
+        return tuple(
+            Waiting("prompt", title, place, ((offer, "codeagent.prompt.send", {"uri": uri}),), lens=place is not None)
+            for uri, place in places
+        )
+
+
+# The names of the workspace's files and definitions, for completion: as they were a few seconds ago.
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A definition: its dotted name, its kind, and its file as the user reads it."""
+
+    name: str
+    kind: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What is there. Paths are as the user reads them."""
+
+    files: tuple[str, ...] = ()
+    symbols: tuple[Symbol, ...] = field(default=(), repr=False)
+
+
+class KnownNames:
+    """The names of one workspace."""
+
+    def __init__(self, index: Indexing, view: Callable[[], FileView]) -> None:
+        self._index = index
+        self._view = view
+        self._names = Names()
+        self._read_at = 0.0
+        self._first = asyncio.Event()
+        self._tasks = BackgroundTasks()
+
+    def warm(self) -> None:
+        """Begin to read the names again, if that was some seconds ago."""
+        if time.monotonic() - self._read_at > FRESH_SECONDS and not len(self._tasks):
+            self._read_at = time.monotonic()
+            self._tasks.start(self._refresh())
+
+    async def now(self) -> Names:
+        """Return the names as they are known; before the first reading has ended, wait for it a moment."""
+        self.warm()
+        if not self._first.is_set():
+            try:
+                async with asyncio.timeout(FIRST_SECONDS):
+                    await self._first.wait()
+            except TimeoutError:
+                pass
+        return self._names
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._tasks.cancel()
+
+    async def _refresh(self) -> None:
+        view = self._view()
+        if not self._first.is_set():
+            self._names = Names(await asyncio.to_thread(_walked, view))
+            self._first.set()
+        try:
+            answers = await self._index.ready(INDEX_SECONDS)
+        except AgentError:  # not built yet, or there is none
+            self._names = Names(await asyncio.to_thread(_walked, view), self._names.symbols)
+            return
+        self._names = await asyncio.to_thread(lambda: _indexed(answers.view(view)))
+        self._read_at = time.monotonic()
+
+
+def _walked(view: FileView) -> tuple[str, ...]:
+    paths = (path for folder in view.roots.folders for path in view.walk(folder))
+    return tuple(sorted(map(view.roots.relative, islice(paths, MOST_FILES))))
+
+
+def _indexed(view: View) -> Names:
+    symbols = (Symbol(symbol.qualified, symbol.kind, path) for path, found in view.definitions() for symbol in found)
+    return Names(tuple(sorted(view.files()))[:MOST_FILES], tuple(islice(symbols, MOST_SYMBOLS)))

@@ -8,17 +8,23 @@ and handlers: answering, notifications, requests to the client. Not here: what t
 from __future__ import annotations
 
 import asyncio
+import inspect
+import json
 import logging
-from collections.abc import Callable
-from concurrent.futures import Future
+import traceback
+from collections.abc import Awaitable, Callable, Generator
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcMethodNotFound
+from pygls.exceptions import JsonRpcException, JsonRpcMethodNotFound
+from pygls.feature_manager import is_thread_function
 from pygls.protocol import LanguageServerProtocol
 
 from codeagent_lsp.background_tasks import BackgroundTasks
-from codeagent_lsp.server.wire import failures, jsonrpc
+from codeagent_lsp.errors import CodeAgentError, ErrorCode, UserError
 from codeagent_lsp.server.wire.client_requests import ClientRequests
 from codeagent_lsp.server.wire.envelope import (
     INVALID_REQUEST,
@@ -28,9 +34,8 @@ from codeagent_lsp.server.wire.envelope import (
     Notification,
     Request,
     Response,
+    is_id,
 )
-from codeagent_lsp.server.wire.handlers import Later, Outcome, run
-from codeagent_lsp.server.wire.open_requests import OpenRequest, OpenRequests
 from codeagent_lsp.server.wire.outgoing import Outgoing
 from codeagent_lsp.server.wire.params import structure_params, structure_result
 from codeagent_lsp.server.wire.phase import Phase
@@ -39,11 +44,19 @@ from codeagent_lsp.server.wire.served import Served
 if TYPE_CHECKING:
     from cattrs import Converter
 
-
 REQUEST_SECONDS = 600.0  # the time limit of requests sent by `send_request`
 _PASSING = frozenset({"codeagent/event", types.WINDOW_LOG_MESSAGE, types.TELEMETRY_EVENT, types.LOG_TRACE})
 
 _log = logging.getLogger(__name__)
+INTERNAL_ERROR = -32603
+REQUEST_FAILED = -32803
+INVALID_PARAMS = -32602
+_FRAMES = 12  # the innermost ones
+
+_failure_log = logging.getLogger(__name__)
+CANCELLED = -32800
+Handler = Callable[..., Any]
+Executors = Callable[[], Executor]
 
 
 class GuardedProtocol(LanguageServerProtocol):
@@ -88,7 +101,7 @@ class GuardedProtocol(LanguageServerProtocol):
         plain = self._converter.unstructure(params)
         key, is_report = _progress_key(method, plain)
         self._send(
-            jsonrpc.encode(jsonrpc.message(method=method, params=plain)),
+            encode(message(method=method, params=plain)),
             merge=key if is_report else None,
             seal=None if is_report else key,
             passing=method in _PASSING,
@@ -133,7 +146,7 @@ class GuardedProtocol(LanguageServerProtocol):
         elif method == types.EXIT or self.phase is Phase.READY:
             outcome = self._start(method, notification.raw)
             if isinstance(outcome, Outcome):
-                failures.log_failure(outcome.error, method)
+                log_failure(outcome.error, method)
             else:
                 self._background.start(_log_later(outcome, method))
 
@@ -157,24 +170,24 @@ class GuardedProtocol(LanguageServerProtocol):
 
     def _finish(self, request: OpenRequest, outcome: Outcome) -> None:
         if outcome.error is not None:
-            failures.log_failure(outcome.error, request.method)
-            error = failures.describe(outcome.error, request.method, self._server.language)
-            self.open_requests.answer(request, jsonrpc.encode(jsonrpc.message(id=request.id, error=error)))
+            log_failure(outcome.error, request.method)
+            error = describe(outcome.error, request.method, self._server.language)
+            self.open_requests.answer(request, encode(message(id=request.id, error=error)))
             return
         try:
-            body = jsonrpc.encode(jsonrpc.result(request.id, self._converter.unstructure(outcome.value)))
+            body = encode(result(request.id, self._converter.unstructure(outcome.value)))
         except Exception as error:  # noqa: BLE001 (a result that is no JSON is a failure of the handler)
             self._finish(request, Outcome(error=error))
         else:
             self.open_requests.answer(request, body)
 
     def _refuse(self, identity: MessageId | None, code: int, reason: str) -> None:
-        self._send(jsonrpc.encode(jsonrpc.error(identity, code, reason)))
+        self._send(encode(error(identity, code, reason)))
 
     def _ask(self, method: str, params: Any, seconds: float) -> tuple[str, Future[Any]]:
         identity, future = self.requests.add(method)
         plain = self._converter.unstructure(params)
-        self._send(jsonrpc.encode(jsonrpc.message(id=identity, method=method, params=plain)))
+        self._send(encode(message(id=identity, method=method, params=plain)))
         timer = asyncio.get_running_loop().call_later(seconds, self.requests.expire, identity, seconds)
         future.add_done_callback(lambda _: timer.cancel())
         return identity, future
@@ -185,7 +198,7 @@ class GuardedProtocol(LanguageServerProtocol):
 
     def _send_data(self, data: Any) -> None:
         """Send what pygls itself sends, without logging its content as pygls does."""
-        self._send(jsonrpc.encode(self._converter.unstructure(data)))
+        self._send(encode(self._converter.unstructure(data)))
 
 
 def _progress_key(method: str, params: Any) -> tuple[tuple[str, Any] | None, bool]:
@@ -197,4 +210,201 @@ def _progress_key(method: str, params: Any) -> tuple[tuple[str, Any] | None, boo
 
 
 async def _log_later(later: Later, method: str) -> None:
-    failures.log_failure((await later.outcome()).error, method)
+    log_failure((await later.outcome()).error, method)
+
+
+# Describes failures of handlers to the client: a code, one sentence, and nothing that could be a secret.
+
+
+def describe(error: BaseException, method: str, language: str) -> dict[str, Any]:
+    """Return the `error` member of the answer. Errors of our own give their message, all others only their type."""
+    if isinstance(error, JsonRpcException):
+        return {"code": error.code, "message": error.message}
+    if isinstance(error, CodeAgentError):
+        code = INVALID_PARAMS if error.code is ErrorCode.INVALID_PARAM else REQUEST_FAILED
+        message = error.localized(language) if isinstance(error, UserError) else str(error)
+        return {"code": code, "message": message, "data": {"code": str(error.code)}}
+    return {"code": INTERNAL_ERROR, "message": f"Internal error in {method}: {type(error).__name__}"}
+
+
+def log_failure(error: BaseException | None, method: str) -> None:
+    """Log where a handler failed, with the stack. Messages of exceptions can contain file contents or keys and are left
+    out.
+    """
+    if error is None or isinstance(error, JsonRpcException | CodeAgentError):
+        return
+    frames = "".join(traceback.format_tb(error.__traceback__, limit=-_FRAMES))
+    _failure_log.error("Failed in %s: %s\n%s", method, type(error).__name__, frames)
+
+
+# The client's requests that are being handled. Each is answered exactly once: by its handler, or as cancelled.
+
+
+@dataclass(eq=False, slots=True)
+class OpenRequest:
+    """A request that is being handled; `task` is None until its handler waits for something."""
+
+    id: MessageId
+    method: str
+    task: asyncio.Task[None] | None = None
+
+
+class OpenRequests:
+    """The requests without an answer, by id; `send` takes the bytes of an answer."""
+
+    def __init__(self, send: Callable[[bytes], None]) -> None:
+        self._send = send
+        self._requests: dict[MessageId, OpenRequest] = {}
+
+    def __contains__(self, identity: MessageId) -> bool:
+        return identity in self._requests
+
+    def add(self, identity: MessageId, method: str) -> OpenRequest:
+        """Add a request, whose id is not in use."""
+        request = self._requests[identity] = OpenRequest(identity, method)
+        return request
+
+    def answer(self, request: OpenRequest, body: bytes) -> bool:
+        """Answer a request unless it has been answered; return whether this call did it."""
+        if self._requests.get(request.id) is not request:
+            return False
+        del self._requests[request.id]
+        self._send(body)
+        return True
+
+    def answer_cancelled(self, request: OpenRequest) -> bool:
+        """Answer a request as cancelled unless it has been answered; return whether this call did it."""
+        refusal = error(request.id, CANCELLED, "The request was cancelled")
+        return self.answer(request, encode(refusal))
+
+    def cancel(self, identity: Any) -> None:
+        """Answer a request as cancelled at once, and stop its handler; a later result is dropped."""
+        request = self._requests.get(identity) if is_id(identity) else None
+        if request is not None and self.answer_cancelled(request) and request.task is not None:
+            request.task.cancel()
+
+    def cancel_others(self) -> None:
+        """Cancel every request except the one whose handler calls this."""
+        here = asyncio.current_task()
+        for request in tuple(self._requests.values()):
+            if request.task is not None and request.task is not here:
+                self.cancel(request.id)
+
+
+# Runs a handler of any kind: plain function, coroutine, thread function, or pygls' generators.
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of a handler: `error` is None when `value` is its result."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """The part of a handler that takes time. Nothing has begun before `start` is called."""
+
+    start: Callable[[], Awaitable[Any]]
+
+    async def outcome(self) -> Outcome:
+        """Run it to its end; raises only when it is cancelled."""
+        try:
+            return Outcome(await self.start())
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 (the loop would end with a SystemExit or KeyboardInterrupt)
+            return Outcome(error=error)
+
+
+def run(handler: Handler, params: Any, executor: Executors) -> Outcome | Later:
+    """Run a handler as far as it goes without waiting. `executor` returns the pool for thread functions."""
+    try:
+        result = _call(handler, (params,), {}, executor)
+    except BaseException as error:  # noqa: BLE001 (a handler must not end the server, whatever it raises)
+        return Outcome(error=error)
+    return result if isinstance(result, Later) else Outcome(result)
+
+
+def _call(handler: Handler, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Executors) -> Any:
+    if is_thread_function(handler):  # type: ignore[no-untyped-call]
+        return Later(partial(_in_thread, partial(handler, *args, **kwargs), executor))
+    if inspect.iscoroutinefunction(handler):
+        return Later(partial(handler, *args, **kwargs))
+    result = handler(*args, **kwargs)
+    if inspect.isgenerator(result):
+        return _drive(result, executor)
+    return Later(lambda: result) if inspect.isawaitable(result) else result
+
+
+async def _in_thread(call: Callable[[], Any], executor: Executors) -> Any:
+    def work() -> Outcome:
+        try:
+            return Outcome(call())
+        except BaseException as error:  # noqa: BLE001 (a future cannot carry every exception)
+            return Outcome(error=error)
+
+    outcome = await asyncio.get_running_loop().run_in_executor(executor(), work)
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.value
+
+
+def _drive(generator: Generator[Any, Any, Any], executor: Executors, error: BaseException | None = None) -> Any:
+    """Run a built-in handler that yields the calls it wants made, as far as that goes without waiting."""
+    value: Any = None
+    while True:
+        try:
+            step = generator.send(value) if error is None else generator.throw(error)
+        except StopIteration as stop:
+            return stop.value
+        handler, args, kwargs = step
+        try:
+            value, error = _call(handler, args, kwargs or {}, executor), None
+        except BaseException as failure:  # noqa: BLE001 (the generator's to handle or pass on)
+            error = failure
+            continue
+        if isinstance(value, Later):
+            return Later(partial(_drive_on, generator, value, executor))
+
+
+async def _drive_on(generator: Generator[Any, Any, Any], later: Later, executor: Executors) -> Any:
+    error: BaseException | None = None
+    try:
+        await later.start()
+    except BaseException as failure:  # noqa: BLE001 (the generator's to handle or pass on, being cancelled included)
+        error = failure
+    rest = _drive(generator, executor, error)
+    return await rest.start() if isinstance(rest, Later) else rest
+
+
+# The JSON-RPC messages that the server sends, and their bytes. Pure functions.
+
+
+def message(**members: Any) -> dict[str, Any]:
+    """Return a message with those members that are not None."""
+    return {"jsonrpc": "2.0", **{name: value for name, value in members.items() if value is not None}}
+
+
+def result(identity: MessageId, value: Any) -> dict[str, Any]:
+    """Return the answer to a request; a result of None is sent as `null`."""
+    return {"jsonrpc": "2.0", "id": identity, "result": value}
+
+
+def error(identity: MessageId | None, code: int, reason: str) -> dict[str, Any]:
+    """Return the refusal of a request; an unknown id is sent as `null`."""
+    return {"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": reason}}
+
+
+def encode(message: Any) -> bytes:
+    """Encode a message as JSON in ASCII, so that lone surrogates do no harm; ValueError for NaN."""
+    return json.dumps(message, separators=(",", ":"), allow_nan=False, default=_plain).encode("ascii")
+
+
+def _plain(value: Any) -> Any:
+    """Return the JSON form of values that the LSP converter does not know, such as models with aliases."""
+    dump = getattr(value, "model_dump", None)
+    if dump is None:
+        raise TypeError(f"{type(value).__name__} has no JSON form")
+    return dump(mode="json", by_alias=True)

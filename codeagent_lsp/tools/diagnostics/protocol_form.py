@@ -1,6 +1,6 @@
 """Diagnostics in the form of LSP read into values. Pure.
 
-Not here: where they come from: the editor (`server/diagnostics.py`) or language servers (`edit_diagnostics.py`).
+Not here: where they come from: the editor (`server/workspace_ports.py`) or language servers (`edit_diagnostics.py`).
 """
 
 from __future__ import annotations

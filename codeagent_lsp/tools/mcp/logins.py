@@ -1,6 +1,6 @@
 """The port of logins: consent of the user, a browser, and storage.
 
-Not here: the login itself (`login.py`, which is heavy), asking and opening (`server/mcp_logins.py`).
+Not here: the login itself (`login.py`, which is heavy), asking and opening (`server/mcp_servers.py`).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.server.wire.jsonrpc import encode, error, message, result
+from codeagent_lsp.server.wire.protocol_guard import encode, error, message, result
 
 
 def test_an_answer_has_its_result_though_it_is_null() -> None:

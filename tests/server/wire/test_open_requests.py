@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import Any
 
-from codeagent_lsp.server.wire.open_requests import OpenRequests
+from codeagent_lsp.server.wire.protocol_guard import OpenRequests
 
 
 def opened() -> tuple[OpenRequests, list[bytes]]:

@@ -12,7 +12,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAu
 from pydantic import AnyUrl
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.server.mcp_logins import Memory
+from codeagent_lsp.server.mcp_servers import Memory
 from codeagent_lsp.tools.mcp.kept_login import KeptLogin
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 

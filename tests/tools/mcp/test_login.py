@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.server.mcp_logins import Memory
+from codeagent_lsp.server.mcp_servers import Memory
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.mcp import login
 from codeagent_lsp.tools.mcp.login import is_local
