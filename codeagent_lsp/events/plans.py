@@ -2,7 +2,7 @@
 
 `plan` is the whole plan `{id, goal, status, steps, estimated_complexity}`, `message` a sentence for the user,
 `step_number` the place of the step in the plan, from 1; all are added when the event is emitted
-(`session/event_details.py`).
+(`session/run_output.py`).
 
 Not here: all other events (`__init__.py`).
 """

@@ -5,26 +5,33 @@ Not here: the parts themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from codeagent_lsp.errors import AgentError
 from codeagent_lsp.language_servers.values import CodeServers
 from codeagent_lsp.session.proposal import Diagnose, Proposal
-from codeagent_lsp.session.quick_linters import QuickLinters
 from codeagent_lsp.session.run_index import RunIndex
 from codeagent_lsp.session.run_servers import RunServers
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.shadow.shell import Shell
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.diagnostics.after_edits import AfterEdits
+from codeagent_lsp.tools.diagnostics.checking import check
 from codeagent_lsp.tools.diagnostics.difference import Difference
-from codeagent_lsp.tools.diagnostics.edit_diagnostics import BeforeAndAfter, EditDiagnostics
+from codeagent_lsp.tools.diagnostics.edit_diagnostics import BeforeAndAfter, EditDiagnostics, Found
+from codeagent_lsp.tools.diagnostics.linters import Job, jobs_for
 from codeagent_lsp.tools.diagnostics.port import Diagnostics
 from codeagent_lsp.workspace.changes.changeset import Changeset
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileView, NothingStaged
 
 PROPOSAL_SECONDS = 5.0
+_QUICK = frozenset({"ruff", "eslint"})
+
+ShellOver = Callable[[FileView], Awaitable[Shell]]
+"""Returns a shell whose commands see a view, and whose writing is dropped."""
 
 
 def code_index(services: Services, proposal: Proposal) -> RunIndex | None:
@@ -77,3 +84,37 @@ def diagnosing(context: ToolContext) -> Diagnose:
 
 async def _none(paths: tuple[str, ...]) -> bool:
     return False
+
+
+# Linters that check a file quickly, run in the session's shadow on any view: a source for files without a language
+# server.
+
+
+class QuickLinters:
+    """The `Lint` of one run. A linter that was once too slow is not run again."""
+
+    def __init__(self, shell_over: ShellOver) -> None:
+        self._shell_over = shell_over
+        self._slow: set[str] = set()
+
+    async def __call__(self, view: FileView, paths: Sequence[str], seconds: float) -> Found:
+        """Return the diagnostics of the files that a quick linter checks; None for those that took too long."""
+        jobs = await asyncio.to_thread(self._jobs, view, paths)
+        files = {file for job in jobs for file in job.files}
+        if not jobs:
+            return {}
+        try:
+            async with asyncio.timeout(seconds):
+                shell = await self._shell_over(view)
+                if not shell.isolation.complete:
+                    return {}
+                checked = await check(shell, jobs)
+        except TimeoutError:
+            self._slow |= {job.linter.name for job in jobs}
+            return dict.fromkeys(files)
+        except AgentError:
+            return {}
+        return {file: tuple(item for item in checked.found if item.path == file) for file in checked.files}
+
+    def _jobs(self, view: FileView, paths: Sequence[str]) -> list[Job]:
+        return [job for job in jobs_for(view, paths) if job.linter.name in _QUICK - self._slow]

@@ -6,15 +6,16 @@ Not here: the runs by their ids (`runs.py`), the protocol (`server/`).
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp import events
+from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import SessionError, UsageError
 from codeagent_lsp.messages import Message, Usage
-from codeagent_lsp.session.deletion import SessionDeletion
 from codeagent_lsp.session.queue.task_queue import TaskQueue
 from codeagent_lsp.session.replay import message_to_dict, replay
 from codeagent_lsp.session.request import CHANGES, RunRequest
@@ -30,6 +31,11 @@ from codeagent_lsp.tools.permissions.approvals import Approvals
 if TYPE_CHECKING:
     from codeagent_lsp.session.own_runs import OwnWork
     from codeagent_lsp.session.run import Run
+
+CLEAR_SECONDS = 30.0
+LEAVE_SECONDS = 1.0
+
+logger = logging.getLogger(__name__)
 
 
 class SessionManager:
@@ -235,3 +241,39 @@ def _run(session: Session, record: RunRecord, services: Services) -> Run:
     from codeagent_lsp.session.run import Run  # late: it needs all tools, and an idle server does without them
 
     return Run(session, record, services)
+
+
+# Deletes in the background what a deleted session leaves: its screens, its shadow, its long outputs, its artifacts.
+
+
+class SessionDeletion:
+    """The background deletions of all sessions of one server."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._tasks = BackgroundTasks()
+
+    def start(self, session_id: str, working: Sequence[asyncio.Task[None]]) -> asyncio.Task[None]:
+        """Start to delete what a session leaves, and return the task. It waits for `working`, the session's runs, and
+        gives up after 30 seconds; what is left then is logged.
+        """
+        return self._tasks.start(self._clear(session_id, working))
+
+    async def close(self) -> None:
+        """Wait for a second at most, then cancel the deletions."""
+        await self._tasks.close(LEAVE_SECONDS)
+
+    async def _clear(self, session_id: str, working: Sequence[asyncio.Task[None]]) -> None:
+        try:
+            async with asyncio.timeout(CLEAR_SECONDS):
+                if working:
+                    await asyncio.wait(working)
+                if self._services.shells.screens is not None:
+                    await self._services.shells.screens.close(session_id)
+                await self._services.shells.shadows.close(session_id)
+                if self._services.workspace.servers is not None:
+                    await self._services.workspace.servers.close(session_id)
+                await asyncio.to_thread(self._services.kept.outputs(session_id).remove)
+                await asyncio.to_thread(self._services.kept.artifacts(session_id).remove)
+        except (TimeoutError, OSError):
+            logger.warning("something of the deleted session %s is left", session_id, exc_info=True)

@@ -8,20 +8,45 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+from collections.abc import Callable, Sequence
+from pathlib import PurePath
+from typing import Literal, cast
 
 from codeagent_lsp import events
-from codeagent_lsp.errors import UsageError
-from codeagent_lsp.session.file_run import command_for, run_file
+from codeagent_lsp.errors import PermissionDenied, UsageError
+from codeagent_lsp.session.command_output import OutputStream
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.session.run_parts import RunParts
-from codeagent_lsp.session.skill_run import install_skill
+from codeagent_lsp.shadow.shell import Command, CommandResult, Shell, Stream
 from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.skills.desk import ask_all, ask_one, named, said_of
+from codeagent_lsp.tools.skills.skill_tools import SkillInstaller, SkillInstallerParameters
+from codeagent_lsp.workspace.files.file_view import FileText, FileView
+from codeagent_lsp.workspace.files.paths import is_untitled
 from codeagent_lsp.workspace.text.unseen import escaped, shown_exactly
 from codeagent_lsp.workspace.text.visible import one_line
 
 Ended = tuple[events.RunStatus, str]
 """The final status of a run, and a summary for the user."""
+_PROGRAMS: dict[str, tuple[str, ...]] = {
+    ".py": ("python3",),
+    ".js": ("node",),
+    ".mjs": ("node",),
+    ".cjs": ("node",),
+    ".ts": ("npx", "--no-install", "tsx"),
+    ".sh": ("bash",),
+    ".bash": ("bash",),
+    ".go": ("go", "run"),
+    ".rb": ("ruby",),
+    ".php": ("php",),
+    ".pl": ("perl",),
+    ".lua": ("lua",),
+    ".java": ("java",),
+    ".r": ("Rscript",),
+    ".jl": ("julia",),
+}
+_ENVIRONMENTS = (".venv/bin/python", "venv/bin/python")
 
 
 async def run_own_file(parts: RunParts, target: Target, args: tuple[str, ...]) -> Ended:
@@ -92,3 +117,70 @@ async def confirmed(parts: RunParts, command: str, level: str) -> bool:
     deny, once = output.text("choice.deny"), output.text("choice.once")
     title = output.text("file_run.ask", command=shown_exactly(command, escaped), level=level)
     return await output.ask(Question("approval", title, (deny, once), danger=True)) == (once,)
+
+
+# Runs one file of the user, as it is in the editor, and emits its output. No model is involved.
+
+
+def command_for(file: FileText, args: Sequence[str], view: FileView) -> tuple[str, ...]:
+    """Return the command that runs `file`: by its `#!` line, else by its extension. UsageError if neither is known, or
+    if the file has no path yet.
+    """
+    if is_untitled(file.path):
+        raise UsageError("file_run.untitled")
+    name = view.roots.relative(file.path)
+    first = file.text.split("\n", 1)[0]
+    if first.startswith("#!"):
+        program = tuple(shlex.split(first[2:].strip()))
+    else:
+        program = _PROGRAMS.get(PurePath(file.path).suffix.lower(), ())
+    if not program:
+        raise UsageError("file_run.unknown", name=name)
+    return (*_in_environment(program, file.path, view), file.path, *args)
+
+
+async def run_file(
+    shell: Shell, words: tuple[str, ...], folder: str, file: str, emit: Callable[[events.Event], None]
+) -> CommandResult:
+    """Run the command for `file` in a folder to its end; its start, output and exit are emitted as events."""
+    emit(events.FileRunStarted(command=shlex.join(words), file=file))
+    output = OutputStream(lambda stream, text: emit(_printed(stream, text)))
+    try:
+        result = await shell.run(Command(words, folder, apart=True), output.write)
+    finally:
+        output.close()
+    emit(events.FileRunExit(exit_code=result.finished.exit_code, duration=round(result.finished.seconds, 3)))
+    return result
+
+
+def _printed(stream: Stream, text: str) -> events.Event:
+    return events.Stdout(content=text) if stream == "stdout" else events.Stderr(content=text)
+
+
+def _in_environment(program: tuple[str, ...], path: str, view: FileView) -> tuple[str, ...]:
+    """Return the program; for a plain `python3` that of the folder's virtual environment, if there is one."""
+    root = view.roots.root_of(path)
+    if PurePath(program[0]).name not in ("python", "python3") or root is None:
+        return program
+    found = (str(PurePath(root, name)) for name in _ENVIRONMENTS)
+    return (next(filter(view.exists, found), program[0]), *program[1:])
+
+
+# Installs a skill by the user's own command, with the tool but without a model. Not here: the tool.
+
+
+async def install_skill(request: RunRequest, context: ToolContext) -> str | None:
+    """Install a skill, and return a line on what was installed; None if the user declined. AgentError if it fails. The
+    request's task is the source, its `args` are name, location and branch, each possibly ''.
+    """
+    name, location, branch = (*request.args, "", "", "")[:3]
+    wanted = SkillInstallerParameters(
+        skill_source=request.task[:500],
+        skill_name=name or None,
+        install_location=cast("Literal['project', 'global']", location or "project"),
+        branch=branch or None,
+    )
+    try:
+        return (await SkillInstaller().run(wanted, context)).text.partition("\n")[0]
+    except PermissionDenied:
+        return None

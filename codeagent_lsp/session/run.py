@@ -10,21 +10,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
 
 from codeagent_lsp import events
+from codeagent_lsp.agent.custom_commands import MOST_ARGUMENTS, called_name, item_of
 from codeagent_lsp.agent.forms.proof import BY_SCRIPT
-from codeagent_lsp.errors import BudgetSpent, CodeAgentError, ErrorCode
+from codeagent_lsp.agent.intent import Intent, classify, classify_with_model
+from codeagent_lsp.agent.limits import DEFAULT_WINDOW, window_of
+from codeagent_lsp.config import AgentSettings
+from codeagent_lsp.errors import BudgetSpent, CodeAgentError, ErrorCode, PermissionDenied, UsageError
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.conversation.conversation import Conversation
-from codeagent_lsp.session.conversation.intent_gate import IntentGate
 from codeagent_lsp.session.own_runs import OwnWork, own_run
 from codeagent_lsp.session.plan.execution import PlanRun
 from codeagent_lsp.session.plan.plan_state import PlanState
 from codeagent_lsp.session.plan.run_planner import RunPlanner
 from codeagent_lsp.session.plan.steering import Steering
 from codeagent_lsp.session.proposal import Proposal
-from codeagent_lsp.session.request import REWRITES, Planning, RunKind, RunRequest, Target
-from codeagent_lsp.session.request_words import in_words, with_mentions
+from codeagent_lsp.session.request import REWRITES, WITH_WORDS, Planning, RunKind, RunRequest, Target
 from codeagent_lsp.session.run_models import RunModels
 from codeagent_lsp.session.run_output import PLANNING_CALL, RunOutput
 from codeagent_lsp.session.run_parts import RunParts
@@ -34,7 +38,9 @@ from codeagent_lsp.session.solving.direct_path import DirectPath
 from codeagent_lsp.session.solving.task_work import TaskWork, task_work
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.toolbox import Toolbox
+from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.plan.planner_port import StepDraft
+from codeagent_lsp.tools.skills.desk import vouched
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +49,9 @@ PLANNING_CALLS = 2
 
 _Ended = tuple[events.RunStatus, str]
 PLAN_FIRST = "Plan first: call create_plan with the steps this takes. They are given to you one after the other."
+UNPLANNED = ("CAPABILITY_QUERY", "GENERAL_CHAT")
+ASKED_FOR = {"edit": "ask.instruction", "ask": "ask.question", "skills.install": "ask.skill"}
+CALLING: tuple[RunKind, ...] = ("run", "ask")
 
 
 class Run:
@@ -227,3 +236,129 @@ class Run:
 def _planning(request: RunRequest, gate: IntentGate) -> Planning:
     """Return whether this request may, must or must not be planned."""
     return gate.planning if request.kind in PLANNED else "never"
+
+
+# Decides by its intent whether a request is planned: by rules over its words, by the model only where they are unsure.
+
+
+class IntentGate:
+    """The planning decision for one request. `planning` says whether it may (`auto`), must (`always`) or must not
+    (`never`) be planned, as far as is known, and `wanted` what the user has said of it; `intent` is None if the request
+    was not classified.
+    """
+
+    def __init__(self, request: RunRequest, settings: AgentSettings) -> None:
+        self.wanted: Planning = request.planning or settings.planning
+        self.planning: Planning = self.wanted
+        self.intent: Intent | None = None
+        self._request = request
+        self._free = request.planning is None
+        if request.kind == "run" and settings.intent_gate:
+            self._take(classify(request.task, has_selection=_has_selection(request)))
+
+    @property
+    def event(self) -> events.IntentClassified | None:
+        """Return the event with the classification; None if the request was not classified."""
+        if self.intent is None:
+            return None
+        return events.IntentClassified(
+            intent=self.intent.label, confidence=self.intent.confidence, reason=self.intent.reason
+        )
+
+    async def ask(self, model: Model, emit: Callable[[events.Event], None]) -> None:
+        """Classify the request with the model, if the rules were unsure, planning is `auto` by the settings, and the
+        model is cheap. `emit` receives usage events.
+        """
+        unsure = self.intent is not None and not self.intent.sure
+        if unsure and self._free and self.planning == "auto" and cheap(model):
+            self._take(await classify_with_model(model, self._request.task, emit))
+
+    def _take(self, intent: Intent) -> None:
+        self.intent = intent
+        if self._free and intent.label in UNPLANNED:
+            self.planning = "never"
+
+
+def cheap(model: Model) -> bool:
+    """Return whether a short question to the model costs little. It does not for a small window (such models are slow,
+    and the question evicts the conversation from their cache), nor for a scripted model, which has no replies to spare.
+    """
+    info = model.info
+    return info.provider != "scripted" and window_of(info) > DEFAULT_WINDOW
+
+
+def _has_selection(request: RunRequest) -> bool:
+    return request.target is not None and request.target.end > request.target.start
+
+
+# The words of a request: asked for where it has none, and `/name arguments` as the task that a command's file has.
+
+
+async def in_words(parts: RunParts, request: RunRequest) -> RunRequest:
+    """Return the request with its words; the user is asked for those of an edit or a question that has none, and
+    whether a command of the workspace is trusted; hooks may add to them. UsageError without an answer, or if a hook
+    does not let them pass.
+    """
+    if parts.record.attempt_of:  # its words are complete
+        return request
+    if request.kind in ASKED_FOR and (request.wordless or not request.instruction):
+        answer = await parts.output.ask(Question("question", parts.output.text(ASKED_FOR[request.kind])))
+        if not answer:
+            raise UsageError("ask.nothing")
+        request = request.with_words("\n\n".join(filter(None, (answer[0], request.task))))
+    request = await _with_command(parts, request)
+    return await _with_hooks(parts, request) if request.kind in WITH_WORDS else request
+
+
+async def _with_command(parts: RunParts, request: RunRequest) -> RunRequest:
+    """Return the request with the task of the command that its words call; as it is if they call none."""
+    if request.kind not in CALLING or not request.task.lstrip().startswith("/"):
+        return request
+    shelf, output = parts.services.knowledge.commands, parts.output
+    called = await asyncio.to_thread(shelf.called, parts.proposal.view, request.task)
+    if called is None:
+        if name := called_name(request.task):
+            output.emit(events.StatusChanged(message=output.text("commands.as_words", name=name)))
+        return request
+    command = called.command
+    if called.cut:
+        output.emit(events.StatusChanged(message=output.text("commands.cut", name=command.name, most=MOST_ARGUMENTS)))
+    if not command.approved:
+        view = parts.proposal.view
+        brings = partial(parts.services.knowledge.brought, view)
+        if not await vouched(shelf.trust, item_of(command, view), output, output.text, brings):
+            raise UsageError("commands.distrusted", name=command.name)
+    return replace(request, task=called.task, arguments=called.arguments)
+
+
+async def _with_hooks(parts: RunParts, request: RunRequest) -> RunRequest:
+    """Return the request with what the hooks add to it, those for the beginning of a session to the first one that is
+    part of its conversation. UsageError if one does not let it pass.
+    """
+    shelf, session = parts.services.knowledge.hooks, parts.session
+    said = session.context.conversation  # empty also after a first request that failed
+    begins = (not said or session.session_id not in shelf.begun) and request.kind not in REWRITES
+    if not (begins or request.task) or not await asyncio.to_thread(shelf.files, parts.proposal.view):
+        return request
+    await parts.toolbox.open()
+    context, hooks = parts.toolbox.context(), parts.toolbox.hooks
+    added = []
+    if begins:
+        added.append(await hooks.on_session(context, "resume" if said else "startup"))
+        shelf.begun.add(session.session_id)
+    try:
+        added.append(await hooks.on_prompt(context, request.task) if request.task else "")
+    except PermissionDenied as denied:
+        raise UsageError("hooks.prompt", reason=str(denied)) from denied
+    return replace(request, given=(*request.given, *filter(None, added)))
+
+
+async def with_mentions(parts: RunParts, request: RunRequest, model: Model) -> RunRequest:
+    """Return the request with the texts and pictures that mentions in its words (`@file`, `@diff`) stand for; what is
+    not found is told to the user. UsageError for a picture if the model does not see.
+    """
+    if "@" not in request.task or request.kind not in WITH_WORDS:
+        return request
+    from codeagent_lsp.session.mentioned import mentioned  # late: tools that most runs have no use for
+
+    return await mentioned(parts, request, model)

@@ -19,7 +19,6 @@ from codeagent_lsp.messages import Message, ToolSpec, Usage
 from codeagent_lsp.session.conversation.repo_maps import Overviews
 from codeagent_lsp.session.memory.background import Background
 from codeagent_lsp.session.proving.proof import ProposalProof
-from codeagent_lsp.session.queue.waiting_words import WaitingWords
 from codeagent_lsp.session.rewind.rewinds import AppliedPart, Rewinds
 from codeagent_lsp.session.spending import total, usage_data
 from codeagent_lsp.tools.permissions.approvals import Approvals
@@ -27,6 +26,51 @@ from codeagent_lsp.tools.plan.plan import Plan
 from codeagent_lsp.tools.plan.plan_document import PlanDocument
 from codeagent_lsp.tools.todos.todo_list import TodoList, render
 from codeagent_lsp.workspace.changes.changeset import Changeset
+
+
+@dataclass(slots=True)
+class WaitingWords:
+    """What waits, the oldest first: `said` to runs, by item, and `tasks`, by the id of the run that each will be.
+    `heard` are the items that were given to the model.
+    """
+
+    said: dict[str, events.Steered] = field(default_factory=dict)
+    tasks: dict[str, events.TaskQueued] = field(default_factory=dict)
+    heard: set[str] = field(default_factory=set)
+
+    def absorb(self, event: events.Event) -> None:
+        """Update by an event; those of other matters change nothing."""
+        match event:
+            case events.Steered():
+                self.said[event.item_id] = event
+            case events.TaskQueued():
+                self.said.pop(event.run_id, None)
+                self.tasks[event.run_id] = event
+            case events.RunStarted():
+                self.tasks.pop(event.run_id, None)
+            case events.MessageAdded(item_id=str(item_id)) | events.ItemWithdrawn(item_id=item_id):
+                self.said.pop(item_id, None)
+                self.tasks.pop(item_id, None)
+                if isinstance(event, events.MessageAdded):
+                    self.heard.add(item_id)
+
+    def said_to(self, run_id: str) -> tuple[events.Steered, ...]:
+        """Return what was said to a run and has not been given to the model."""
+        return tuple(each for each in self.said.values() if each.run_id == run_id)
+
+    def clear(self) -> None:
+        """Forget everything, as the session is deleted."""
+        self.said.clear()
+        self.heard.clear()
+        self.tasks.clear()
+
+    def was_heard(self, item_id: str) -> bool:
+        """Return whether the model was given an item."""
+        return item_id in self.heard
+
+    def has(self, item_id: str) -> bool:
+        """Return whether an item waits."""
+        return item_id in self.said or item_id in self.tasks
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,42 +6,44 @@ Not here: which tools there are (`tools/catalogue.py`) and who may call them (`t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.completion import complete
+from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.environments.serving import Screens
-from codeagent_lsp.errors import ErrorCode, SettingError, ToolFailed
+from codeagent_lsp.errors import AgentError, CodeAgentError, ErrorCode, SettingError, ToolFailed
 from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.llm.model import Model
+from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.code_knowledge import code_index, code_ports, diagnosing, edit_diagnostics
 from codeagent_lsp.session.proposal import Proposal
-from codeagent_lsp.session.proving.baselines import Baselines, Execute
-from codeagent_lsp.session.redaction.audited_shell import AuditedShell
 from codeagent_lsp.session.redaction.redactor import OpenRecords
-from codeagent_lsp.session.request import TRIALS
+from codeagent_lsp.session.request import ANSWERS, TRIALS
 from codeagent_lsp.session.rewind.taking_back import taking_back
-from codeagent_lsp.session.run_hooks import hooks_of
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.screens import Desk
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.solving.change_checks import LookingShell
-from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutput, Shell, no_output
+from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutput, RecordCommand, Shell, no_output
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.commands.background import BackgroundCommands
 from codeagent_lsp.tools.context import Complete, OnTested, Redaction, SmallComplete, ToolContext, tool_context
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.hooks.hooks import Hooks, OwnView
+from codeagent_lsp.tools.hooks.hooks import Hooks, OwnView, RunFacts
 from codeagent_lsp.tools.lost_marks import with_secrets
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.skills.trust import WorkspaceItem
-from codeagent_lsp.tools.testing.baseline import Baseline
+from codeagent_lsp.tools.testing.baseline import Baseline, Compared, Results, compared
+from codeagent_lsp.tools.testing.reports import TestReport, report_from
 from codeagent_lsp.tools.testing.testing_tools import RunTests
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.variables.variables import Variables
@@ -51,6 +53,14 @@ from codeagent_lsp.workspace.files.file_view import own_file
 from codeagent_lsp.workspace.files.paths import is_build_file
 
 READ_ONLY = "The mode readOnly runs no programs, also none of the workspace, such as linters."
+RUN_SECONDS = 120.0
+"""How long the tests of one file may take, in the background."""
+WAIT_SECONDS = 20.0
+"""How long a comparison waits for results that are not there yet."""
+ALL = ""
+"""The name that stands for all tests."""
+
+Execute = Callable[[ToolCall], Awaitable[ToolResult]]
 
 
 class Toolbox:
@@ -266,3 +276,143 @@ def commands_line(isolation: Isolation | None, reason: str) -> str:
         f"Commands (run_cmd, run_tests) run on a private copy of the workspace, {safe}, with the user's unsaved text "
         "and your staged changes. What they write becomes staged changes. Check your changes there before you answer."
     )
+
+
+# Wraps a shell so that every command is written to the audit log, before it runs and after it has ended.
+
+
+class AuditedShell:
+    """The `Shell` port around another shell; `record` receives every command."""
+
+    def __init__(self, shell: Shell, record: RecordCommand) -> None:
+        self._shell = shell
+        self._record = record
+
+    @property
+    def isolation(self) -> Isolation:
+        """Return the isolation of the wrapped shell."""
+        return self._shell.isolation
+
+    async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
+        """Run the command in the wrapped shell, and record it before and after."""
+        self._record(command.words, command.cwd, self.isolation.level, None)
+        result = await self._shell.run(command, on_output)
+        self._record(command.words, command.cwd, self.isolation.level, result.finished.exit_code)
+        return result
+
+
+# Makes the hooks of one run.
+
+
+def hooks_of(session_id: str, services: Services, proposal: Proposal, own_view: OwnView) -> Hooks:
+    """Return the hooks of a run; `own_view` is the private view in which they run."""
+    mode, record = services.user.mode, proposal.record
+
+    def writes() -> bool:
+        return record.kind not in ANSWERS and mode() != "readOnly"
+
+    facts, knowledge = RunFacts(session_id, record.run_id, mode, writes), services.knowledge
+    consent, brings = knowledge.consent and knowledge.consent.copy(), partial(knowledge.brought, proposal.view)
+    return Hooks(knowledge.hooks, facts, own_view, consent, brings)
+
+
+# The test results on the user's own text, for one run: taken once, in the background, beside what the model does.
+
+
+class Baselines:
+    """Implements `Baseline` for one run. `opened` returns what executes a call on the user's own text, None where that
+    cannot or must not be done unasked; `close` removes the private view; `touched` returns whether the run has changed
+    something, applied or staged.
+    """
+
+    def __init__(
+        self,
+        opened: Callable[[], Awaitable[Execute | None]],
+        close: Callable[[], Coroutine[Any, Any, None]],
+        touched: Callable[[], bool],
+    ) -> None:
+        self._opened = opened
+        self._close = close
+        self._touched = touched
+        self._results = Results()
+        self._asked: set[str] = set()
+        self._waiting: deque[str] = deque()
+        self._work: asyncio.Task[None] | None = None
+        self._execute: Execute | None = None
+        self._beside: Callable[[Sequence[str]], Sequence[str]] | None = None
+        self._followed: set[str] = set()
+        self._tasks = BackgroundTasks()
+        self._ending = BackgroundTasks()
+
+    @property
+    def changed(self) -> bool:
+        """Return whether the run has changed something: results are then not those of the user's own text."""
+        return self._touched()
+
+    def begin(self, names: Iterable[str]) -> None:
+        """Begin to run the tests of these files (relative paths, `ALL` for all tests) that have not run yet."""
+        new = [name for name in dict.fromkeys(names) if name not in self._asked]
+        self._asked.update(new)
+        self._waiting.extend(new)
+        if self._waiting and (self._work is None or self._work.done()):
+            self._work = self._tasks.start(self._run_all())
+
+    def follow(self, beside: Callable[[Sequence[str]], Sequence[str]]) -> None:
+        """Begin to take the results for each file that changes from now on: `beside` returns the tests of files, and
+        blocks.
+        """
+        self._beside = beside
+
+    def changing(self, names: Iterable[str]) -> None:
+        """Take the results for these files, which the run has changed, if they are followed; returns at once."""
+        new = [name for name in names if name not in self._followed]
+        self._followed.update(new)
+        if new and self._beside is not None:
+            self._tasks.start(self._follow(self._beside, new))
+
+    def record(self, reports: Sequence[TestReport], *, whole: bool) -> None:
+        """Keep the results of a run on the user's own text."""
+        self._results = self._results.with_reports(reports, whole=whole)
+        if whole:
+            self._asked |= self._results.files
+
+    async def compare(self, reports: Sequence[TestReport]) -> Compared:
+        """Return how these results differ from those on the user's own text; failures of which nothing is known have
+        the tests of their files run there, for which this waits 20 s at most.
+        """
+        differs = compared(reports, self._results)
+        if differs.unknown:
+            self.begin(case.file or ALL for case in differs.unknown)
+        if differs.unknown and self._work is not None:
+            await asyncio.wait((self._work,), timeout=WAIT_SECONDS)
+            differs = compared(reports, self._results)
+        return differs
+
+    def close(self) -> None:
+        """End what runs, and remove the private view in the background."""
+        self._tasks.cancel()
+        self._waiting.clear()
+        if self._execute is not None:
+            self._execute = None
+            self._ending.start(self._close())
+
+    async def _follow(self, beside: Callable[[Sequence[str]], Sequence[str]], names: Sequence[str]) -> None:
+        self.begin(await asyncio.to_thread(beside, names))
+
+    async def _run_all(self) -> None:
+        if self._execute is None:
+            with suppress(CodeAgentError):
+                self._execute = await self._opened()
+        while self._waiting and self._execute is not None:
+            name = self._waiting.popleft()
+            with suppress(TimeoutError, AgentError):
+                async with asyncio.timeout(RUN_SECONDS):
+                    await self._run(self._execute, name)
+        self._waiting.clear()
+
+    async def _run(self, execute: Execute, name: str) -> None:
+        result = await execute(ToolCall("run_tests", {"path": name} if name else {}, f"baseline_{name}"))
+        if result.ok:
+            self.record([report_from(each) for each in result.data["reports"]], whole=True)
+        elif result.status == "retry":  # there is no such file: its tests are all new
+            self._results = Results(self._results.cases, self._results.files | {name})

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from codeagent_lsp.shadow.direct import plain_launch
 from codeagent_lsp.shadow.environment import scrubbed
 from codeagent_lsp.shadow.folder import LayerFolder, remove_tree
-from codeagent_lsp.shadow.links import OutwardLinks
+from codeagent_lsp.shadow.interpreters import is_interpreter
 from codeagent_lsp.shadow.mirror import Mirror
 from codeagent_lsp.shadow.mounts import OUTER_ENVIRONMENT
 from codeagent_lsp.shadow.private_copy import FileChangeKind
@@ -27,6 +28,9 @@ from codeagent_lsp.shadow.upper_walk import is_folder
 from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
 from codeagent_lsp.workspace.files.folder_names import within
 from codeagent_lsp.workspace.files.ignore import IgnoreRules
+
+_LIBRARIES = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/include", "/usr/local/bin", "/usr/local/lib", "/nix/store")
+"""Programs and libraries of the system, which environments of the workspace link to."""
 
 
 def copy_isolation(*, sandboxed: bool, reason: str = "") -> Isolation:
@@ -144,3 +148,53 @@ class CopyLayer:
             if path == mirror.root or path.startswith(mirror.root + "/"):
                 return mirror.place + path.removeprefix(mirror.root)
         return path
+
+
+# Links of a workspace that lead out of it, which a command that is not confined must not be able to follow.
+
+
+@dataclass(frozen=True, slots=True)
+class OutwardLinks:
+    """Tells which links lead out of `folders`, absolute real paths, for the user with the home folder `home`."""
+
+    folders: tuple[str, ...]
+    home: str
+
+    def leads_out(self, link: str) -> bool:
+        """Return whether a link leads out of the folders, unless it is to an interpreter or a library."""
+        real = os.path.realpath(link)
+        return not within(real, (*self.folders, *_LIBRARIES)) and not is_interpreter(real, self.home)
+
+    def stand_in(self, source: str, target: str) -> None:
+        """Create `target` as a link to a folder; where that holds links that lead out, as a folder of links to the
+        rest.
+        """
+        holders = {str(parent) for link in self._below(source) for parent in Path(link).parents}
+        waiting = [(source, target)]
+        while waiting:
+            folder, place = waiting.pop()
+            if folder not in holders:
+                Path(place).symlink_to(folder)
+                continue
+            Path(place).mkdir()
+            for entry in _entries(folder):
+                if not (entry.is_symlink() and self.leads_out(entry.path)):
+                    waiting.append((entry.path, f"{place}/{entry.name}"))
+
+    def _below(self, folder: str) -> Iterator[str]:
+        """Yield the links below a folder that lead out."""
+        waiting = [folder]
+        while waiting:
+            for entry in _entries(waiting.pop()):
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif entry.is_symlink() and self.leads_out(entry.path):
+                    yield entry.path
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:  # gone meanwhile, not ours to read, or a file
+        return []

@@ -8,12 +8,14 @@ whether the machine can do it (`probe.py`).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.folder import LayerFolder, remove_tree
+from codeagent_lsp.shadow.hiding import Hidden
 from codeagent_lsp.shadow.mounts import (
     OPTIONS,
     OUTER_ENVIRONMENT,
@@ -25,7 +27,6 @@ from codeagent_lsp.shadow.mounts import (
     mounting,
     nested_mounts,
 )
-from codeagent_lsp.shadow.readonly_views import overlaid_folders
 from codeagent_lsp.shadow.sandbox import Bind, Sandbox, services, write_options
 from codeagent_lsp.shadow.seccomp import ENVIRONMENT as WITHOUT_CALLS
 from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Writings
@@ -37,6 +38,14 @@ from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
 OVERLAY = Isolation("overlay", confined=True, offline=True, hidden=True)
 
 _CHECK_SECONDS = 15.0  # a busy machine is waited for
+_OTHERWISE = frozenset({"/proc", "/sys", "/dev", "/run", "/tmp", "/var/run", "/var/tmp"})  # noqa: S108
+"""Folders that the sandbox replaces."""
+_PROGRAMS = frozenset({"/usr", "/etc", "/boot", "/nix", "/gnu", "/snap", "/lost+found"})
+"""Folders that only the system's own installer writes; each overlay costs every command two milliseconds."""
+_REMOTE = re.compile(rb"(?:nfs\d?|cifs|smb\w*|9p|ceph|glusterfs|lustre|afs|autofs|fuse(?:\.\S+)?) ")
+"""File systems that are not asked to mount: a server that does not answer would keep every command from starting."""
+_MOST = 24
+_PLAIN = re.compile(r"[^,:\\\"]+")  # the others would need escapes, which not every `mount` knows
 
 
 class OverlayLayer:
@@ -203,3 +212,61 @@ def _renew(folder: str) -> None:
     """Replace a folder by an empty one."""
     remove_tree(folder)
     Path(folder).mkdir(mode=0o700)
+
+
+# Selection of the folders outside of the workspace that a command reads through an overlay.
+
+
+def overlaid_folders(hidden: Hidden, table: bytes | None = None) -> tuple[str, ...]:
+    """Return absolute real paths, none inside another. `table` is the text of `/proc/self/mountinfo`.
+
+    Only a folder in which nothing is mounted can be overlaid by an ordinary user; of others, the folders inside are
+    taken.
+    """
+    table = _mount_table() if table is None else table
+    mounted = nested_mounts(["/"], table)
+    remote = [line for line in table.splitlines() if _REMOTE.match(line.partition(b" - ")[2])]
+    left_out = (*hidden.areas, *nested_mounts(["/"], b"\n".join(remote)))
+    found = [path for path in _below("/", mounted, left_out) if _PLAIN.fullmatch(path)]
+    found.extend(_homes(hidden, mounted))
+    return tuple(found[:_MOST])
+
+
+def _below(folder: str, mounted: Sequence[str], left_out: Iterable[str]) -> Iterator[str]:
+    for path in _folders(folder):
+        if path in _OTHERWISE or path in _PROGRAMS or path in left_out:
+            continue
+        if _has_mounts(path, mounted):
+            yield from _below(path, mounted, left_out)
+        else:
+            yield path
+
+
+def _homes(hidden: Hidden, mounted: Sequence[str]) -> Iterator[str]:
+    """Yield the home folders of which a command sees a part, or these parts."""
+    outermost = [area for area in hidden.areas if not within(area, [other for other in hidden.areas if other != area])]
+    for area in outermost:
+        parts = [path for path in map(os.path.realpath, hidden.visible) if within(path, [area])]
+        if parts and not _has_mounts(area, mounted):
+            yield area
+        else:
+            yield from (path for path in parts if os.path.isdir(path) and not _has_mounts(path, mounted))  # noqa: PTH112
+
+
+def _has_mounts(folder: str, mounted: Sequence[str]) -> bool:
+    return any(path != folder and within(path, [folder]) for path in mounted)
+
+
+def _mount_table() -> bytes:
+    try:
+        return Path("/proc/self/mountinfo").read_bytes()
+    except OSError:
+        return b""
+
+
+def _folders(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+    except OSError:
+        return []

@@ -17,7 +17,6 @@ from typing import TypeVar
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import EditRefused, ToolFailed, UserError
 from codeagent_lsp.shadow.collect import Collected, CollectLimits, collect
-from codeagent_lsp.shadow.meanwhile import kept
 from codeagent_lsp.shadow.process import ProcessLimits, run_process
 from codeagent_lsp.shadow.shell import (
     Approve,
@@ -33,7 +32,8 @@ from codeagent_lsp.shadow.shell import (
 )
 from codeagent_lsp.shadow.wanted import LeftOut, UnsavedState, wanted
 from codeagent_lsp.workspace.changes.staging import Staging
-from codeagent_lsp.workspace.files.file_view import FileText, FileView
+from codeagent_lsp.workspace.edits.merge import merge
+from codeagent_lsp.workspace.files.file_view import FileText, FileView, StagedFile
 
 OpenLayer = Callable[[tuple[str, ...]], Layer]
 """Opens the private view of the workspace folders; blocks. OSError or ToolFailed if that is impossible."""
@@ -46,6 +46,11 @@ _R = TypeVar("_R")
 _WAIT_SECONDS = 900.0  # longer than any one command may take
 _CLOSE_SECONDS = 30.0
 _SAVED_ONLY = "The command saw the saved file: at the isolation level direct, unsaved and proposed text is not seen."
+Lookup = Callable[[str], StagedFile | None]
+Base = Callable[[str], FileText | None]
+
+_TAKEN_BACK = "What the command changed in this file was taken back while it ran, so what it wrote was dropped."
+_EDITED = "You changed this file differently while the command ran, so what the command wrote was dropped."
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,3 +312,60 @@ def _unseen(isolation: Isolation, seen: UnsavedState) -> LeftOut:
 
 def _stopped(finished: Finished) -> str:
     return f"The command was stopped at a limit ({finished.ending}), so what it wrote was dropped."
+
+
+# What became of a run's staged changes while a command ran, kept beside what the command wrote. Changes nothing.
+
+
+def kept(collected: Collected, seen: UnsavedState, lookup: Lookup, base: Base) -> Collected:
+    """Return the changes with the run's own edits since `seen` merged in; where both changed the same lines, or one
+    deleted or moved the file, what the command wrote is left out. What was staged then and is not any more, as it was
+    taken back or applied, is what `base` has by now.
+    """
+    collected = _on_present(collected, seen, lookup, base)
+    changed = {path for path in collected.paths if _changed(collected, seen, path, lookup(path))}
+    merged = {path: _merged(collected, path, lookup(path)) for path in changed.intersection(collected.texts)}
+    lost = {path for path in changed if merged.get(path) is None}
+    return replace(collected, texts={**collected.texts, **merged}).without(lost, _EDITED)
+
+
+def _on_present(collected: Collected, seen: UnsavedState, lookup: Lookup, base: Base) -> Collected:
+    """Return the changes of files whose staged changes are gone, on the user's text of now."""
+    texts, read, lost = dict(collected.texts), dict(collected.read), set[str]()
+    for path in collected.paths:
+        then = _staged_then(seen, path)
+        if then is None or lookup(path) is not None:
+            continue
+        now, written = base(path), collected.texts.get(path)
+        if now is None or then.text is None or written is None:
+            if (None if now is None else now.text) != then.text:
+                lost.add(path)
+        elif now.text != then.text:
+            both = merge(then.text, written, now.text)
+            texts[path], read[path] = both.text, now
+            lost.update([path] if both.conflicts else [])
+    return replace(collected, texts=texts, read=read).without(lost, _TAKEN_BACK)
+
+
+def _changed(collected: Collected, seen: UnsavedState, path: str, now: StagedFile | None) -> bool:
+    """Return whether the run staged something of its own for the path, which is not what the command wrote as well."""
+    if now is None or now == _staged_then(seen, path):
+        return False
+    return path not in collected.texts or now.text != collected.texts[path]
+
+
+def _staged_then(seen: UnsavedState, path: str) -> StagedFile | None:
+    """Return what was staged for the path when the command began."""
+    file = seen.read.get(path)
+    if file is not None:
+        return StagedFile(file.text) if file.source == "staged" else None
+    return StagedFile(None) if path in seen.files else None
+
+
+def _merged(collected: Collected, path: str, now: StagedFile | None) -> str | None:
+    """Return both changes in one text; None if they cannot be had together."""
+    before, written = collected.read.get(path), collected.texts[path]
+    if now is None or now.text is None or written is None or before is None:
+        return None
+    both = merge(before.text, written, now.text)
+    return None if both.conflicts else both.text

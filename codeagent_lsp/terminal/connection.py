@@ -8,10 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
-
-from codeagent_lsp.terminal.server_log import ServerLog
 
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
@@ -21,6 +20,8 @@ LEAVE_SECONDS = 2.0
 
 RequestHandler = Callable[[Any], Awaitable[Any]]
 NotificationHandler = Callable[[Any], None]
+LINES = 20
+LINE = 500
 
 
 class ConnectionLost(Exception):
@@ -186,3 +187,25 @@ async def _messages(stream: asyncio.StreamReader) -> AsyncGenerator[dict[str, An
             yield json.loads(await stream.readexactly(length))
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, StopIteration, ValueError, OSError):
         pass  # the end of the stream, or nothing that a server sends
+
+
+# The end of the log that a language server writes to its standard error. Not here: its messages (`connection.py`).
+
+
+class ServerLog:
+    """The last lines of one server's log."""
+
+    def __init__(self) -> None:
+        self._lines: deque[str] = deque(maxlen=LINES)
+
+    async def read(self, stream: asyncio.StreamReader) -> None:
+        """Read a log to its end; of a line without end, only the last part."""
+        rest = b""
+        while chunk := await stream.read(65536):
+            *lines, rest = (rest + chunk[-65536:]).split(b"\n")
+            self._lines.extend(line.decode("utf-8", "replace")[:LINE] for line in [*lines, rest] if line)
+
+    @property
+    def last_line(self) -> str:
+        """Return the last line that is not blank; '' for none."""
+        return next((line for line in reversed(self._lines) if line.strip()), "")

@@ -5,24 +5,77 @@ has staged: from the options to the exit code.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TextIO
 
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.terminal.client import Client, NothingStaged
 from codeagent_lsp.terminal.connection import ConnectionLost, Refused
-from codeagent_lsp.terminal.jsonlines import JsonLines
+from codeagent_lsp.terminal.edits import FileWrite
 from codeagent_lsp.terminal.locales import user_locale
 from codeagent_lsp.terminal.options import RunOptions, folder_of, from_namespace
-from codeagent_lsp.terminal.questions import Keyboard
+from codeagent_lsp.terminal.questions import Keyboard, accepted
+from codeagent_lsp.terminal.safe import visible
 from codeagent_lsp.terminal.screen import Screen
 from codeagent_lsp.terminal.stage import Stage, console
-from codeagent_lsp.terminal.summary import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
+from codeagent_lsp.terminal.summary import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, Summary, account
 from codeagent_lsp.texts import choose_language, text
+
+
+class JsonLines:
+    """The `Face` for programs. `folder` is that of the run, None for the current one."""
+
+    def __init__(
+        self, language: str, folder: Path | None = None, *, accept_all: bool = False, out: TextIO | None = None
+    ) -> None:
+        self.summary = Summary()
+        self._folder = folder or Path.cwd()
+        self._language = language
+        self._accept_all = accept_all
+        self._out = out or sys.stdout
+
+    def open(self, title: str, place: str) -> None:
+        """Do nothing: `response_start` is the first line."""
+
+    def close(self, note: str = "", written: Sequence[FileWrite] = ()) -> None:
+        """Print `note` if the run had no proper end, and how to get what is staged; the rest is in the events."""
+        if note:
+            self.message(note)
+        if self.summary.staged:
+            for line in account(self.summary, written, self._folder, self._language):
+                self.message(line.plain)
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """See `client.Face`."""
+        self.summary = self.summary.after(event)
+        print(json.dumps(event), file=self._out, flush=True)
+
+    def message(self, words: str) -> None:
+        """See `client.Face`."""
+        print(visible(words), file=sys.stderr, flush=True)
+
+    async def choose(self, title: str, choices: tuple[str, ...]) -> str | None:
+        """See `client.Face`."""
+        if self._accept_all:
+            return accepted(choices)
+        self._nobody()
+        return None
+
+    async def ask(self, title: str, detail: str, *, secret: bool) -> str | None:
+        """See `client.Face`."""
+        self._nobody()
+        return None
+
+    def _nobody(self) -> None:
+        self.summary = self.summary.unasked()
+        self.message(text("terminal.unasked", self._language))
+
 
 Work = Callable[[Client, Screen | JsonLines, str], Awaitable[object]]
 """What is done with a client and a face, in the user's language."""

@@ -3,7 +3,7 @@
 A circuit is closed until `failureThreshold` failures in a row, open for `recoveryTimeoutSeconds`, then half-open: one
 trial call is admitted, and its outcome closes or reopens the circuit. Refused edits, denials and cancelled calls
 neither count nor reset the counter; calls whose arguments do not fit count. Not here: which result is a failure
-(`executor.py`), who is notified (`session/conversation/tool_availability.py`).
+(`executor.py`), who is notified (`session/conversation/conversation.py`).
 """
 
 from __future__ import annotations

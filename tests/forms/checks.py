@@ -29,7 +29,7 @@ from codeagent_lsp.mcp_server.table import BY_NAME
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.records.mark import MARK
 from codeagent_lsp.records.sanitizer import Sanitizer
-from codeagent_lsp.session.event_details import detailed
+from codeagent_lsp.session.run_output import detailed
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.settings_catalogue import catalogue, public_dict
 from codeagent_lsp.settings_layers import environment_layer, load

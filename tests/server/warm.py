@@ -45,7 +45,7 @@ _PARTS = (
     # what the first run of a session loads
     "codeagent_lsp.session.redaction.records_factory",
     "codeagent_lsp.session.run",
-    "codeagent_lsp.session.conversation.intent_gate",
+    "codeagent_lsp.session.run",
     "codeagent_lsp.session.redaction.guarded_model",
     "codeagent_lsp.session.own_commands",
     "codeagent_lsp.session.plan.steering",

@@ -13,7 +13,7 @@ import pytest
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.environments.local import LOST_SECONDS
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
-from codeagent_lsp.session import deletion
+from codeagent_lsp.session import manager
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.shadows import SessionShadows
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
@@ -81,7 +81,7 @@ async def test_a_shadow_that_does_not_close_is_given_up(
         async def close(self, session_id: str | None = None) -> None:
             await asyncio.sleep(60)
 
-    monkeypatch.setattr(deletion, "CLEAR_SECONDS", 0.05)
+    monkeypatch.setattr(manager, "CLEAR_SECONDS", 0.05)
     made = world(tmp_path / "w", say(), shadows=Stuck())
     await made.run()
     made.manager.delete(made.manager.current().session_id)
@@ -95,7 +95,7 @@ async def test_leaving_does_not_wait_for_long(tmp_path: Path, monkeypatch: pytes
             if session_id is not None:
                 await asyncio.sleep(60)
 
-    monkeypatch.setattr(deletion, "LEAVE_SECONDS", 0.05)
+    monkeypatch.setattr(manager, "LEAVE_SECONDS", 0.05)
     made = world(tmp_path / "w", say(), shadows=Stuck())
     await made.run()
     made.manager.delete(made.manager.current().session_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codeagent_lsp import events
-from codeagent_lsp.session.event_details import detailed
+from codeagent_lsp.session.run_output import detailed
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.plan.plan import Plan

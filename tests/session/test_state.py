@@ -11,7 +11,7 @@ from codeagent_lsp.config import Settings
 from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel
-from codeagent_lsp.session.conversation.focusing import Focusing
+from codeagent_lsp.session.conversation.conversation import Focusing
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.rewind.rewinds import AppliedPart
 from codeagent_lsp.session.session import Session

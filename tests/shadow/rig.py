@@ -19,9 +19,9 @@ from codeagent_lsp.shadow.folder import LayerFolder, remove_tree
 from codeagent_lsp.shadow.hiding import hide
 from codeagent_lsp.shadow.mounts import Programs
 from codeagent_lsp.shadow.overlay import OverlayLayer
+from codeagent_lsp.shadow.probe import find_programs, overlay_fails, switched_off
 from codeagent_lsp.shadow.sandbox import Sandbox
 from codeagent_lsp.shadow.shell import Command, Writings
-from codeagent_lsp.shadow.trying import find_programs, overlay_fails, switched_off
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 60

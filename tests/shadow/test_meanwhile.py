@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from codeagent_lsp.shadow.collect import Collected, collect
-from codeagent_lsp.shadow.meanwhile import kept
 from codeagent_lsp.shadow.shell import Writings, Written
 from codeagent_lsp.shadow.wanted import UnsavedState, wanted
+from codeagent_lsp.shadow.workspace import kept
 from tests.shadow.fakes import Desk, desk, gone, text
 
 LINES = "one\ntwo\nthree\nfour\nfive\n"

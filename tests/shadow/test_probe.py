@@ -19,9 +19,8 @@ from codeagent_lsp.errors import SettingError
 from codeagent_lsp.shadow.folder import LayerFolder, private_folder, remove_tree, sweep
 from codeagent_lsp.shadow.mounts import fails, nested_mounts
 from codeagent_lsp.shadow.overlay import OVERLAY
-from codeagent_lsp.shadow.probe import Isolator
+from codeagent_lsp.shadow.probe import SWITCH, Isolator, explained, find_programs, places
 from codeagent_lsp.shadow.shell import Command, Launch
-from codeagent_lsp.shadow.trying import SWITCH, explained, find_programs, places
 from tests.shadow.rig import needs_overlay
 
 
@@ -134,7 +133,7 @@ def test_a_missing_program_is_named_with_its_package(tmp_path: Path) -> None:
 def test_what_forbids_it_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, remedy: str
 ) -> None:
-    monkeypatch.setattr("codeagent_lsp.shadow.trying.is_privileged", lambda: False)
+    monkeypatch.setattr("codeagent_lsp.shadow.probe.is_privileged", lambda: False)
     (tmp_path / name).parent.mkdir()
     (tmp_path / name).write_text(f"{value}\n")
     said = explained(["no way", "no way"], str(tmp_path))

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.shadow.hiding import Hidden
-from codeagent_lsp.shadow.readonly_views import overlaid_folders
+from codeagent_lsp.shadow.overlay import overlaid_folders
 from codeagent_lsp.shadow.shell import Command
 from tests.shadow.rig import Rig, needs_overlay, ordinary_user, python_of_everybody, rig
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from codeagent_lsp.terminal.server_log import LINE, ServerLog
+from codeagent_lsp.terminal.connection import LINE, ServerLog
 
 
 async def read(*chunks: bytes) -> ServerLog:

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 import pytest
 from rich.console import Console
 
-from codeagent_lsp.terminal.diffview import diff_lines, is_diff
-from codeagent_lsp.terminal.markdown import Blocks
 from codeagent_lsp.terminal.questions import Keyboard, picked
-from codeagent_lsp.terminal.stage import Stage
+from codeagent_lsp.terminal.screen import diff_lines, is_diff
+from codeagent_lsp.terminal.stage import Blocks, Stage
 
 ANSWERS: dict[str, tuple[str, list[str]]] = {
     "words": ("one\ntwo\n\nthree", ["one\ntwo\n\n", "three"]),

@@ -2,7 +2,7 @@
 
 Only where the words are explicit, one definition is meant, and every use is shown to be of it; otherwise there is no
 result and the model does it. Not here: uses in one text (`tools/code/uses.py`), which files are looked at
-(`session/solving/name_changes.py`).
+(`session/solving/workshop.py`).
 """
 
 from __future__ import annotations

@@ -8,26 +8,32 @@ stopped as soon as one is proven. Not here: which is the best (`judging.py`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from codeagent_lsp import events
 from codeagent_lsp.config import Settings
+from codeagent_lsp.errors import AgentError
 from codeagent_lsp.messages import Message
-from codeagent_lsp.session.attempts.frozen import frozen
-from codeagent_lsp.session.attempts.judging import Judged, judged
+from codeagent_lsp.session.code_knowledge import PROPOSAL_SECONDS, edit_diagnostics
 from codeagent_lsp.session.own_commands import Ended
 from codeagent_lsp.session.own_runs import OwnWork
 from codeagent_lsp.session.proving.proofs import Proofs
+from codeagent_lsp.session.proving.trial_tests import tests_with
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.rewind.retelling import conversation_before
 from codeagent_lsp.session.run_parts import RunParts, hear, remember
 from codeagent_lsp.session.runs import LEAVE_SECONDS, Runs
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
+from codeagent_lsp.session.state import RunRecord
+from codeagent_lsp.tools.context import Tally
+from codeagent_lsp.tools.diagnostics.difference import Difference
 from codeagent_lsp.workspace.changes.changeset import Changeset
-from codeagent_lsp.workspace.files.file_view import NothingStaged
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileText, FileView, NothingStaged, StagedView
+from codeagent_lsp.workspace.text.document import Document
 
 if TYPE_CHECKING:
     from codeagent_lsp.session.run import Run
@@ -159,3 +165,122 @@ def _was_told(run: Run, words: str) -> bool:
 def _warmer(settings: Settings) -> Settings:
     temperature = max(settings.model.temperature or 0.0, OTHER_TEMPERATURE)
     return replace(settings, model=replace(settings.model, temperature=temperature))
+
+
+# The files of the workspace with the open buffers as they were at one moment. Disk changes are seen.
+
+
+def frozen(view: FileView) -> Callable[[StagedView], FileView]:
+    """Return what makes views of the same files, on the buffers as they are now. `view` has nothing staged."""
+    held = _HeldBuffers({path: document for path in view.over_disk() if (document := _document(view, path))})
+    return lambda staged: FileView(view.roots, held, staged, max_bytes=view.max_bytes)
+
+
+class _HeldBuffers:
+    """Buffers that do not change."""
+
+    def __init__(self, documents: Mapping[str, Document]) -> None:
+        self._documents = documents
+
+    def get_by_path(self, path: str) -> Document | None:
+        """Return the document that was open under this path."""
+        return self._documents.get(path)
+
+    def open_paths(self) -> Iterable[str]:
+        """Return the paths of all that were open."""
+        return tuple(self._documents)
+
+
+def _document(view: FileView, path: str) -> Document | None:
+    try:
+        file = view.base(path)
+    except AgentError:  # too large: no run can read it
+        return None
+    return Document(path, file.text, file.version) if file is not None and file.source == "buffer" else None
+
+
+# Which attempt is the best: by whether it has come to an end, the tests, and the problems that it makes and mends.
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What is known of one attempt, by its number from 1. `tally` is None without tests, `found` without changes."""
+
+    number: int
+    status: str
+    changeset: Changeset
+    tally: Tally | None = None
+    found: Difference | None = None
+
+    @property
+    def merit(self) -> tuple[int, ...]:
+        """Return what attempts are compared by, the largest is the best: the end, the tests (those of which
+        results are missing come last), the problems, fewer lines; of equal ones the first.
+        """
+        tally, found = self.tally or Tally(0, 0, whole=False), self.found or Difference()
+        done = self.status == "completed"
+        lines = sum(self.changeset.counts())
+        return (
+            *(done and bool(self.changeset), done, tally.passes, tally.whole, -tally.failed, tally.passed),
+            *(-found.errors, -len(found.new), len(found.fixed), -lines, -self.number),
+        )
+
+    @property
+    def proven(self) -> bool:
+        """Whether it has come to an end with a change on which all tests pass."""
+        return self.status == "completed" and bool(self.changeset) and self.tally is not None and self.tally.passes
+
+    def told(self, text: Callable[..., str]) -> str:
+        """Return what is known, for the user."""
+        if not self.changeset:
+            return text("attempts.unchanged")
+        added, removed = self.changeset.counts()
+        tally = self.tally
+        tested = (
+            text("attempts.tests", passed=tally.passed, failed=tally.failed) if tally else text("attempts.untested")
+        )
+        parts = [f"+{added} -{removed}", tested]
+        if self.found is not None and self.found.new:
+            parts.append(text("attempts.problems", count=len(self.found.new)))
+        if self.status != "completed":
+            parts.append(text("attempts.unfinished"))
+        return ", ".join(parts)
+
+
+async def judged(parts: RunParts, record: RunRecord, number: int) -> Judged:
+    """Return what is known of an attempt, whose run has ended."""
+    changeset = record.staged
+    if not changeset:
+        return Judged(number, record.status, changeset)
+    tally, found = await _tested(parts, changeset), await _diagnosed(parts, changeset)
+    return Judged(number, record.status, changeset, tally, found)
+
+
+async def _tested(parts: RunParts, changeset: Changeset) -> Tally | None:
+    """Return the counts of the tests on a changeset; None if there are none, or they cannot run without harm."""
+    shell = parts.toolbox.shell
+    if shell is None or not shell.isolation.complete:
+        return None
+    try:
+        tally = (await tests_with(parts, _own_text(parts), changeset)).tally
+    except AgentError:
+        return None
+    return tally if tally.passed or tally.failed else None
+
+
+async def _diagnosed(parts: RunParts, changeset: Changeset) -> Difference | None:
+    staging = Staging(_own_text(parts), changeset=changeset)
+    diagnostics = edit_diagnostics(parts.session.session_id, parts.services, parts.services.workspace.view(staging))
+    return None if diagnostics is None else await diagnostics.of(changeset, (), PROPOSAL_SECONDS)
+
+
+def _own_text(parts: RunParts) -> Callable[[str], FileText | None]:
+    view = parts.proposal.view
+
+    def own(path: str) -> FileText | None:
+        try:
+            return view.base(path)
+        except AgentError:
+            return None
+
+    return own

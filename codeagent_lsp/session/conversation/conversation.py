@@ -6,24 +6,25 @@ Not here: the loop itself (`agent/loop.py`), a run's beginning and end (`run.py`
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts
+from codeagent_lsp.agent.context.focus import FocusedFiles
 from codeagent_lsp.agent.context.gather import headed_or_parts, if_it_stands, names_in_code, starting_context
-from codeagent_lsp.agent.context.history import History, is_request, note
+from codeagent_lsp.agent.context.history import READING, UNCHANGED, WHOLE, WORTH_REFERRING, History, is_request, note
 from codeagent_lsp.agent.limits import LoopLimits, limits_for, window_of
 from codeagent_lsp.agent.loop import AgentLoop, LoopResult
 from codeagent_lsp.agent.prompt import system_prompt, task_message
 from codeagent_lsp.agent.subset import NOT_YET, Subset
+from codeagent_lsp.errors import AgentError
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.messages import Message, ToolSpec
-from codeagent_lsp.session.conversation.focusing import Focusing
 from codeagent_lsp.session.conversation.prompt_context import PromptContext
-from codeagent_lsp.session.conversation.run_mode import RunMode
 from codeagent_lsp.session.conversation.situation import situation
-from codeagent_lsp.session.conversation.tool_availability import Availability
 from codeagent_lsp.session.conversation.tool_selection import (
     PLANNING_TOOLS,
     FixedTools,
@@ -35,19 +36,28 @@ from codeagent_lsp.session.plan.run_planner import RunPlanner
 from codeagent_lsp.session.replay import message_to_dict
 from codeagent_lsp.session.request import ANSWERS, Planning, RunRequest
 from codeagent_lsp.session.run_parts import RunParts, hear, remember, selection_of
+from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.state import Compacted
 from codeagent_lsp.session.toolbox import commands_line
 from codeagent_lsp.tools.context import Reader, TaskWords, ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.tools.files.read_tools import LARGE_FILE_LINES, render
 from codeagent_lsp.tools.groups import ToolGroups
+from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.plan.planner_port import Planner
+from codeagent_lsp.tools.registry import RegisteredTool, ToolRegistry
+from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.excerpts import keywords_of
+from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.visible import one_line
 
 NAMED_CHARS = 40_000
 """Characters of files that a task names, for a capable model."""
 FOREIGN_TOOLS = 3
 """Divisor of the window in tokens: so many characters of tools added by the user are offered from the start.
 That is less than a tenth of the window."""
+REASON = 300
+_GIVEN = re.compile(rf"^{WHOLE} (.+), as it is now:$", re.MULTILINE)
 
 
 class Conversation:
@@ -257,3 +267,180 @@ def _focusing(parts: RunParts, context: ToolContext) -> Focusing:
         context.redaction.hide,
         lambda: parts.proposal.changeset.paths,
     )
+
+
+# The permission mode of a run, which may be stricter than the user's.
+
+
+class RunMode:
+    """The permission mode of one run. `user` returns the user's present mode; `reading` is True while the loop may
+    only read, as when it replans.
+    """
+
+    def __init__(self, kind: str, planner: RunPlanner, user: Callable[[], Mode]) -> None:
+        self.reading = False
+        self._kind = kind
+        self._planner = planner
+        self._user = user
+
+    def offered(self) -> Mode:
+        """Return the mode by which tools are offered; `readOnly` for a run that only answers, whatever the model
+        tries.
+        """
+        return "readOnly" if self._kind in ANSWERS else self._user()
+
+    def now(self) -> Mode:
+        """Return the present mode; `readOnly` also until a plan document is approved, and while `reading`."""
+        return "readOnly" if self.reading or self._planner.reading_only else self.offered()
+
+
+# Reports to the model and the user of one run which tools became unavailable, came back, or are new.
+
+
+class Availability:
+    """Compares the registry with its last reported state; made when a run begins. `emit` receives the events."""
+
+    def __init__(self, registry: ToolRegistry, emit: Callable[[events.Event], None]) -> None:
+        self._registry = registry
+        self._emit = emit
+        self._off = _off(registry)
+        self._groups = _groups(registry)
+
+    def opening(self) -> str:
+        """Return a note on the tools that the circuit breaker suspends as the run begins; '' for none. Tools that the
+        user switched off are not offered anyway.
+        """
+        resting = {item.name for item in self._registry.circuits.resting()}
+        return "\n".join(self._rests(name, reason) for name, reason in self._off.items() if name in resting)
+
+    def news(self) -> str:
+        """Return a note for the model on the changes since the last call, '' for none; emit them for the user."""
+        off, groups = _off(self._registry), _groups(self._registry)
+        names = self._registry.names()
+        lines = []
+        for name, reason in off.items():
+            if name not in self._off:
+                self._emit(events.ToolDisabled(tool=name, reason=reason))
+                lines.append(self._rests(name, reason))
+        for name in self._off:
+            if name not in off and (name in names or name in groups):
+                self._emit(events.ToolEnabled(tool=name))
+                lines.append(f"The tool {name} can be used again.")
+        new = sorted(groups - self._groups)
+        if new:
+            lines.append(f"New groups of tools: {', '.join(new)}.")
+        self._off, self._groups = off, groups
+        return "\n".join(lines)
+
+    def _rests(self, name: str, reason: str) -> str:
+        left = next((item.seconds for item in self._registry.circuits.resting() if item.name == name), None)
+        if left is None:
+            return f"The tool {name} cannot be used now: {reason or 'switched off'}. Go another way."
+        when = f"in {left:.0f} s" if left > 0 else "now"
+        return f"The tool {name} rests: it {reason}. It can be tried again {when}. Until then go another way."
+
+
+def _off(registry: ToolRegistry) -> dict[str, str]:
+    """Return the reasons by the names of unavailable tools; a group that is missing as a whole is one name."""
+    off = {
+        entry.tool.traits.name: _reason(entry) for entry in registry.entries() if entry.state in ("disabled", "error")
+    }
+    return {**off, **{name: one_line(str(reason), REASON) for name, reason in registry.missing.items()}}
+
+
+def _reason(entry: RegisteredTool) -> str:
+    return one_line(entry.reason, REASON)
+
+
+def _groups(registry: ToolRegistry) -> set[str]:
+    return {entry.tool.traits.group for entry in registry.entries() if entry.state != "registered"}
+
+
+# Tracks a session's focused files: those that the model has in its context in full, with their current text.
+
+
+class Focusing:
+    """Updates the session's focused files during one run. `limit` is in characters; `hide` masks the secrets in a text;
+    `edited` returns the absolute paths of the files that are being changed.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        run_id: str,
+        view: FileView,
+        limit: int,
+        hide: Callable[[str], str],
+        edited: Callable[[], Iterable[str]],
+    ) -> None:
+        self._session = session
+        self._run_id = run_id
+        self._view = view
+        self._limit = limit
+        self._hide = hide
+        self._edited = edited
+
+    async def given(self, text: str) -> None:
+        """Update the focus with the whole files in a text that was put into the conversation."""
+        await self._look([(name, text) for name in _GIVEN.findall(text)])
+
+    async def after(self, messages: Sequence[Message]) -> None:
+        """Update the focus with the files read by the model's last calls, with whose results `messages` end."""
+        results: dict[str, str] = {}
+        for message in reversed(messages):
+            if message.role == "assistant":
+                await self._look([(path, results.get(call_id, "")) for call_id, path in _read(message)])
+                return
+            results[message.tool_call_id] = message.content
+
+    async def refresh(self) -> None:
+        """Reload the texts of the files in focus."""
+        paths = self._session.context.focused.paths
+        texts = await asyncio.to_thread(lambda: {path: self._text(path)[1] for path in paths})
+        self._focus(replace(self._session.context.focused, limit=self._limit).refreshed(texts))
+
+    def stands(self, messages: Sequence[Message], name: str, text: str) -> bool:
+        """Return whether the conversation has this text of the file `name`, and the model has seen no other one since.
+        A text of less than 400 characters does not count.
+        """
+        seen = self._session.context.focused.get(name)
+        if len(text) < WORTH_REFERRING or (seen is not None and seen.text not in ("", text)):
+            return False
+        return any(text in message.content for message in messages)
+
+    async def _look(self, shown: Sequence[tuple[str, str]]) -> None:
+        """Update the focus with pairs of a file's name and the text that the model got; mark the files being edited."""
+        now = await asyncio.to_thread(lambda: [self._text(name) for name, _ in shown])
+        focused = replace(self._session.context.focused, limit=self._limit)
+        for (_, text), (name, current) in zip(shown, now, strict=True):
+            if current is not None and current in text:
+                focused = focused.seen(name, current)
+            elif text.startswith(UNCHANGED):
+                focused = focused.used(name)
+        roots = self._view.roots
+        self._focus(focused.editing(map(roots.relative, self._edited())))
+
+    def _focus(self, focused: FocusedFiles) -> None:
+        self._session.focus(self._run_id, focused)
+
+    def _text(self, name: str) -> tuple[str, str | None]:
+        """Return a file's path in the workspace and its text as `read_file` shows it; None as the text if the file is
+        large, cannot be read, or is secret, so that the user would be asked first.
+        """
+        roots = self._view.roots
+        try:
+            path = roots.resolve(name)
+            if roots.is_secret(path):
+                return name, None
+            file = self._view.read(path)
+        except AgentError:
+            return name, None
+        if len(split_lines(file.text)) > LARGE_FILE_LINES:
+            return roots.relative(path), None
+        return roots.relative(path), self._hide(render(file))
+
+
+def _read(message: Message) -> list[tuple[str, str]]:
+    """Return the call id and the path of every `read_file` call in a message."""
+    calls = (call for call in message.tool_calls if call.name == READING)
+    return [(call.id, str(call.arguments["path"])) for call in calls if "path" in call.arguments]

@@ -7,7 +7,9 @@ hold no secrets (`../redaction`), so neither does this. Blocking; called in thre
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
+import unicodedata
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import astuple, dataclass
@@ -15,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.index.database import Database
-from codeagent_lsp.session.history.query import excerpt, expressions, separated, shown
 from codeagent_lsp.session.history.recorded_run import COLUMNS, RecordedRun
 from codeagent_lsp.session.store import SUFFIX
 
@@ -31,6 +32,15 @@ _KNOWN = f"SELECT {_NAMES} FROM runs WHERE session_id = ? AND run_id = ?"
 _ADD = f"INSERT INTO runs ({_NAMES}) VALUES ({', '.join('?' for _ in COLUMNS)})"
 _CHANGE = f"UPDATE runs SET {', '.join(f'{name} = ?' for name in COLUMNS)} WHERE number = ?"
 _MATCH = "SELECT rowid, bm25(words) FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?"
+PREFIX = 3
+"""A last word of so many characters may be the beginning of one."""
+EXCERPT_CHARS = 160
+SEPARATOR = "\u200b"
+_UNSPACED = re.compile(
+    "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\uff66-\uff9f\U00020000-\U0003ffff])"
+)
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,3 +202,38 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return -1
+
+
+# The words of a search over runs, as SQLite's full-text search understands them. Pure.
+
+
+def separated(words: str) -> str:
+    """Return text with separators between characters that stand for words or syllables, and with composed letters."""
+    return _UNSPACED.sub(rf"\1{SEPARATOR}", unicodedata.normalize("NFC", words))
+
+
+def shown(words: str) -> str:
+    """Return kept text as the user wrote it."""
+    return words.replace(SEPARATOR, "")
+
+
+def expressions(query: str) -> tuple[str, ...]:
+    """Return expressions to try in turn: all words, the last of which may go on, then any of them."""
+    phrases = [" ".join(_WORD.findall(separated(each))) for each in query.split()]
+    quoted = [f'"{phrase}"' for phrase in phrases if phrase]
+    if not quoted:
+        return ()
+    goes_on = " *" if len(phrases[-1]) >= PREFIX else ""
+    every = " AND ".join(quoted) + goes_on
+    return (every, " OR ".join(quoted)) if len(quoted) > 1 else (every,)
+
+
+def excerpt(words: str, query: str) -> str:
+    """Return the words around the first place where one of the query stands, in one line."""
+    flat = " ".join(words.split())
+    low = flat.lower()
+    places = [low.find(word) for word in _WORD.findall(query.lower())]
+    at = min((place for place in places if place >= 0), default=0)
+    start = max(0, at - EXCERPT_CHARS // 3)
+    piece = flat[start : start + EXCERPT_CHARS]
+    return f"{'…' if start else ''}{piece}{'…' if start + EXCERPT_CHARS < len(flat) else ''}"

@@ -6,35 +6,41 @@ Not here: the attempts (`agent/solving/solver.py`), when a run works this way (`
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
+
+from pydantic import Field
 
 from codeagent_lsp import events
+from codeagent_lsp.agent.context.gather import MOST_FILES
 from codeagent_lsp.agent.loop import call_data, result_event
 from codeagent_lsp.agent.solving.material import Material, ShownFile
-from codeagent_lsp.agent.solving.renaming import rename_in
+from codeagent_lsp.agent.solving.pieces import identifiers
+from codeagent_lsp.agent.solving.renaming import Rename, home_of, rename_in, renamed, still_used
 from codeagent_lsp.agent.solving.verdict import FailedTest, Verdict, satisfied
 from codeagent_lsp.errors import AgentError, EditRefused
-from codeagent_lsp.index.kinds import is_test
+from codeagent_lsp.index.kinds import is_made, is_test
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.proving.trial_tests import trial_place
 from codeagent_lsp.session.request import Target
 from codeagent_lsp.session.run_parts import RunParts, hear
 from codeagent_lsp.session.solving.change_checks import Checker, CheckPlan, LookingShell
 from codeagent_lsp.session.solving.gathering import Gatherer
-from codeagent_lsp.session.solving.name_changes import NameChanges
 from codeagent_lsp.session.solving.relevance import Relevance, Subject
-from codeagent_lsp.session.solving.staging_tool import StageText
 from codeagent_lsp.session.solving.workspace_files import WorkspaceFiles
+from codeagent_lsp.tools.code.source import SourceFile, source_of
 from codeagent_lsp.tools.context import OnTested, Tally, ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.files.edit_tools import WriteFile
+from codeagent_lsp.tools.files.edit_tools import EditFile, WriteFile
 from codeagent_lsp.tools.permissions.may_read import may_read
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.testing.baseline import Baseline
-from codeagent_lsp.tools.tool import Tool
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.changes.changeset import Changeset
+from codeagent_lsp.workspace.files.file_view import FileText
 from codeagent_lsp.workspace.text.excerpts import excerpt
 
 MOST_BESIDE = 3
@@ -283,3 +289,90 @@ class SolvingWorkshop(_RunWorkshop):
         except AgentError as error:
             return ToolResult("failed", str(error))
         return await self._executor(ToolRegistry([tool]), self._context).execute(call)
+
+
+# Renames a name in all files of a workspace, and finds uses of names that are no longer defined.
+
+
+class NameChanges:
+    """The changes of names that a task asks for, or that staged changes have made, in all files."""
+
+    def __init__(self, files: WorkspaceFiles) -> None:
+        self._files = files
+
+    def renamed(self, words: str) -> tuple[Mapping[str, str], Material]:
+        """Return the new texts, by name, for a rename that is all that the words ask for, and the files as they were;
+        empty for other tasks.
+        """
+        asked = rename_in(words)
+        if asked is None or not asked.alone or not self._files.complete:
+            return {}, Material()
+        sources = self._sources_with(asked)
+        home = home_of(asked, sources, self._files.named(words))
+        texts = renamed(asked, home, sources, self._files.targets) if home is not None else {}
+        read = [ShownFile(name, file) for name in texts if (file := self._files.read(name)) is not None]
+        return texts, Material(tuple(read))
+
+    def left_behind(self, words: str, staged: Changeset) -> tuple[str, ...]:
+        """Return the uses of names that the words mention and the staged changes have removed, as `name: file`.
+
+        For a rename, these are the uses of the old name, removed or not.
+        """
+        asked = rename_in(words)
+        if asked is not None:
+            now = self._sources_with(asked)
+            home = home_of(asked, {**now, **self._before(staged)}, self._files.named(words))
+            if home is not None:
+                return tuple(f"{asked.word}: {name}" for name in still_used(asked, home, now, self._files.targets))
+        gone = frozenset[str]()
+        for change in staged:
+            name = self._files.relative(change.path)
+            before, after = (defined_names(name, text) for text in (change.base, change.text))
+            gone |= (before - after) & identifiers(words)
+        return tuple(f"{word}: {name}" for word in sorted(gone) for name in self._files.using([word]))
+
+    def _sources_with(self, asked: Rename) -> dict[str, SourceFile]:
+        """Return the code files that contain the old name; of the tests only those without the new name."""
+        new = re.compile(rf"\b{re.escape(asked.new)}\b")
+        return {
+            name: source
+            for name in self._files.using([asked.word], MOST_FILES)
+            if (source := self._files.source(name)) and not is_made(name)
+            if not (is_test(name) and new.search(source.text))
+        }
+
+    def _before(self, staged: Changeset) -> dict[str, SourceFile]:
+        """Return the changed files, parsed, as they were before the change."""
+        texts = {self._files.relative(change.path): change.base for change in staged}
+        return {name: source for name, text in texts.items() if text and (source := source_of(name, text))}
+
+
+def defined_names(name: str, text: str | None) -> frozenset[str]:
+    """Return the names that a text defines, in the language of its file name."""
+    source = source_of(name, text) if text is not None else None
+    return frozenset(each.symbol.name for each in source.definitions) if source is not None else frozenset()
+
+
+# Implements `edit_file` for a whole new text: stages it on the text that the model was shown.
+
+
+class StageTextParameters(Parameters):
+    """The path of a file and its whole new text."""
+
+    path: str
+    content: str = Field(description="The whole new text")
+
+
+class StageText(Tool[StageTextParameters]):
+    """Stages a new text for a file; `read` is the file as the model was shown it."""
+
+    traits: ClassVar[ToolTraits] = EditFile.traits
+    parameters = StageTextParameters
+
+    def __init__(self, read: FileText) -> None:
+        self._read = read
+
+    async def run(self, arguments: StageTextParameters, context: ToolContext) -> ToolOutput:
+        """Stage the text, and return the id of the change."""
+        step = context.staging.write({self._read.path: arguments.content}, [self._read])
+        return ToolOutput(f"Staged {arguments.path} for the user's decision.", {"change_id": step.change_id})

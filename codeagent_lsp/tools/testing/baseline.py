@@ -1,7 +1,7 @@
 """What failed before a change: test results on the user's own text, and how the results on a change differ from them.
 
 Pure values and comparisons, and the port by which a test run gets them. Not here: running the tests of the baseline
-(`session/proving/baselines.py`), the text about it for the model (`summary.py`).
+(`session/toolbox.py`), the text about it for the model (`summary.py`).
 """
 
 from __future__ import annotations

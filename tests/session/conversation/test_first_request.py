@@ -17,8 +17,8 @@ from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.llm.wire import chat_messages, tool_list
+from codeagent_lsp.session.conversation.situation import git_state
 from codeagent_lsp.session.request import RunRequest, Target
-from codeagent_lsp.tools.git.git_state import git_state
 from codeagent_lsp.tools.git.repository import Repository
 from codeagent_lsp.workspace.files.file_view import FileText
 from tests.index.rig import SHOP as SHOP_FILES

@@ -12,8 +12,8 @@ from codeagent_lsp.config import AgentSettings, Settings
 from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
-from codeagent_lsp.session.conversation.intent_gate import IntentGate, cheap
 from codeagent_lsp.session.request import Planning, RunKind, RunRequest
+from codeagent_lsp.session.run import IntentGate, cheap
 from tests.session.fakes import World, say, world, write
 from tests.session.plan.plans import create, ended, planned, start, step
 

@@ -11,7 +11,7 @@ import pytest
 from codeagent_lsp import events
 from codeagent_lsp.config import CircuitBreakerSettings
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.session.conversation.tool_availability import Availability
+from codeagent_lsp.session.conversation.conversation import Availability
 from codeagent_lsp.tools.circuit_breaker import CircuitBreaker
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.registry import ToolRegistry

@@ -9,7 +9,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
-from codeagent_lsp.session.plan.plan_page import plan_page
+from codeagent_lsp.server.plans import plan_page
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.tools.plan.plan import Plan
 from codeagent_lsp.tools.plan.plan_document import PlanDocument
