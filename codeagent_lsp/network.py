@@ -1,7 +1,7 @@
 """How connections to other machines are made: certificates that are trusted, client certificate, proxy, and refusals.
 
 Every part that opens such a connection asks here, with the settings `network.*`; no HTTP library is imported. Not here:
-the connections themselves (`llm/endpoint.py`, `tools/web/http.py`, `tools/mcp/http.py`).
+the connections themselves (`llm/endpoint.py`, `tools/web/http.py`, `tools/mcp/transports.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """WorkspaceEdits of language servers as new texts of files: all of it, verified, or nothing.
 
-Blocks; use a worker thread. Not here: staging (`tools/code/server_staging.py`).
+Blocks; use a worker thread. Not here: staging (`tools/code/server_tools.py`).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.batch.report import write_report
-from codeagent_lsp.tools.web.browser import browser_of
+from codeagent_lsp.tools.web.scraping import browser_of
 from tests.batch.reports import hostile, many, result, unsolved
 
 BROWSER = browser_of(os.environ.get("PATH", ""))

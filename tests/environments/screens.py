@@ -24,7 +24,7 @@ from codeagent_lsp.session.screens import Desk, RunScreens, SessionScreens
 from codeagent_lsp.session.shadows import SessionShadows
 from codeagent_lsp.shadow.shell import Approve
 from codeagent_lsp.shadow.watchdog import descendants
-from codeagent_lsp.tools.web.browser import browser_of
+from codeagent_lsp.tools.web.scraping import browser_of
 from tests.children import command_lines
 from tests.environments.folders import Folder
 from tests.shadow.rig import ROOT, needs_overlay

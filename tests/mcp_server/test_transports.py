@@ -22,7 +22,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from codeagent_lsp.tools.mcp.health import Health
 from codeagent_lsp.tools.mcp.settings import ServerSettings
-from codeagent_lsp.tools.mcp.websocket import Socket, websocket_transport
+from codeagent_lsp.tools.mcp.transports import Socket, websocket_transport
 from tests.mcp_server.calls import disk, make_workspace
 from tests.mcp_server.rig import COMMAND, Served, code_of, served, text_of
 

@@ -5,22 +5,198 @@ A pure function: text in, text out. Not here: staging it (`editing_tools.py`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from codeagent_lsp.errors import EditRefused
-from codeagent_lsp.tools.code import operations
+from codeagent_lsp.tools.code import shift
 from codeagent_lsp.tools.code.body import has_body, replace_body
+from codeagent_lsp.tools.code.extent import Extent, extent_of, first_alone, indentation, last_alone, statement_of
 from codeagent_lsp.tools.code.rename import rename
-from codeagent_lsp.tools.code.source import Definition, SourceFile, required
+from codeagent_lsp.tools.code.source import Definition, SourceFile, required, source_of
 from codeagent_lsp.tools.code.splices import Splice, applied, problem
 from codeagent_lsp.tools.code.targets import ambiguous, find_all, find_one
 from codeagent_lsp.tools.code.uses import NAMES_APART
 
+_SINGLE = frozenset(("variable", "constant"))
+_LISTS = frozenset(("variable_declaration", "var_spec_list"))
+_DECLARED = frozenset(("variable_declarator", "property_element"))
+
+
+def replaced(source: SourceFile, definition: Definition, code: str) -> Splice:
+    """Return the splice that replaces a definition; doc comment, decorators and `export` are kept if the code has none.
+
+    EditRefused if the code defines nothing.
+    """
+    _refuse_shared(source, definition)
+    extent = extent_of(source, definition)
+    indent = indentation(source, extent.top)
+    new = shift.with_line_ends(source, shift.shifted(source, code, indent), extent.core).removeprefix(indent)
+    tail = source.slice(extent.end, extent.tail).strip()
+    end = extent.tail if tail and new.rstrip().endswith(tail) else extent.end
+    whole = Splice(extent.top, end, new)
+    brought = _brought(source, whole)
+    if brought is None:
+        wrong = problem(source, applied(source, [whole])) or "it defines nothing. Give a whole definition"
+        message = f"The code for {definition.qualified} cannot take its place: {wrong}. Nothing was changed."
+        raise EditRefused("not_found", message)
+    return Splice(extent.top, end, _kept(source, extent, brought) + new)
+
+
+def insert_before(source: SourceFile, definition: Definition, code: str) -> Splice:
+    """Return the splice that inserts the code on lines of its own, above the definition's doc
+    comment and decorators.
+    """
+    extent = extent_of(source, definition)
+    if not first_alone(source, extent.top):
+        raise _shares_line(source, definition, extent.top)
+    new = shift.shifted(source, code, indentation(source, extent.top))
+    place = source.line_start(extent.top)
+    lines = new + "\n" * (1 + _gap(source, definition, extent, new))
+    return Splice(place, place, shift.with_line_ends(source, lines, place))
+
+
+def insert_after(source: SourceFile, definition: Definition, code: str) -> Splice:
+    """Return the splice that inserts the code on lines of its own, below the definition."""
+    extent = extent_of(source, definition)
+    if not last_alone(source, extent.tail):
+        raise _shares_line(source, definition, extent.tail)
+    new = shift.shifted(source, code, indentation(source, extent.top))
+    place = source.line_after(extent.tail)
+    ends = source.data[:place].endswith(b"\n")
+    lines = "\n" * _gap(source, definition, extent, new) + new
+    lines = f"{lines}\n" if ends else f"\n{lines}"
+    return Splice(place, place, shift.with_line_ends(source, lines, extent.core))
+
+
+def delete(source: SourceFile, definition: Definition, *, emptied: bool) -> Splice:
+    """Return the splice that deletes a definition with its doc comment, decorators and the blank lines on one side.
+
+    `emptied`: nothing else is left in a block that must not be empty, so `pass` takes its place.
+    """
+    _refuse_shared(source, definition)
+    extent = extent_of(source, definition)
+    if not first_alone(source, extent.top) or not last_alone(source, extent.tail):
+        raise _shares_line(source, definition, extent.top)
+    start, end = source.line_start(extent.top), source.line_after(extent.tail)
+    if emptied:
+        return Splice(extent.top, extent.tail, "pass")
+    before, after = _blank_before(source, start), _blank_after(source, end)
+    closes, opens = _is_edge(source, after, extent), _is_edge(source, before, extent, above=True)
+    above, below = start - before, after - end
+    if not closes and below and (opens or above >= below):
+        end = after
+    elif above and (closes or below):
+        start = before
+        end = after if after == len(source.data) else end
+    if end == len(source.data) and not source.data[:end].endswith(b"\n"):
+        start -= len(source.data[:start]) - len(source.data[:start].removesuffix(b"\n").removesuffix(b"\r"))
+    return Splice(start, end, "")
+
+
+def emptied_blocks(definitions: Sequence[Definition]) -> Collection[int]:
+    """Return the 0-based numbers of the definitions to replace with `pass`: one for each Python block left empty."""
+    gone = {statement_of(each.outer).id: number for number, each in reversed(list(enumerate(definitions)))}
+    found = set()
+    for each in definitions:
+        block = statement_of(each.outer).parent
+        if block is not None and block.type == "block":
+            inside = [child.id for child in block.named_children if child.type != "comment"]
+            if all(child in gone for child in inside):
+                found.add(gone[inside[0]])
+    return found
+
+
+def _brought(source: SourceFile, splice: Splice) -> Extent | None:
+    """Return the extent of the first definition that a splice adds, parsed in its place; None if it defines nothing."""
+    probe = source_of(source.path, applied(source, [splice]))
+    if probe is None:
+        return None
+    end = splice.start + len(splice.text.encode("utf-8", "replace"))
+    for definition in probe.definitions:
+        extent = extent_of(probe, definition)
+        if splice.start <= extent.core < end:
+            return extent
+    return None
+
+
+def _kept(source: SourceFile, extent: Extent, brought: Extent) -> str:
+    """Return the text of the old definition's parts whose kinds the new one lacks."""
+    ends = (*(part.start for part in extent.parts), extent.core)[1:]
+    return "".join(
+        source.slice(part.start, end)
+        for part, end in zip(extent.parts, ends, strict=True)
+        if not brought.has(part.kind)
+    )
+
+
+def _gap(source: SourceFile, definition: Definition, extent: Extent, code: str) -> int:
+    """Return the number of blank lines between the definition and new code beside it."""
+    start, end = source.line_start(extent.top), source.line_after(extent.tail)
+    before, after = _blank_before(source, start), _blank_after(source, end)
+    default = 2 if source.language == "python" and not indentation(source, extent.top) else 1
+    if not _is_edge(source, after, extent):
+        gap = source.data.count(b"\n", end, after)
+    elif not _is_edge(source, before, extent, above=True):
+        gap = source.data.count(b"\n", before, start)
+    else:
+        listed = source.data[extent.end : extent.tail].strip() == b","
+        gap = 0 if definition.symbol.kind in _SINGLE or listed else default
+    single = definition.symbol.kind in _SINGLE and "\n" not in code
+    return min(gap, default) if single or gap else 0 if "\n" not in code and _one_line(source, extent) else 1
+
+
+def _one_line(source: SourceFile, extent: Extent) -> bool:
+    return source.line(extent.top) == source.line(extent.end)
+
+
+def _is_edge(source: SourceFile, place: int, extent: Extent, *, above: bool = False) -> bool:
+    """Return whether the block or text ends (with `above`: begins) at an offset next to the definition."""
+    if (place == 0) if above else (place >= len(source.data)):
+        return True
+    line = source.line_start(place - 1) if above else place
+    return len(indentation(source, line)) < len(indentation(source, extent.top))
+
+
+def _blank_before(source: SourceFile, start: int) -> int:
+    """Return the offset where the blank lines before a line begin."""
+    while start and not source.data[(before := source.line_start(start - 1)) : start].strip():
+        start = before
+    return start
+
+
+def _blank_after(source: SourceFile, end: int) -> int:
+    """Return the offset where the blank lines from a line on end."""
+    while end < len(source.data) and not source.data[end : source.line_end(end)].strip():
+        end = source.line_after(end)
+    return end
+
+
+def _refuse_shared(source: SourceFile, definition: Definition) -> None:
+    """Refuse to edit one name of a declaration of several (EditRefused)."""
+    node = definition.node
+    holders = [node, *(child for child in node.children if child.type in _LISTS)]
+    fields = [holder.field_name_for_child(number) for holder in holders for number in range(holder.child_count)]
+    several = any(fields.count(name) > 1 for name in ("declarator", "name"))
+    several = several or any(sum(child.type in _DECLARED for child in holder.children) > 1 for holder in holders)
+    value = node.child_by_field_name("right")
+    if several or (node.type == "assignment" and value is not None and value.type == "assignment"):
+        message = (
+            f"{definition.qualified} is declared together with other names on line {source.line(node.start_byte)}."
+        )
+        raise EditRefused("ambiguous", f"{message} Use edit_file.")
+
+
+def _shares_line(source: SourceFile, definition: Definition, place: int) -> EditRefused:
+    line = source.line(place)
+    message = f"{definition.qualified} shares line {line} of {source.path} with other code. Use edit_file."
+    return EditRefused("not_found", message)
+
+
 Operation = Literal["replace", "replace_body", "insert_before", "insert_after", "rename", "delete"]
 
-_INSERTIONS = {"insert_before": operations.insert_before, "insert_after": operations.insert_after}
+_INSERTIONS = {"insert_before": insert_before, "insert_after": insert_after}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +246,7 @@ def edited(path: str, text: str, edits: Sequence[AstEdit]) -> Edited:
 
 def _planned(source: SourceFile, edit: AstEdit, *, emptied: bool) -> tuple[Sequence[Splice], tuple[int, ...]]:
     if edit.operation == "delete":
-        return [operations.delete(source, find_one(source, edit.target), emptied=emptied)], ()
+        return [delete(source, find_one(source, edit.target), emptied=emptied)], ()
     if not edit.code.strip():
         raise EditRefused("empty", f"{edit.operation} needs code, and it is empty.")
     if edit.operation == "rename":
@@ -79,7 +255,7 @@ def _planned(source: SourceFile, edit: AstEdit, *, emptied: bool) -> tuple[Seque
     if edit.operation == "replace_body":
         return [replace_body(source, _with_body(source, edit.target), edit.code)], ()
     target = find_one(source, edit.target)
-    return [_INSERTIONS.get(edit.operation, operations.replace)(source, target, edit.code)], ()
+    return [_INSERTIONS.get(edit.operation, replace)(source, target, edit.code)], ()
 
 
 def _with_body(source: SourceFile, target: str) -> Definition:
@@ -117,7 +293,7 @@ def _emptied(source: SourceFile, edits: Sequence[AstEdit]) -> set[int]:
         if edit.operation == "delete" and len(found := _found(source, edit.target)) == 1:
             numbers.append(number)
             gone.append(found[0])
-    return {numbers[at] for at in operations.emptied_blocks(gone)}
+    return {numbers[at] for at in emptied_blocks(gone)}
 
 
 def _found(source: SourceFile, target: str) -> tuple[Definition, ...]:

@@ -7,7 +7,8 @@ marked as unsure or left out. Not here: one file alone
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -20,8 +21,8 @@ from codeagent_lsp.language_servers.answers import CodePlace
 from codeagent_lsp.tools.code import call_graph, graphs
 from codeagent_lsp.tools.code.asking_servers import is_place, name_in, server_calls
 from codeagent_lsp.tools.code.codebase import Codebase
-from codeagent_lsp.tools.code.dependencies import dependency_graph
 from codeagent_lsp.tools.code.exact import ExactPlaces, exact_calls, exact_definition, exact_references
+from codeagent_lsp.tools.code.graphs import Edge, Graph, Node
 from codeagent_lsp.tools.code.imports import resolved
 from codeagent_lsp.tools.code.reading_tools import described, files_of, read_source
 from codeagent_lsp.tools.code.references import Site, defined, definition_site, elsewhere, references, symbol_name
@@ -33,6 +34,7 @@ from codeagent_lsp.tools.traits import ToolTraits
 MAX_SITES = 200
 _BY_INDEX = "(index, by name and syntax)"
 Places = list[tuple[str, SourceFile, Definition]]
+MAX_NODES = 150
 
 
 class SymbolParameters(Parameters):
@@ -320,3 +322,63 @@ def _drawn(graph: graphs.Graph, notes: Sequence[str]) -> ToolOutput:
         "mermaid": graphs.to_mermaid(graph),
     }
     return ToolOutput("\n".join([text, *notes]), data)
+
+
+# The dependency graph of files, by imports of files of the workspace.
+
+
+def dependency_graph(imports: Mapping[str, Iterable[str]], focus: str = "") -> Graph:
+    """Return the graph of files by their imports; `focus` restricts it to one file, its importers and two steps of
+    imports.
+
+    If there are too many files, their folders represent them.
+    """
+    edges = {
+        (unit(path), unit(target)): None
+        for path, targets in sorted(imports.items())
+        for target in targets
+        if unit(path) != unit(target)
+    }
+    if focus:
+        return _graph(_near(list(edges), unit(focus)), [unit(focus)])
+    names = dict.fromkeys(name for edge in edges for name in edge)
+    if len(names) > MAX_NODES:
+        return _graph(_folded(list(edges)), [])
+    return _graph(list(edges), [])
+
+
+def unit(path: str) -> str:
+    """Return the node that represents a file in the graph: the file itself, or its folder for Go."""
+    return f"{posixpath.dirname(path) or '.'}/" if path.endswith(".go") else path
+
+
+def _near(edges: list[tuple[str, str]], focus: str) -> list[tuple[str, str]]:
+    direct = {target for source, target in edges if source == focus}
+    return [edge for edge in edges if focus in edge or edge[0] in direct]
+
+
+def _folded(edges: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the edges between folders, at the greatest depth with few enough nodes."""
+    for depth in range(8, 0, -1):
+        folded = {(_folder(source, depth), _folder(target, depth)): None for source, target in edges}
+        kept = [edge for edge in folded if edge[0] != edge[1]]
+        if len({name for edge in kept for name in edge}) <= MAX_NODES:
+            return kept
+    return kept
+
+
+def _folder(path: str, depth: int) -> str:
+    parts = path.rstrip("/").split("/")
+    inner = parts if path.endswith("/") else parts[:-1]
+    return "/".join(inner[:depth]) + "/" if inner else "./"
+
+
+def _graph(edges: list[tuple[str, str]], always: list[str]) -> Graph:
+    names = list(dict.fromkeys([*always, *(name for edge in edges for name in edge)]))
+    kept = set(names[:MAX_NODES])
+    nodes = tuple(Node(name, name, "" if name.endswith("/") else name) for name in names[:MAX_NODES])
+    return Graph(
+        nodes,
+        tuple(Edge(source, target) for source, target in edges if source in kept and target in kept),
+        len(names) > MAX_NODES,
+    )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,7 +34,6 @@ from codeagent_lsp.tools.hooks.hook_events import (
     tool_input,
 )
 from codeagent_lsp.tools.hooks.hook_files import Hook, HookEvent, HookFile, HookShelf, SessionSource
-from codeagent_lsp.tools.hooks.seen_changes import SeenChanges
 from codeagent_lsp.tools.permissions.decision import Decision
 from codeagent_lsp.tools.skills.desk import Brings
 from codeagent_lsp.tools.tool import Tool, ToolOutput
@@ -60,6 +59,7 @@ _DENYING_NOTHING: tuple[HookEvent, ...] = ("SessionStart", "RunEnd")
 
 Tell = Callable[..., None]
 """Tells the user a sentence of the catalogue, once in a run: the context, its key and its values."""
+_NEVER = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,3 +362,35 @@ def _names(context: ToolContext, before: Changeset) -> str:
 
 def _changed(before: Changeset, after: Changeset) -> list[FileChange]:
     return [each for each in after if before.get(each.path) != each]
+
+
+# What hooks were told of, or have written themselves: a change is given to the guards once, as it is.
+
+
+class SeenChanges:
+    """The text of each file, None for a deleted one, as hooks of one run have seen it."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str | None] = {}
+
+    def add(self, path: str, text: str | None) -> None:
+        """Note what hooks were told of a file."""
+        self._texts[path] = text
+
+    def forget(self, path: str) -> None:
+        """Note that a file is to be told again."""
+        self._texts.pop(path, None)
+
+    def add_written(self, paths: Iterable[str], before: Changeset, after: Changeset) -> None:
+        """Note what a hook has written, unless it is a change of something that none has seen."""
+        for path in paths:
+            earlier, now = before.get(path), after.get(path)
+            if earlier is None or self._is_seen(earlier):
+                self._texts[path] = None if now is None else now.text
+
+    def unseen(self, changes: Changeset) -> list[FileChange]:
+        """Return the changes that no hook has seen as they are."""
+        return [change for change in changes if not self._is_seen(change)]
+
+    def _is_seen(self, change: FileChange) -> bool:
+        return self._texts.get(change.path, _NEVER) == change.text

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import json
+import re
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
 from mcp.client.session import ClientRequestContext
 from mcp.types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult, ErrorData
 
-from codeagent_lsp.tools.mcp.asking import ask_form, read_form
+from codeagent_lsp.tools.asking import Asker, Question
+from codeagent_lsp.tools.foreign_words import own_title
 from codeagent_lsp.tools.mcp.calling import Calling
 from codeagent_lsp.tools.mcp.clock import Clock
+from codeagent_lsp.workspace.text.visible import one_line
 
 MAX_FORMS = 5
 """Most elicitations of a server in one call."""
+MAX_FIELDS = 20
+MAX_CHOICES = 30
+TITLE = 300
+
+_SECRET = re.compile(
+    r"(?i)pass(?:word|wd|phrase|code)|secret|token|api.?key|access.?key|private.?key|credential|^pin$|\botp\b|cvv|"
+    r"card.?number|\bssn\b|密码|口令|密钥|令牌"
+)
 
 
 class Elicitation:
@@ -48,3 +62,113 @@ class Elicitation:
         async with self._clock.paused():
             answers = await ask_form(form, self._server, asked.asker, asked.words)
         return ElicitResult(action="decline") if answers is None else ElicitResult(action="accept", content=answers)
+
+
+# MCP elicitation: a server's question to the user in the middle of a call, as a small form.
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The fields of an elicitation by name, each a flat JSON Schema; `required` are the names that need an answer."""
+
+    message: str
+    fields: Mapping[str, Mapping[str, Any]]
+    required: frozenset[str]
+
+    @property
+    def usual(self) -> dict[str, Any] | None:
+        """Return the values that the server suggests; None if a required one has no default."""
+        values = {name: field["default"] for name, field in self.fields.items() if field.get("default") is not None}
+        return values if self.required <= values.keys() else None
+
+    @property
+    def wants_secret(self) -> bool:
+        """Return whether any of its texts or formats indicates a secret."""
+        told = [(name, field.get("title"), field.get("description")) for name, field in self.fields.items()]
+        words = [self.message, *(str(part) for parts in told for part in parts if part)]
+        return any(field.get("format") == "password" for field in self.fields.values()) or any(
+            map(_SECRET.search, words)
+        )
+
+
+def read_form(message: str, schema: Any) -> Form | None:
+    """Parse an elicitation request; None if it cannot be asked: too large, nested, or malformed."""
+    fields = schema.get("properties") if isinstance(schema, Mapping) else None
+    if not isinstance(fields, Mapping) or len(fields) > MAX_FIELDS:
+        return None
+    if not all(isinstance(field, Mapping) and field.get("type") != "object" for field in fields.values()):
+        return None
+    required = schema.get("required")
+    names = frozenset(name for name in required if name in fields) if isinstance(required, list) else frozenset()
+    return Form(message, fields, names)
+
+
+async def ask_form(form: Form, server: str, asker: Asker, words: Callable[..., str]) -> dict[str, Any] | None:
+    """Return the user's answers by field; None if the user declines, does not answer, or leaves a
+    required field open.
+    """
+    decline, usual, answer = words("mcp.decline"), words("mcp.usual"), words("mcp.answer")
+    title = words("mcp.asks", server=server, message=one_line(form.message, TITLE))
+    suggested = form.usual
+    choices = [decline, *([usual] if suggested is not None else []), *([answer] if form.fields else [])]
+    detail = json.dumps(suggested, ensure_ascii=True, indent=1) if suggested else ""
+    chosen = await asker.ask(Question("question", title, tuple(choices), detail=detail))
+    if chosen == (usual,):
+        return suggested
+    if chosen != (answer,):
+        return None
+    answers: dict[str, Any] = {}
+    for name, field in form.fields.items():
+        value = await _ask_field(name, field, server, asker, words)
+        value = field.get("default") if value is None else value
+        if value is not None:
+            answers[name] = value
+        elif name in form.required:
+            return None
+    return answers
+
+
+async def _ask_field(name: str, field: Mapping[str, Any], server: str, asker: Asker, words: Callable[..., str]) -> Any:
+    """Ask for the value of one field and return it; None without a valid answer."""
+    label = one_line(str(field.get("description") or field.get("title") or name), TITLE)
+    options = _options(field, words)
+    multiple = field.get("type") == "array"
+    title = words("mcp.field", server=server, field=label)
+    answer = await asker.ask(Question("question", title, tuple(options), multiple=multiple))
+    if not answer:
+        return None
+    if options:
+        values = [options[title] for title in answer if title in options]
+        return values if multiple else (values[0] if values else None)
+    return _as_type(answer[0], field.get("type"))
+
+
+def _options(field: Mapping[str, Any], words: Callable[..., str]) -> dict[str, Any]:
+    """Return the values to choose from by short titles; empty for free text."""
+    if field.get("type") == "boolean":
+        return {words("mcp.no"): False, words("mcp.yes"): True}
+    source = field.get("items") if field.get("type") == "array" else field
+    if not isinstance(source, Mapping):
+        return {}
+    rows = source.get("oneOf") or source.get("anyOf")
+    if isinstance(rows, list):
+        pairs = [(row.get("title"), row.get("const")) for row in rows if isinstance(row, Mapping)]
+    else:
+        values, named = _list(source.get("enum")), _list(source.get("enumNames"))
+        pairs = [(named[at] if at < len(named) else value, value) for at, value in enumerate(values)]
+    return {
+        own_title(one_line(str(title or value), 60), words): value
+        for title, value in pairs[:MAX_CHOICES]
+        if value is not None
+    }
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _as_type(text: str, kind: Any) -> Any:
+    try:
+        return int(text) if kind == "integer" else float(text) if kind == "number" else text
+    except ValueError:
+        return None

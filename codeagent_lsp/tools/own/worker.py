@@ -7,16 +7,26 @@ the form of MCP, or `{"id", "error"}`. Not here: the server's side (`worker_conn
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import inspect
 import json
 import os
-from collections.abc import Mapping, Sequence
+import re
+import sys
+import traceback
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
 from typing import IO, Any
 
 from codeagent_lsp.own_tools import Tool
-from codeagent_lsp.tools.own.loading import NotLoaded, described, description_of, load
+from codeagent_lsp.tools.own.tool_sources import GROUP, package_of
 
 PLACE = 2  # index of the source's first argument
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,47}")
+_MODULE = "codeagent_own_tools"
+MOST_NAMED = 5
 
 
 def main(argv: Sequence[str]) -> None:
@@ -89,3 +99,158 @@ def _shown(tool: Tool, result: Any) -> dict[str, Any]:
 
 def _failed(reason: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": reason}], "isError": True}
+
+
+# Loads a user's own tools in the worker: exactly the bytes that were trusted, or the entry point of a package.
+
+
+class NotLoaded(Exception):
+    """Raised when a source has no usable tools; the message is for the user."""
+
+
+def load(place: str, name: str, digest: str, *entry: str) -> dict[str, Tool]:
+    """Return the tools of a source by name. NotLoaded with the reason, for any error in it."""
+    try:
+        found = list(_tools(_of_package(name, *entry) if place == "package" else _of_file(name, digest)))
+        for tool in found:
+            _check(tool)
+        tools = {tool.name: tool for tool in found}
+    except NotLoaded:
+        raise
+    except BaseException as error:  # whatever a user's code raises at import or in a property, also SystemExit
+        raise NotLoaded(described(error, name)) from error
+    if len(tools) < len(found):
+        raise NotLoaded("two of its tools have the same name")
+    return tools
+
+
+def described(error: BaseException, name: str) -> str:
+    """Return an error as one line, with the last line of the file `name` that it passed through."""
+    words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if isinstance(error, SyntaxError):
+        return f"line {error.lineno}: {type(error).__name__}: {error.msg}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == name]
+    return f"line {lines[-1]}: {words}" if lines else words
+
+
+def _of_file(name: str, digest: str) -> ModuleType:
+    data = Path(name).read_bytes()
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise NotLoaded("it changed since it was trusted; it is asked about again at the next run")
+    module = ModuleType(_MODULE)
+    module.__file__ = name
+    sys.modules[_MODULE] = module  # dataclasses and type hints look their module up
+    exec(compile(data, name, "exec"), vars(module))  # noqa: S102 - the purpose of this process, after the user's trust
+    return module
+
+
+def _of_package(name: str, entry_name: str, value: str) -> Any:
+    for entry in entry_points(group=GROUP):
+        if (entry.name, entry.value) == (entry_name, value) and name == f"{package_of(entry)}: {entry_name}":
+            return entry.load()
+    raise NotLoaded("the package is not installed in the environment of this Python any more")
+
+
+def _tools(found: Any) -> Iterator[Tool]:
+    """Yield the tools that a module, a class, a tool or a list of them stands for. NotLoaded for what is none."""
+    if isinstance(found, ModuleType):
+        yield from _of_module(found)
+    elif isinstance(found, list | tuple):
+        for item in found:
+            yield from _tools(item)
+    elif isinstance(found, type) and issubclass(found, Tool):
+        yield _made(found)
+    elif isinstance(found, Tool):
+        yield found
+    else:
+        raise NotLoaded(f"{found!r} is no tool")
+
+
+def _of_module(module: ModuleType) -> Iterator[Tool]:
+    """Yield the tools of a module: its objects, those in its lists, and one of each class that it defines, unless it
+    makes objects of that itself or only derives others from it.
+    """
+    values = list(vars(module).values())
+    listed = [item for value in values if _is_list_of_tools(value) for item in value]
+    tools = _unique(value for value in (*values, *listed) if isinstance(value, Tool))
+    classes = _unique(
+        value
+        for value in (*values, *listed)
+        if isinstance(value, type) and issubclass(value, Tool) and value.__module__ == module.__name__
+    )
+    used = [*map(type, tools), *classes]
+    alone = [kind for kind in classes if not any(other is not kind and issubclass(other, kind) for other in used)]
+    named = [kind for kind in classes if kind not in alone and isinstance(kind.name, str) and kind.name]
+    chosen = [kind for kind in (*alone, *named) if kind not in map(type, tools)]
+    if not tools and not chosen:
+        raise NotLoaded(
+            "it defines no tool: decorate a function with @tool, or derive a class from Tool" + _instead(module)
+        )
+    yield from tools
+    yield from map(_made, chosen)
+
+
+def _made(kind: type[Tool]) -> Tool:
+    """Return a tool of this class. NotLoaded if it cannot be made without arguments."""
+    if inspect.isabstract(kind):
+        missing = ", ".join(sorted(getattr(kind, "__abstractmethods__", ())))
+        raise NotLoaded(f"the class {kind.__name__} is no tool yet: it does not define {missing}")
+    try:
+        inspect.signature(kind).bind()
+    except ValueError:
+        pass
+    except TypeError as error:
+        raise NotLoaded(
+            f"the class {kind.__name__} cannot be made without arguments ({error}): give them defaults, or make the "
+            f"tools in the file, such as `first = {kind.__name__}(…)`"
+        ) from None
+    return kind()
+
+
+def _check(tool: Tool) -> None:
+    """Raise NotLoaded, with what is missing, unless this can be offered as a tool."""
+    kind = type(tool)
+    what = f"the class {kind.__name__}" if kind.__module__ != Tool.__module__ else f"the tool {tool.name!r}"
+    if not tool.name:
+        raise NotLoaded(f'{what} has no name: set `name = "…"` in it, or call `super().__init__("…")` in its __init__')
+    if not isinstance(tool.name, str) or not _NAME.fullmatch(tool.name):
+        raise NotLoaded(f"{tool.name!r} cannot be the name of a tool: use letters, digits, - and _, at most 48")
+    if kind.run is Tool.run and kind.execute is Tool.execute:
+        raise NotLoaded(f"{what} defines neither `run(self, arguments)` nor `execute(self, …)`, so it does nothing")
+    if not description_of(tool):
+        raise NotLoaded(f"{what} has no description: give it a docstring, or set `description`")
+
+
+def description_of(tool: Tool) -> str:
+    """Return how a tool describes itself: by its description, else by the docstring of its class, of `run` or of
+    `execute`; '' for none, as what it inherits of ours is not about it.
+    """
+    if tool.description:
+        return str(tool.description)
+    kind = type(tool)
+    made = f"{kind.__name__}("  # how the docstring begins that a dataclass gets
+    documented = [each for each in kind.__mro__ if each.__module__ != Tool.__module__ and each is not object]
+    own = [each.__doc__ for each in documented if each.__doc__ and not each.__doc__.startswith(made)]
+    methods = [method.__doc__ for method in (kind.run, kind.execute) if method.__module__ != Tool.__module__]
+    return inspect.cleandoc(next(filter(None, (*own, *methods)), ""))
+
+
+def _instead(module: ModuleType) -> str:
+    """Return what a module without tools has that may have been meant; '' for nothing."""
+    here = [value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__]
+    names = [
+        f"the {'class' if isinstance(value, type) else 'function'} {value.__name__}"
+        for value in here
+        if isinstance(value, type) or inspect.isfunction(value)
+    ]
+    return f"; {', '.join(names[:MOST_NAMED])} {'is' if len(names) == 1 else 'are'} neither" if names else ""
+
+
+def _is_list_of_tools(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(
+        isinstance(item, Tool) or (isinstance(item, type) and issubclass(item, Tool)) for item in value
+    )
+
+
+def _unique(values: Iterable[Any]) -> list[Any]:
+    return list({id(value): value for value in values}.values())

@@ -6,17 +6,84 @@ Not here: permission (`tools/permissions/policy.py`), the cache (`cache.py`).
 from __future__ import annotations
 
 import os
+import re
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from codeagent_lsp.config import NetworkSettings
-from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.tools.web.browser import browsed, browser_of
+from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
+from codeagent_lsp.tools.web.child import Program, answer_of
 from codeagent_lsp.tools.web.dialing import Dialer
 from codeagent_lsp.tools.web.http import Fetcher, Page
 from codeagent_lsp.tools.web.problems import WebRefused
-from codeagent_lsp.tools.web.reading import PageText, is_html, words_of, words_of_html
+from codeagent_lsp.tools.web.proxy import USER, CheckingProxy
 from codeagent_lsp.tools.web.urls import Target, covers, on_usual_port
+from codeagent_lsp.workspace.text.visible import one_line
+
+EXTRACT = Program("extract", "Reading the page", 20.0)
+
+_HTML = ("text/html", "application/xhtml+xml")
+_PLAIN = re.compile(r"text/.*|application/(?:.*\+)?(?:json|xml|yaml|x-yaml|toml|javascript|x-sh|x-ndjson)|")
+_CHARSETS = re.compile(
+    r"utf-?8|utf-?16(?:le|be)?|us-ascii|latin-?1|iso-?8859-\d{1,2}|windows-125\d|cp125\d|koi8-[ru]"
+    r"|shift[_-]jis|euc-(?:jp|kr)|gb2312|gbk|gb18030|big5",
+    re.IGNORECASE,
+)
+_META = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([A-Za-z0-9_-]{1,40})", re.IGNORECASE)
+_HEAD = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """A page's text as Markdown. `hidden` counts omitted parts that people do not see; `thin`: scripts probably build
+    the page; `found` counts the parts that match the selector.
+    """
+
+    title: str
+    text: str
+    hidden: int = 0
+    thin: bool = False
+    found: int = 0
+
+
+def is_html(page: Page) -> bool:
+    """Return whether the page is HTML, so that a selector can be applied."""
+    return page.media in _HTML
+
+
+async def words_of(page: Page, selector: str | None) -> PageText:
+    """Return the text of a page. ToolRetry or ToolFailed if it has none that can be read."""
+    if is_html(page):
+        return await words_of_html(decoded(page), page.target.url, selector)
+    if not _PLAIN.fullmatch(page.media):
+        media = one_line(page.media, 80)
+        raise ToolFailed(f"{page.target.url} is {media}, not text that could be read.", ErrorCode.PARSE_ERROR)
+    if selector:
+        raise ToolRetry(f"{page.target.url} is plain text; call web_scrape without a selector.")
+    return PageText("", decoded(page))
+
+
+async def words_of_html(html: str, url: str, selector: str | None) -> PageText:
+    """Return the text of an HTML document."""
+    answer = await answer_of(EXTRACT, {"html": html, "url": url, "selector": selector})
+    return PageText(str(answer["title"]), str(answer["text"]), answer["hidden"], answer["thin"], answer["found"])
+
+
+def decoded(page: Page) -> str:
+    """Return the text of a page, decoded by the charset of its server, else of its `<meta>` element, else as UTF-8."""
+    declared = _META.search(page.body[:_HEAD]) if is_html(page) else None
+    named = page.charset or (declared[1].decode("ascii") if declared else "")
+    charset = named if _CHARSETS.fullmatch(named) else "utf-8"
+    try:
+        return page.body.decode(charset, "replace")
+    except LookupError:
+        return page.body.decode("utf-8", "replace")
+
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+BROWSE = Program("browse", "Opening the page in a browser", 45.0, memory=2 << 30, processes=256)
+PAGE_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +150,33 @@ async def _with_scripts(
 def _because(notes: Iterable[str]) -> str:
     said = "; ".join(notes)
     return f" ({said})" if said else ""
+
+
+# Rendering of a page in a real browser, for pages built by scripts; each page gets a browser of its own.
+
+
+def browser_of(path: str, folders: Iterable[str] = ()) -> str | None:
+    """Return the system's browser by `PATH`, ignoring relative entries and those inside `folders` (the workspace)."""
+    inside = tuple(f"{folder}/" for folder in folders)
+    entries = [entry for entry in path.split(os.pathsep) if entry.startswith("/")]
+    outside = os.pathsep.join(entry for entry in entries if not f"{entry}/".startswith(inside))
+    return next(filter(None, (shutil.which(name, path=outside) for name in NAMES)), None) if outside else None
+
+
+async def browsed(program: str | None, target: Target, selector: str | None, dialer: Dialer) -> str:
+    """Return the HTML of the page after its scripts have run. ToolFailed if there is no browser or it fails."""
+    if program is None:
+        raise ToolFailed("no Chromium is installed here", ErrorCode.NOT_FOUND)
+    async with CheckingProxy(dialer) as proxy:
+        question = {
+            "url": target.url,
+            "host": target.host.removeprefix("www."),
+            "browser": program,
+            "proxy": proxy.address,
+            "user": USER,
+            "token": proxy.token,
+            "seconds": PAGE_SECONDS,
+            "selector": selector,
+            "sandbox": os.geteuid() != 0,  # Chromium's own does not start for the superuser
+        }
+        return str((await answer_of(BROWSE, question))["html"])

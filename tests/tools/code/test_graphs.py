@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codeagent_lsp.tools.code.dependencies import MAX_NODES, dependency_graph, unit
+from codeagent_lsp.tools.code.graph_tools import MAX_NODES, dependency_graph, unit
 from codeagent_lsp.tools.code.graphs import Edge, Graph, Node, listing, to_mermaid
 
 

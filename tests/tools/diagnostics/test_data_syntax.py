@@ -8,8 +8,8 @@ import random
 import pytest
 
 from codeagent_lsp.tools.diagnostics.after_edits import AfterEdits
-from codeagent_lsp.tools.diagnostics.data_syntax import data_errors
 from codeagent_lsp.tools.diagnostics.edit_diagnostics import BeforeAndAfter, EditDiagnostics
+from codeagent_lsp.tools.diagnostics.syntax import data_errors
 from codeagent_lsp.workspace.files.file_view import FileView, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.tools.fakes import Bench

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.tools.diagnostics import linter_output
+from codeagent_lsp.tools.diagnostics import linters
 from codeagent_lsp.tools.diagnostics.port import Diagnostic
 
 READERS = (
-    linter_output.read_ruff,
-    linter_output.read_python,
-    linter_output.read_mypy,
-    linter_output.read_pyright,
-    linter_output.read_tsc,
-    linter_output.read_eslint,
-    linter_output.read_cargo,
-    linter_output.read_go,
+    linters.read_ruff,
+    linters.read_python,
+    linters.read_mypy,
+    linters.read_pyright,
+    linters.read_tsc,
+    linters.read_eslint,
+    linters.read_cargo,
+    linters.read_go,
 )
 
 
@@ -33,7 +33,7 @@ def test_ruff() -> None:
         {"code": "invalid-syntax", "filename": "/w/b.py", "location": {"row": 4, "column": 1}, "message": "no"},
         {"code": "X", "filename": None, "location": {"row": 4, "column": 1}, "message": "lost"},
     ]
-    assert list(linter_output.read_ruff(json.dumps(rows))) == [
+    assert list(linters.read_ruff(json.dumps(rows))) == [
         Diagnostic("/w/a.py", 1, 8, "warning", "unused", "ruff", "F401"),
         Diagnostic("/w/a.py", 1, 9, "error", "undefined", "ruff", "F821"),
         Diagnostic("/w/a.py", 2, 89, "warning", "long", "ruff", "E501"),
@@ -50,7 +50,7 @@ a b.py:2:1: note: See the documentation
 pkg/m.py:3:1: warning: Odd
 Found 2 errors in 1 file (checked 1 source file)
 """
-    assert list(linter_output.read_mypy(output)) == [
+    assert list(linters.read_mypy(output)) == [
         Diagnostic("a b.py", 1, 5, "error", 'Incompatible types: "x"', "mypy", "assignment"),
         Diagnostic("a b.py", 2, 1, "error", "No column", "mypy", ""),
         Diagnostic("pkg/m.py", 3, 1, "warning", "Odd", "mypy", ""),
@@ -65,13 +65,13 @@ def test_pyright() -> None:
         "rule": "reportX",
         "range": {"start": {"line": 0, "character": 4}},
     }
-    (found,) = linter_output.read_pyright(json.dumps({"generalDiagnostics": [row]}))
+    (found,) = linters.read_pyright(json.dumps({"generalDiagnostics": [row]}))
     assert found == Diagnostic("/w/a.py", 1, 5, "info", "m", "pyright", "reportX")
 
 
 def test_tsc() -> None:
     output = "src/a (b).ts(3,14): error TS2322: Type 'a' is not 'b'.\n  more about it\nerror TS5023: Unknown option."
-    (found,) = linter_output.read_tsc(output)
+    (found,) = linters.read_tsc(output)
     assert found == Diagnostic("src/a (b).ts", 3, 14, "error", "Type 'a' is not 'b'.", "tsc", "TS2322")
 
 
@@ -80,7 +80,7 @@ def test_eslint() -> None:
         {"ruleId": "no-undef", "severity": 2, "message": "m", "line": 1, "column": 2},
         {"ruleId": None, "severity": 1, "message": "ignored file"},
     ]
-    assert list(linter_output.read_eslint(json.dumps([{"filePath": "/w/a.js", "messages": messages}]))) == [
+    assert list(linters.read_eslint(json.dumps([{"filePath": "/w/a.js", "messages": messages}]))) == [
         Diagnostic("/w/a.js", 1, 2, "error", "m", "eslint", "no-undef"),
         Diagnostic("/w/a.js", 1, 1, "warning", "ignored file", "eslint", ""),
     ]
@@ -95,7 +95,7 @@ def test_cargo() -> None:
         {"reason": "compiler-message", "message": {**message, "level": "warning", "code": None}},
         {"reason": "compiler-message", "message": {**message, "spans": []}},
     ]
-    assert list(linter_output.read_cargo("\n".join(map(json.dumps, rows)) + "\nnot json")) == [
+    assert list(linters.read_cargo("\n".join(map(json.dumps, rows)) + "\nnot json")) == [
         Diagnostic("src/main.rs", 2, 5, "error", "mismatched", "cargo", "E0308"),
         Diagnostic("src/main.rs", 2, 5, "warning", "mismatched", "cargo", ""),
     ]
@@ -119,7 +119,7 @@ vet: ./b.go:3:2: undefined: y
 # example.org/y
 {}
 """
-    assert list(linter_output.read_go(output)) == [
+    assert list(linters.read_go(output)) == [
         Diagnostic("./b.go", 3, 2, "error", "undefined: y", "go vet", ""),
         Diagnostic("/w/a.go", 6, 2, "warning", "fmt.Printf format %d has arg of wrong type", "go vet", "printf"),
     ]
@@ -127,7 +127,7 @@ vet: ./b.go:3:2: undefined: y
 
 def test_python() -> None:
     output = '["a.py", 1, 7, "invalid syntax"]\n["b.py", null, null, "null bytes"]\n["x"]\nTraceback'
-    assert list(linter_output.read_python(output)) == [
+    assert list(linters.read_python(output)) == [
         Diagnostic("a.py", 1, 7, "error", "invalid syntax", "python"),
         Diagnostic("b.py", 1, 1, "error", "null bytes", "python"),
     ]
@@ -146,17 +146,17 @@ JSON = st.recursive(
 
 
 @given(st.sampled_from(READERS), JSON)
-def test_any_json_is_read_without_an_error(read: linter_output.Read, value: Any) -> None:
+def test_any_json_is_read_without_an_error(read: linters.Read, value: Any) -> None:
     for item in read(json.dumps(value)):
         assert item.line >= 1 and item.column >= 1
 
 
 @given(st.sampled_from(READERS), st.text())
-def test_any_text_is_read_without_an_error(read: linter_output.Read, text: str) -> None:
+def test_any_text_is_read_without_an_error(read: linters.Read, text: str) -> None:
     list(read(text))
 
 
 @pytest.mark.parametrize("read", READERS)
-def test_deep_and_long_output_ends(read: linter_output.Read) -> None:
+def test_deep_and_long_output_ends(read: linters.Read) -> None:
     assert list(read("[" * 100_000)) == []
     assert list(read("{" * 3_000 + "\n{" * 3_000)) == []

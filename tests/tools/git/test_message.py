@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.tools.git.comparing import Change
-from codeagent_lsp.tools.git.message import INSTRUCTIONS, MAX_DIFF, fault_of, relevance, tidy
+from codeagent_lsp.tools.git.git_tools import INSTRUCTIONS, MAX_DIFF, fault_of, relevance, tidy
 from tests.tools.fakes import Bench
 from tests.tools.git.models import with_writer
 from tests.tools.git.repos import commit, git, start

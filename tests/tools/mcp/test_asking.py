@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.texts import text
-from codeagent_lsp.tools.mcp.asking import MAX_FIELDS, ask_form, read_form
+from codeagent_lsp.tools.mcp.elicitation import MAX_FIELDS, ask_form, read_form
 from tests.tools.fakes import FakeAsker
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.tools.mcp.content import MAX_DATA, MAX_PARTS, MAX_TEXT, rendered
+from codeagent_lsp.tools.mcp.adapter import MAX_DATA, MAX_PARTS, MAX_TEXT, rendered
 from codeagent_lsp.tools.mcp.errors import McpRefused
 from codeagent_lsp.tools.outputs import OutputStore
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeagent_lsp.errors import ErrorCode
-from codeagent_lsp.tools.mcp.diagnosis import Diagnosis
+from codeagent_lsp.tools.mcp.connection import Diagnosis
 from codeagent_lsp.tools.mcp.errors import McpProblem
 from codeagent_lsp.tools.mcp.health import Health
 from codeagent_lsp.tools.mcp.settings import ServerSettings, Transport

@@ -13,7 +13,7 @@ from pydantic import AnyUrl
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.server.mcp_servers import Memory
-from codeagent_lsp.tools.mcp.kept_login import KeptLogin
+from codeagent_lsp.tools.mcp.login import KeptLogin
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 
 BACK = "http://127.0.0.1:4711/callback"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.tools.mcp.schema import MAX_SCHEMA, bounded_schema, misfit
+from codeagent_lsp.tools.mcp.adapter import MAX_SCHEMA, bounded_schema, misfit
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),

@@ -13,7 +13,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 from websockets.protocol import State
 
-from codeagent_lsp.tools.mcp.websocket import Socket
+from codeagent_lsp.tools.mcp.transports import Socket
 
 _PROTOCOL_KEY = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455, 1.3
 _TOO_BIG = b"\x88\x02\x03\xf1"  # a frame: closed, 1009

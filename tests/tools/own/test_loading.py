@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.own_tools import Tool
-from codeagent_lsp.tools.own.loading import NotLoaded, description_of, load
+from codeagent_lsp.tools.own.worker import NotLoaded, description_of, load
 
 HEAD = """
 from abc import ABC, abstractmethod

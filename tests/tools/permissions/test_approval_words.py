@@ -12,7 +12,7 @@ from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.commands.command_tools import RunCmd
 from codeagent_lsp.tools.context import Redaction
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.mcp.changed_words import MAX_SHOWN, changed_words
+from codeagent_lsp.tools.mcp.adapter import MAX_SHOWN, changed_words
 from codeagent_lsp.tools.mcp.listing import RemoteTool
 from codeagent_lsp.tools.permissions.approval_words import MAX_SUBJECT
 from codeagent_lsp.tools.permissions.approvals import StandingApprovals

@@ -11,7 +11,7 @@ import pytest
 from codeagent_lsp.config import PermissionsSettings, ShellSettings
 from codeagent_lsp.shadow.shell import Isolation
 from codeagent_lsp.tools.commands.command_tools import RunCmd
-from codeagent_lsp.tools.permissions import command_places
+from codeagent_lsp.tools.permissions import policy
 from codeagent_lsp.tools.permissions.command_permissions import NOWHERE, CommandEnvironment
 from codeagent_lsp.tools.permissions.decision import Decision
 from codeagent_lsp.tools.permissions.policy import decide
@@ -254,9 +254,9 @@ def test_the_folder_that_a_command_starts_in_counts(linked: Bench) -> None:
 
 
 def test_too_much_to_look_at_is_asked_about(linked: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_places, "MAX_MATCHES", 1)
+    monkeypatch.setattr(policy, "MAX_MATCHES", 1)
     assert decided(linked, "cat clean/*.py", OPEN_COPY).verdict == "ask"
-    monkeypatch.setattr(command_places, "MAX_ENTRIES", 1)
+    monkeypatch.setattr(policy, "MAX_ENTRIES", 1)
     assert decided(linked, "diff -r clean sub", OPEN_COPY).verdict == "ask"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.errors import ToolFailed, ToolRetry
-from codeagent_lsp.tools.skills.bundle import bundle_in, is_script, skill_folders
+from codeagent_lsp.tools.skills.skill_tools import bundle_in, is_script, skill_folders
 from tests.tools.skills.samples import skill
 
 

@@ -11,8 +11,7 @@ import pytest
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.shadow.shell import Finished, Isolation
 from codeagent_lsp.tools.context import Complete, OnTested, Tally
-from codeagent_lsp.tools.testing.generating_tools import GenerateTests
-from codeagent_lsp.tools.testing.writing import MAX_TESTS, file_in, order
+from codeagent_lsp.tools.testing.generating_tools import MAX_TESTS, GenerateTests, file_in, order
 from codeagent_lsp.tools.tool import ToolOutput
 from tests.tools.fakes import Bench
 from tests.tools.git.models import Writer

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.tools.web.browser import browsed, browser_of
 from codeagent_lsp.tools.web.http import Fetcher, PageLimits
-from codeagent_lsp.tools.web.scraping import Web, scraped
+from codeagent_lsp.tools.web.scraping import Web, browsed, browser_of, scraped
 from codeagent_lsp.tools.web.urls import parsed
 from tests.children import children, command_lines
 from tests.tools.web.net import OTHER, PUBLIC, Net, answer, pages, server

@@ -18,8 +18,7 @@ from codeagent_lsp.tools.context import Redaction
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.web import scraping, searching
 from codeagent_lsp.tools.web.http import Fetcher, Page, PageLimits
-from codeagent_lsp.tools.web.reading import PageText
-from codeagent_lsp.tools.web.scraping import Web
+from codeagent_lsp.tools.web.scraping import PageText, Web
 from codeagent_lsp.tools.web.searching import SearchRequest
 from codeagent_lsp.tools.web.web_tools import WebScrape, WebScrapeParameters, WebSearch
 from tests.tools.fakes import Bench
@@ -64,7 +63,7 @@ def web(tmp_path: Path, net: Net, state_dir: Path, monkeypatch: pytest.MonkeyPat
         return PageText(found["title"], found["text"], found["hidden"], found["thin"], found["found"])
 
     async def words_of(page: Page, selector: str | None) -> PageText:  # without a process: quicker
-        from codeagent_lsp.tools.web.reading import decoded
+        from codeagent_lsp.tools.web.scraping import decoded
 
         if page.media != "text/html":
             return PageText("", decoded(page))
