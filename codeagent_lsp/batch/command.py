@@ -1,7 +1,7 @@
 """The command `codeagent-lsp batch`: from the options to the exit code. 0 all checks passed, 1 not all, 2 usage,
 130 interrupted.
 
-Not here: the loop (`driver.py`), the report (`report.py`).
+Not here: the report (`report.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One task from its folder to its result: the function that a worker process or a Ray worker runs.
 
-Not here: where it runs (`local_workers.py`, `ray_cluster.py`), where its result goes (`results.py`).
+Not here: where it runs (`local_workers.py`, `command.py`), where its result goes (`results.py`).
 """
 
 from __future__ import annotations

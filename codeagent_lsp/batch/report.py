@@ -1,6 +1,6 @@
 """The report of a batch: `report.html` for a person, `report.md` for a pull request; both from the results alone.
 
-Not here: what is in them (`report_page.py`, `report_summary.py`).
+Not here: the page (`report_page.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The figures of a batch: its tasks by outcome, sums, medians and distributions, and how they are written.
 
-Not here: how they are drawn (`report_charts.py`) and laid out (`report_page.py`, `report_summary.py`).
+Not here: how they are drawn and laid out (`report_page.py`, `report.py`).
 """
 
 from __future__ import annotations

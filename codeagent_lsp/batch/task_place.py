@@ -1,6 +1,6 @@
 """The folder that one task is done in: a clone or a copy of where it begins, removed with our state of it.
 
-Nothing of the user's own folder is touched. Not here: commands in it (`task_commands.py`), the agent (`agent_run.py`).
+Nothing of the user's own folder is touched. Not here: commands in it and the agent (`perform.py`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The code index of a server: created on first use, then kept up to date, closed with the server.
 
-An idle server has none: no thread, process, file or imported module. The first run, search or
-index command creates it; only a workspace that was never indexed is indexed shortly after the
-first document is opened, so that the first run need not wait. Not here: opening it (`current.py`), the open index
-(`running.py`), notifications of changes (`feed.py`).
+An idle server has none: no thread, process, file or imported module. The first run, search or index command creates it;
+only a workspace that was never indexed is indexed shortly after the first document is opened, so that the first run
+need not wait. Not here: the open index and its notifications of changes (`host.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The ports through which tools and prompts use the code index of a workspace, so that tests can do without one.
 
-Not here: the index itself (`service.py`), and what is computed from it (`chunks.py`, `mapper.py`, `graph.py`).
+Not here: the index itself (`service.py`), and what is computed from it (`chunks.py`, `answers.py`, `graph.py`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The best definitions of all files stand in a section for each file; more files follow, by folder, so that most of what
 a task could need is named. The text is stable: scores are rounded, small changes since the last map are ignored, and
 line numbers are shown only where they are asked for. Pure. Not here: the ranks of files (`rank.py`) and of definitions
-(`relevance.py`), the graph that is kept between maps (`mapper.py`).
+(`relevance.py`), the graph that is kept between maps (`answers.py`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Semantic search: chunks of files as vectors, beside lexical search; the `VectorSearch` of `port.py`.
 
-Chunks are keyed by their content, so none is embedded twice on any path or branch; their locations are
-in a small file beside the index. Nothing here raises: where the embedder or the vector database does not
-work, there are no results for a while and the user is notified once; lexical search always works.
-Not here: reading chunks (`chunk_reader.py`), the embedders (`llm/embeddings.py`, `llm/builtin_embeddings.py`), fusion
-with lexical search (`fusion.py`), texts not on disk.
+Chunks are keyed by their content, so none is embedded twice on any path or branch; their locations are in a small file
+beside the index. Nothing here raises: where the embedder or the vector database does not work, there are no results for
+a while and the user is notified once; lexical search always works. Not here: the embedders (`llm/embeddings.py`,
+`llm/builtin_embeddings.py`), fusion with lexical search (`fusion.py`), texts not on disk.
 """
 
 from __future__ import annotations

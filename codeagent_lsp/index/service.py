@@ -2,7 +2,7 @@
 
 `refresh` compares the whole workspace with the index; `changed` looks at single files. Few files are processed in a
 thread, many in worker processes. Calls may overlap and are serialized. Not here: texts that are not on disk
-(`overlay.py`), queries (`view.py` and what is built on it).
+(`answers.py`), queries (`view.py` and what is built on it).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 As a program: `python -m codeagent_lsp.index.worker STORE`, a job per line on its input. It ends with its input, and
 is killed by an alarm when one file takes too long. Few imports on purpose: a build waits for these processes to start.
-Not here: handing out jobs (`pool.py`), the choice of files (`scan.py`) and their processing (`intake.py`).
+Not here: handing out jobs (`service.py`), the choice of files (`scan.py`) and their processing (`intake.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Construction of a ready model from the settings.
 
 `open_model` and `describe_models` are all that the rest of the program needs. Not here: finding servers
-(`providers/discovery.py`), asking them (`survey.py`), probing (`probe.py`).
+(`providers/discovery.py`), asking them (`survey.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A JSON file of facts about models, by key. A damaged or missing file counts as an empty object.
 
-Blocking. Not here: the facts (`probe.py`, `agent/forms/proof.py`).
+Blocking. Not here: the facts (`factory.py`, `agent/forms/proof.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The sandbox as an MCP server: lists its tools, runs calls, serves the changes as a resource.
 
-Not here: the transports (`transports.py`), what a call does (`sandbox.py`), asking the client's model (`sampling.py`).
+Not here: the transports (`transports.py`), what a call does (`sandbox.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Secrets in HTTP headers inside a text: `Authorization`, `Proxy-Authorization`, `Cookie`, `Set-Cookie`.
 
-The scheme, cookie names and cookie attributes are kept. Not here: headers as mappings (`structure.py`).
+The scheme, cookie names and cookie attributes are kept. Not here: headers as mappings (`sanitizer.py`).
 """
 
 from __future__ import annotations

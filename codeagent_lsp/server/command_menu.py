@@ -1,6 +1,6 @@
 """The users' own commands for code actions and completion, answered from memory: read again in the background.
 
-Not here: reading the files (`agent/custom_commands.py`), running one (`commands/custom_commands.py`).
+Not here: reading the files (`agent/custom_commands.py`), running one (`server/commands/commands.py`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Clients differ and err (a change for a closed file, a second open), so nothing here raises: what cannot be applied is
 logged and ignored. Listeners are called on every change, which is how to wait for a text to arrive. Not here: files on
-disk (`workspace/files/file_view.py`) and LSP types (`wire/builtin_methods.py` converts).
+disk (`workspace/files/file_view.py`) and LSP types (`server.py` converts).
 """
 
 from __future__ import annotations

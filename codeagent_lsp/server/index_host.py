@@ -1,6 +1,6 @@
 """Builds the code index of a server with its progress reports, file watching, and semantic search.
 
-Not here: the index (`index/host.py`), the semantic search (`index_meaning.py`).
+Not here: the index (`index/host.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Inline completion of a server: on or off as settings, client and models allow. Its heavy parts are imported late.
 
-Not here: answering (`inline_completions.py`), telling the client (`inline_capability.py`), next edits.
+Not here: answering (`inline_completions.py`), next edits.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tells the user, when the server starts, what waits from before: it is listed and offered as what waits from now on.
 
-Not here: which sessions these are (`session/left_waiting.py`), lenses and actions (`waiting.py`).
+Not here: which sessions these are (`session/left_waiting.py`), lenses and actions (`backend.py`).
 """
 
 from __future__ import annotations

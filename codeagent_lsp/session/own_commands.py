@@ -1,7 +1,7 @@
 """Executes the runs that need no model, started by the user's own command: run a file, install a skill, trust what the
 workspace brings.
 
-Not here: how a file is run (`file_run.py`), how a skill is installed (`skill_run.py`), runs with a model (`run.py`).
+Not here: runs with a model (`run.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Chooses how a run goes that needs no model: a file, a skill, a question of trust, texts made before, or work that its
 starter gave it.
 
-Not here: how each of them goes (`own_commands.py`, `proving/prove_run.py`, `rewind/rewinding.py`), runs with a model
-(`run.py`).
+Not here: how each of them goes (`own_commands.py`, `rewind/rewinding.py`), runs with a model (`run.py`).
 """
 
 from __future__ import annotations

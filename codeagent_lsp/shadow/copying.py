@@ -2,9 +2,9 @@
 
 In the sandbox the copy is mounted at the place of the real folder, and what is not copied (ignored folders such as
 `node_modules`, repositories) is readable there: commands are confined and git can read but not commit. Without it a
-command runs in the copy as the user, ignored folders are links to the real ones, and there is no repository; links
-that lead out of the workspace are left out. Not here: keeping a copy in step (`mirror.py`), which links lead out
-(`links.py`), the arguments of the sandbox (`sandbox.py`).
+command runs in the copy as the user, ignored folders are links to the real ones, and there is no repository; links that
+lead out of the workspace are left out. Not here: keeping a copy in step (`mirror.py`), the arguments of the sandbox
+(`sandbox.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The choice of the isolation level of commands, and the opening of a session's layer at that level.
 
-The capabilities of the machine are tried once (`trying.py`). A weaker level than the setting asks for is an error,
-never a silent change. Not here: the levels themselves.
+The capabilities of the machine are tried once. A weaker level than the setting asks for is an error, never a silent
+change. Not here: the levels themselves.
 """
 
 from __future__ import annotations

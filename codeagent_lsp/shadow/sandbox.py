@@ -89,7 +89,7 @@ class Sandbox:
     ) -> tuple[str, ...]:
         """Return all options except the program; they go into a file, so that no secret is in a command line.
 
-        `views` are the folders that are read through an overlay, with where that is mounted (`readonly_views.py`).
+        `views` are the folders that are read through an overlay, with where that is mounted (`overlay.py`).
         """
         ordered = sorted(binds, key=lambda bind: bind.target.split("/"))
         return (

@@ -4,7 +4,7 @@
 
 It holds only differences from the disk, in the format of overlayfs: files, whiteouts (character devices 0/0) for
 deleted ones, and opaque folders that hide all below them. It is used while nothing is mounted on it. Not here: mounting
-(`overlay.py`), walking (`upper_walk.py`), what a command left in it (`upper_changes.py`).
+(`overlay.py`), walking (`upper_walk.py`).
 """
 
 from __future__ import annotations

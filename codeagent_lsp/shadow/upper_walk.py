@@ -1,7 +1,7 @@
 """Walking the upper folder of an overlay together with the disk below it, and comparing single files of both.
 
 Never follows a link, and reads a command's files even without access rights. Changes nothing else. Not here: what the
-differences mean (`upper_changes.py`).
+differences mean (`upper.py`).
 """
 
 # ruff: noqa: PTH101, PTH115, PTH123, PTH208 - plain strings are several times faster in a walk

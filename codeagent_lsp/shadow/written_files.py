@@ -1,6 +1,6 @@
 """The files that one command wrote, gathered within limits.
 
-Not here: finding them (`upper_changes.py`, `mirror.py`), making edits of them (`collect.py`).
+Not here: finding them (`upper.py`, `mirror.py`), making edits of them (`collect.py`).
 """
 
 from __future__ import annotations

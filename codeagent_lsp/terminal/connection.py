@@ -1,6 +1,6 @@
 """A JSON-RPC connection to a language server in a child process: requests both ways, notifications, and shutdown.
 
-Not here: what the messages mean (`client.py`), the server's log (`server_log.py`).
+Not here: what the messages mean (`client.py`).
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ import pytest
 
 from codeagent_lsp.config import IndexSettings
 from codeagent_lsp.errors import EditorError, ErrorType, ToolFailed
-from codeagent_lsp.index import feed as feeds
 from codeagent_lsp.index import host
 from codeagent_lsp.index import host as hosts
 from codeagent_lsp.index.chunks import Chunk
@@ -244,7 +243,7 @@ class TestChanges:
             assert await files(made) == {"a.py", "b.py"}
 
     async def test_very_many_are_a_look_at_everything(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(feeds, "MANY", 5)
+        monkeypatch.setattr(hosts, "MANY", 5)
         many(root, 9)
         async with rig(root, watched=True) as made:
             await made.host.ready(20.0)
@@ -329,7 +328,7 @@ class TestEnd:
 
 class TestFeed:
     async def test_what_comes_together_is_handed_on_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(feeds, "DELAY", 0.05)
+        monkeypatch.setattr(hosts, "DELAY", 0.05)
         looks: list[tuple[str, ...] | None] = []
 
         async def look(paths: tuple[str, ...] | None) -> None:
@@ -376,7 +375,7 @@ class TestFeed:
 
         feed = Feed(look)
         feed.add(f"file{number}" for number in range(100_000))
-        assert len(feed._waiting) <= feeds.MANY + 1
+        assert len(feed._waiting) <= hosts.MANY + 1
         await feed.settle(5.0)
         assert looks == [None]
 

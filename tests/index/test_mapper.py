@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.index import mapper as mappers
+from codeagent_lsp.index import answers as mappers
 from codeagent_lsp.index.answers import Mapper, repo_map
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.repomap import estimate_tokens
@@ -155,10 +155,10 @@ def test_a_graph_that_cannot_be_saved_does_no_harm(tmp_path: Path) -> None:
 def test_only_the_last_maps_are_kept(store: Store) -> None:
     mapper = Mapper(store)
 
-    for number in range(mappers._KEPT * 3):
+    for number in range(mappers._KEPT_MAPS * 3):
         mapper.task_map(Task(f"the cart checkout {number}"), 200)
 
-    assert len(mapper._last) == mappers._KEPT
+    assert len(mapper._last) == mappers._KEPT_MAPS
 
 
 def test_an_empty_index(tmp_path: Path) -> None:

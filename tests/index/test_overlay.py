@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from codeagent_lsp.index import answers as overlays
 from codeagent_lsp.index import intake
-from codeagent_lsp.index import overlay as overlays
 from codeagent_lsp.index.answers import Overlay
 from codeagent_lsp.index.intake import packed_text
 from codeagent_lsp.index.service import IndexService

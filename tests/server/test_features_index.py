@@ -182,7 +182,7 @@ def test_other_folders_are_another_index(start: StartEditor, workspace: Path, tm
 
 
 def test_the_way_to_the_index_loads_no_parser_and_no_database() -> None:
-    parts = ("index.host", "server.index_progress", "server.commands.index_commands", "index.port")
+    parts = ("index.host", "server.index_host", "server.commands.commands", "index.port")
     names = ", ".join(f"codeagent_lsp.{part}" for part in parts)
     code = f"import sys, {names}; print(*sys.modules)"
     loaded = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split())

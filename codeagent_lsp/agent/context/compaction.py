@@ -3,7 +3,7 @@
 After a compaction the conversation is: the system message; the user's own messages so far; one note with the summary,
 the todo list, the plan, the changed files and the focused files with their current text; then the latest exchanges, the
 last one unchanged. Everything is pure but the summariser that is passed in; when it fails or says too much, a list of
-the steps (`digest.py`) takes its place. Not here: when it is done (`window.py`).
+the steps takes its place. Not here: when it is done (`window.py`).
 """
 
 from __future__ import annotations

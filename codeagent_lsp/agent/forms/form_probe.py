@@ -2,7 +2,7 @@
 
 An answer that can be read proves nothing; the edited file has to have the right syntax tree. Tool calls are tried
 first: a model that does all of its edits by them is asked for nothing else. Not here: keeping the result (`proof.py`),
-choosing a form for a task (`choice.py`).
+choosing a form for a task (`agent/solving/question.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The ways in which servers fill in the middle: where to ask, with what body, and the text in their answers.
 
 llama.cpp's `/infill`, Ollama's `/api/generate`, Mistral's `/v1/fim/completions`, `/v1/completions` with a suffix or the
-model's own tokens. Pure. Not here: sending (`http_filler.py`), which ways a server gets (`open_filler.py`).
+model's own tokens. Pure. Not here: sending (`open_filler.py`), which ways a server gets (`open_filler.py`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 A reply's blocks are kept as they came, thinking with its signatures. Where a person works in an editor, tools and
 system prompt are kept in the prompt cache for an hour, as pauses between tasks are longer than the usual five minutes.
-Not here: the form of conversations (`anthropic_messages.py`).
 """
 
 from __future__ import annotations

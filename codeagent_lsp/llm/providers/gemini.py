@@ -1,7 +1,6 @@
 """Client of Google's Gemini API: `streamGenerateContent`, its errors, and what it says of its models.
 
-A reply's parts are kept as they came, with their thought signatures. Not here: the form of conversations
-(`gemini_contents.py`) and of schemas (`gemini_schema.py`).
+A reply's parts are kept as they came, with their thought signatures.
 """
 
 from __future__ import annotations

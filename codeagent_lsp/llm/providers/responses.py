@@ -1,7 +1,4 @@
-"""Client of OpenAI's Responses API: nothing is stored there, so that reasoning goes back and forth encrypted.
-
-Not here: the form of conversations (`responses_items.py`).
-"""
+"""Client of OpenAI's Responses API: nothing is stored there, so that reasoning goes back and forth encrypted."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Prompt documents: Markdown files in which a user of any editor writes a task, with completion of what it points at.
 
-`prompt_documents.py` first; `completion.py` answers `textDocument/completion` in them, from `workspace_names.py`. Not
+`prompting.py` first; `prompting.py` answers `textDocument/completion` in them, from `prompting.py`. Not
 here: what mentions stand for in a run (`session/mentioned.py`).
 """

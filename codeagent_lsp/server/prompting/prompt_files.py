@@ -1,4 +1,4 @@
-"""The files behind prompt documents, in the state folder. Not here: what they are for (`prompt_documents.py`)."""
+"""The files behind prompt documents, in the state folder. Not here: what they are for (`prompting.py`)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The life cycle of a connection: which requests it accepts, and how the process ends. Pure functions.
 
-Not here: the changes of the phase (`builtin_methods.py`).
+Not here: the changes of the phase (`../server.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The dispatcher: every request of the client is answered exactly once, and nothing it sends ends the server.
 
 A subclass of pygls' protocol that keeps its registry of features and commands and replaces the code between transport
-and handlers: answering, notifications, requests to the client. Not here: what the built-in methods do
-(`builtin_methods.py`), cancelling (`open_requests.py`), how errors are described (`failures.py`).
+and handlers: answering, notifications, requests to the client. Not here: what the built-in methods do (`../server.py`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 """Several attempts at one task: runs from the same unsaved text, of which the best is proposed.
 
-`attempting.py` first; `judging.py` says which is the best. Not here: what an attempt does, which is a run (`run.py`).
+`attempting.py` first. Not here: what an attempt does, which is a run (`run.py`).
 """

@@ -2,7 +2,7 @@
 
 Each attempt is a run in a session of its own, with its own shadow, on the text as it was when the task was given; it
 asks nothing and applies nothing. The others stay staged, to be looked at and taken from; where nobody will, they are
-stopped as soon as one is proven. Not here: which is the best (`judging.py`).
+stopped as soon as one is proven.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The parts are put in order, the likeliest to matter first; the smallest beginnin
 halving the likelihood, its last part matters, and the same is done with the parts before it. What fails tells which
 parts are missing, by the words that both share. At the end, each part that was found is left out once: one that breaks
 without another is gone with its reason. Pure. Not here: what a part is, and how it is tried
-(`prove_run.py`).
+(`session/own_runs.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What was tried on exactly the proposed text: tests and diagnostics, each with the digest of the state it ran on.
 
-Pure values. Not here: collecting them (`proofs.py`), trying things for their sake (`prove_run.py`).
+Pure values. Not here: collecting them (`proofs.py`), trying things for their sake (`session/own_runs.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Collects what is tried on one run's changes, and tells what of it still holds for the present text.
 
-Not here: the values (`proof.py`), trying things (`prove_run.py`, the tools).
+Not here: the values (`proof.py`), trying things (`session/own_runs.py`, the tools).
 """
 
 from __future__ import annotations

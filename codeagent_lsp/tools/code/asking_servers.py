@@ -1,6 +1,6 @@
 """Questions of tools to the language servers of a run, and where in a file a name stands that they are asked about.
 
-Not here: the tools (`server_tools.py`, `graph_tools.py`), staging of edits (`server_staging.py`).
+Not here: the tools (`server_tools.py`, `graph_tools.py`), staging of edits (`server_tools.py`).
 """
 
 from __future__ import annotations

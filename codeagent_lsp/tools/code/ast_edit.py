@@ -255,7 +255,7 @@ def _planned(source: SourceFile, edit: AstEdit, *, emptied: bool) -> tuple[Seque
     if edit.operation == "replace_body":
         return [replace_body(source, _with_body(source, edit.target), edit.code)], ()
     target = find_one(source, edit.target)
-    return [_INSERTIONS.get(edit.operation, replace)(source, target, edit.code)], ()
+    return [_INSERTIONS.get(edit.operation, replaced)(source, target, edit.code)], ()
 
 
 def _with_body(source: SourceFile, target: str) -> Definition:

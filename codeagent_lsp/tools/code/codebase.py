@@ -1,7 +1,7 @@
 """The code of a workspace as a run sees it: the files that may contain a name, and their parsed texts.
 
 The index only narrows the search; results come from the current text of each file. Without an index every file is
-searched. Not here: what the code means, which files may be read (`reach.py`).
+searched. Not here: what the code means.
 """
 
 from __future__ import annotations

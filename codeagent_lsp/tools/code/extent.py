@@ -1,6 +1,6 @@
 """The extent of a definition beyond its core: doc comments, decorators, attributes, `export`, the comma after it.
 
-Not here: changing any of it (`operations.py`).
+Not here: changing any of it (`ast_edit.py`).
 """
 
 from __future__ import annotations

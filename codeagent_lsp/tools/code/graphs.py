@@ -1,6 +1,6 @@
 """A graph of code as a value, with renderings as a compact listing and as Mermaid. Pure functions.
 
-Not here: which nodes and edges there are (`call_graph.py`, `dependencies.py`).
+Not here: which nodes and edges there are (`call_graph.py`, `graph_tools.py`).
 """
 
 from __future__ import annotations

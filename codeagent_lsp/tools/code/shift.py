@@ -1,6 +1,6 @@
 """Adaptation of a model's code to its destination: indentation and line ends.
 
-Lines that begin inside a string keep their leading blanks. Not here: where code goes (`operations.py`).
+Lines that begin inside a string keep their leading blanks. Not here: where code goes (`ast_edit.py`).
 """
 
 from __future__ import annotations

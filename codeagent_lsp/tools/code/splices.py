@@ -1,6 +1,6 @@
 """Replacement of pieces of a text, and the check that nothing else changed.
 
-Not here: which pieces (`operations.py`, `body.py`, `rename.py`).
+Not here: which pieces (`ast_edit.py`, `body.py`, `rename.py`).
 """
 
 from __future__ import annotations

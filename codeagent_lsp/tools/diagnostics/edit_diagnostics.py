@@ -2,7 +2,7 @@
 
 Sources in order: language servers of our own, on the staged texts; linters that check one file quickly, in the shadow;
 the syntax alone. The user's own texts are checked once, and again only when they change. Not here: comparing
-(`difference.py`), files that a change may break (`dependents.py`), when it is asked for (`executor.py`, the proposal).
+(`difference.py`), files that a change may break (`after_edits.py`), when it is asked for (`executor.py`, the proposal).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The current state is the file view: staged text over buffers over the disk, so that unsaved text counts, too. Contents
 are compared here and not by git, whose look at the work tree can run programs that a repository names. Not here: how it
-is shown (`git_output.py`).
+is shown (`git_tools.py`).
 """
 
 # ruff: noqa: PTH115, PTH118, PTH120 - paths of the workspace are plain strings and may be any bytes

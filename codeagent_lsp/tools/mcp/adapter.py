@@ -2,8 +2,7 @@
 sandbox that only read.
 
 The server's description is untrusted: it is bounded, marked, and lowers no permission, whatever the annotations of
-another program promise. Not here: the server (`server.py`), the result (`content.py`), what changed
-(`changed_words.py`).
+another program promise. Not here: the server (`server.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A live connection to an MCP server through the official library: current and older protocol, every transport.
 
 Heavy to import, so callers import it late, in a thread. Errors become a McpProblem that names the server, or an
-AgentError for the model. Not here: when there is a connection (`server.py`), which error it becomes (`diagnosis.py`).
+AgentError for the model. Not here: when there is a connection (`server.py`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Opens the transport that a server's settings name. Not here: the transports themselves (`stdio.py`, `http.py` …)."""
+"""Opens the transport that a server's settings name. Not here: that over pipes (`stdio.py`)."""
 
 from __future__ import annotations
 

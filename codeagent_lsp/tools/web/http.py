@@ -1,8 +1,8 @@
 """The HTTP client for pages: checked addresses at every hop, limits on time, size and redirects, and no state.
 
 It uses no cookies, no referrer, no proxy of the environment, and follows no redirect to another site. Over the proxy of
-the setting `network.proxy`, addresses are checked but not pinned (`dialing.py`). Not here: what is read out of a page
-(`reading.py`), pages that need a browser (`browser.py`).
+the setting `network.proxy`, addresses are checked but not pinned (`dialing.py`). Not here: what is read out of a page,
+pages that need a browser (`scraping.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The content of a patch in any format: per file an operation and hunks of kept, removed and added lines.
 
-Not here: parsing the two formats (`patch_unified.py`, `patch_begin.py`) and applying (`patch.py`).
+Not here: parsing the two formats (`patch_unified.py`, `patch.py`) and applying (`patch.py`).
 """
 
 from __future__ import annotations

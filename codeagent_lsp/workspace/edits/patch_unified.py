@@ -1,6 +1,6 @@
 """Parser of unified diffs: git's, and plain `---`/`+++` ones, tolerating the wrong line counts that models write.
 
-Not here: the `*** Begin Patch` format (`patch_begin.py`) and placing hunks (`patch.py`).
+Not here: the `*** Begin Patch` format (`patch.py`) and placing hunks (`patch.py`).
 """
 
 from __future__ import annotations

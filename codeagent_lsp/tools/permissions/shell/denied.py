@@ -1,7 +1,7 @@
 """The built-in deny list: commands that are never run, in no mode and through no wrapper. Pure functions.
 
 It judges the words of a command and the targets of its redirections. It guards against accidents and plain malice; the
-security boundary is the isolation. Not here: fork bombs (`bombs.py`), what a path stands for (`targets.py`).
+security boundary is the isolation. Not here: what a path stands for (`targets.py`).
 """
 
 from __future__ import annotations

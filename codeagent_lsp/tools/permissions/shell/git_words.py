@@ -1,7 +1,7 @@
 """The commands that a git command line runs behind its global options, by aliases and by settings given on it. Pure.
 
 For denial and for ask and deny rules, as `wrappers.py`. Aliases and settings in files are not seen here: a subcommand
-that git does not have is therefore covered only by an allow rule that names it (`rules.py`).
+that git does not have is therefore covered only by an allow rule that names it (`tools/permissions/shell_policy.py`).
 """
 
 # ruff: noqa: SIM905 - word lists read better as text
