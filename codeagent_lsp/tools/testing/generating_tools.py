@@ -2,7 +2,7 @@
 
 """The tool `generate_tests`: the model writes a test file, which stays staged only if it passes in the shadow.
 
-Not here: what the model is asked (`testing/writing.py`), how tests run (`testing_tools.py`).
+Not here: how tests run (`testing_tools.py`).
 """
 
 from __future__ import annotations
