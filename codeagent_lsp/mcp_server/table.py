@@ -57,11 +57,10 @@ class SandboxTool:
         return (self.words or self.tool.traits.description) + self.more
 
     def made(self) -> Tool[Any]:
-        """Return the tool under its sandbox name, which its own messages use too; rules may use its usual one. It asks
-        about nothing that is allowed here, as nobody answers. Tools of
+        """Return the tool under its sandbox name, which its own messages use too; rules may use its usual one. Tools of
         other agents are not understood: clients have the schemas, and a name must not get around `hidden`.
         """
-        traits = replace(self.tool.traits, name=self.name, description=self.description, asked_subjects=())
+        traits = replace(self.tool.traits, name=self.name, description=self.description)
         forms = replace(self.tool.forms, names=(self.tool.traits.name, *self.tool.forms.names), foreign=())
         cls = type(f"Sandbox{self.tool.__name__}", (self.tool,), {"traits": traits, "forms": forms})
         tool: Tool[Any] = cls()

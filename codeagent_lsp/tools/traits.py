@@ -18,9 +18,8 @@ class ToolTraits:
     `timeout` is in seconds; None for a tool with limits of its own, "setting" for `tools.timeoutSeconds`.
     `max_output_bytes` lowers `tools.maxOutputBytes` for this tool. `command_parameter` names the parameter with a shell
     command, `subject_parameter` the one that rules and questions refer to if it is neither path nor command; '' if
-    there is none; `asked_subjects` are those that ask wherever the call runs. For tools of third parties, `pin` is a
-    digest of their description, to which approvals are bound, and `approved` is True if the user's settings allow the
-    tool by name, or it only reads in our own sandbox.
+    there is none. For tools of third parties, `pin` is a digest of their description, to which approvals are bound, and
+    `approved` is True if the user's settings allow the tool by name, or it only reads in our own sandbox.
     """
 
     name: str
@@ -32,6 +31,5 @@ class ToolTraits:
     path_parameters: tuple[str, ...] = field(default=())
     command_parameter: str = ""
     subject_parameter: str = ""
-    asked_subjects: tuple[str, ...] = ()
     pin: str = ""
     approved: bool = False

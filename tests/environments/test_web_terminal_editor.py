@@ -17,9 +17,6 @@ from tests.server.stock_editor import STOCK, StockEditor
 pytestmark = [pytest.mark.slow, *needs_terminal]  # a whole server, and a real shell in a real sandbox
 
 
-ONCE = "Allow once"
-
-
 def started(workspace: Path, state: Path, answer: str, **options: Any) -> tuple[StockEditor, list[dict[str, Any]]]:
     """An editor in which a run has started a terminal; what it was asked to show."""
     shown: list[dict[str, Any]] = []
@@ -33,7 +30,7 @@ def started(workspace: Path, state: Path, answer: str, **options: Any) -> tuple[
         state,
         script=[call("terminal"), say("It runs.")],
         answers={"window/showDocument": show},
-        choose=lambda params: ONCE if any(action["title"] == ONCE for action in params["actions"]) else answer,
+        choose=lambda params: answer,
         **options,
     )
     try:
@@ -52,8 +49,7 @@ def test_it_is_opened_when_the_user_agrees(workspace: Path, tmp_path: Path) -> N
     before = set(command_lines())
     editor, shown = started(workspace, tmp_path / "state", "Open")
     with editor:
-        approval, asked = editor.prompts
-        assert ONCE in [action["title"] for action in approval["actions"]]
+        (asked,) = editor.prompts
         assert [action["title"] for action in asked["actions"]] == ["Not now", "Open"]
         (opened,) = [params for params in shown if params.get("external")]
         assert opened["uri"].startswith("http://127.0.0.1:")
@@ -71,7 +67,7 @@ def test_it_is_opened_when_the_user_agrees(workspace: Path, tmp_path: Path) -> N
 def test_it_is_not_opened_when_the_user_does_not(workspace: Path, tmp_path: Path) -> None:
     editor, shown = started(workspace, tmp_path / "state", "Not now")
     with editor:
-        assert len(editor.prompts) == 2
+        assert len(editor.prompts) == 1
         assert [params for params in shown if params.get("external")] == []
 
 

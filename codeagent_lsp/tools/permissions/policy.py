@@ -86,11 +86,7 @@ def decide(
     ruled = _by_rules(traits, arguments, settings, roots)
     if ruled.verdict == "deny" or traits.effect != "run":
         return ruled
-    decision = placed(ruled, arguments, place, settings.mode)
-    asked = arguments.get(traits.subject_parameter) in traits.asked_subjects and place.shell.confirm != "never"
-    if asked and decision.verdict == "allow" and not decision.firm:
-        return Decision("ask", "It opens the workspace's private view for a browser on this machine.")
-    return decision
+    return placed(ruled, arguments, place, settings.mode)
 
 
 def _in_own_name(settings: PermissionsSettings, name: str, others: Iterable[str]) -> PermissionsSettings:

@@ -65,7 +65,6 @@ class Terminal(Tool[TerminalParameters]):
         "environment",
         timeout=None,
         subject_parameter="action",
-        asked_subjects=("start", "restart"),
     )
     parameters = TerminalParameters
     example: ClassVar[Example] = {"action": "start"}
@@ -87,7 +86,6 @@ class Desktop(Tool[DesktopParameters]):
         "environment",
         timeout=None,
         subject_parameter="action",
-        asked_subjects=("start", "restart"),
     )
     parameters = DesktopParameters
     example: ClassVar[Example] = {"action": "restart", "resolution": "1600x900"}

@@ -15,7 +15,6 @@ from codeagent_lsp.tools.permissions import policy
 from codeagent_lsp.tools.permissions.command_permissions import NOWHERE, CommandEnvironment
 from codeagent_lsp.tools.permissions.decision import Decision
 from codeagent_lsp.tools.permissions.policy import decide
-from codeagent_lsp.tools.screens.screen_tools import Desktop, Terminal
 from codeagent_lsp.tools.testing.testing_tools import RunTests
 from tests.tools.fakes import Bench
 from tests.tools.shells import DIRECT, OPEN_COPY, OVERLAY
@@ -258,18 +257,3 @@ def test_too_much_to_look_at_is_asked_about(linked: Bench, monkeypatch: pytest.M
     assert decided(linked, "cat clean/*.py", OPEN_COPY).verdict == "ask"
     monkeypatch.setattr(policy, "MAX_ENTRIES", 1)
     assert decided(linked, "diff -r clean sub", OPEN_COPY).verdict == "ask"
-
-
-def test_a_terminal_or_desktop_that_starts_is_asked_about_wherever_it_runs(bench: Bench) -> None:
-    def verdict(action: str, confirm: Any = "unisolated", **rules: Any) -> str:
-        place = CommandEnvironment(ShellSettings(confirm=confirm), OVERLAY)
-        found = [
-            decide(tool.traits, {"action": action}, PermissionsSettings(**rules), bench.view.roots, place).verdict
-            for tool in (Terminal, Desktop)
-        ]
-        assert len(set(found)) == 1
-        return found[0]
-
-    verdicts = {action: verdict(action) for action in ("start", "restart", "stop", "status")}
-    assert verdicts == {"start": "ask", "restart": "ask", "stop": "allow", "status": "allow"}
-    assert verdict("start", "never") == verdict("start", allow=("terminal", "desktop")) == "allow"
