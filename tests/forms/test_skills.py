@@ -82,7 +82,7 @@ def test_skills_of_all_agents_are_those_of_the_workspace(tmp_path: Path, folder:
     (found,) = made.look().skills
     assert made.reasons() == []
     assert (found.place, found.approved, found.tools, list(found.files)) == ("project", False, (), ["scripts/fill.py"])
-    assert "Fills in" not in listed([found], "direct", 1000)
+    assert 'itself: "Fills in PDF forms.' in listed([found], "direct", 1000)  # a quotation, until it is trusted
     made.trust.add(found.digest, found.name)
     assert "- pdf-forms: Fills in PDF forms. Use it when" in listed(made.look().skills, "direct", 1000)
 
