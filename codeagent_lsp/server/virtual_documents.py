@@ -6,6 +6,7 @@ files in the state folder. They are opened without taking the focus. Not here: t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 REVIEWS = "review/"
 REFRESH_METHOD = "workspace/textDocumentContent/refresh"
+MODE_LINES = 5  # so many at the beginning and at the end are read by Vim and Neovim, unless a user wants more
+_MODE_LINE = re.compile(r"(?<!\S)(?:vi|[vV]im[<=>]?\d*|ex):")
 
 
 class VirtualDocuments:
@@ -111,12 +114,26 @@ class VirtualDocuments:
         path = Path(self._path(name))
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path.write_text(content if name.startswith(REVIEWS) else self._hide(content), "utf-8", "replace")
+            masked = content if name.startswith(REVIEWS) else self._hide(content)
+            path.write_text(without_mode_lines(masked), "utf-8", "replace")
         except OSError:
             return  # a full disk or a read-only folder must not stop a run
 
     def _path(self, name: str) -> str:
         return str(self._folder() / "documents" / name)
+
+
+def without_mode_lines(content: str) -> str:
+    """Return a text in which an editor finds no mode line, as words of a model must not set its options.
+
+    At the beginning the colon is escaped, which Markdown shows as it was; at the end blank lines are added, so that a
+    diff there stays exactly what it is.
+    """
+    lines = content.split("\n")
+    head = "\n".join(lines[:MODE_LINES])
+    escaped = _MODE_LINE.sub(lambda match: f"{match[0][:-1]}\\:", head)
+    tail = "\n".join(lines[-MODE_LINES - 1 :])
+    return escaped + content[len(head) :] + ("\n" * (MODE_LINES + 1) if _MODE_LINE.search(tail) else "")
 
 
 def _inside_comment(words: str) -> str:
