@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from codeagent_lsp.terminal.edits import FileWrite
-from codeagent_lsp.workspace.files.confined_file import open_folder
+from codeagent_lsp.workspace.files.confined_file import new_file_mode, open_folder
 
 NEW_FILE_MODE = 0o666
 
@@ -214,11 +214,11 @@ class _Commit:
         return replace(write, path=path if write.after is None else self._disk.real(path))
 
     def _mode(self, write: FileWrite) -> int:
-        """Return the mode of a new file: that of the file it replaces or continues, else by the umask."""
+        """Return the mode of a new file: that of the file it replaces or continues, else by its text and the umask."""
         for path in (write.path, write.like):
             mode = None if path is None else self._disk.mode(self._disk.real(path))
             if mode is not None:
                 return mode
         mask = os.umask(0)
         os.umask(mask)
-        return NEW_FILE_MODE & ~mask
+        return new_file_mode(write.after or b"", NEW_FILE_MODE) & ~mask

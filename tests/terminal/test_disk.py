@@ -184,3 +184,22 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     commit([FileWrite(link, b"old", b"new")], Disk(tmp_path))
     assert link.is_symlink()
     assert real.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [
+        ("#!/bin/sh\necho\n", True),
+        ("#! /usr/bin/env python3\n", True),
+        ("#![no_std]\nfn main() {}\n", False),
+        ("echo\n#!/bin/sh\n", False),
+        ("", False),
+    ],
+)
+def test_a_new_script_can_be_run(tmp_path: Path, text: str, runs: bool) -> None:
+    place = tmp_path / "new"
+    commit([FileWrite(place, None, text.encode())], Disk(tmp_path))
+    assert bool(place.stat().st_mode & 0o111) is runs
+    place.chmod(0o640)
+    commit([FileWrite(place, text.encode(), b"#!/bin/sh\n")], Disk(tmp_path))
+    assert place.stat().st_mode & 0o777 == 0o640, "an old file keeps its mode"
