@@ -58,9 +58,9 @@ _BARE_RUNNER = re.compile(
 _VARIABLE = re.compile(r"\$\{[^{}]*\}|\$\w+")
 _SEGMENT = re.compile(r"[;&|\n()`]+")
 _PATH = re.compile(r"[^\s\"'`;&|()<>{}$=,:*?!\\\[\]]+")
-_ENTERED = re.compile(
-    r"(?:\b(?:cd|pushd)|-C|--(?:prefix|dir|cwd|directory)|\b(?:PYTHON|NODE_)PATH)[\s=]+[\"']?([^\s\"';&|():]+)"
-)
+_ENTERED = re.compile(r"(?:\b(?:cd|pushd)|-C|--(?:prefix|dir|cwd|directory))[\s=]+[\"']?([^\s\"';&|():]+)")
+_SEARCHED = re.compile(r"\b(?:\w*PATH|PERL5LIB|RUBYLIB)[\s=]+[\"']?([^\s\"';&|()]+)")
+"""Folders in which programs and modules are looked for, as in `PATH=tools:$PATH`."""
 _MODULE = re.compile(r"(?<!\S)-m\s+([\w.]+)")
 _PYTHON_IMPORT = re.compile(
     r"(?:^|[;:'\"])[ \t]*"
@@ -269,7 +269,9 @@ class _ScriptSearch:
 
 def _names_in(text: str, *, shell: bool) -> _Named:
     plain = _VARIABLE.sub("\0", text).replace('\0"', "\0").replace("\0'", "\0")
-    entered = (match[1].replace("\0", "").strip("/") or "." for match in _ENTERED.finditer(plain))
+    searched = (place for match in _SEARCHED.finditer(plain) for place in match[1].split(":") if place.strip("\0"))
+    places = (*(match[1] for match in _ENTERED.finditer(plain)), *searched)
+    entered = (place.replace("\0", "").strip("/") or "." for place in places)
     imported = _SCRIPT_IMPORT.findall(text) if shell else ()
     quoted = _quoted_words(_VARIABLE.sub("\0", text)) if shell and len(text) <= MOST_QUOTED else ()
     return _Named(

@@ -24,8 +24,8 @@ _ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def new_file_mode(data: bytes, mode: int = 0o644) -> int:
-    """Return the mode of a new file with these bytes: one that names its interpreter, as `#!/bin/sh` does, may be run by
-    all who may read it. (`#![no_std]` begins a module of Rust.)
+    """Return the mode of a new file with these bytes: one that names its interpreter, as `#!/bin/sh` does, may be run
+    by all who may read it. (`#![no_std]` begins a module of Rust.)
     """
     return mode | (mode & 0o444) >> 2 if _NAMES_INTERPRETER.match(data) else mode
 
