@@ -777,6 +777,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Cannot record this session ({reason}). The agent goes on, but cannot resume it later.",
         "无法记录此会话（{reason}）。代理会继续，但以后无法恢复它。",
     ),
+    "store.restored": (
+        "The record of this session was removed while the session was in use. It was made anew; nothing is lost.",
+        "此会话的记录在使用中被删除，现已重新生成，没有丢失任何内容。",
+    ),
     "title.ask": ("Ask", "提问"),
     "title.edit": ("Edit", "编辑"),
     "title.explain": ("Explain", "解释"),

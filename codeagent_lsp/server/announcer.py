@@ -106,6 +106,10 @@ class Announcer:
         reason = error.strerror or str(error)
         self.tell(text("store.failed", self._client.language, reason=reason), types.MessageType.Warning)
 
+    def store_restored(self) -> None:
+        """Warn the user that somebody removes what is recorded."""
+        self.tell(text("store.restored", self._client.language), types.MessageType.Warning)
+
     def _finished(self, event: events.RunCompleted) -> None:
         """Show the end of a run as a message or transcript."""
         kind = self._kinds.pop(event.run_id, "run")

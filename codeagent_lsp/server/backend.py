@@ -72,7 +72,8 @@ class Backend:
         self.state = workspace_state(front.folders())
         self._show(front)
         self._offer(front)
-        self.kept = KeptSessions(self.state, self.announcer.store_failed, self.redactor.clean)
+        announcer = self.announcer
+        self.kept = KeptSessions(self.state, announcer.store_failed, self.redactor.clean, announcer.store_restored)
         self.store = self.kept.store
         self.remembering = Remembering(
             self.knowledge.memory, self.store, self.models.open, lambda: sanitizer_for(front, self.redactor)

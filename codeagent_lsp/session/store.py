@@ -2,7 +2,8 @@
 
 A line counts once its newline is there. An incomplete last line is cut off before the first append; lines that are no
 JSON (a block of NULs after a power cut) are skipped. A full disk or a read-only folder is reported once and never stops
-a run. Not here: what the events mean (`replay.py`).
+a run; a file that was removed meanwhile is made anew from what is still open. Not here: what the events mean
+(`replay.py`).
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ class StoredSession:
 
 
 class SessionStore:
-    """The session files of one workspace. `on_problem` receives the error when writing fails, once per session; `clean`
-    returns a record as it may be stored.
+    """The session files of one workspace. `on_problem` receives the error when writing fails, once per session;
+    `on_restored` is called when a file was made anew; `clean` returns a record as it may be stored.
     """
 
     def __init__(
@@ -51,8 +52,10 @@ class SessionStore:
         folder: Path,
         on_problem: Callable[[OSError], None] = lambda error: None,
         clean: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
+        on_restored: Callable[[], None] = lambda: None,
     ) -> None:
         self._folder = folder
+        self._on_restored = on_restored
         self._clean = clean
         self._on_problem = on_problem
         self._files: dict[str, int] = {}
@@ -72,7 +75,7 @@ class SessionStore:
             return
         line = json.dumps(self._clean(record), ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
         with self._reporting(session_id):
-            handle = self._open(session_id)
+            handle = self._restored(session_id, self._open(session_id))
             written = os.write(handle, line)
             if written != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -164,6 +167,18 @@ class SessionStore:
                     raise SessionError("session.busy", session=session_id) from None
                 raise
             self._files[session_id] = handle
+        return handle
+
+    def _restored(self, session_id: str, handle: int) -> int:
+        """Return the handle of a session's file; of a new one with the same content if somebody has removed it."""
+        if os.fstat(handle).st_nlink:
+            return handle
+        content = os.pread(handle, os.fstat(handle).st_size, 0)
+        self.release(session_id)
+        handle = self._open(session_id)
+        if os.fstat(handle).st_size == 0 and os.write(handle, content) != len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._on_restored()
         return handle
 
     @contextmanager

@@ -62,7 +62,7 @@ def main() -> None:
 def _recorded(state: Path, runs: int) -> list[str]:
     """Write the sessions; return the secrets that were said in them."""
     rng = random.Random(1)
-    kept = KeptSessions(state, _ignored, Masking().clean)
+    kept = KeptSessions(state, _ignored, Masking().clean, lambda: None)
     secrets = []
     for number in range(runs):
         session, run = f"s{number // IN_A_SESSION:05}", f"r{number:06}"

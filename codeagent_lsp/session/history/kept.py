@@ -25,8 +25,9 @@ class KeptSessions:
         state: Path,
         on_problem: Callable[[OSError], None],
         clean: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+        on_restored: Callable[[], None],
     ) -> None:
-        self.store = SessionStore(state / FOLDER, on_problem, clean)
+        self.store = SessionStore(state / FOLDER, on_problem, clean, on_restored)
         self._state = state
 
     @cached_property
