@@ -59,6 +59,7 @@ def test_both_languages_have_the_same_placeholders(key: str) -> None:
     assert KEY.fullmatch(key)
 
 
+@pytest.mark.slow
 def test_every_key_that_is_used_exists() -> None:
     found = used()
     assert len(found) > 40, "the scan finds nothing any more"

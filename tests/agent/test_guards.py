@@ -193,6 +193,7 @@ def test_a_fence_is_followed_across_pieces_and_beyond_the_window() -> None:
     assert feed(long_before + code, 1) is None
 
 
+@pytest.mark.slow
 def test_a_megabyte_in_small_chunks_is_fast() -> None:
     text = " ".join(f"w{number * 7919 % 99991}" for number in range(160_000))[:1_000_000]
     with processor_seconds(8.0):

@@ -34,6 +34,7 @@ def test_what_is_recorded_is_finished(tmp_path: Path) -> None:
     assert [result.id for result in read_results(folder.path)] == ["a", "b"]
 
 
+@pytest.mark.slow
 def test_a_line_that_is_missing_or_torn_is_made_good(tmp_path: Path) -> None:
     with ResultFolder(tmp_path) as folder:
         folder.record(outcome(TASKS[0], started=1.0))

@@ -111,6 +111,7 @@ async def test_another_key_ends_the_request_on_its_way_at_once() -> None:
     assert await first == ""
 
 
+@pytest.mark.slow
 async def test_a_request_that_nobody_waits_for_ends() -> None:
     filler = Typewriter(lambda request: "x" * 400, pause=0.02)
     completer = completer_of(filler)

@@ -158,6 +158,7 @@ async def test_half_a_line_is_a_death(tmp_path: Path) -> None:
             await embedder.embed(["half"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("hello", "kind"),
     [

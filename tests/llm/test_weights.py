@@ -136,6 +136,7 @@ def test_the_second_source_helps_when_the_first_fails(tmp_path: Path) -> None:
     assert not list(path.parent.glob("*.parts*"))
 
 
+@pytest.mark.slow
 def test_whole_parts_are_not_fetched_again(tmp_path: Path) -> None:
     shop = tmp_path / "shop"
     shop.mkdir()

@@ -32,6 +32,7 @@ async def half_open(port: int, count: int) -> list[asyncio.StreamReader]:
     return readers
 
 
+@pytest.mark.slow
 async def test_half_open_connections_do_not_block_whole_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transports, "HEAD_SECONDS", 0.5)
     opened: socket.socket = listening("127.0.0.1", 0)

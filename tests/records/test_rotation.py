@@ -181,6 +181,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return workspace
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_trace_is_shown_as_far_as_it_goes(
     folder: Path, damage: str, capsys: pytest.CaptureFixture[str]
@@ -202,6 +203,7 @@ def test_a_damaged_trace_is_shown_as_far_as_it_goes(
     assert [record["data"]["message"] for record in read_trace(state, run="r", last=1)] == ["after it"]
 
 
+@pytest.mark.slow
 def test_all_kinds_of_json_are_shown_on_a_line() -> None:
     rng = random.Random(5)
 

@@ -34,6 +34,7 @@ async def test_an_obedient_client(tmp_path: Path) -> None:
     assert cast("types.TextEdit", edit.edits[0]).new_text == "2"
 
 
+@pytest.mark.slow
 async def test_yes_without_doing_anything_is_none(tmp_path: Path) -> None:
     client, editor = connect(lambda client, params: types.ApplyWorkspaceEditResult(applied=True))
     client.open(tmp_path / "a", TEXT)
@@ -59,6 +60,7 @@ async def test_no_although_it_was_done_is_full(tmp_path: Path) -> None:
     assert (await editor.apply(change(tmp_path / "a", TEXT, "new\n"), "label")).outcome == "full"
 
 
+@pytest.mark.slow
 async def test_an_error_is_none_and_silence_is_unknown(tmp_path: Path) -> None:
     for key, outcome in (("editor.error", "none"), ("editor.timeout", "unknown")):
 

@@ -195,6 +195,7 @@ async def test_files_in_utf_8_are_not_opened(tmp_path: Path) -> None:
     assert applied.outcome == "full"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opens", [True, False])
 def test_the_whole_way_in_a_stock_editor(tmp_path: Path, opens: bool) -> None:
     folder = tmp_path / "ws"

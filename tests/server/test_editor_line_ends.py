@@ -62,6 +62,7 @@ async def test_an_editor_that_keeps_crlf_is_left_alone(path: Path) -> None:
     assert (applied.outcome, client.text(path), len(client.sent)) == ("full", BASE + "new\r\n", 1)
 
 
+@pytest.mark.slow
 async def test_a_correction_that_is_refused_leaves_the_change_applied(path: Path) -> None:
     def once(client: FakeClient, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
         return obedient(client, params) if len(client.sent) == 1 else types.ApplyWorkspaceEditResult(applied=False)

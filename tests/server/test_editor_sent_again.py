@@ -59,6 +59,7 @@ async def test_it_lands_at_the_first_pause_where_typing_is_told_then(tmp_path: P
     await deliver(tmp_path, EGLOT, hunks, rate, keys=int(2 * rate))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("habit", [VSCODE, NEOVIM], ids=["refuses", "drops"])
 async def test_what_is_typed_in_the_lines_themselves_stays_and_is_a_conflict(tmp_path: Path, habit: Habit) -> None:
     path = tmp_path / "a.py"
@@ -102,6 +103,7 @@ async def test_an_editor_that_never_takes_it_is_told_of_in_the_end(
     assert 1 < client.asked < 200
 
 
+@pytest.mark.slow
 async def test_a_refusal_of_the_present_text_is_final(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     base, text = lines(1)

@@ -125,6 +125,7 @@ def test_the_lists_and_the_doctor(editor: StockEditor) -> None:
     assert isinstance(editor.command("codeagent.session.list"), list)
 
 
+@pytest.mark.slow
 def test_hunks_must_be_named_as_the_review_shows_them(workspace: Path, tmp_path: Path) -> None:
     script = [edit("a.py", "x = 1", "x = 2"), say("Done.")]
     with StockEditor(workspace, tmp_path / "state", script=script, choose=lambda params: None) as editor:

@@ -35,6 +35,7 @@ def actions(editor: StockEditor, uri: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_listed_offered_and_called(place: Path, tmp_path: Path) -> None:
     own(tmp_path)
     script = [{"text": "One.", "expect": "Count to 3."}, {"text": "Two.", "expect": "Count to 4."}, say("Five.")]

@@ -181,6 +181,7 @@ def test_other_folders_are_another_index(start: StartEditor, workspace: Path, tm
 # --- nothing where nobody asks
 
 
+@pytest.mark.slow
 def test_the_way_to_the_index_loads_no_parser_and_no_database() -> None:
     parts = ("index.host", "server.index_host", "server.commands.commands", "index.port")
     names = ", ".join(f"codeagent_lsp.{part}" for part in parts)

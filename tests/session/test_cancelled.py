@@ -158,6 +158,7 @@ async def all_of(story: Story, folder: Path, every: int = 1) -> int:
     raise AssertionError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
 async def test_nothing_is_cancelled_at_no_await(story: Story, tmp_path: Path) -> None:
     """The stories are what they say they are."""
@@ -170,6 +171,7 @@ async def test_nothing_is_cancelled_at_no_await(story: Story, tmp_path: Path) ->
     await made.manager.close()
 
 
+@pytest.mark.slow
 async def test_cancelled_at_every_await_of_an_edit(tmp_path: Path) -> None:
     assert await all_of(STORIES[0], tmp_path, every=3) >= STORIES[0].least
 

@@ -80,6 +80,7 @@ async def test_what_was_red_before_in_the_same_way_is_nobodys_fault(tmp_path: Pa
     assert [name.rpartition(".")[2] for name in proof["tests"]["as_before"]] == ["test_colour"]
 
 
+@pytest.mark.slow
 async def test_a_new_failure_is_told_once_in_the_same_conversation(tmp_path: Path) -> None:
     made = shapes(
         tmp_path, write("shapes.py", BROKEN), say("Done."), write("shapes.py", RIGHT), say("Now it is right.")
@@ -102,6 +103,7 @@ async def test_what_stays_red_is_said_and_is_no_success(tmp_path: Path) -> None:
     assert "1 new failure" in titles(made)[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "task",
     [
@@ -126,6 +128,7 @@ async def test_a_named_file_has_to_pass_whole(tmp_path: Path) -> None:
     assert done.status == "stopped" and "test_colour" in done.summary
 
 
+@pytest.mark.slow
 async def test_a_file_of_tests_that_the_run_changes_may_keep_what_was_red(tmp_path: Path) -> None:
     more = TESTS + "\n    def test_more(self):\n        self.assertEqual(area(1, 1), 1)\n"
     made = shapes(
@@ -135,6 +138,7 @@ async def test_a_file_of_tests_that_the_run_changes_may_keep_what_was_red(tmp_pa
     assert done.status == "completed" and "test_colour" in done.summary
 
 
+@pytest.mark.slow
 async def test_its_own_tests_have_to_pass(tmp_path: Path) -> None:
     wrong = TESTS.replace("test_colour", "test_new").replace(
         "self.fail('colours are not there yet')", "self.assertEqual(side(1), 2)"
@@ -276,6 +280,7 @@ async def planned(made: World, task: str) -> events.RunCompleted:
     return await made.finished(made.manager.start(RunRequest("run", task, task, planning="always")))
 
 
+@pytest.mark.slow
 async def test_what_a_plan_has_changed_is_judged_as_a_whole(tmp_path: Path) -> None:
     edit = call("edit_file", path="shapes.py", old_str="a + b", new_str="a * b")
     wrong = call("edit_file", path="shapes.py", old_str="return a\n", new_str="return a.b\n")

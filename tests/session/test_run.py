@@ -389,6 +389,7 @@ async def test_cancelled_at_any_event(tmp_path: Path, style: Literal["review", "
     assert 10 < stop_at < 59
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("delay", "outcome"), [(0.05, "full"), (30.0, "unknown")])
 async def test_cancelled_while_the_editor_works(tmp_path: Path, delay: float, outcome: str) -> None:
     made = world(tmp_path / "w", write("a.py", "1\n"), say(), says=[APPLY])

@@ -86,6 +86,7 @@ async def test_forty_calls_with_two_subagents_stop_before_the_call_that_goes_bey
         assert ended(made).status == "completed"
 
 
+@pytest.mark.slow
 async def test_tokens_of_a_run_are_limited(tmp_path: Path) -> None:
     made = world(tmp_path / "w", settings=budget(tokens=100_000), apply="auto")
     paid(made, *forty())

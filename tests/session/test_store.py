@@ -40,6 +40,7 @@ def test_what_is_appended_is_loaded(store: SessionStore, tmp_path: Path) -> None
     assert len(store.load("s")) == 11
 
 
+@pytest.mark.slow
 def test_every_byte_prefix_loads_its_complete_records(store: SessionStore, tmp_path: Path) -> None:
     ends = [0]
     for number in range(160):

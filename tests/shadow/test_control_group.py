@@ -63,12 +63,14 @@ def fake_group(parent: Path, events: str = "") -> tuple[dict[str, Any], dict[str
     return in_group(spec, guard), seen
 
 
+@pytest.mark.slow
 def test_the_limits_are_those_of_the_command(tmp_path: Path) -> None:
     answer, seen = fake_group(tmp_path, "low 0\noom 0\noom_kill 0\n")
     assert seen == {"memory.max": "1048576", "memory.swap.max": "0", "memory.oom.group": "1", "pids.max": "80"}
     assert answer == {"code": 137, "ending": "exited"}
 
 
+@pytest.mark.slow
 def test_a_command_that_the_kernel_ended_for_its_memory(tmp_path: Path) -> None:
     answer, _ = fake_group(tmp_path, "oom 3\noom_kill 2\n")
     assert answer == {"code": 137, "ending": "memory"}

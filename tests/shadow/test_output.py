@@ -196,6 +196,7 @@ def test_a_folder_that_cannot_be_written_costs_only_the_file(tmp_path: Path) -> 
     assert kept.text.startswith("x\n")
 
 
+@pytest.mark.slow
 def test_endless_output_takes_constant_memory(tmp_path: Path) -> None:
     output = Output(tmp_path)
     chunk = b"some text, and some more of it\n" * 2000

@@ -239,6 +239,7 @@ print("1 passed")
 """
 
 
+@pytest.mark.slow
 async def test_a_suite_that_fails_on_the_disk_passes_on_what_the_run_sees(bench: Bench) -> None:
     ws = bench.desk
     ws.write("suite.py", SUITE)
@@ -254,6 +255,7 @@ async def test_a_suite_that_fails_on_the_disk_passes_on_what_the_run_sees(bench:
     assert not (ws.root / "helper.py").exists()
 
 
+@pytest.mark.slow
 async def test_what_was_compiled_of_one_version_is_not_run_for_the_next(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,6 +279,7 @@ for path in sorted(pathlib.Path(".").rglob("*.py")):
 """
 
 
+@pytest.mark.slow
 async def test_a_formatter_leaves_a_changeset_that_undoes_cleanly(bench: Bench) -> None:
     ws = bench.desk
     ws.write("pkg/a.py", "a = 1   \nb = 2\n")
@@ -328,6 +331,7 @@ async def test_ignored_output_is_there_for_the_next_command_and_never_proposed(b
     assert not (ws.root / "main.o").exists()
 
 
+@pytest.mark.slow
 async def test_git_can_look_and_cannot_touch(bench: Bench) -> None:
     ws = bench.desk
     ws.write("a.py", "a = 1\n")

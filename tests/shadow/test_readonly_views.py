@@ -97,6 +97,7 @@ def writable_places() -> list[str]:
     return [path for path in found if path != "/old_root"]
 
 
+@pytest.mark.slow
 @needs_overlay
 def test_a_service_that_starts_later_in_a_folder_of_the_system(over: Rig) -> None:
     places = writable_places()

@@ -79,6 +79,7 @@ def test_the_numbers_are_those_of_the_headers(column: int) -> None:
     assert found == {name: table[name][column] for name in found}
 
 
+@pytest.mark.slow
 @needs_overlay
 @pytest.mark.skipif(shutil.which("gcc", path="/usr/bin") is None, reason="needs gcc")
 def test_programs_are_compiled_and_sanitizers_end_well(over: Rig) -> None:
@@ -122,6 +123,7 @@ def test_a_command_cannot_make_the_call(over: Rig, call: str) -> None:
     assert over.run(f'/usr/bin/python3 -c "{code}; print(r, ctypes.get_errno())"').out == f"-1 {errno.EPERM}\n"
 
 
+@pytest.mark.slow
 @needs_overlay
 def test_usual_programs_run(over: Rig) -> None:
     code = "import socket, multiprocessing as m, subprocess as s; socket.socket(); socket.socketpair();"

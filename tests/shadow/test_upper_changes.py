@@ -79,6 +79,7 @@ DEEP = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @DEEP
 def test_a_tree_that_is_too_deep_is_told_once_and_breaks_nothing(place: Path, name: str, count: int) -> None:
     disk, upper = place / "disk", place / "up"

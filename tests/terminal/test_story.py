@@ -264,6 +264,7 @@ def test_a_line_is_one_line_however_it_arrives(pieces: tuple[str, ...], lines: l
     assert theatre.tell(*printed, events.ToolFinished(tool="run_cmd", call_id="c1"))[1:] == lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 999, 100_000])
 @pytest.mark.parametrize("count", [3000, FIRST_LINES + LAST_LINES + FEW_LINES, 2])
 def test_of_a_long_output_the_middle_is_left_out(count: int, size: int) -> None:

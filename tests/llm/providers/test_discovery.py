@@ -217,6 +217,7 @@ async def test_what_says_nothing_about_tools_is_not_remembered(
     assert not (tmp_path / factory.FILE).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", [{"error": {"message": "Provider returned error"}}, {"choices": []}])
 async def test_a_hiccup_at_the_first_question_does_not_take_the_tools_away_for_good(
     tmp_path: Path, said: dict[str, Any]

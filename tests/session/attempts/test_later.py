@@ -36,6 +36,7 @@ async def two(make: Make) -> tuple[World, Run]:
     return made, next(run for run in made.manager.runs.all() if run.record.attempt_of)
 
 
+@pytest.mark.slow
 async def test_after_a_restart(make: Make, tmp_path: Path) -> None:
     """It is none of the runs whose changes wait; its session can be gone on with."""
     made, attempt = await two(make)
@@ -47,6 +48,7 @@ async def test_after_a_restart(make: Make, tmp_path: Path) -> None:
     assert (await other.run("go on")).session_id == session_id
 
 
+@pytest.mark.slow
 async def test_going_back_to_before_one_is_to_before_its_run(make: Make) -> None:
     made, attempt = await two(make)
 
@@ -59,6 +61,7 @@ async def test_going_back_to_before_one_is_to_before_its_run(make: Make) -> None
     assert (await made.finished(answer["runId"])).status == "completed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("restarts", [False, True])
 async def test_what_was_taken_from_another_goes_and_comes_back_with_its_run(
     make: Make, tmp_path: Path, restarts: bool
@@ -98,6 +101,7 @@ async def restarted(made: World, folder: Path) -> World:
     return other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cancelled", [False, True])
 async def test_undo_of_what_was_taken_before_all_have_ended(make: Make, cancelled: bool) -> None:
     """It is computed on what the user has now, not on what they had when the attempts began."""
@@ -118,6 +122,7 @@ async def test_undo_of_what_was_taken_before_all_have_ended(make: Make, cancelle
     await made.manager.close()
 
 
+@pytest.mark.slow
 async def test_what_comes_back_with_an_undone_rewind_is_as_old_as_it_was(make: Make, tmp_path: Path) -> None:
     """A later run changed the same line: its change is taken back first, also after a restart."""
     replies = [write("a.py", "2\n"), say("Done.")], [write("a.py", "TWO\n"), say("Done.")], [write("a.py", "THREE\n")]
@@ -148,6 +153,7 @@ async def test_words_to_a_run_with_attempts_are_one_task_after_a_restart(make: M
     await made.manager.close()
 
 
+@pytest.mark.slow
 async def test_an_attempt_that_another_window_works_with_holds_up_what_needs_it(make: Make, tmp_path: Path) -> None:
     made, attempt = await two(make)
     session_id = made.manager.current().session_id
@@ -164,6 +170,7 @@ async def test_an_attempt_that_another_window_works_with_holds_up_what_needs_it(
     await other.manager.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["once", "trust"])
 async def test_hooks_that_the_user_allows_hold_for_every_attempt(make: Make, answer: str) -> None:
     guard = """jq -e '.tool_input.command | test("forbidden") | not' >/dev/null || { echo not that >&2; exit 2; }"""

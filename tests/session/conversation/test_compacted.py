@@ -124,6 +124,7 @@ async def test_killed_at_any_record_it_comes_back_and_goes_on(tmp_path: Path) ->
         other.store.close()
 
 
+@pytest.mark.slow
 async def test_runs_side_by_side_lose_nothing_to_each_other(tmp_path: Path) -> None:
     """The one that ends first has its say; what the other made shorter was of a conversation that is no more."""
     made = compacting(tmp_path)

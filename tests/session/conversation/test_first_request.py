@@ -72,6 +72,7 @@ def note(model: ScriptedModel, number: int = 0) -> str:
     return "\n\n".join(message.content for message in model.requests[number].messages if message.name == "note")
 
 
+@pytest.mark.slow
 async def test_it_has_at_most_16000_characters_with_one_map_and_line_numbers(
     tmp_path: Path, index: RealIndexing
 ) -> None:
@@ -114,6 +115,7 @@ async def test_the_state_of_git_runs_no_filter(tmp_path: Path) -> None:
     assert state.changed == ("a.txt",) and not (tmp_path / "ran").exists()
 
 
+@pytest.mark.slow
 async def test_a_question_that_follows_gets_no_new_material(tmp_path: Path, index: RealIndexing) -> None:
     made = world(tmp_path / "w", indexing=index)
     model = strong(made, say("In checkout."), say("Yes."), say("There."), say("There."))

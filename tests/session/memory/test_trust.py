@@ -203,6 +203,7 @@ async def test_the_command_asks_about_one_by_its_name_and_the_session_goes_on_wi
     assert unknown.error == text("trust.unknown", name="fix", names="csv, pdf")
 
 
+@pytest.mark.slow
 async def test_a_hostile_workspace_shows_what_it_does_and_its_list_has_an_end(tmp_path: Path) -> None:
     made = world(tmp_path / "w", says=[DENY])
     for number in range(150):

@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -85,12 +86,14 @@ def _tries_with_dependencies(chance: random.Random, named: bool, most: int) -> i
     return len(tried)
 
 
+@pytest.mark.slow
 def test_no_part_of_the_result_can_be_left_out_whatever_breaks_without_what() -> None:
     named, opaque = twenty_with_dependencies(named=True), twenty_with_dependencies(named=False)
     print(f"tries, median and most: named {named[500]}, {named[-1]}; opaque {opaque[500]}, {opaque[-1]}")
     assert named[500] <= 8 < opaque[500]
 
 
+@pytest.mark.slow
 def test_a_result_that_could_not_be_looked_at_again_is_not_whole() -> None:
     for most in (12, 20, 28):
         twenty_with_dependencies(named=False, most=most, cases=200)

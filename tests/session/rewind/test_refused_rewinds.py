@@ -129,6 +129,7 @@ async def test_places_that_stay_are_named_in_the_summary(tmp_path: Path) -> None
     assert "What you rewrote since stays: a.py:1" in made.completed(back).summary
 
 
+@pytest.mark.slow
 async def test_a_question_beside_it_is_in_the_talk_once(tmp_path: Path) -> None:
     made = world(tmp_path / "w", apply="auto")
     made.open("a.py", "one\n")

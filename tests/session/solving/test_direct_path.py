@@ -334,6 +334,7 @@ async def test_a_step_without_a_verb_has_failed_too_where_no_answer_could_be_use
 # --- a small window, a long file
 
 
+@pytest.mark.slow
 async def test_a_long_file_in_a_small_window(tmp_path: Path) -> None:
     """The function that the task names is shown, not the file; nothing comes near the window."""
     filler = "".join(f"def filler_{n}(value):\n    total = value + {n}\n    return total\n\n\n" for n in range(300))
@@ -432,6 +433,7 @@ async def test_a_rename_that_leaves_uses_behind_is_stopped(tmp_path: Path) -> No
     assert "mean: report.py" in done.summary
 
 
+@pytest.mark.slow
 async def test_where_no_file_is_named_it_starts_from_the_piece_that_the_index_finds(tmp_path: Path) -> None:
     filler = "".join(f"def filler_{n}(value):\n    total = value + {n}\n    return total\n\n\n" for n in range(380))
     right = "def rounded(amount):\n    # cents of an invoice\n    return round(amount, 2)\n"

@@ -113,6 +113,7 @@ async def test_what_is_late_is_not_known_yet(bench: Bench, server: WordServer, m
     assert "1 new" in result.text
 
 
+@pytest.mark.slow
 async def test_what_was_late_is_told_with_the_next_result_and_waited_for_once(
     bench: Bench, server: WordServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,6 +147,7 @@ async def test_what_only_its_syntax_was_checked_of_is_said_once_for_a_kind(bench
     assert "Diagnostics" not in second.text
 
 
+@pytest.mark.slow
 async def test_slow_files_beside_do_not_hide_what_changed(
     bench: Bench, server: WordServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

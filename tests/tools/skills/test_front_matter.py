@@ -54,6 +54,7 @@ def test_values(lines: list[str], value: object) -> None:
     assert document.body == "body\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lines", "line"),
     [

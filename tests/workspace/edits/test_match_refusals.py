@@ -201,6 +201,7 @@ def changed_beyond(text: str, old: str, result: str) -> str:
     return "" if len(touched) <= limit else f"{len(touched)} lines changed, not {limit} at most"
 
 
+@pytest.mark.slow
 def test_random_edits_against_an_oracle() -> None:
     chance = random.Random(20)
     counts = {"exact": 0, "other": 0, "refused": 0}

@@ -312,6 +312,7 @@ def _race(base: Path, attempts: int) -> tuple[int, int]:
     return good, escaped
 
 
+@pytest.mark.slow
 def test_no_read_escapes_a_race(base: Path) -> None:
     good, escaped = _race(base, 2_000)
     assert escaped == 0

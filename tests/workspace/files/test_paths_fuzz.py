@@ -75,6 +75,7 @@ def reference(base: Path, path: str) -> str | None:
     return real if real == str(base / "ws") or real.startswith(f"{base}/ws/") else None
 
 
+@pytest.mark.slow
 def test_plain_paths_lead_where_the_system_says(base: Path) -> None:
     roots, chance = Roots([str(base / "ws")]), random.Random(40)
     inside = outside = 0

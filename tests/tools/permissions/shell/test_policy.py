@@ -106,6 +106,7 @@ def test_too_many_or_too_long_asks_and_what_no_program_can_get_is_denied() -> No
     assert judge("true; " * 10_000, allow=("*",)).decision == "deny"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [
