@@ -1500,12 +1500,12 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "screen.starting.terminal": ("Starting the web terminal…", "正在启动网页终端…"),
     "screen.starting.desktop": ("Starting the desktop…", "正在启动桌面…"),
     "screen.ask.terminal": (
-        "The web terminal runs at {address}. Open it in the browser?",
-        "网页终端正在 {address} 运行。在浏览器中打开？",
+        "Start a web terminal in a private view of the workspace, and open it in the browser?",
+        "在工作区的私有视图中启动网页终端，并在浏览器中打开？",
     ),
     "screen.ask.desktop": (
-        "The desktop runs at {address}. Open it in the browser?",
-        "桌面正在 {address} 运行。在浏览器中打开？",
+        "Start a desktop in a private view of the workspace, and open it in the browser?",
+        "在工作区的私有视图中启动桌面，并在浏览器中打开？",
     ),
     "screen.no_desktop": (
         "A desktop cannot run in a container, and shell.containerImage is set. Start the web terminal, which runs in "

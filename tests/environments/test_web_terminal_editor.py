@@ -69,6 +69,7 @@ def test_it_is_not_opened_when_the_user_does_not(workspace: Path, tmp_path: Path
     with editor:
         assert len(editor.prompts) == 1
         assert [params for params in shown if params.get("external")] == []
+        assert not [line for line in command_lines().values() if "serving_program" in line and str(tmp_path) in line]
 
 
 def test_a_client_that_opens_nothing_is_told_the_address(workspace: Path, tmp_path: Path) -> None:

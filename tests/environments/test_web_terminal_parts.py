@@ -77,16 +77,18 @@ async def test_a_start_asks_and_opens(tmp_path: Path) -> None:
     result, asker = await called(tmp_path, screens, "terminal", ["Open"], action="start", port=9000)
     assert (result.status, screens.calls, screens.wanted) == ("ok", [("start", "terminal")], [ScreenRequest(9000)])
     question = asker.asked[-1]
-    assert question.choices == ("Not now", "Open") and "http://127.0.0.1:7681/" in question.title
+    assert question.choices == ("Not now", "Open") and "Start a web terminal" in question.title
     assert screens.shown == [RUNNING.url]
     assert "opened in the user's browser" in result.text
 
 
 @pytest.mark.parametrize("answer", ["Not now", "", "something else"])
-async def test_nothing_is_opened_without_a_yes(tmp_path: Path, answer: str) -> None:
-    screens = FakeScreens()
-    result, _ = await called(tmp_path, screens, "desktop", [answer] if answer else [], resolution="800x600")
-    assert screens.shown == [] and "did not open" in result.text
+@pytest.mark.parametrize("action", ["start", "restart"])
+async def test_nothing_starts_or_ends_without_a_yes(tmp_path: Path, answer: str, action: str) -> None:
+    screens, said = FakeScreens(), [answer] if answer else []
+    result, asker = await called(tmp_path, screens, "desktop", said, action=action, resolution="800x600")
+    assert (screens.shown, screens.calls, len(asker.asked)) == ([], [], 1)
+    assert "nothing was started" in result.text
 
 
 async def test_the_token_is_for_the_user_alone(tmp_path: Path) -> None:
@@ -117,7 +119,7 @@ async def test_stop_status_restart(tmp_path: Path) -> None:
     assert result.text == (
         "The web terminal was stopped. Staged from what was written in it: made.txt. Not staged: big: Too large."
     )
-    result, _ = await called(tmp_path, screens, "desktop", action="restart")
+    result, _ = await called(tmp_path, screens, "desktop", ["Open"], action="restart")
     assert screens.calls[-2:] == [("stop", "desktop"), ("start", "desktop")]
     result, _ = await called(tmp_path, FakeScreens(stopped=Stopped(False)), "desktop", action="stop")
     assert result.text == "The desktop did not run."

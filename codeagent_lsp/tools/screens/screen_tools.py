@@ -108,6 +108,9 @@ class Desktop(Tool[DesktopParameters]):
 
 async def _done(kind: ScreenKind, action: Action, wanted: ScreenRequest, context: ToolContext) -> ToolOutput:
     screens = context.need(Screens, f"There is no {_NAMES[kind]} here.")
+    if action in ("start", "restart") and screens.shows and not await _is_wanted(kind, context):
+        text = f"The user does not want the {_NAMES[kind]} now, so nothing was started. Do not ask again."
+        return ToolOutput(text, _data(screens.status(kind), screens))
     said = []
     if action in ("stop", "restart"):
         said.append(_ended(kind, await screens.stop(kind), context))
@@ -116,7 +119,8 @@ async def _done(kind: ScreenKind, action: Action, wanted: ScreenRequest, context
         status = await _started(kind, wanted, screens, context)
         said.append(_runs(status, screens))
         if screens.shows:
-            said.append(await _opened(status, screens, context))
+            opened = await screens.show(status.url)
+            said.append("It was opened in the user's browser." if opened else "The user was told its address.")
     elif action == "status":
         said.append(_runs(screens.status(kind), screens))
     return ToolOutput(" ".join(said), _data(screens.status(kind), screens))
@@ -131,17 +135,11 @@ async def _started(kind: ScreenKind, wanted: ScreenRequest, screens: Screens, co
         raise ToolFailed(str(problem)) from problem
 
 
-async def _opened(status: Status, screens: Screens, context: ToolContext) -> str:
-    """Ask whether to open the screen, do so, and return the result in words for the model."""
+async def _is_wanted(kind: ScreenKind, context: ToolContext) -> bool:
+    """Return whether the user agrees to a start, which opens the screen in the browser."""
     words = context.words
     later, now = words("screen.later"), words("screen.open")
-    title = words(f"screen.ask.{status.kind}", address=status.address)
-    answer = await context.asker.ask(Question("question", title, (later, now)))
-    if answer != (now,):
-        return "The user did not open it."
-    if await screens.show(status.url):
-        return "It was opened in the user's browser."
-    return "The user was told its address."
+    return await context.asker.ask(Question("question", words(f"screen.ask.{kind}"), (later, now))) == (now,)
 
 
 def _runs(status: Status, screens: Screens) -> str:
