@@ -269,6 +269,7 @@ async def test_a_setting_that_does_not_work_is_told_to_the_model_and_to_the_user
     bench = Bench(tmp_path)
     context = replace(
         bench.context,
+        asker=FakeAsker([text("screen.open", "zh-cn")]),
         shell=FakeShell(isolation=OVERLAY),
         note=notes.append,
         words=lambda key, /, **values: text(key, "zh-cn", **values),
