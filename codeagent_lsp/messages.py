@@ -27,6 +27,11 @@ class ToolSpec(TypedDict):
     forms: NotRequired[CallForms]
 
 
+def estimate_tokens(text: str) -> int:
+    """Estimate the tokens of a text, rather too high than too low: one for every 3 bytes of UTF-8, plus one."""
+    return len(text.encode("utf-8", "replace")) // 3 + 1
+
+
 def sent(spec: ToolSpec) -> dict[str, Any]:
     """Return what a model gets of a tool's description."""
     return {"name": spec["name"], "description": spec["description"], "parameters": spec["parameters"]}

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Literal
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts
 from codeagent_lsp.agent.context.history import UNFINISHED, History, note
-from codeagent_lsp.agent.context.tokens import estimate_tokens, size
+from codeagent_lsp.agent.context.tokens import size
 from codeagent_lsp.agent.context.window import ConversationWindow, nothing_kept
 from codeagent_lsp.agent.guards import Anomaly, LoopGuard
 from codeagent_lsp.agent.limits import DEFAULT_WINDOW, LoopLimits
 from codeagent_lsp.errors import ContextOverflow, ModelError, ModelReplyInvalid, ModelStreamBroken
 from codeagent_lsp.llm.calls.bare_calls import own_spelling
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply, TextChunk
-from codeagent_lsp.messages import Message, ToolCall, ToolResult, ToolSpec
+from codeagent_lsp.messages import Message, ToolCall, ToolResult, ToolSpec, estimate_tokens
 
 if TYPE_CHECKING:  # heavy to import, and most importers of this module need only its constants
     from codeagent_lsp.tools.executor import ToolExecutor

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 
-from codeagent_lsp.agent.context.tokens import estimate_tokens
+from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.workspace.text.lines import split_lines
 
 SELECTION_LIMIT = 12_000

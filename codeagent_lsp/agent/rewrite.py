@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.replacement import PLACE
 from codeagent_lsp.errors import ModelReplyInvalid
+from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.workspace.text.lines import split_lines
 
 LEAST_CONTEXT = 400

@@ -22,12 +22,13 @@ from codeagent_lsp.index.opening import saved_graph
 from codeagent_lsp.index.packing import unpack
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.relevance import Outline, Read
-from codeagent_lsp.index.repomap import Counter, RepoMap, estimate_tokens
+from codeagent_lsp.index.repomap import Counter, RepoMap
 from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.index.view import Unsaved, View
 from codeagent_lsp.index.words import QueryTerms, as_word, counted, question
+from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.workspace.files.file_view import FileView
 
 LEAST_SHARE = 0.5  # share of the query's words that an unsaved text must have to be found

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from codeagent_lsp.index.relevance import TYPES, Outline
 from codeagent_lsp.index.symbols import SymbolInfo
+from codeagent_lsp.messages import estimate_tokens
 
 Counter = Callable[[str], int]
 
@@ -39,11 +40,6 @@ class RepoMap:
     shown: tuple[str, ...] = ()
     scores: Mapping[str, float] = field(default_factory=dict)
     definitions: Mapping[str, float] = field(default_factory=dict)
-
-
-def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text conservatively: 3 bytes of UTF-8 each."""
-    return len(text.encode("utf-8", "replace")) // 3 + 1
 
 
 def render(

@@ -12,7 +12,7 @@ from codeagent_lsp.errors import UsageError
 from codeagent_lsp.index.answers import Answers
 from codeagent_lsp.index.chunks import Chunk
 from codeagent_lsp.index.rank import Task
-from codeagent_lsp.index.repomap import estimate_tokens
+from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.terminal.index_place import DONE, FAILED, IndexLocation, brought_up, say, with_index

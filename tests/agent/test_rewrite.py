@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.replacement import PLACE
 from codeagent_lsp.agent.rewrite import RewriteLimits, RewriteRequest, prompt
 from codeagent_lsp.errors import ModelReplyInvalid
+from codeagent_lsp.messages import estimate_tokens
 
 TEXT = "def f():\n    return 1\n\n\ndef g():\n    return f()\n"
 BODY = "    return 1\n"

@@ -20,10 +20,11 @@ from codeagent_lsp.index.answers import Answers
 from codeagent_lsp.index.chunks import split
 from codeagent_lsp.index.lexical import Lexical
 from codeagent_lsp.index.rank import Task
-from codeagent_lsp.index.repomap import estimate_tokens, paths_in
+from codeagent_lsp.index.repomap import paths_in
 from codeagent_lsp.index.scan import Folders, scan
 from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.worker import do
+from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.session.solving.direct_path import MAP_TOKENS, PIECES
 from codeagent_lsp.session.solving.gathering import Gatherer
 from codeagent_lsp.session.solving.relevance import Subject

@@ -9,8 +9,8 @@ import pytest
 from codeagent_lsp.index import answers as mappers
 from codeagent_lsp.index.answers import Mapper, repo_map
 from codeagent_lsp.index.rank import Task
-from codeagent_lsp.index.repomap import estimate_tokens
 from codeagent_lsp.index.store import Store
+from codeagent_lsp.messages import estimate_tokens
 from tests.index.rig import put, shop
 
 FILLING = {f"lib/part{number}.py": f"def part_{number}():\n    return {number}\n" for number in range(120)}

@@ -13,13 +13,13 @@ from codeagent_lsp.index.relevance import definitions
 from codeagent_lsp.index.repomap import (
     SIGNATURE_CHARS,
     RepoMap,
-    estimate_tokens,
     paths_in,
     render,
     steady,
 )
 from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.index.words import question
+from codeagent_lsp.messages import estimate_tokens
 
 ASKING = question("the parser loses comments, see `parse_block`")
 

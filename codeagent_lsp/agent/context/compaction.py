@@ -18,12 +18,11 @@ from codeagent_lsp.agent.context.tokens import (
     ConversationParts,
     Counter,
     Exchange,
-    estimate_tokens,
     flat,
     size,
     take_apart,
 )
-from codeagent_lsp.messages import Message, ToolCall
+from codeagent_lsp.messages import Message, ToolCall, estimate_tokens
 from codeagent_lsp.workspace.text.excerpts import excerpt
 
 Summarise = Callable[[tuple[Message, ...], int], Awaitable[str]]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from codeagent_lsp.agent.context.history import SUMMARY, is_request
-from codeagent_lsp.messages import Message, ToolSpec, sent
+from codeagent_lsp.messages import Message, ToolSpec, estimate_tokens, sent
 
 Counter = Callable[[str], int]
 Exchange = tuple[Message, ...]
@@ -20,11 +20,6 @@ PER_IMAGE = 1600
 """About what the providers count for a large picture, in tokens."""
 
 LOWEST_RATIO, HIGHEST_RATIO = 0.25, 4.0
-
-
-def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text, rather too high than too low: one for every 3 bytes of UTF-8, plus one."""
-    return len(text.encode("utf-8", "replace")) // 3 + 1
 
 
 def size(messages: Iterable[Message], count: Counter = estimate_tokens) -> int:

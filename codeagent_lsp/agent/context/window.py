@@ -12,10 +12,10 @@ from dataclasses import replace
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts, Summarise, compact, within
 from codeagent_lsp.agent.context.history import History, is_request, reference
-from codeagent_lsp.agent.context.tokens import Sizes, TokenMeter, estimate_tokens, flat, size, take_apart, tools_size
+from codeagent_lsp.agent.context.tokens import Sizes, TokenMeter, flat, size, take_apart, tools_size
 from codeagent_lsp.agent.limits import MARGIN, LoopLimits
 from codeagent_lsp.errors import ContextOverflow
-from codeagent_lsp.messages import Message, ToolCall, ToolSpec
+from codeagent_lsp.messages import Message, ToolCall, ToolSpec, estimate_tokens
 from codeagent_lsp.workspace.text.excerpts import keywords_of, share_out
 
 MOST_IN_A_ROW = 3

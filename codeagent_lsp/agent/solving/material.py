@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codeagent_lsp.agent.context.tokens import estimate_tokens
+from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.workspace.files.file_view import FileText
 
 

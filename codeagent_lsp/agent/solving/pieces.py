@@ -11,8 +11,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.solving.material import Piece
+from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.tools.code.extent import extent_of
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 

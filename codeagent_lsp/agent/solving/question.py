@@ -9,7 +9,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.forms.answer import Answer, Files, read_answer
 from codeagent_lsp.agent.forms.definitions import syntax_problem
 from codeagent_lsp.agent.forms.envelope import grammar, read_envelope
@@ -20,7 +19,7 @@ from codeagent_lsp.agent.replacement import replaced
 from codeagent_lsp.agent.rewrite import RewriteLimits, RewriteRequest, fence_of, prompt
 from codeagent_lsp.agent.solving.material import Material
 from codeagent_lsp.agent.solving.prompt import Tried, messages_for, told
-from codeagent_lsp.messages import Message
+from codeagent_lsp.messages import Message, estimate_tokens
 
 LONG_FILES = 1500
 """Tokens of all files together above which they are not asked for whole: the reply takes long, and models lose track.

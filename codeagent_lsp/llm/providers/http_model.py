@@ -113,7 +113,7 @@ class HttpModel:
 
     async def count_tokens(self, text: str) -> int:
         """Return a conservative estimate."""
-        return estimate_tokens(text)
+        return most_tokens(text)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -246,7 +246,7 @@ def refusal(error: ModelError) -> str:
     return f"{values.get('reason', '')} {values.get('param', '')}".strip()
 
 
-def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of `text` for any tokenizer, rather too many: 1 per 3 ASCII, 5 per 4 other characters."""
+def most_tokens(text: str) -> int:
+    """Return what no usual tokenizer makes more tokens of a text than: 1 for 3 ASCII, 5 for 4 other characters."""
     ascii_count = sum(1 for c in text if c.isascii())
     return -(-ascii_count // 3) + -(-(len(text) - ascii_count) * 5 // 4)

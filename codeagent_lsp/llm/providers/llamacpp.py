@@ -16,7 +16,7 @@ from codeagent_lsp.llm import failures, sse, wire
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.exchange import json_object
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, StreamItem
-from codeagent_lsp.llm.providers.http_model import Options, estimate_tokens
+from codeagent_lsp.llm.providers.http_model import Options, most_tokens
 from codeagent_lsp.llm.providers.openai import OpenAIModel, fetch_json
 from codeagent_lsp.llm.sse import Clock
 
@@ -57,12 +57,12 @@ class LlamaCppModel(OpenAIModel):
     async def count_tokens(self, text: str) -> int:
         """Return the server's own count; an estimate when it does not answer, or for very long text."""
         if len(text) > _EXACT_LIMIT:
-            return estimate_tokens(text)
+            return most_tokens(text)
         value = None
         with suppress(ModelUnreachable):
             value = await self._ask("/tokenize", {"content": text})
         tokens = (value or {}).get("tokens")
-        return len(tokens) if isinstance(tokens, list) else estimate_tokens(text)
+        return len(tokens) if isinstance(tokens, list) else most_tokens(text)
 
     async def apply_template(self, request: ModelRequest) -> str:
         """Return the prompt that the model's own chat template makes of the messages. Raises ModelStreamBroken."""

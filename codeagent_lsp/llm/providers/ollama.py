@@ -23,7 +23,7 @@ from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.exchange import Exchange, json_object
 from codeagent_lsp.llm.facts import LOCAL_WINDOW, Facts
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply, StreamItem
-from codeagent_lsp.llm.providers.http_model import Options, estimate_tokens
+from codeagent_lsp.llm.providers.http_model import Options, most_tokens
 from codeagent_lsp.llm.providers.openai import OpenAIModel, fetch_json, list_models
 from codeagent_lsp.llm.sse import Clock
 from codeagent_lsp.messages import Message, Usage
@@ -248,7 +248,7 @@ def _with_ids(reply: Reply, body: dict[str, Any]) -> Reply:
 
 def _estimate(body: dict[str, Any]) -> int:
     read = [body["messages"], body.get("tools") or ""]
-    return estimate_tokens(json.dumps(read, ensure_ascii=False, separators=(",", ":")))
+    return most_tokens(json.dumps(read, ensure_ascii=False, separators=(",", ":")))
 
 
 def _length(shown: dict[str, Any]) -> int | None:

@@ -11,7 +11,6 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.forms.envelope import CUT
 from codeagent_lsp.agent.forms.form import TextForm
 from codeagent_lsp.agent.forms.proof import Proof
@@ -25,7 +24,7 @@ from codeagent_lsp.agent.solving.question import FilesQuestion, SelectionQuestio
 from codeagent_lsp.agent.solving.solver import Solution, Solver, SolverLimits
 from codeagent_lsp.agent.solving.verdict import Verdict
 from codeagent_lsp.llm.model import Model
-from codeagent_lsp.messages import Message
+from codeagent_lsp.messages import Message, estimate_tokens
 from codeagent_lsp.session.conversation.repo_maps import SMALL_WINDOW, unless_failed
 from codeagent_lsp.session.decisions import decisions
 from codeagent_lsp.session.request import RunRequest, Target

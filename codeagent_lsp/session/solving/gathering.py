@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
-from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.solving.material import Material, Piece, ShownFile
 from codeagent_lsp.agent.solving.pieces import (
     Hints,
@@ -24,6 +23,7 @@ from codeagent_lsp.agent.solving.pieces import (
 )
 from codeagent_lsp.agent.solving.verdict import Verdict
 from codeagent_lsp.index.kinds import is_test
+from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.session.solving.relevance import Relevance, Subject
 from codeagent_lsp.session.solving.workspace_files import WorkspaceFiles
 from codeagent_lsp.tools.code.source import Definition, SourceFile

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from codeagent_lsp.agent.context.compaction import NO_PICTURES, KeptFacts, compact, squeeze, within
-from codeagent_lsp.agent.context.tokens import PER_IMAGE, estimate_tokens, size
-from codeagent_lsp.messages import Image, Message
+from codeagent_lsp.agent.context.tokens import PER_IMAGE, size
+from codeagent_lsp.messages import Image, Message, estimate_tokens
 from codeagent_lsp.workspace.text.excerpts import excerpt
 
 SHOT = Image("image/png", "AAAA")

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeagent_lsp.agent.context.history import SUMMARY, is_request, note
-from codeagent_lsp.agent.context.tokens import TokenMeter, estimate_tokens, flat, size, take_apart, tools_size
-from codeagent_lsp.messages import Message, ToolCall, ToolSpec
+from codeagent_lsp.agent.context.tokens import TokenMeter, flat, size, take_apart, tools_size
+from codeagent_lsp.messages import Message, ToolCall, ToolSpec, estimate_tokens
 from tests.agent.context.test_history import conversations
 
 COUNTS = st.integers(1, 100_000)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.solving.pieces import Hints, chosen_pieces, identifiers, names_definition
+from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.tools.code.source import SourceFile, source_of
 
 FILLER = "".join(

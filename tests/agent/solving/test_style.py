@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.solving.material import Material, ShownFile
 from codeagent_lsp.agent.solving.pieces import Hints, identifiers
 from codeagent_lsp.agent.solving.prompt import messages_for
+from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.session.solving.gathering import MOST, example_of_style
 from codeagent_lsp.tools.code.source import SourceFile, source_of
 from codeagent_lsp.workspace.files.file_view import FileText

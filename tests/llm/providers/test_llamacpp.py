@@ -13,7 +13,7 @@ from codeagent_lsp.errors import ContextOverflow, ModelStreamBroken, ModelUnreac
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
-from codeagent_lsp.llm.providers.http_model import estimate_tokens
+from codeagent_lsp.llm.providers.http_model import most_tokens
 from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel
 from codeagent_lsp.messages import Message
 from tests.faults import model_server as rig
@@ -53,7 +53,7 @@ def asking(**more: Any) -> ModelRequest:
 )
 async def test_a_count_is_an_estimate_when_the_server_gives_none(script: Script) -> None:
     async with raw(script) as (model, _):
-        assert await model.count_tokens("hello world") == estimate_tokens("hello world") == 4
+        assert await model.count_tokens("hello world") == most_tokens("hello world") == 4
 
 
 async def test_a_count_is_the_servers_and_very_long_text_is_not_sent() -> None:
@@ -65,8 +65,8 @@ async def test_a_count_is_the_servers_and_very_long_text_is_not_sent() -> None:
 
 @pytest.mark.parametrize("text", ["", "a", "abc", "é", "中文字", "🎉🎉", "def f(x): return x", "a" * 100])
 def test_an_estimate_is_never_below_a_token_for_every_four_characters(text: str) -> None:
-    assert estimate_tokens(text) >= len(text) / 4
-    assert (estimate_tokens(text) == 0) == (not text)
+    assert most_tokens(text) >= len(text) / 4
+    assert (most_tokens(text) == 0) == (not text)
 
 
 async def test_the_raw_endpoint_is_given_schema_stops_and_limit() -> None:

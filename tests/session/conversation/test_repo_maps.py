@@ -14,10 +14,11 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.prompt import OVERVIEW, PIECES, TASK_MAP
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.index.repomap import estimate_tokens, paths_in
+from codeagent_lsp.index.repomap import paths_in
 from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
+from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.session.conversation.repo_maps import LEAST_TOKENS, Budgets, budgets
 from codeagent_lsp.session.request import RunRequest, Target
 from tests.index.workspaces import write

@@ -10,12 +10,12 @@ from typing import Literal
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.forms.proof import Proof, Score
 from codeagent_lsp.config import Settings
 from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import Model, ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
+from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.session.request import RunKind, RunRequest, Target
 from tests.index.workspaces import write as write_files
 from tests.session.fakes import MIDDLING, World, call, calls, know, say, until, world, write

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.agent.context.tokens import estimate_tokens
+from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.session.solving.gathering import Gatherer
 from tests.session.solving.shop import FAILING, LONG, over, shop, subject
 from tests.workspace.file_fakes import FakeBuffers
