@@ -32,12 +32,12 @@ from codeagent_lsp.tools.diagnostics.showing import ordered, show
 from codeagent_lsp.tools.files.find_tools import may_show
 from codeagent_lsp.tools.files.read_tools import PICTURES, picture, render
 from codeagent_lsp.tools.git.git_tools import GitDiff, GitDiffParameters
+from codeagent_lsp.tools.traits import PRINTING
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.lines import split_lines
 
 MOST_IMAGES = 8
 
-_COMMANDS = ("run_cmd", "run_tests", "run_beside", "command_output", "stop_command")
 _BARE_WORD = frozenset(("", "."))
 
 
@@ -181,7 +181,7 @@ class _Resolver:
 
     async def _output(self) -> str:
         said = self._parts.session.context.conversation
-        last = next((each.content for each in reversed(said) if each.role == "tool" and each.name in _COMMANDS), "")
+        last = next((each.content for each in reversed(said) if each.role == "tool" and each.name in PRINTING), "")
         return f"The output of the last command (@terminal-output):\n{last}" if last else ""
 
     def _name(self, path: str) -> str:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Effect = Literal["read", "write", "run", "net", "ask"]
+PRINTING = ("run_cmd", "run_beside", "command_output", "stop_command", "run_tests", "analyze_coverage")
+"""The tools whose result is what a program has printed; of a long one the errors and the end matter."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.skills.shelf import SkillShelf
 from codeagent_lsp.tools.skills.trust import Trust
 from codeagent_lsp.tools.tool import Tool
+from codeagent_lsp.tools.traits import PRINTING
 from codeagent_lsp.tools.variables.variables import Variables
 from codeagent_lsp.tools.web import searching
 from codeagent_lsp.tools.web import web_tools as web
@@ -312,6 +313,12 @@ def misshaped(tool: Tool[Any], data: Any) -> str:
     except ValidationError as error:
         return str(error)
     return ""
+
+
+def test_every_tool_of_a_program_s_output_is_known_as_such() -> None:
+    others = {"terminal", "desktop", "generate_tests"}  # what they say is their own
+    runs = {cls.traits.name for cls in BUILTIN if cls.traits.effect == "run"} - others
+    assert runs <= set(PRINTING) <= {cls.traits.name for cls in BUILTIN}
 
 
 def test_every_tool_has_a_row() -> None:

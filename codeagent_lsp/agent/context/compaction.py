@@ -23,6 +23,7 @@ from codeagent_lsp.agent.context.tokens import (
     take_apart,
 )
 from codeagent_lsp.messages import Message, ToolCall, estimate_tokens
+from codeagent_lsp.tools.traits import PRINTING
 from codeagent_lsp.workspace.text.excerpts import excerpt
 
 Summarise = Callable[[tuple[Message, ...], int], Awaitable[str]]
@@ -51,7 +52,6 @@ FILE_TOOLS = frozenset(
         *("apply_patch", "undo_patch", "list_dir"),
     ]
 )
-COMMAND_TOOLS = frozenset(["run_cmd", "run_tests", "analyze_coverage"])
 LONG_OUTPUT = 2000
 SHORT = 240
 LONGEST_LINE = 160
@@ -307,7 +307,7 @@ def short_result(call: ToolCall, text: str) -> str:
     """Return an old tool result, shortened: files as a reference, output of commands cut at 2,000 characters, others
     unchanged.
     """
-    if call.name in COMMAND_TOOLS:
+    if call.name in PRINTING:
         return excerpt(text, LONG_OUTPUT)
     if call.name not in FILE_TOOLS or len(text) <= SHORT:
         return text
