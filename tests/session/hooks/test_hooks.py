@@ -382,7 +382,7 @@ async def test_what_is_not_understood_is_told(make: Make) -> None:
 
 async def test_a_script_at_the_beginning_of_a_session_adds_to_its_first_request_only(make: Make) -> None:
     begins = hook("cat > start.json; echo Branch is $(jq -r .source start.json)-main.")
-    made = make(hooks={"SessionStart": begins}, says=(TRUST, DISCARD))
+    made = make(hooks={"SessionStart": begins}, says=(TRUST, DISCARD, DISCARD, DISCARD))
     model = made.script(*[say("Hello.")] * 4)
     for _ in range(2):
         await made.run("hello")
