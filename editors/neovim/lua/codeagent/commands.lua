@@ -225,7 +225,7 @@ M.SUBS = {
   { name = "model", args = "[name]", run = choice("pickers", "model") },
   { name = "mode", args = "[mode]", run = choice("pickers", "mode"),
     complete = function() return require("codeagent.pickers").MODES end },
-  { name = "trust", args = "[kind]", run = trust,
+  { name = "trust", args = "[kind or name]", run = trust,
     complete = names_of({ "skills", "commands", "agents", "hooks", "tools" }) },
   { name = "graph", args = "[function]", run = graph },
   { name = "doctor", args = "", run = lazy("pages", "doctor") },
