@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs all that the tests need and runs the checks: `sh scripts/test.sh`. Fresh Debian, Python 3.11 or newer.
 #
-# Without arguments: lint, format, types, the fast tests, and one journey through each real part (ten minutes).
+# Without arguments: lint, format, the rules of the house, types, the fast tests, and one journey through each real part (ten minutes).
 # --all adds the volumes, kills and fuzzing, and every scenario in every editor (half an hour); that is what CI runs.
 #
 # CODEAGENT_TEST_MODEL=0  leaves the embedded model (1.1 GB) out; its tests are then skipped, visibly.
@@ -66,17 +66,18 @@ stage parts install_test_parts
 
 stage lint ruff check .
 stage format ruff format --check .
+stage tidy pytest tests/tidy
 stage types mypy
 fast="not slow"
 [ -z "$all" ] || [ "${CODEAGENT_TEST_SLOW:-1}" = 0 ] || fast="not slow and not hypothesis" # tried with many examples below
-stage fast timeout 1200 pytest -m "$fast" -n 3
+stage fast timeout 1200 pytest -m "$fast" -n 3 --ignore=tests/tidy
 if [ -z "$all" ]; then
     stage journeys timeout 900 pytest -m "journey and not vscode"
     stage vscode test_extension --journey
     finish
 fi
 if [ "${CODEAGENT_TEST_SLOW:-1}" != 0 ]; then
-    stage slow timeout 3000 env HYPOTHESIS_PROFILE=many pytest -m "(slow or hypothesis) and not alone" -n 2 --dist loadfile --durations=8
+    stage slow timeout 3000 env HYPOTHESIS_PROFILE=many pytest -m "(slow or hypothesis) and not alone" -n 2 --dist loadfile --durations=8 --ignore=tests/tidy
     stage alone timeout 4200 env HYPOTHESIS_PROFILE=many pytest -m "(slow or hypothesis) and alone" --durations=8
 fi
 stage vscode test_extension --real

@@ -12,10 +12,19 @@ import ast
 import io
 import statistics
 import tokenize
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
 
-from tests.tidy.source import Function, Module, functions, length, modules, test_modules
+from tests.tidy.source import (
+    Module,
+    code_lines,
+    everything_imported,
+    functions,
+    importers,
+    length,
+    lines_of,
+    modules,
+    mutual_folders,
+    test_modules,
+)
 from tests.tidy.test_structure import circles, imported
 
 SMALL = 80
@@ -28,7 +37,8 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="name what stands behind the figures")
     listed = parser.parse_args().list
     package = modules()
-    graph = {module.name: everything_imported(module) for module in package}
+    names = {module.name for module in package}
+    graph = {module.name: everything_imported(module, names) for module in package}
     rooms = {module.name: module for module in package if module.path.name != "__init__.py"}
     size = {name: len(code_lines(module)) for name, module in rooms.items()}
     users = importers(graph)
@@ -60,55 +70,10 @@ def main() -> None:
         print("\n".join(f"  {one} and {other}" for one, other in pairs))
 
 
-def everything_imported(module: Module) -> set[str]:
-    """Return the modules of the package that a module imports, anywhere in it and for types too."""
-    known = {item.name for item in modules()}
-    found: set[str] = set()
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("codeagent_lsp"):
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-            found |= {name if name in known else str(node.module) for name in names}
-        elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names if alias.name in known}
-    return (found & known) - {module.name}
-
-
-def importers(graph: Mapping[str, set[str]]) -> Mapping[str, set[str]]:
-    """Return who imports each module."""
-    users: dict[str, set[str]] = defaultdict(set)
-    for name, others in graph.items():
-        for other in others:
-            users[other].add(name)
-    return users
-
-
-def mutual_folders(graph: Mapping[str, set[str]]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of folders of which each imports from the other."""
-    arrows = {(name.rpartition(".")[0], other.rpartition(".")[0]) for name, others in graph.items() for other in others}
-    for one, other in sorted(arrows):
-        if one < other and (other, one) in arrows:
-            yield one, other
-
-
-def code_lines(module: Module) -> set[int]:
-    """Return the numbers of the lines that hold code: no comment, no docstring, not blank."""
-    documented = (ast.Module, ast.ClassDef, *Function.__args__)
-    strings: set[int] = set()
-    for node in ast.walk(module.tree):
-        if isinstance(node, documented) and node.body and _is_string(node.body[0]):
-            strings.update(_lines_of(node.body[0]))
-    skipped = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
-    lines: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
-        if token.type not in skipped:
-            lines.update(range(token.start[0], token.end[0] + 1))
-    return lines - strings
-
-
 def import_lines(module: Module) -> int:
     """Return how many lines its imports take."""
     nodes = [node for node in ast.walk(module.tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-    return sum(len(_lines_of(node)) for node in nodes)
+    return sum(len(lines_of(node)) for node in nodes)
 
 
 def comments(module: Module) -> int:
@@ -116,14 +81,6 @@ def comments(module: Module) -> int:
     tokens = tokenize.generate_tokens(io.StringIO(module.text).readline)
     said = [token.string for token in tokens if token.type == tokenize.COMMENT]
     return sum(not text.startswith(("# noqa", "# type:", "# ruff:", "# mypy:", "# fmt:")) for text in said)
-
-
-def _lines_of(node: ast.stmt) -> range:
-    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
-
-
-def _is_string(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import io
 import subprocess
-from collections.abc import Iterator
+import tokenize
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,7 +20,7 @@ PACKAGE = ROOT / "codeagent_lsp"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Module:
     """One Python file: its dotted name, its text and its tree."""
 
@@ -68,6 +71,55 @@ def length(node: ast.stmt) -> int:
     return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
+def everything_imported(module: Module, known: Collection[str]) -> set[str]:
+    """The modules among `known` that a module imports, anywhere in it and for types too."""
+    found: set[str] = set()
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("codeagent_lsp"):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            found |= {name if name in known else str(node.module) for name in names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name in known}
+    return found.intersection(known) - {module.name}
+
+
+def importers(graph: Mapping[str, set[str]]) -> Mapping[str, set[str]]:
+    """Who imports each module."""
+    users: dict[str, set[str]] = defaultdict(set)
+    for name, others in graph.items():
+        for other in others:
+            users[other].add(name)
+    return users
+
+
+def mutual_folders(graph: Mapping[str, set[str]]) -> Iterator[tuple[str, str]]:
+    """The pairs of folders of which each imports from the other."""
+    arrows = {(name.rpartition(".")[0], other.rpartition(".")[0]) for name, others in graph.items() for other in others}
+    for one, other in sorted(arrows):
+        if one < other and (other, one) in arrows:
+            yield one, other
+
+
+def code_lines(module: Module) -> set[int]:
+    """The numbers of the lines that hold code: no comment, no docstring, not blank."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    strings: set[int] = set()
+    for node in ast.walk(module.tree):
+        if isinstance(node, documented) and node.body and _is_string(node.body[0]):
+            strings.update(lines_of(node.body[0]))
+    skipped = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
+        if token.type not in skipped:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    return lines - strings
+
+
+def lines_of(node: ast.stmt) -> range:
+    """The numbers of the lines that a statement takes."""
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
 def committed_files() -> tuple[Path, ...]:
     """What is, or would be, in the repository: tracked files and new ones that are not ignored."""
     command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
@@ -81,3 +133,7 @@ def _read(path: Path) -> Module:
     parts = path.relative_to(ROOT).with_suffix("").parts
     name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
     return Module(name, path, text, ast.parse(text))
+
+
+def _is_string(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

@@ -4,8 +4,25 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 
-from tests.tidy.source import Function, Module, modules
+import pytest
+
+from tests.tidy.source import (
+    ROOT,
+    Function,
+    Module,
+    code_lines,
+    everything_imported,
+    importers,
+    modules,
+    mutual_folders,
+)
+
+TOGETHER = 350
+"""Lines of code that one module may have when another joins it."""
+MUTUAL_FOLDERS = 38
+"""Pairs of folders that import each other; there may only be fewer."""
 
 
 def test_no_module_imports_itself_in_a_circle_not_even_for_types() -> None:
@@ -25,6 +42,46 @@ def test_tools_get_their_context_from_one_place() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "ToolContext"
     ]
     assert makers == ["codeagent_lsp.tools.context"]
+
+
+@pytest.mark.slow
+def test_a_module_with_one_user_joins_it_or_has_a_reason() -> None:
+    listed = (ROOT / "tests/tidy/one_user.tsv").read_text().splitlines()
+    reasons = {f"codeagent_lsp.{name}": why for name, _, why in (line.partition("\t") for line in listed)}
+    alone = with_one_user()
+    new = [f"{name} is used by {user} alone: join them" for name, user in alone.items() if not reasons.get(name)]
+    old = [f"tests/tidy/one_user.tsv: {name} is gone or has more users" for name in reasons if name not in alone]
+    assert new + old == []
+
+
+def test_no_more_folders_import_each_other() -> None:
+    pairs = list(mutual_folders(_all_imports()))
+    assert len(pairs) <= MUTUAL_FOLDERS, pairs
+
+
+def with_one_user() -> dict[str, str]:
+    """The modules that one other imports, at its top, and that would fit into it; tools and packages aside."""
+    known = {module.name: module for module in modules()}
+    users = importers(_all_imports())
+    found = {}
+    for name, module in known.items():
+        user = next(iter(users[name])) if len(users.get(name, ())) == 1 else ""
+        if user and "__init__.py" not in (module.path.name, known[user].path.name) and not name.endswith("_tools"):
+            fits = len(module.lines) + len(known[user].lines) <= 2 * TOGETHER  # to count them takes longer
+            if fits and name in imported(known[user]) and _size(module) + _size(known[user]) <= TOGETHER:
+                found[name] = user
+    return found
+
+
+@cache
+def _all_imports() -> Mapping[str, set[str]]:
+    known = {module.name for module in modules()}
+    return {module.name: everything_imported(module, known) for module in modules()}
+
+
+@cache
+def _size(module: Module) -> int:
+    return len(code_lines(module))
 
 
 def imported(module: Module) -> set[str]:
