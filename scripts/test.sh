@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs all that the tests need and runs the checks: `sh scripts/test.sh`. Fresh Debian, Python 3.11 or newer.
 #
-# Without arguments: lint, format, the rules of the house, types, the fast tests, and one journey through each real part (ten minutes).
+# Without arguments: lint, format, the rules of this repository, types, the fast tests, and one journey through each
+# real part (ten minutes).
 # --all adds the volumes, kills and fuzzing, and every scenario in every editor (half an hour); that is what CI runs.
 #
 # CODEAGENT_TEST_MODEL=0  leaves the embedded model (1.1 GB) out; its tests are then skipped, visibly.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.tidy.source import ROOT
 
-ALWAYS = ["environment", "parts", "lint", "format", "types", "fast"]
+ALWAYS = ["environment", "parts", "lint", "format", "tidy", "types", "fast"]
 STAGES = [*ALWAYS, "slow", "alone", "vscode"]
 PREPARE = """
 missing=""
