@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from codeagent_lsp.session.rewind.rewinds import AppliedPart
@@ -20,14 +20,15 @@ ALIKE = 0.8  # share of lines; the user may have typed in the file since
 CLOCK_SECONDS = 1.0  # so much the clocks of a file system may differ
 
 
-def renamed_since(texts: Mapping[str, str], view: FileView, since: float) -> dict[str, str]:
+def renamed_since(texts: Mapping[str, str], view: FileView, since: float, made: Collection[str] = ()) -> dict[str, str]:
     """Return the new paths of files that are gone, by their old ones. `texts` are those that they had at `since`,
-    seconds since the epoch. Only one that has come since and is unlike all others counts. Blocks.
+    seconds since the epoch. Only one that has come since, not `made` by the agent, and is unlike all others counts.
+    Blocks.
     """
     gone = {path: text for path, text in texts.items() if text.strip() and own_file(view, path) is None}
     gone = {path: text for path, text in gone.items() if not os.path.lexists(path)}
     found: dict[str, str] = {}
-    there = dict(_come_since(view, since, texts)) if gone else {}
+    there = dict(_come_since(view, since, {*texts, *made})) if gone else {}
     for path, text in gone.items():
         likeness = {other: _likeness(text, present, path, other) for other, present in there.items()}
         best = sorted(likeness, key=lambda other: likeness[other], reverse=True)[:2]
@@ -43,12 +44,17 @@ def edited_texts(changeset: Changeset) -> dict[str, str]:
 
 
 def followed(parts: Iterable[AppliedPart], view: FileView) -> tuple[list[Changeset], dict[str, str]]:
-    """Return what was applied for the files where they are now, and the new paths of those that are renamed, by the old
-    ones. Blocks.
+    """Return what was applied for the files where they are now, and the new paths of those that the user has renamed,
+    by the old ones: not of those that the agent itself has moved or deleted. Blocks.
     """
-    changes, moved = list[Changeset](), dict[str, str]()
+    parts, changes, moved = tuple(parts), list[Changeset](), dict[str, str]()
+    own = [change for part in parts for change in part.changeset if change.kind != "edit"]
+    removed = {change.moved_from if change.kind == "move" else change.path for change in own if change.kind != "create"}
+    made = {change.path for change in own if change.kind != "delete"}
     for part in parts:
-        new = renamed_since(edited_texts(part.changeset.inverse()), view, part.ts)
+        texts = edited_texts(part.changeset.inverse())
+        texts = {path: text for path, text in texts.items() if path not in removed}
+        new = renamed_since(texts, view, part.ts, made)
         changes = [each.renamed(new) for each in (*changes, part.changeset.renamed(moved))]
         moved.update(new)
     return changes, moved
