@@ -303,8 +303,8 @@ _LOST_END = re.compile(r"</parameter>|(?=\s*</function>|\s*</invoke>|\s*</tool_c
 
 def _parameters(text: str, position: int, name: str) -> tuple[Raw, int]:
     """Parse the `<parameter=K>V</parameter>` pairs of a call from `position`; a missing end, or `<parameter=k=v`, is
-    tolerated. Where something is left over, as after a value that holds such tags itself, there are no arguments: a
-    part of it must not pass for all.
+    tolerated, but not where the text ends within a value. Where something is left over, as after a value that holds
+    such tags itself, there are no arguments: a part of it must not pass for all.
     """
     ends = _ends_after(text, _XML, position)
     for read in (_balanced, _split):
@@ -312,14 +312,16 @@ def _parameters(text: str, position: int, name: str) -> tuple[Raw, int]:
             if (found := read(_XML, text[position:end])) is not None and not _goes_on(text, end):
                 return Raw(name, dict(found), textual=True, unsure=read is _split), end
     values: dict[str, str] = {}
-    begin = position
+    begin, cut = position, False
     while (head := _XML.head.match(text, position)) and head[1] not in values:
         match = _LOST_END.search(text, head.end())
+        cut = match is None
         values[head[1]] = _unwrap(text[head.end() : match.start() if match else len(text)].strip())
         position = match.end() if match else len(text)
     ended = _XML.ends.match(text, _skip(text, position)) is not None and not _goes_on(text, _skip(text, position))
     lost = len(_XML.opening.findall(text, begin, position)) > text.count(_XML.closing, begin, position)
-    return Raw(name, dict(values) if ended and (lost or not values) else None, textual=True), position
+    whole = ended and not cut and (lost or not values)
+    return Raw(name, dict(values) if whole else None, textual=True), position
 
 
 @lru_cache(maxsize=4)

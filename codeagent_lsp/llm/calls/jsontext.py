@@ -29,6 +29,8 @@ def loads(source: str, *, repair: bool = False) -> Any:
         return json.loads(_BAD_ESCAPE.sub(r"\\\\", source), strict=False)
     except (ValueError, RecursionError):
         pass
+    if ambiguous(source):
+        raise ValueError("a quote inside a string that is not escaped, or a value that is missing")
     import json_repair  # late: an idle server does without it
 
     try:
@@ -66,6 +68,37 @@ def torn(source: str) -> bool:
     return end is None and sum(mark == '"' for mark in marks) % 2 == 1
 
 
+def ambiguous(source: str) -> bool:
+    """Return whether a repair of the JSON would guess what it says: a text stands right behind another, as one with
+    quotes that are not escaped does, a value is missing, or a name comes twice.
+    """
+    if _PLAIN_QUOTES.match(source):  # a dictionary of Python, whose strings may hold such quotes
+        return False
+    names: list[set[str]] = []
+    kind = before = ""
+    for token in _TOKENS.finditer(source):
+        last, kind, word = kind, token.lastgroup or "", token[0].strip()
+        if kind == "comment":
+            kind = last
+        elif kind == "mark":
+            if word in ",}]" and before == ":":
+                return True
+            if word in "{[":
+                names.append(set())
+            elif word in "}]" and names:
+                names.pop()
+            elif word == ":" and last == "string" and names:
+                if before in names[-1]:
+                    return True
+                names[-1].add(before)
+        elif last in ("string", "word") and "string" in (last, kind):
+            is_name = kind == "string" and source[token.end() :].lstrip().startswith(":")
+            if not (is_name and ("\n" in token[0][: token[0].find('"')] or _VALUE.fullmatch(before))):
+                return True
+        before = word
+    return before == ":"
+
+
 def span(source: str, start: int) -> int | None:
     """Return the offset behind the JSON object or array that begins at `start`; None when it never closes."""
     depth, inside, position = 0, False, start
@@ -85,3 +118,9 @@ def span(source: str, start: int) -> int | None:
 
 
 _STRUCTURE = re.compile(r'\\.|["{}\[\]]', re.DOTALL)
+_PLAIN_QUOTES = re.compile(r"\s*[\[{\s]*'")
+_TOKENS = re.compile(
+    r'\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<mark>[{}\[\],:])|(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<word>[^\s"{}\[\],:]+|"))',
+    re.DOTALL,
+)
+_VALUE = re.compile(r"-?[0-9][0-9.eE+-]*|true|false|null|True|False|None")
