@@ -70,6 +70,7 @@ _CHARACTERS = re.compile(
 _SIGNS = r"\s\"'`,;&<>(){}\[\]|\\"
 _M = r"<secret:[0-9a-f]{6}>"
 _BARE = re.compile(rf"[^{_SIGNS}]{{0,{LONGEST}}}+(?:{_M}[^{_SIGNS}]{{0,64}}+){{0,8}}+")
+_REST = re.compile(r"(?:(?!<secret:)[^\s\"'`]){1,256}?(?<=[A-Za-z0-9])(?=[^A-Za-z0-9\s]{0,4}(?:\s|\Z))")
 _SPOKEN = re.compile(rf"[^{_SIGNS}\u2e80-\uffff“”„]{{0,{LONGEST}}}+")
 _REFERENCE = re.compile(
     r"\$?\{[^{}\s]{0,100}\}|\$\([^()\s]{0,100}\)?|<[^<>\s]{1,60}>|\[[^\[\]\s]{1,60}\]|%\([a-z_]{1,40}\)s"
@@ -297,6 +298,8 @@ class _Finder:
         value = text[span[0] : min(span[1], span[0] + HEAD)]
         tight = place.sign == "=" or name.text.startswith("-")
         reveals = bare_reveals(value, after, sure=place.sure, tight=tight, whole_line=whole)
+        if reveals and alone and place.sure and (rest := _REST.match(text, stop)):
+            span = (span[0], rest.end())  # a password may hold any sign
         return _continued(text, span, alone) if reveals or _is_number_token(name.text, value) else None
 
     def _near(self, name: Name, start: int) -> _Span | None:

@@ -37,7 +37,7 @@ _SECRETS = frozenset((
     "authorization", "accountkey", "privatekey", "credential", "credentials", "secrets", "passwords", "apikeys",
     "密码", "密碼", "口令", "密钥", "密鑰", "秘钥", "金鑰", "令牌", "暗号", "パスワード", "合言葉", "シークレット",
     "トークン", "秘密鍵", "비밀번호", "암호", "비밀키", "토큰", "패스워드", "시크릿", "sharedaccesskey",
-    "clientsecret", "appsecret", "authkey", "pat", "psk", "fernet",
+    "clientsecret", "appsecret", "authkey", "pat", "psk", "fernet", "privkey", "presharedkey",
     "requirepass", "masterauth",
 ))  # fmt: skip
 _FOREIGN = frozenset((
@@ -52,9 +52,13 @@ _KEYS = frozenset((
     "api", "access", "secret", "private", "account", "auth", "encryption", "signing", "master", "license", "ssh",
     "deploy", "service", "role", "shared", "session", "app", "application", "consumer", "client", "subscription",
     "encrypt", "webhook", "hmac", "jwt", "ingest", "write", "admin", "storage", "integration",
-    "fernet", "pragma", "wep", "wpa", "wifi",
+    "fernet", "pragma", "wep", "wpa", "wifi", "priv", "preshared", "aes", "kms", "enc", "cipher", "openai", "anthropic",
+    "openrouter", "gemini", "groq", "mistral", "cohere", "deepseek", "stripe", "azure", "google", "maps", "sendgrid",
+    "mailgun", "fcm", "twilio", "algolia", "datadog", "sentry", "cloudflare",
 ))  # fmt: skip
-_WEAK = frozenset(("mdp", "pw", "token", "mnemonic", "auth", "cookie", "credential", "credentials", "bearer"))
+_WEAK = frozenset((
+    "mdp", "pw", "token", "mnemonic", "auth", "cookie", "credential", "credentials", "bearer", "cred", "creds", "jwt",
+))  # fmt: skip
 _WEAK_KEYS = frozenset(("app", "application", "session", "client", "write", "service", "role", "storage", "account"))
 _SUFFIXES = frozenset((
     "value", "raw", "plain", "plaintext", "text", "base64", "b64", "old", "new", "current", "prod", "production",
@@ -134,6 +138,8 @@ def _by_words(words: list[str]) -> NameKind:
         return NameKind.SECRET if before and before[-1] in _PAT_OF else NameKind.PLAIN
     if last in _WEAK:
         return NameKind.SECRET if before and last in ("token", "bearer") else NameKind.PERHAPS
+    if last.endswith("pass") and last.removesuffix("pass") in _PASS_OF:
+        return NameKind.SECRET
     return NameKind.SECRET if last in _SECRETS or last in _FOREIGN or last.endswith(_ENDINGS) else NameKind.PLAIN
 
 

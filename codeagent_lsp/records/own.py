@@ -1,7 +1,8 @@
 """The first layer of the sanitizer: keys that this program itself holds, in any encoding.
 
 Each key is searched for as it is, in hex, in Base64 of both alphabets at any alignment, URL-quoted, escaped for JSON
-or HTML, and reversed. All encodings of one key get the same mark. Keys can be added later, such as tokens of a login.
+or HTML, and reversed. Each encoding of a key has a mark of its own, as what stood there is put back for it. Keys can be
+added later, such as tokens of a login.
 Not here: other secrets (`vendors.py`, `assignments.py`, ...).
 """
 
@@ -43,13 +44,13 @@ class OwnSecrets:
     @property
     def longest(self) -> int:
         """The length in characters of the longest encoded secret, which a stream has to hold back."""
-        return len(self._writings[0][0]) if self._writings else 0
+        return len(self._writings[0]) if self._writings else 0
 
     def mask(self, text: str, mark: Mark) -> str:
-        """Return `text` with every encoding of a secret replaced by the secret's mark."""
-        for writing, secret in self._writings:
+        """Return `text` with every encoding of a secret replaced by its mark."""
+        for writing in self._writings:
             if writing in text:
-                text = text.replace(writing, mark(secret))
+                text = text.replace(writing, mark(writing))
         return text
 
 
@@ -58,10 +59,10 @@ def _usable(secrets: Iterable[str]) -> tuple[str, ...]:
     return tuple(secret for secret in known if len(secret) >= LEAST)
 
 
-def _sorted_writings(secrets: Iterable[str]) -> list[tuple[str, str]]:
-    """Return every encoding with its secret, the longest first."""
-    found = {writing: secret for secret in sorted(secrets) for writing in _writings(secret)}
-    return sorted(found.items(), key=lambda pair: (-len(pair[0]), pair[0]))
+def _sorted_writings(secrets: Iterable[str]) -> list[str]:
+    """Return every encoding of the secrets, the longest first."""
+    found = {writing for secret in secrets for writing in _writings(secret)}
+    return sorted(found, key=lambda writing: (-len(writing), writing))
 
 
 def _writings(secret: str) -> Iterator[str]:

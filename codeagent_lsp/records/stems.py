@@ -22,7 +22,7 @@ _STEMS = (
     "losenord", "adgangskode", "salasana", "heslo", "jelsz",
     "şifre", "sifre", "khẩu", "sandi", "geheimnis",
     "schlüssel", "masterauth", "mdp", "_pat",
-    "secret", "token", "jeton", "psk", "fernet", "key", "auth", "cred", "cookie", "bearer", "session", "call_id",
+    "secret", "token", "jeton", "jwt", "psk", "fernet", "key", "auth", "cred", "cookie", "bearer", "session", "call_id",
     "callid", "mnemonic", "seed",
     "парол", "пасворд", "секрет", "κωδικ", "סיסמ", "كلمة المرور", "كلمة السر", "पासवर्ड", "รหัสผ่าน",
     "密码", "密碼", "口令", "密钥", "密鑰", "秘钥", "金鑰", "令牌", "暗号", "パスワード", "合言葉",

@@ -316,8 +316,8 @@ def is_bomb(script: Script) -> bool:
         return True
     if script.tree is None or ("(" not in text and "function" not in text and "do" not in text):
         return False
-    places = list(walk(script.tree.root_node))
-    return _calls_itself(places) or any(_endless_spawn(place.node, fed=bool(_FED.search(text))) for place in places)
+    places, fed = list(walk(script.tree.root_node)), bool(_FED.search(text))
+    return _calls_itself(places) or any(_endless_spawn(place.node, fed=fed) for place in places)
 
 
 def is_program_bomb(code: str) -> bool:
