@@ -22,6 +22,8 @@ _TAGS = re.compile(rf"\A\s*?[ \t]*{OPEN}[ \t]*\n?(?P<code>.*?)\n?[ \t]*{CLOSE}\s
 _OPENERS = (":", "{", "(", "[")
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _LEAST_LETTERS = 5
+_MOST_AROUND = 8
+_KEY = re.compile(r"[\w\"'@.-]+[:=(]?")
 
 
 def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str:
@@ -46,7 +48,10 @@ def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str
     if language is not None or not path:  # in other files tabs may be more than indentation
         code = in_style(code, _without_literals(text, language), _numbers(inside))
     known = literal_lines(text, language) if inside else Counter[str]()
-    new = fitted(code, selected, dominant_newline(text), prefix if not prefix.strip() else "", inside, known)
+    newline = dominant_newline(text)
+    new = fitted(code, selected, newline, prefix if not prefix.strip() else "", inside, known)
+    if not selected and not prefix.strip() and suffix.strip():  # lines that are put in before one
+        new += newline + prefix
     return text[:start] + new + text[end:]
 
 
@@ -64,6 +69,7 @@ def without_surroundings(code: str, selected: str, before: str, after: str) -> s
     """Return `code` without the lines around the selection that the reply repeats at its beginning and its end."""
     lines = code.strip("\n").split("\n")
     own = _filled(selected)
+    lines = _without_frame(lines, own, _filled(before), _filled(after))
     first = _repeated(lines, own, _filled(before)[::-1])
     lines = lines[first:]
     last = _repeated(lines[::-1], own[::-1], _filled(after))
@@ -144,6 +150,20 @@ def _filled(text: str) -> list[str]:
     return [line.strip() for line in with_newlines(text, "\n").split("\n") if line.strip()]
 
 
+def _without_frame(lines: list[str], own: list[str], before: list[str], after: list[str]) -> list[str]:
+    """Return lines without what they repeat of the text on both sides of the selection, such as the head and the end
+    of a block, unless the selection has that, too.
+    """
+    filled = [index for index, line in enumerate(lines) if line.strip()]
+    for count in range(min(len(filled) // 2, len(before), len(after), _MOST_AROUND), 0, -1):
+        head = [lines[index].strip() for index in filled[:count]]
+        foot = [lines[index].strip() for index in filled[-count:]]
+        repeats = head == before[-count:] and foot == after[:count] and len(filled) > 2 * count
+        if repeats and own[:count] != head and own[-count:] != foot:
+            return lines[filled[count - 1] + 1 : filled[-count]]
+    return lines
+
+
 def _repeated(lines: list[str], own: list[str], around: list[str]) -> int:
     """Return how many of the first `lines` only repeat the lines `around` (nearest first) and are not part of `own`."""
     filled = [(index, line.strip()) for index, line in enumerate(lines) if line.strip()]
@@ -189,7 +209,7 @@ def _indented(code: str, selected: str, inside: Collection[Literal], known: Coun
     rest = [line for number, line in enumerate(lines) if number and number not in fixed]
     if have and not all(line.startswith(have) or not line.strip() for line in rest):
         return code
-    if not have and _in_place(lines[0], rest, want):
+    if not have and _in_place(lines[0], rest, want) and not _was_dedented(rest, selected, want):
         return "\n".join((want + lines[0], *lines[1:]))
 
     def move(line: str) -> str:
@@ -205,6 +225,16 @@ def _in_place(first: str, rest: list[str], want: str) -> bool:
     if not filled or not all(line.startswith(want) for line in filled):
         return False
     return not first.rstrip().endswith(_OPENERS) or len(_indent(filled[0])) > len(want)
+
+
+def _was_dedented(rest: list[str], selected: str, want: str) -> bool:
+    """Return whether lines stand where those of the selection did only when they are indented by `want`."""
+    places: dict[str, set[str]] = {}
+    for line in selected.split("\n"):
+        if key := _KEY.match(line.strip()):
+            places.setdefault(key[0], set()).add(_indent(line))
+    known = [(_indent(line), places.get(key[0], set())) for line in rest if (key := _KEY.match(line.strip()))]
+    return sum(want + indent in there for indent, there in known) > sum(indent in there for indent, there in known)
 
 
 def _indent(text: str) -> str:

@@ -221,3 +221,58 @@ def test_a_selection_inside_a_string_stays_as_it_is_given() -> None:
     start, end = text.index("    SELECT"), text.index('"""\n', 8)
     given = "  SELECT 2\nFROM t\n"
     assert replaced(text, start, end, given, "a.py") == text[:start] + given + text[end:]
+
+
+# --- files of every kind: «…» is the selection
+
+SHAPES = {
+    "a mapping in a list": (
+        "ci.yml",
+        "steps:\n«  - uses: a/b@v1\n    with:\n      x: 1»\n  - run: y\n",
+        "- uses: a/b@v2\n  with:\n    x: 1\n",
+        "  - uses: a/b@v2\n    with:\n      x: 1",
+    ),
+    "an anchor": ("c.yml", "a:\n«  c: &x\n    d: 1»\n", "c: &x\n  d: 2\n", "  c: &x\n    d: 2"),
+    "a comment behind the head": (
+        "a.nim",
+        "proc f() =\n«  if a: # note\n    b()»\n",
+        "if a: # note\n  b(2)\n",
+        "  if a: # note\n    b(2)",
+    ),
+    "head and end by words": (
+        "a.lua",
+        "function compute()\n«  old()\n»end\n",
+        "function compute()\n  new()\nend\n",
+        "  new()\n",
+    ),
+    "a short head": (
+        "a.go",
+        "package a\n\nfunc f() {\n\tif ok {\n«\t\told()\n»\t}\n}\n",
+        "if ok {\n\tnew()\n}\n",
+        "\t\tnew()\n",
+    ),
+    "tags": ("a.xyz", "<div>\n«  <b>old</b>\n»</div>\n", "<div>\n  <b>new</b>\n</div>\n", "  <b>new</b>\n"),
+    "lines before one": ("a.js", "a();\n«»b();\n", "// note\n", "// note\n"),
+    "lines before one that is indented": ("a.yaml", "a:\n  «»b: 1\n", "c: 2\n", "c: 2\n  "),
+    "a sign in a text": (
+        "a.yaml",
+        "a:\n«  b: 1»\ng: 1\n",
+        'b: "use ` here"\nc:\n  d: 1\ne: "and ` there"\nf: 2\n',
+        '  b: "use ` here"\n  c:\n    d: 1\n  e: "and ` there"\n  f: 2',
+    ),
+    "a fence in a list": (
+        "a.md",
+        "- a\n\n«  text»\n",
+        "```py\ndef f():\n    x\n```\n",
+        "  ```py\n  def f():\n      x\n  ```",
+    ),
+    "a list of lists": ("a.hs", "f =\n«  1»\n", "g [[1, 2],\n  [3]]\nh\n", "  g [[1, 2],\n    [3]]\n  h"),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_files_of_every_kind(name: str) -> None:
+    path, marked, given, wanted = SHAPES[name]
+    start, end = marked.index("«"), marked.index("»") - 1
+    text = marked.replace("«", "").replace("»", "")
+    assert replaced(text, start, end, given, path) == text[:start] + wanted + text[end:]

@@ -20,6 +20,10 @@ LEAST_SHARE = 0.5
 """A new text with less than this share of the file's lines, or of its top-level lines, was cut short."""
 NEARLY_ALL = 0.8
 """A new text that has this share of the file's lines is the whole file, whatever its first and last lines are."""
+MOST_LINES = 0.7
+"""A text of an unknown language that has no line like these many of the file's was cut short."""
+FEW = 80
+"""Lines of which each is compared with each."""
 ALIKE = 0.7
 """How alike, digits aside, a changed first or last line must be to the old one."""
 SHORT_LINES = 3
@@ -148,12 +152,34 @@ def _keeps_ends(now: str, code: str) -> bool:
 
 
 def _keeps_text(path: str, now: str, code: str) -> bool:
-    """Return whether a text of an unknown language keeps its first and last line, or, a document, its headings."""
+    """Return whether a text of an unknown language keeps most lines, the first and the last too, or, a document, its
+    headings.
+    """
     old, new = _saying(now), _saying(code)
     if not old or len(new) < LEAST_SHARE * len(old):
         return not old
+    if not is_prose(path) and _share_kept(old, new) < MOST_LINES:
+        return False
     ends = (old[0] in new or _alike(old[0], new[0])) and any(_alike(old[-1], line) for line in new)
     return ends or (is_prose(path) and _same_headings(now, code))
+
+
+def _share_kept(old: list[str], new: list[str]) -> float:
+    """Return the share of lines that have a line like them, each another one."""
+    left = Counter(re.sub(r"\d+", "0", line) for line in new)
+    missing = []
+    for line in (re.sub(r"\d+", "0", line) for line in old):
+        if left[line]:
+            left[line] -= 1
+        else:
+            missing.append(line)
+    kept, rest = len(old) - len(missing), list(left.elements())
+    for line in missing if max(len(missing), len(rest)) <= FEW else ():
+        best = next((other for other in rest if _alike(line, other)), None)
+        if best is not None:
+            rest.remove(best)
+            kept += 1
+    return kept / len(old)
 
 
 def _saying(text: str) -> list[str]:

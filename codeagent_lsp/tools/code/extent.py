@@ -23,7 +23,15 @@ _COMMENTS = frozenset(("comment", "line_comment", "block_comment"))
 _WORDS = frozenset(("export", "default", "declare"))
 _WRAPPERS = frozenset(("decorated_definition", "export_statement", "ambient_declaration"))
 _SINGLE = {"const_element": "const_declaration", "variable_assignment": "declaration_command"}
-_NOT_ABOVE = ("#!", "//!", "/*!", "//go:build", "// +build")
+_OF_THE_FILE = re.compile(
+    r"#!|//!|/\*!|//go:build|// \+build"
+    r"|(?:#|//|/\*+)[ \t]*(?:-\*-|(?:en)?coding[:=]|vim?:|frozen_string_literal:|typed:|@ts-(?:no)?check|@flow|@jsx"
+    r"|eslint-(?:disable|enable|env)\b(?!-)|pylint: *(?:disable|skip-file)"
+    r"|(?:flake8|mypy|ruff|pyright|type): *(?:noqa|ignore|strict|basic)"
+    r"|SPDX-|Copyright\b|\(c\)|Licen[sc]ed under)",
+    re.IGNORECASE,
+)
+"""Comments about the file, which do not belong to the definition below them."""
 _HASH = re.compile(r"[ \t]*(?:#.*)?")
 _SLASHES = re.compile(r"[ \t]*(?://.*|/\*(?:[^*]|\*(?!/))*\*/[ \t]*)?")
 _WITH_HASH = frozenset(("python", "ruby", "bash", "php"))
@@ -152,7 +160,7 @@ def _before(node: Node) -> Node | None:
 def _is_doc(source: SourceFile, comment: Node, outer: Node) -> bool:
     """Return whether a comment is alone on its lines and indented like the definition it precedes."""
     text = (comment.text or b"").decode("utf-8", "replace")
-    if text.startswith(_NOT_ABOVE) or not first_alone(source, comment.start_byte):
+    if _OF_THE_FILE.match(text) or not first_alone(source, comment.start_byte):
         return False
     return indentation(source, comment.start_byte) == indentation(source, outer.start_byte)
 

@@ -123,6 +123,17 @@ def _moves_with_code(node: Node) -> bool:
     return all(len(line) - len(line.lstrip(b" \t")) >= node.start_point.column for line in lines if line.strip())
 
 
+def _begins_value(line: str, opening: re.Match[str]) -> bool:
+    """Return whether a sign that is also used in words, comments and lists stands where a value begins."""
+    if opening["quotes"] == '"""' or opening["level"]:
+        return True
+    left, right = line[: opening.start()], line[opening.end() :]
+    if opening["level"] == "" and right[:1] and right[:1] in "0123456789-[{'\"":
+        return False
+    is_tagged = opening["quotes"] == "`" and left[-1:].isalnum()
+    return is_tagged or left.rstrip().endswith((*"=(,:{+?>|", "return", ".."))
+
+
 def _by_signs(text: str) -> Iterator[Literal]:
     lines, number = [content_of(line) for line in split_lines(text)], 0
     while number < len(lines):
@@ -145,6 +156,9 @@ def _open_at_end(line: str) -> Callable[[str], bool] | None:
         if found["word"]:
             word = found["word"]
             return lambda other: other.strip().rstrip(";,)") == word
+        if not _begins_value(line, found):
+            place = found.end()
+            continue
         close = found["quotes"] or f"]{found['level']}]"
         end = line.find(close, found.end())
         if end < 0:

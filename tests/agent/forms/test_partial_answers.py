@@ -167,3 +167,41 @@ def test_of_a_short_text_too_nothing_is_lost(new: str) -> None:
     now = "one\ntwo\nthree\n"
     answer = read_answer(f"```\n{new}```", Files({"list.txt": now}), "whole")
     assert not answer.texts and answer.problem
+
+
+@pytest.mark.parametrize(
+    ("path", "now", "kept"),
+    [
+        (
+            "a.lua",
+            "function f()\n  return 1\nend\n\nfunction g()\n  return 2\nend\n",
+            "function g()\n  return 3\nend\n",
+        ),
+        ("a.css", "a {\n  width: 1px;\n}\n\nb {\n  width: 2px;\n}\n", "b {\n  width: 3px;\n}\n"),
+        (
+            "a.sql",
+            "CREATE TABLE a (\n  x char(1)\n);\nCREATE TABLE b (\n  y int\n);\n",
+            "CREATE TABLE b (\n  y text\n);\n",
+        ),
+        *(
+            (
+                name,
+                head + "".join(row.format(n) for n in range(9)) + end,
+                head + "".join(row.format(n) for n in range(5)),
+            )
+            for name, head, row, end in (
+                ("a.json", "{\n", '  "k{0}": {0},\n', '  "z": 1\n}\n'),
+                ("a.yaml", "", "s{0}:\n  image: a\n  port: {0}\n", ""),
+                ("a.html", "<html>\n<body>\n", "<p>{0} words</p>\n", "</body>\n</html>\n"),
+                ("a.ini", "", "[s{0}]\nkey = {0}\n", ""),
+                ("a.tf", "", 'resource "a" "b{0}" {{\n  x = {0}\n}}\n', ""),
+            )
+        ),
+    ],
+)
+def test_a_part_of_a_file_of_any_kind_is_not_the_file(path: str, now: str, kept: str) -> None:
+    found = read_answer(f"{path}\n```\n{kept}```", Files({path: now}), "whole")
+    assert found.texts == {}
+    assert found.problem
+    whole = read_answer(f"{path}\n```\n{now.replace('1', '7')}```", Files({path: now}), "whole")
+    assert whole.texts == {path: now.replace("1", "7")}

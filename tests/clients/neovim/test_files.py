@@ -53,6 +53,7 @@ def test_a_file_that_came_meanwhile_is_not_emptied(tmp_path: Path) -> None:
         end
         local sentence = rig.run("run", { task = "add a file" })
         rig.told("new.py:1")
+        rig.wait("no question", 5000, function() return #rig.command("pending") == 1 end)
         return { pending = rig.command("pending") }
         """,
         files={"a.py": SOURCE},

@@ -335,3 +335,60 @@ def test_a_less_than_sign_does_not_hold_the_text_back() -> None:
     assert parser.visible() == "so if a < b and "
     parser.feed("then <tool")
     assert parser.visible() == "then "
+
+
+WRITE: list[ToolSpec] = [
+    {
+        "name": name,
+        "description": "",
+        "parameters": {
+            "type": "object",
+            "properties": {key: {"type": "string"} for key in ("path", "content", "old_str", "new_str")},
+            "required": ["path"],
+        },
+    }
+    for name in ("write_file", "edit_file")
+]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        '{"path": "a.py", "old_str": "x = {"a": 1}", "new_str": "x = {"a": 2, "path": "b.py"}"}',
+        '{"path": "a.py", "content": """"Doc."""\\n\\nx = 1\\n"}',
+        '{"path": "a.py", "content": "x = ""\\ny = 1\\n"}',
+        '{"path": "a.py", "content": "print("hi")"}',
+        '{"content": "say "hi", then go", "path": "a.py"}',
+        '{"path": "a.py", "content":',
+        '{"path": "a.py", "content": }',
+        '{"path": "a.py", "content": "x", "path": "b.py" ',
+    ],
+)
+def test_what_quotes_or_a_lost_end_leave_open_is_not_guessed(arguments: str) -> None:
+    found = extract(f'<tool_call>\n{{"name": "edit_file", "arguments": {arguments}}}\n</tool_call>', WRITE)
+    assert found.calls == ()
+    assert found.problem
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        '{"path": "a.py", "content": "x",}',
+        "{'path': 'a.py', 'content': 'x'}",
+        '{"path": "a.py", "content": "x"  // a remark\n}',
+        '{path: "a.py", content: "x"}',
+        '{"path": "a.py"\n "content": "x"}',
+        '{"path": "a.py", "content": "x"',
+    ],
+)
+def test_what_can_mean_one_thing_only_is_repaired(arguments: str) -> None:
+    found = extract(f'<tool_call>\n{{"name": "write_file", "arguments": {arguments}}}\n</tool_call>', WRITE)
+    assert [call.arguments for call in found.calls] == [{"path": "a.py", "content": "x"}]
+
+
+@pytest.mark.parametrize("opening", ["<function=write_file>", "<tool_call>\n<function=write_file>"])
+def test_a_value_that_the_end_of_the_text_cuts_is_none(opening: str) -> None:
+    text = f"{opening}\n<parameter=path>\na.py\n</parameter>\n<parameter=content>\ndef f():\n    return 1\n\ndef g("
+    found = extract(text, WRITE)
+    assert found.calls == ()
+    assert found.problem

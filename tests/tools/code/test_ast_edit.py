@@ -363,3 +363,20 @@ class TestAllOrNone:
     def test_texts_without_a_tree(self, path: str, said: str) -> None:
         with pytest.raises(ToolFailed, match=said):
             one(path, "x" * (1 << 20 if path == "a.py" else 1) + "y", "f", "delete")
+
+
+@pytest.mark.parametrize(
+    ("path", "head", "code"),
+    [
+        ("a.py", "# -*- coding: latin-1 -*-\n", "def f():\n    pass\n"),
+        ("a.py", "# ruff: noqa\n", "def f():\n    pass\n"),
+        ("a.rb", "# frozen_string_literal: true\n", "def f\nend\n"),
+        ("a.ts", "// @ts-check\n", "function f() {}\n"),
+        ("a.js", "/* eslint-disable no-undef */\n", "function f() {}\n"),
+        ("a.go", "// SPDX-License-Identifier: MIT\n", "func f() {}\n"),
+    ],
+)
+def test_a_comment_about_the_file_is_not_one_of_its_first_definition(path: str, head: str, code: str) -> None:
+    text = head + code
+    assert edited(path, text, [AstEdit("f", "delete")]).text.startswith(head)
+    assert edited(path, text, [AstEdit("f", "insert_before", "x = 1")]).text.startswith(head)
