@@ -337,7 +337,7 @@ def test_a_less_than_sign_does_not_hold_the_text_back() -> None:
     assert parser.visible() == "then "
 
 
-WRITE: list[ToolSpec] = [
+WRITING: list[ToolSpec] = [
     {
         "name": name,
         "description": "",
@@ -365,7 +365,7 @@ WRITE: list[ToolSpec] = [
     ],
 )
 def test_what_quotes_or_a_lost_end_leave_open_is_not_guessed(arguments: str) -> None:
-    found = extract(f'<tool_call>\n{{"name": "edit_file", "arguments": {arguments}}}\n</tool_call>', WRITE)
+    found = extract(f'<tool_call>\n{{"name": "edit_file", "arguments": {arguments}}}\n</tool_call>', WRITING)
     assert found.calls == ()
     assert found.problem
 
@@ -382,13 +382,13 @@ def test_what_quotes_or_a_lost_end_leave_open_is_not_guessed(arguments: str) -> 
     ],
 )
 def test_what_can_mean_one_thing_only_is_repaired(arguments: str) -> None:
-    found = extract(f'<tool_call>\n{{"name": "write_file", "arguments": {arguments}}}\n</tool_call>', WRITE)
+    found = extract(f'<tool_call>\n{{"name": "write_file", "arguments": {arguments}}}\n</tool_call>', WRITING)
     assert [call.arguments for call in found.calls] == [{"path": "a.py", "content": "x"}]
 
 
 @pytest.mark.parametrize("opening", ["<function=write_file>", "<tool_call>\n<function=write_file>"])
 def test_a_value_that_the_end_of_the_text_cuts_is_none(opening: str) -> None:
     text = f"{opening}\n<parameter=path>\na.py\n</parameter>\n<parameter=content>\ndef f():\n    return 1\n\ndef g("
-    found = extract(text, WRITE)
+    found = extract(text, WRITING)
     assert found.calls == ()
     assert found.problem
