@@ -14,6 +14,7 @@ from codeagent_lsp.records.own import OwnSecrets
 from codeagent_lsp.records.sanitizer import Sanitizer
 
 MOST = 10_000
+LEAST_REPEATED = 12  # characters of a secret that is looked for where nothing names it
 
 
 class Masking:
@@ -28,8 +29,13 @@ class Masking:
         self.sanitizer = Sanitizer(secrets=self.own, identities=False, homes=(), marker=self.marker)
 
     def hide(self, text: str) -> str:
-        """Return `text` with its secrets replaced by marks."""
-        return self.sanitizer.text(text)
+        """Return `text` with its secrets replaced by marks, also where one is repeated and nothing names it."""
+        masked = self.sanitizer.text(text)
+        for mark in dict.fromkeys(MARK.findall(masked)) if "<secret:" in masked else ():
+            secret = self.marker.known.get(mark, "")
+            if len(secret) >= LEAST_REPEATED and secret in masked:
+                masked = masked.replace(secret, mark)
+        return masked
 
     def clean(self, value: Any) -> Any:
         """Return any value, nested in any way, with its secrets replaced by marks."""

@@ -112,3 +112,12 @@ def test_a_mark_cannot_be_guessed_from_its_secret() -> None:
 )
 def test_an_id_keeps_its_ends(value: str, masked: str) -> None:
     assert mask_id(value) == masked
+
+
+def test_a_secret_is_masked_where_it_is_repeated_without_its_name() -> None:
+    secret = "Zq8r" + "T5wX2mN7bV4c"
+    masking = Masking()
+    text = f"password = '{secret}'\nprint('{secret}')\n# {secret} is old\nlog('Zq8r')\n"
+    hidden = masking.hide(text)
+    assert secret not in hidden and "log('Zq8r')" in hidden
+    assert masking.reveal(hidden) == text
