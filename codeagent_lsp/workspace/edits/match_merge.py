@@ -1,6 +1,7 @@
 """The text of a match after an edit: the file's own lines, with only the edit's changes applied.
 
-A line that is the same in the old and the new block keeps the file's bytes. A new line is indented by
+A line that is the same in the old and the new block keeps the file's bytes, except for typographic punctuation that
+the edit writes in plain ASCII: there the edit's own characters are taken. A new line is indented by
 the match's shift and takes the line ending used there. Wherever two readings of the edit would give different
 files, `Unsafe` is raised. Not here: finding the match (`match_block.py`).
 """
@@ -79,7 +80,7 @@ class _Merge:
     # --- lines
 
     def _kept(self, i: int, j: int) -> str:
-        ours, theirs, fresh = self.ours[i], self.file.part(self.place.first + i), self.fresh[j]
+        ours, theirs, fresh = self.ours[i], self.theirs[i], self.fresh[j]
         trail = _three_way(theirs.trail, ours.trail, fresh.trail)
         return theirs.indent + theirs.body + trail + self._ending(i)
 

@@ -156,12 +156,13 @@ class TestTiers:
         done = replace(text, "    x = 1\n    y = 2\n", "    x = 1\ny = 2\n")
         assert done.text == "def f():\n    if a:\n        x = 1\n    y = 2\n"
 
-    def test_lines_that_the_edit_leaves_alone_keep_their_typographic_punctuation(self) -> None:
-        text = "T = 'it\u2019s'\nx = 1\n# a\u00a0b \u2013 c\u2026\n"
-        done = replace(text, "T = 'it's'\nx = 1\n# a b - c...\n", "T = 'it's'\nx = 2\n# a b - c...\n")
-        assert (done.text, done.tier) == (text.replace("1", "2"), "punctuation")
-        done = replace(text, "T = 'it's'\nx = 1\n", "T = 'its'\nx = 1\n")
-        assert done.text == text.replace("it\u2019s", "its")
+    def test_plain_punctuation_of_the_edit_replaces_typographic_one(self) -> None:
+        text = "print(\u201chi\u201d)\nx = 1\n# a\u00a0b \u2013 c\u2026\n"
+        done = replace(text, 'print("hi")\nx = 1\n# a b - c...\n', 'print("hi")\nx = 2\n# a b - c...\n')
+        assert (done.text, done.tier) == ('print("hi")\nx = 2\n# a b - c...\n', "punctuation")
+        untouched = "# \u201cquoted\u201d\n"
+        done = replace(untouched + text, 'print("hi")\nx = 1\n', 'print("hi")\nx = 2\n')
+        assert done.text == untouched + 'print("hi")\nx = 2\n# a\u00a0b \u2013 c\u2026\n'
 
     def test_leading_blank_line_added(self) -> None:
         text = "a = 1\nb = 2\nc = 3\n"
