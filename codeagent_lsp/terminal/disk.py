@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator, Sequence
@@ -16,9 +17,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from codeagent_lsp.terminal.edits import FileWrite
-from codeagent_lsp.workspace.files.confined_file import new_file_mode, open_folder
+from codeagent_lsp.workspace.files.confined_file import open_folder
 
-NEW_FILE_MODE = 0o666
+NEW_FILE_MODE, NEW_SCRIPT_MODE = 0o666, 0o777
+_NAMES_INTERPRETER = re.compile(rb"#![ \t]*/")  # `#![no_std]` begins a module of Rust
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -221,4 +223,5 @@ class _Commit:
                 return mode
         mask = os.umask(0)
         os.umask(mask)
-        return new_file_mode(write.after or b"", NEW_FILE_MODE) & ~mask
+        runs = _NAMES_INTERPRETER.match(write.after or b"")
+        return (NEW_SCRIPT_MODE if runs else NEW_FILE_MODE) & ~mask

@@ -7,7 +7,7 @@ import io
 import subprocess
 import tokenize
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -73,14 +73,19 @@ def length(node: ast.stmt) -> int:
 
 def everything_imported(module: Module, known: Collection[str]) -> set[str]:
     """The modules among `known` that a module imports, anywhere in it and for types too."""
+    return imported_by(ast.walk(module.tree), known) - {module.name}
+
+
+def imported_by(nodes: Iterable[ast.AST], known: Collection[str]) -> set[str]:
+    """The modules among `known` that these nodes import."""
     found: set[str] = set()
-    for node in ast.walk(module.tree):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("codeagent_lsp"):
             names = [f"{node.module}.{alias.name}" for alias in node.names]
             found |= {name if name in known else str(node.module) for name in names}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if alias.name in known}
-    return found.intersection(known) - {module.name}
+    return found.intersection(known)
 
 
 def importers(graph: Mapping[str, set[str]]) -> Mapping[str, set[str]]:

@@ -14,6 +14,7 @@ from tests.tidy.source import (
     Module,
     code_lines,
     everything_imported,
+    imported_by,
     importers,
     modules,
     mutual_folders,
@@ -86,15 +87,7 @@ def _size(module: Module) -> int:
 
 def imported(module: Module) -> set[str]:
     """Modules of the package that a module imports, for types too, but not inside of a function."""
-    known = {item.name for item in modules()}
-    found = set()
-    for node in _outside_functions(module.tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("codeagent_lsp"):
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-            found |= {name if name in known else str(node.module) for name in names}
-        elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names if alias.name in known}
-    return found & known
+    return imported_by(_outside_functions(module.tree), {item.name for item in modules()})
 
 
 def circles(graph: Mapping[str, set[str]]) -> Iterator[tuple[str, ...]]:

@@ -166,18 +166,18 @@ def _keeps_text(path: str, now: str, code: str) -> bool:
 
 def _share_kept(old: list[str], new: list[str]) -> float:
     """Return the share of lines that have a line like them, each another one."""
-    left = Counter(re.sub(r"\d+", "0", line) for line in new)
+    left = Counter(map(_digits_aside, new))
     missing = []
-    for line in (re.sub(r"\d+", "0", line) for line in old):
+    for line in map(_digits_aside, old):
         if left[line]:
             left[line] -= 1
         else:
             missing.append(line)
     kept, rest = len(old) - len(missing), list(left.elements())
     for line in missing if max(len(missing), len(rest)) <= FEW else ():
-        best = next((other for other in rest if _alike(line, other)), None)
-        if best is not None:
-            rest.remove(best)
+        like = next((other for other in rest if _alike(line, other)), None)
+        if like is not None:
+            rest.remove(like)
             kept += 1
     return kept / len(old)
 
@@ -187,8 +187,11 @@ def _saying(text: str) -> list[str]:
 
 
 def _alike(old: str, new: str) -> bool:
-    one, other = (re.sub(r"\d+", "0", line) for line in (old, new))
-    return SequenceMatcher(None, one, other, autojunk=False).ratio() >= ALIKE
+    return SequenceMatcher(None, _digits_aside(old), _digits_aside(new), autojunk=False).ratio() >= ALIKE
+
+
+def _digits_aside(line: str) -> str:
+    return re.sub(r"\d+", "0", line)
 
 
 def _same_headings(now: str, code: str) -> bool:

@@ -7,7 +7,6 @@ paths are in the workspace (`paths.py`), writing (`terminal/disk.py`).
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -18,16 +17,8 @@ from codeagent_lsp.errors import FileRefused
 
 FileKind = Literal["file", "folder", "link", "other"]
 
-_NAMES_INTERPRETER = re.compile(rb"#![ \t]*/")
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
 _ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-def new_file_mode(data: bytes, mode: int = 0o644) -> int:
-    """Return the mode of a new file with these bytes: one that names its interpreter, as `#!/bin/sh` does, may be run
-    by all who may read it. (`#![no_std]` begins a module of Rust.)
-    """
-    return mode | (mode & 0o444) >> 2 if _NAMES_INTERPRETER.match(data) else mode
 
 
 class Child(NamedTuple):
