@@ -8,6 +8,7 @@ import gc
 import os
 import signal
 import statistics
+import subprocess
 import sys
 import time
 import warnings
@@ -18,7 +19,9 @@ import pytest
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.process import MAX_REPORTS, ProcessLimits, half_of_memory, read_reports, run_process
+from codeagent_lsp.shadow.shared_memory import FileMemory, memory_mounts
 from codeagent_lsp.shadow.shell import Launch, Stream
+from codeagent_lsp.shadow.watchdog import descendants
 from tests.shadow.processes import ENVIRONMENT, Runner, descriptors, needs_bwrap, needs_proc, text_of, until
 
 BWRAP = (
@@ -186,6 +189,20 @@ async def test_the_memory_limit_counts_the_file_systems_of_a_sandbox(run: Runner
     assert finished.ending == "memory"
     finished = await run(f"{filled}; sleep 0.5", *BWRAP, memory_bytes=250 << 20)
     assert (finished.ending, finished.exit_code) == ("exited", 0)
+
+
+@needs_proc
+@needs_bwrap
+@pytest.mark.slow
+def test_a_sandbox_that_is_being_set_up_holds_no_disk_in_memory() -> None:
+    """Its mounts change between two looks at one path, and what is below them is the disk of this machine."""
+    known = frozenset(device for device, _ in memory_mounts("self"))
+    most = 0
+    for _ in range(200):
+        sandbox = subprocess.Popen((*BWRAP[:-1], "--tmpfs", "/run", "--tmpfs", "/home", "--", "true"))
+        while sandbox.poll() is None:
+            most = max(most, FileMemory(descendants(os.getpid()), known).bytes)
+    assert most < 64 << 20
 
 
 @needs_proc
