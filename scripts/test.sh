@@ -3,7 +3,8 @@
 #
 # Without arguments: lint, format, the rules of this repository, types, the fast tests, and one journey through each
 # real part (ten minutes).
-# --all adds the volumes, kills and fuzzing, and every scenario in every editor (half an hour); that is what CI runs.
+# --all adds kills and fuzzing, and every scenario in every editor; that is what CI runs.
+# --volumes is --all with every place that the tests can draw, not a fifth of them: before a release.
 #
 # CODEAGENT_TEST_MODEL=0  leaves the embedded model (1.1 GB) out; its tests are then skipped, visibly.
 # CODEAGENT_TEST_SLOW=0   leaves the slow tests of --all out.
@@ -16,8 +17,9 @@ cd "$(dirname "$0")/.."
 case "${1:-}" in
 "") all="" ;;
 --all) all=yes ;;
+--volumes) all=yes && export CODEAGENT_TEST_VOLUME=1 ;;
 *)
-    echo "usage: sh scripts/test.sh [--all]" >&2
+    echo "usage: sh scripts/test.sh [--all | --volumes]" >&2
     exit 2
     ;;
 esac

@@ -26,15 +26,13 @@ KEPT_OUT = (
     "TAVILY_API_KEY",
 )
 
-# Real editors, terminals and containers, the embedded model, and what measures how long something takes.
+# Containers and terminals, the embedded model, and what measures how long something takes.
 ALONE = tuple(
     str(Path(__file__).parent / name)
     for name in (
-        "clients",
         "batch/test_ray.py",
         "environments",
         "index/test_semantic_real.py",
-        "language_servers/test_real_servers.py",
         "llm/providers/test_embedded.py",
         "records/test_speed.py",
         "server/test_builtin_embedder.py",

@@ -13,6 +13,7 @@ from codeagent_lsp.inline.completer import Completer, Options
 from codeagent_lsp.inline.context import Material
 from codeagent_lsp.inline.place import Place
 from codeagent_lsp.llm.fill.filler import FillRequest
+from tests.examples import volume
 
 NOW = Options(pause=0.0)
 
@@ -172,8 +173,8 @@ async def test_random_keys_never_get_anything_of_another_text(seed: int) -> None
 
 
 @pytest.mark.slow
-async def test_ten_thousand_random_sequences_of_keys() -> None:
-    for seed in range(10_000):
+async def test_very_many_random_sequences_of_keys() -> None:
+    for seed in range(volume(10_000)):
         await random_keys(seed, 12)
 
 

@@ -22,12 +22,13 @@ from codeagent_lsp.records.rotation import read_records
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.store import SessionStore, parse
+from tests.examples import volume
 from tests.server.replies import say
 from tests.server.stock_editor import STOCK, StockEditor
 from tests.server.stories import STORIES, Story, plan
 from tests.session.fakes import assert_well_formed
 
-POINTS = 200
+POINTS = volume(200)
 SLOWEST = 1.0  # seconds to resume
 LONGEST_WAIT = 0.15  # seconds between an event and the kill
 

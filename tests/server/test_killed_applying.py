@@ -29,10 +29,11 @@ from codeagent_lsp.session.store import SessionStore, parse
 from codeagent_lsp.workspace.changes.changeset import FileChange
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.files.uris import from_path, to_path
+from tests.examples import volume
 from tests.server.replies import calls, say
 from tests.server.stock_editor import StockEditor
 
-POINTS = int(os.environ.get("CODEAGENT_TEST_KILLS", "90"))  # 300 were tried when it was written
+POINTS = volume(300)
 LONGEST_WAIT = 0.03  # seconds between a step and the kill
 LINES = "# notes:\n" + "".join(f"line {number}\n" for number in range(40))
 BEFORE = {"a.py": LINES, "b.py": LINES, "c.py": LINES, "gone.py": "gone\n"}

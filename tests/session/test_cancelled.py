@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -21,6 +21,7 @@ from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.services import Shadows
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.shadows import SessionShadows
+from tests.examples import spread
 from tests.session.fakes import World, assert_well_formed, call, calls, say, until, world, write
 from tests.session.plan.plans import BUSY, RETRY, create, step
 from tests.session.stepping import Steps, cancelled_at
@@ -149,9 +150,9 @@ async def look(made: World, run_id: str) -> None:
     assert len(ends) == 1
 
 
-async def all_of(story: Story, folder: Path, every: int = 1) -> int:
-    """At the first await, and each `every`th after it, until the run gets to its end before; how many there are."""
-    for number in itertools.count(1, every):
+async def all_of(story: Story, folder: Path, numbers: Iterable[int]) -> int:
+    """At these awaits, counted from one, until the run gets to its end before; how many there are."""
+    for number in numbers:
         steps = await cancelled(story, folder / str(number), number)
         if not steps.reached:
             return steps.count
@@ -173,13 +174,13 @@ async def test_nothing_is_cancelled_at_no_await(story: Story, tmp_path: Path) ->
 
 @pytest.mark.slow
 async def test_cancelled_at_every_await_of_an_edit(tmp_path: Path) -> None:
-    assert await all_of(STORIES[0], tmp_path, every=3) >= STORIES[0].least
+    assert await all_of(STORIES[0], tmp_path, itertools.count(1, 3)) >= STORIES[0].least
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
 async def test_cancelled_at_every_await(story: Story, tmp_path: Path) -> None:
-    count = await all_of(story, tmp_path)
+    count = await all_of(story, tmp_path, spread(1))
     print(f"{story.name}: {count} awaits")
     assert count >= story.least

@@ -14,6 +14,7 @@ from codeagent_lsp.session.replay import message_from_dict, message_to_dict, rep
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.workspace.changes.changeset import FileChange
+from tests.examples import volume
 from tests.session.fakes import assert_well_formed, say, world, write
 from tests.session.killing import lines_until_killed
 
@@ -148,7 +149,7 @@ async def test_killed_at_fifteen_points(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-async def test_killed_at_a_hundred_and_fifty_points(tmp_path: Path) -> None:
+async def test_killed_at_many_points(tmp_path: Path) -> None:
     chance = random.Random(7)
-    for number in range(150):
+    for number in range(volume(150)):
         await check_after_a_kill(tmp_path / str(number), chance.random() * 0.3)

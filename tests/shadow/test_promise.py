@@ -20,11 +20,12 @@ from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, CommandResult, 
 from codeagent_lsp.shadow.workspace import ShadowWorkspace, executing
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current
 from codeagent_lsp.workspace.text.encoding import decode
+from tests.examples import volume
 from tests.shadow.fakes import Desk, desk, frozen
 from tests.shadow.rig import needs_overlay
 
 LEVELS: tuple[Level, ...] = ("overlay", "copy")
-COMMANDS = 250  # at each of the two levels
+COMMANDS = volume(250)  # at each of the two levels
 
 pytestmark = needs_overlay
 

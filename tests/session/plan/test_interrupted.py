@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import random
 from pathlib import Path
@@ -15,6 +14,7 @@ from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.plan.orders import retry_step
+from tests.examples import spread
 from tests.session.fakes import World, assert_well_formed, call, calls, say, until, world, write
 from tests.session.plan.plans import (
     APPLY,
@@ -107,7 +107,7 @@ async def test_cancelled_at_some_events(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("style", ["review", "live"])
 async def test_cancelled_at_any_event(tmp_path: Path, style: Literal["review", "live"]) -> None:
-    for number in itertools.count():
+    for number in spread(0):
         if await stopped_at(tmp_path / str(number) / "w", style, number):
             break
     assert number > 50
@@ -129,7 +129,7 @@ async def stopped_after(folder: Path, turns: int) -> bool:
 
 @pytest.mark.slow
 async def test_cancelled_at_any_await(tmp_path: Path) -> None:
-    for turns in itertools.count():
+    for turns in spread(0):
         if await stopped_after(tmp_path / str(turns) / "w", turns):
             break
     assert turns > 50

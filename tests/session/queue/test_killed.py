@@ -12,9 +12,10 @@ from codeagent_lsp import events
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.store import SessionStore
+from tests.examples import volume
 from tests.session.killing import lines_until_killed
 
-KILLS = 100
+KILLS = volume(100)
 
 
 @pytest.mark.slow
@@ -33,7 +34,8 @@ def test_words_for_later_outlive_the_process_once(tmp_path: Path) -> None:
         for words in acknowledged:
             assert len(found.get(words, ())) == 1, (number, words, found.get(words))
         places.update(place for words in found.values() for place in words)
-    assert set(places) == {"said", "task", "heard", "began"}, places
+    wanted = {"said", "task", "heard", "began"}
+    assert set(places) == wanted if KILLS == 100 else set(places) <= wanted, places
 
 
 def whereabouts(folder: Path, session_id: str) -> dict[str, list[str]]:

@@ -16,6 +16,7 @@ from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.workspace.files import search
 from codeagent_lsp.workspace.files.search import GrepResult, glob, grep
 from tests.children import children
+from tests.examples import volume
 from tests.workspace.file_fakes import Workspace, workspace
 
 ENGINES = [
@@ -172,7 +173,8 @@ async def test_engines_agree_on_random_texts_and_patterns(ws: Workspace) -> None
         codec = chance.choice(["utf-8", "utf-8", "latin-1", "utf-16"])
         ws.write(f"{number:02}", text.encode(codec, "replace"))
     asked = 0
-    for _ in range(150):
+    patterns = volume(150)
+    for _ in range(patterns):
         pattern = "".join(chance.choices(_PIECES, k=chance.randrange(1, 5)))
         case = chance.random() < 0.4
         ours, theirs = [
@@ -182,7 +184,7 @@ async def test_engines_agree_on_random_texts_and_patterns(ws: Workspace) -> None
         assert ours == theirs, pattern
         compiled = re.compile(pattern, re.IGNORECASE if case else 0)
         asked += await search._ripgrep(ws.view, "rg", compiled, None) is not None
-    assert asked > 75  # else little was compared
+    assert asked > patterns / 2  # else little was compared
 
 
 @pytest.mark.parametrize("engine", ENGINES)
