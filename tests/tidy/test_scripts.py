@@ -69,7 +69,7 @@ def test_without_arguments_one_journey_through_each_part(tmp_path: Path) -> None
 def test_what_is_not_understood_runs_nothing(tmp_path: Path) -> None:
     done = run(tmp_path, how=("--fast",))
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "usage: sh scripts/test.sh [--all]\n"
+    assert done.stderr == "usage: sh scripts/test.sh [--all | --volumes]\n"
 
 
 def test_the_stages_behind_one_that_fails_run_too(tmp_path: Path) -> None:
