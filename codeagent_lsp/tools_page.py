@@ -1,6 +1,6 @@
 """Generates the page `docs/tools.md`: all built-in tools with parameters, effect, permission, errors and an example.
 
-All of it is read from the tools. Not here: writing the file (`generate.py`), the error codes (`tools/error_codes.py`).
+All of it is read from the tools. Not here: writing the file (`generate.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any
 
 from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.tools.catalogue import BUILTIN, SMALL_SET
-from codeagent_lsp.tools.error_codes import ERRORS
 from codeagent_lsp.tools.groups import CORE, EXTENDED
 from codeagent_lsp.tools.own.tool_sources import MAX_BYTES, MAX_SOURCES, USER_FOLDER
 from codeagent_lsp.tools.permissions.policy import effects_of
@@ -145,7 +144,7 @@ def errors_of(tool: Tool[Any]) -> tuple[ErrorCode, ...]:
     codes = [ErrorCode.NOT_FOUND] if traits.path_parameters else []
     codes += [ErrorCode.EDIT_REFUSED] if traits.effect == "write" else []
     codes += [ErrorCode.TIMEOUT] if traits.timeout is not None else []
-    codes += ERRORS.get(traits.name, ())
+    codes += traits.errors
     return tuple(code for code in dict.fromkeys(codes) if code not in COMMON)
 
 

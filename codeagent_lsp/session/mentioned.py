@@ -32,7 +32,6 @@ from codeagent_lsp.tools.diagnostics.showing import ordered, show
 from codeagent_lsp.tools.files.find_tools import may_show
 from codeagent_lsp.tools.files.read_tools import PICTURES, picture, render
 from codeagent_lsp.tools.git.git_tools import GitDiff, GitDiffParameters
-from codeagent_lsp.tools.traits import PRINTING
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.lines import split_lines
 
@@ -180,8 +179,10 @@ class _Resolver:
         return f"What the editor reports (@diagnostics):\n{shown}" if shown else ""
 
     async def _output(self) -> str:
-        said = self._parts.session.context.conversation
-        last = next((each.content for each in reversed(said) if each.role == "tool" and each.name in PRINTING), "")
+        from codeagent_lsp.tools.catalogue import result_of  # late: it loads all tools
+
+        said = (each for each in reversed(self._parts.session.context.conversation) if each.role == "tool")
+        last = next((each.content for each in said if result_of(each.name or "") == "printed"), "")
         return f"The output of the last command (@terminal-output):\n{last}" if last else ""
 
     def _name(self, path: str) -> str:

@@ -27,6 +27,7 @@ from codeagent_lsp.tools import (
 )
 from codeagent_lsp.tools.feature import Feature
 from codeagent_lsp.tools.tool import Tool
+from codeagent_lsp.tools.traits import Result
 
 FEATURES: tuple[Feature, ...] = (
     files.FEATURE,
@@ -49,5 +50,12 @@ FEATURES: tuple[Feature, ...] = (
 BUILTIN: tuple[type[Tool[Any]], ...] = tuple(tool for feature in FEATURES for tool in feature.load())
 """All built-in tool classes, in the order in which models see them."""
 
+_TRAITS = {tool.traits.name: tool.traits for tool in BUILTIN}
+
 SMALL_SET = ("list_dir", "read_file", "glob_file_search", "grep", "run_tests", "edit_file", "write_file", "AskUser")
 """Names of the tools offered to models with small context windows, as each tool costs tokens and adds errors."""
+
+
+def result_of(name: str) -> Result:
+    """Return what the text of this tool's results is; '' for a tool that is not built in."""
+    return _TRAITS[name].result if name in _TRAITS else ""

@@ -8,9 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from codeagent_lsp.errors import ErrorCode
+
 Effect = Literal["read", "write", "run", "net", "ask"]
-PRINTING = ("run_cmd", "run_beside", "command_output", "stop_command", "run_tests", "analyze_coverage")
-"""The tools whose result is what a program has printed; of a long one the errors and the end matter."""
+Result = Literal["", "file", "printed"]
+"""What the text of a tool's result is: a file's, which can be read again, or what a program has printed, of which the
+errors and the end matter.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +24,11 @@ class ToolTraits:
     `timeout` is in seconds; None for a tool with limits of its own, "setting" for `tools.timeoutSeconds`.
     `max_output_bytes` lowers `tools.maxOutputBytes` for this tool. `command_parameter` names the parameter with a shell
     command, `subject_parameter` the one that rules and questions refer to if it is neither path nor command; '' if
-    there is none. For tools of third parties, `pin` is a digest of their description, to which approvals are bound, and
-    `approved` is True if the user's settings allow the tool by name, or it only reads in our own sandbox.
+    there is none. `result` says what its text is, `errors` are the codes its calls may end with besides those that
+    follow from the rest. Hooks of other programs know it as `hook_name`; those for the tools `hooked_as` mean it too,
+    and where it `removes` files, only those that guard. For tools of third parties, `pin` is a digest of their
+    description, to which approvals are bound, and `approved` is True if the user's settings allow the tool by name, or
+    it only reads in our own sandbox.
     """
 
     name: str
@@ -35,3 +42,8 @@ class ToolTraits:
     subject_parameter: str = ""
     pin: str = ""
     approved: bool = False
+    result: Result = ""
+    errors: tuple[ErrorCode, ...] = ()
+    hook_name: str = ""
+    hooked_as: tuple[str, ...] = ()
+    removes: bool = False

@@ -23,7 +23,7 @@ from codeagent_lsp.shadow.shell import Command
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.artifacts.artifact_tools import ImportFile, ImportFilesBatch
-from codeagent_lsp.tools.catalogue import BUILTIN
+from codeagent_lsp.tools.catalogue import BUILTIN, result_of
 from codeagent_lsp.tools.commands.background import BackgroundCommands
 from codeagent_lsp.tools.composition import plain
 from codeagent_lsp.tools.context import Complete
@@ -35,7 +35,6 @@ from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.skills.shelf import SkillShelf
 from codeagent_lsp.tools.skills.trust import Trust
 from codeagent_lsp.tools.tool import Tool
-from codeagent_lsp.tools.traits import PRINTING
 from codeagent_lsp.tools.variables.variables import Variables
 from codeagent_lsp.tools.web import searching
 from codeagent_lsp.tools.web import web_tools as web
@@ -318,7 +317,7 @@ def misshaped(tool: Tool[Any], data: Any) -> str:
 def test_every_tool_of_a_program_s_output_is_known_as_such() -> None:
     others = {"terminal", "desktop", "generate_tests"}  # what they say is their own
     runs = {cls.traits.name for cls in BUILTIN if cls.traits.effect == "run"} - others
-    assert runs <= set(PRINTING) <= {cls.traits.name for cls in BUILTIN}
+    assert runs <= {cls.traits.name for cls in BUILTIN if result_of(cls.traits.name) == "printed"}
 
 
 def test_every_tool_has_a_row() -> None:

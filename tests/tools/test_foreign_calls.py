@@ -320,7 +320,7 @@ def _is_core(name: str) -> bool:
 
 
 def test_hooks_on_edits_are_told_of_insertions() -> None:
-    assert {"Edit", "edit_file"} <= set(names_of("insert_text"))
+    assert {"Edit", "edit_file"} <= set(names_of(TOOLS["insert_text"].traits))
 
 
 async def test_inserting_keeps_line_ends_and_says_what_is_wrong(tmp_path: Path) -> None:

@@ -23,7 +23,6 @@ from codeagent_lsp.agent.context.tokens import (
     take_apart,
 )
 from codeagent_lsp.messages import Message, ToolCall, estimate_tokens
-from codeagent_lsp.tools.traits import PRINTING
 from codeagent_lsp.workspace.text.excerpts import excerpt
 
 Summarise = Callable[[tuple[Message, ...], int], Awaitable[str]]
@@ -46,12 +45,6 @@ SUMMARISE = (
 NO_PICTURES = "(The pictures of this message were removed to save room.)"
 GONE = "(Unchanged, but its text was removed to save room. If it is not in the summary, read it again.)"
 REFERENCE = re.compile(re.escape(UNCHANGED) + r"(?: \(call (.+)\))?")
-FILE_TOOLS = frozenset(
-    [
-        *("read_file", "read_files", "write_file", "edit_file", "insert_text", "batch_edit", "preview_edit"),
-        *("apply_patch", "undo_patch", "list_dir"),
-    ]
-)
 LONG_OUTPUT = 2000
 SHORT = 240
 LONGEST_LINE = 160
@@ -307,9 +300,12 @@ def short_result(call: ToolCall, text: str) -> str:
     """Return an old tool result, shortened: files as a reference, output of commands cut at 2,000 characters, others
     unchanged.
     """
-    if call.name in PRINTING:
+    from codeagent_lsp.tools.catalogue import result_of  # late: it loads all tools, which a run has done by now
+
+    kind = result_of(call.name)
+    if kind == "printed":
         return excerpt(text, LONG_OUTPUT)
-    if call.name not in FILE_TOOLS or len(text) <= SHORT:
+    if kind != "file" or len(text) <= SHORT:
         return text
     short = f"({_called(call)}: {_length(text)}, removed to save room; read it again if you need it)"
     return short if len(short) < len(text) else text

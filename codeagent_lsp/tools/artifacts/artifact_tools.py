@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from pydantic import Field, field_validator
 
 from codeagent_lsp.config import Settings
-from codeagent_lsp.errors import AgentError, FileRefused, PermissionDenied, ToolFailed
+from codeagent_lsp.errors import AgentError, ErrorCode, FileRefused, PermissionDenied, ToolFailed
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Shell
 from codeagent_lsp.tools.artifacts.artifact_store import FILE_BYTES, Artifact, ArtifactStore
 from codeagent_lsp.tools.context import ToolContext
@@ -169,6 +169,11 @@ class ImportFile(Tool[ImportParameters]):
         timeout=IMPORT_SECONDS,
         path_parameters=("dest_path",),
         subject_parameter="source_url",
+        errors=(
+            ErrorCode.NOT_FOUND,
+            ErrorCode.TIMEOUT,
+            ErrorCode.NETWORK_ERROR,
+        ),
     )
     parameters = ImportParameters
     example: ClassVar[Example] = {"source_url": "https://example.com/LICENSE.txt", "dest_path": "vendor/LICENSE.txt"}
@@ -204,6 +209,11 @@ class ImportFilesBatch(Tool[BatchImportParameters]):
         timeout=2 * IMPORT_SECONDS,
         path_parameters=("files.dest_path",),
         subject_parameter="files.source_url",
+        errors=(
+            ErrorCode.NOT_FOUND,
+            ErrorCode.TIMEOUT,
+            ErrorCode.NETWORK_ERROR,
+        ),
     )
     parameters = BatchImportParameters
     example: ClassVar[Example] = {"files": [{"source_url": "artifact:report.html", "dest_path": "docs/report.html"}]}

@@ -47,6 +47,7 @@ class EditByAst(Tool[EditByAstParameters]):
         "write",
         group="code",
         path_parameters=("path",),
+        hooked_as=("edit_file", "Edit"),
     )
     parameters = EditByAstParameters
     example: ClassVar[Example] = {

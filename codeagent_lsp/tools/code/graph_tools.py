@@ -144,6 +144,7 @@ class CallGraph(Tool[CallGraphParameters]):
         "read",
         group="code",
         path_parameters=("path",),
+        errors=(ErrorCode.NOT_FOUND,),
     )
     parameters = CallGraphParameters
     example: ClassVar[Example] = {"function_name": "Cart.total", "depth": 2}

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms, ForeignTool
-from codeagent_lsp.errors import AgentError
+from codeagent_lsp.errors import AgentError, ErrorCode
 from codeagent_lsp.index.symbols import Import, SymbolInfo, SymbolKind
 from codeagent_lsp.tools.code.asking_servers import server_calls
 from codeagent_lsp.tools.code.codebase import Codebase
@@ -136,6 +136,7 @@ class AstExtractFunction(Tool[ExtractParameters]):
         "read",
         group="code",
         path_parameters=("path",),
+        errors=(ErrorCode.EDIT_REFUSED,),
     )
     parameters = ExtractParameters
     example: ClassVar[Example] = {"path": "src/cart.py", "function_name": "Cart.total"}

@@ -38,6 +38,7 @@ class SearchSemantic(Tool[SearchParameters]):
         "search_semantic",
         "Find code by a description or by names, best first; for what you cannot put into a pattern.",
         "read",
+        errors=(ErrorCode.NOT_FOUND,),
     )
     parameters = SearchParameters
     example: ClassVar[Example] = {"query": "where the tax is added", "limit": 5}

@@ -80,6 +80,7 @@ class RenameSymbol(Tool[RenameSymbolParameters]):
         group="code",
         timeout=SECONDS,
         path_parameters=("path",),
+        hooked_as=("edit_file", "Edit"),
     )
     parameters = RenameSymbolParameters
     example: ClassVar[Example] = {"path": "src/cart.py", "symbol": "Cart.total", "new_name": "sum"}
@@ -125,6 +126,7 @@ class CodeActions(Tool[CodeActionsParameters]):
         group="code",
         timeout=SECONDS,
         path_parameters=("path",),
+        hooked_as=("edit_file", "Edit"),
     )
     parameters = CodeActionsParameters
     example: ClassVar[Example] = {"path": "src/cart.py", "line_start": 3, "apply": "Add missing import"}

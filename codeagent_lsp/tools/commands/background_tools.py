@@ -77,7 +77,12 @@ class CommandOutput(Tool[CommandOutputParameters]):
     """The tool `command_output`."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
-        "command_output", "What a background command printed since you asked last.", "read", GROUP, timeout=None
+        "command_output",
+        "What a background command printed since you asked last.",
+        "read",
+        GROUP,
+        timeout=None,
+        result="printed",
     )
     parameters = CommandOutputParameters
     example: ClassVar[Example] = {"id": "bg1"}
@@ -99,6 +104,8 @@ class RunBeside(Tool[RunBesideParameters]):
         GROUP,
         timeout=None,
         command_parameter="command",
+        result="printed",
+        hooked_as=("run_cmd", "Bash"),
     )
     parameters = RunBesideParameters
     example: ClassVar[Example] = {"id": "bg1", "command": "curl -s http://127.0.0.1:8000/"}
@@ -117,7 +124,12 @@ class StopCommand(Tool[StopCommandParameters]):
     """The tool `stop_command`."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
-        "stop_command", "End a background command. What it wrote becomes staged changes.", "read", GROUP, timeout=None
+        "stop_command",
+        "End a background command. What it wrote becomes staged changes.",
+        "read",
+        GROUP,
+        timeout=None,
+        result="printed",
     )
     parameters = StopCommandParameters
     example: ClassVar[Example] = {"id": "bg1"}

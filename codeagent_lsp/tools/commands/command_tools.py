@@ -61,6 +61,8 @@ class RunCmd(Tool[RunCmdParameters]):
         "run",
         timeout=None,
         command_parameter="command",
+        result="printed",
+        hook_name="Bash",
     )
     parameters = RunCmdParameters
     example: ClassVar[Example] = {"command": "python -m compileall -q src", "timeout": 60}

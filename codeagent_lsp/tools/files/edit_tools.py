@@ -55,6 +55,8 @@ class EditFile(Tool[EditParameters]):
         "Replace old_str by new_str in a file. old_str must occur exactly once; copy it without line numbers.",
         "write",
         path_parameters=("path",),
+        result="file",
+        hook_name="Edit",
     )
     parameters = EditParameters
     example: ClassVar[Example] = {"path": "src/cart.py", "old_str": "return 0", "new_str": "return sum(items)"}
@@ -88,6 +90,8 @@ class WriteFile(Tool[WriteFileParameters]):
         "Create a file, or replace a whole file. For a small change use edit_file.",
         "write",
         path_parameters=("path",),
+        result="file",
+        hook_name="Write",
     )
     parameters = WriteFileParameters
     example: ClassVar[Example] = {"path": "src/tax.py", "content": "RATE = 19\n"}
@@ -126,7 +130,13 @@ class InsertText(Tool[InsertTextParameters]):
     """Insert lines into a file."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
-        "insert_text", "Insert lines into a file after a line.", "write", group="files", path_parameters=("path",)
+        "insert_text",
+        "Insert lines into a file after a line.",
+        "write",
+        group="files",
+        path_parameters=("path",),
+        result="file",
+        hooked_as=("edit_file", "Edit"),
     )
     parameters = InsertTextParameters
     example: ClassVar[Example] = {"path": "src/tax.py", "line": 1, "text": "REDUCED = 7\n"}
@@ -158,6 +168,9 @@ class BatchEdit(Tool[BatchEditParameters]):
         "write",
         group="files",
         path_parameters=("edits.path",),
+        result="file",
+        hook_name="MultiEdit",
+        hooked_as=("edit_file", "Edit"),
     )
     parameters = BatchEditParameters
     example: ClassVar[Example] = {"edits": [{"path": "src/tax.py", "old_str": "19", "new_str": "20"}]}
@@ -199,6 +212,7 @@ class PreviewEdit(Tool[PreviewEditParameters]):
         "read",
         group="files",
         path_parameters=("path",),
+        result="file",
     )
     parameters = PreviewEditParameters
     example: ClassVar[Example] = {"path": "src/tax.py", "old_str": "19", "new_str": "20"}

@@ -36,7 +36,11 @@ class GlobFileSearch(Tool[GlobParameters]):
     """Find files by pattern, the newest first."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
-        "glob_file_search", "Find files by name pattern.", "read", path_parameters=("path",)
+        "glob_file_search",
+        "Find files by name pattern.",
+        "read",
+        path_parameters=("path",),
+        hook_name="Glob",
     )
     parameters = GlobParameters
     example: ClassVar[Example] = {"pattern": "**/*.py"}
@@ -82,7 +86,11 @@ class Grep(Tool[GrepParameters]):
     """Find lines by regular expression."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
-        "grep", "Search file contents by regular expression.", "read", path_parameters=("path",)
+        "grep",
+        "Search file contents by regular expression.",
+        "read",
+        path_parameters=("path",),
+        hook_name="Grep",
     )
     parameters = GrepParameters
     example: ClassVar[Example] = {"pattern": "def total", "glob": "*.py", "context": 2}

@@ -26,7 +26,13 @@ class MoveFile(Tool[MoveFileParameters]):
     """Move or rename a file."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
-        "move_file", "Move or rename a file.", "write", group="files", path_parameters=("path", "new_path")
+        "move_file",
+        "Move or rename a file.",
+        "write",
+        group="files",
+        path_parameters=("path", "new_path"),
+        hooked_as=("edit_file", "Edit"),
+        removes=True,
     )
     parameters = MoveFileParameters
     example: ClassVar[Example] = {"path": "src/tax.py", "new_path": "src/taxes.py"}
@@ -55,7 +61,13 @@ class DeleteFile(Tool[DeleteFileParameters]):
     """Delete a file."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
-        "delete_file", "Delete a file.", "write", group="files", path_parameters=("path",)
+        "delete_file",
+        "Delete a file.",
+        "write",
+        group="files",
+        path_parameters=("path",),
+        hooked_as=("edit_file", "Edit"),
+        removes=True,
     )
     parameters = DeleteFileParameters
     example: ClassVar[Example] = {"path": "src/old.py"}

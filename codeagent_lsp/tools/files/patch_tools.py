@@ -51,6 +51,9 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
         "Unified diff or '*** Begin Patch' format; line numbers need not be right.",
         "write",
         path_parameters=("patch",),
+        result="file",
+        hook_name="Edit",
+        hooked_as=("edit_file", "Edit"),
     )
     parameters = ApplyPatchParameters
     example: ClassVar[Example] = {"patch": "--- a/src/tax.py\n+++ b/src/tax.py\n@@ -1 +1 @@\n-RATE = 19\n+RATE = 7\n"}
@@ -98,7 +101,10 @@ class UndoPatch(Tool[UndoPatchParameters]):
     """Undo staged changes of this run."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
-        "undo_patch", "Take back the last staged change of this run, or one by id and all after it.", "write"
+        "undo_patch",
+        "Take back the last staged change of this run, or one by id and all after it.",
+        "write",
+        result="file",
     )
     parameters = UndoPatchParameters
     example: ClassVar[Example] = {"change_id": "c1"}

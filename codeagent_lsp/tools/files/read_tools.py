@@ -72,7 +72,12 @@ class ListDir(Tool[ListDirParameters]):
     """List files and folders; ignored ones are left out."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
-        "list_dir", "List a folder. Folders end with '/'.", "read", path_parameters=("path",)
+        "list_dir",
+        "List a folder. Folders end with '/'.",
+        "read",
+        path_parameters=("path",),
+        result="file",
+        hook_name="LS",
     )
     parameters = ListDirParameters
     example: ClassVar[Example] = {"path": "src", "depth": 2}
@@ -156,7 +161,12 @@ class ReadFiles(Tool[ReadFilesParameters]):
     """Show the texts of several files: each is a call of `read_file`, with its rules, hooks and questions."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
-        "read_files", "Read several files at once.", "read", group="files", timeout=None
+        "read_files",
+        "Read several files at once.",
+        "read",
+        group="files",
+        timeout=None,
+        result="file",
     )
     parameters = ReadFilesParameters
     example: ClassVar[Example] = {"files": [{"path": "src/cart.py"}, {"path": "docs/*.md", "end_line": 20}]}

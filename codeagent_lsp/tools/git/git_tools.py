@@ -68,6 +68,7 @@ class GitDiff(Tool[GitDiffParameters]):
         "read",
         "git",
         path_parameters=("path",),
+        errors=(ErrorCode.NOT_FOUND,),
     )
     parameters = GitDiffParameters
     example: ClassVar[Example] = {"path": "src"}
@@ -102,7 +103,12 @@ class GitLog(Tool[GitLogParameters]):
     """List commits, newest first."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
-        "git_log", "List the last commits: hash, date, author, subject.", "read", "git", path_parameters=("path",)
+        "git_log",
+        "List the last commits: hash, date, author, subject.",
+        "read",
+        "git",
+        path_parameters=("path",),
+        errors=(ErrorCode.NOT_FOUND,),
     )
     parameters = GitLogParameters
     example: ClassVar[Example] = {"limit": 5}
@@ -127,7 +133,18 @@ class GenerateCommit(Tool[GenerateCommitParameters]):
     """Write a message for the changes; the user commits."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
-        "generate_commit", "Write a commit message for the current changes. Does not commit.", "read", "git", None
+        "generate_commit",
+        "Write a commit message for the current changes. Does not commit.",
+        "read",
+        "git",
+        None,
+        errors=(
+            ErrorCode.NOT_FOUND,
+            ErrorCode.EXECUTION_ERROR,
+            ErrorCode.NETWORK_ERROR,
+            ErrorCode.PARSE_ERROR,
+            ErrorCode.TIMEOUT,
+        ),
     )
     parameters = GenerateCommitParameters
     example: ClassVar[Example] = {"staged_only": True}

@@ -14,53 +14,31 @@ from typing import Any
 from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import PathRefused
 from codeagent_lsp.tools.tool import FILE_PATH
+from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files.paths import Roots
 
 MOST_CHARS = 1 << 20
-
-_FOREIGN_NAMES = {
-    "edit_file": "Edit",
-    "batch_edit": "MultiEdit",
-    "apply_patch": "Edit",
-    "write_file": "Write",
-    "read_file": "Read",
-    "glob_file_search": "Glob",
-    "grep": "Grep",
-    "list_dir": "LS",
-    "run_cmd": "Bash",
-    "web_scrape": "WebFetch",
-    "web_search": "WebSearch",
-    "todowrite": "TodoWrite",
-    "delegate": "Task",
-}
 
 _COMMAND_END = re.compile(r"[;&|\n(){}`]+")
 _BLANKS = re.compile(r"\\\n|[ \t]+")
 _QUOTING = str.maketrans("", "", "\"'\\")
 _MOST_WORDS = 200
-_COMMANDS = ("run_beside",)
 _CONTENT = ("content", "new_string")
-_EDITS = ("batch_edit", "insert_text", "apply_patch", "edit_by_ast", "rename_symbol", "code_actions")
-_REMOVALS = ("delete_file", "move_file")
 
 
-def foreign_name(tool: str) -> str:
+def foreign_name(tool: ToolTraits) -> str:
     """Return the name that a tool has in the files of another program; its own if it has none there."""
-    if tool in _FOREIGN_NAMES:
-        return _FOREIGN_NAMES[tool]
-    server, dot, name = tool.partition(".")
-    return f"mcp__{server}__{name}" if dot else tool
+    server, dot, name = tool.name.partition(".")
+    return tool.hook_name or (f"mcp__{server}__{name}" if dot else tool.name)
 
 
-def names_of(tool: str, *, guards: bool = False) -> tuple[str, ...]:
+def names_of(tool: ToolTraits, *, guards: bool = False) -> tuple[str, ...]:
     """Return the names by which a hook may mean a tool: its own, that of other programs, and for all edits and all
     commands those of the plain one. For hooks that are `guards`, to take a file away is to edit it; there is nothing to
     format in it afterwards.
     """
-    edits = (*_EDITS, *_REMOVALS) if guards else _EDITS
-    plain = "edit_file" if tool in edits else "run_cmd" if tool in _COMMANDS else ""
-    also = (plain, _FOREIGN_NAMES[plain]) if plain else ()
-    return tuple(dict.fromkeys((tool, foreign_name(tool), *also)))
+    also = tool.hooked_as if guards or not tool.removes else ()
+    return tuple(dict.fromkeys((tool.name, foreign_name(tool), *also)))
 
 
 def told_path(arguments: Mapping[str, Any], roots: Roots) -> str:

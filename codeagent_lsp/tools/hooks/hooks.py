@@ -21,6 +21,8 @@ from codeagent_lsp.errors import PermissionDenied, SettingError, ToolFailed
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.shadow.shell import Command, CommandResult, Finished, Shell, Stream
 from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.files.edit_tools import WriteFile
+from codeagent_lsp.tools.files.move_tools import DeleteFile
 from codeagent_lsp.tools.hooks.hook_answers import MOST_WORDS, HookAnswer, answer_of
 from codeagent_lsp.tools.hooks.hook_consent import HookConsent
 from codeagent_lsp.tools.hooks.hook_events import (
@@ -37,6 +39,7 @@ from codeagent_lsp.tools.hooks.hook_files import Hook, HookEvent, HookFile, Hook
 from codeagent_lsp.tools.permissions.decision import Decision
 from codeagent_lsp.tools.skills.desk import Brings
 from codeagent_lsp.tools.tool import Tool, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.text.visible import one_line
 
@@ -210,10 +213,10 @@ class Hooks:
         self._seen.add(change.path, change.text)
         for path, text in (*places, (change.path, change.text)):
             arguments = {"path": context.view.roots.relative(path), "file_path": path}
-            name = "delete_file" if text is None else "write_file"
+            tool = (DeleteFile if text is None else WriteFile).traits
             told = {"tool_input": arguments if text is None else {**arguments, "content": text}}
             for event in _AROUND_TOOLS:
-                answer = await self._run(context, event, told, tool=name)
+                answer = await self._run(context, event, told, tool=tool)
                 if answer.denied is not None:
                     self._seen.forget(change.path)
                     return answer.denied
@@ -225,7 +228,7 @@ class Hooks:
         told = {"tool_input": tool_input(call.arguments, tool.forms, context.view.roots)}
         if response is not None:
             told["tool_response"] = response
-        return await self._run(context, event, told, tool=call.name)
+        return await self._run(context, event, told, tool=tool.traits)
 
     async def _run(
         self,
@@ -233,7 +236,7 @@ class Hooks:
         event: HookEvent,
         told: Mapping[str, Any],
         *,
-        tool: str = "",
+        tool: ToolTraits | None = None,
         source: str = "",
         words_are_context: bool = False,
         proposes: bool = True,
@@ -249,7 +252,8 @@ class Hooks:
         trusted = await self._trusted(context, event, names)
         end = time.monotonic() + seconds
         for file, shell in trusted:
-            data = _event(self._facts, context, event, told, foreign_name(tool) if file.foreign else tool)
+            name = "" if tool is None else foreign_name(tool) if file.foreign else tool.name
+            data = _event(self._facts, context, event, told, name)
             for hook in (each for each in file.of(event, names) if source or each.is_met(names, about, line)):
                 if (left := end - time.monotonic()) <= 0:
                     self._tell(context, "hooks.late", command=one_line(hook.command, 80))

@@ -8,6 +8,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms, ForeignTool
+from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.orchestration.delegates import Delegates
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
@@ -39,6 +40,13 @@ class Delegate(Tool[DelegateParameters]):
         "read",
         "agents",
         timeout=None,
+        errors=(
+            ErrorCode.EXECUTION_ERROR,
+            ErrorCode.NETWORK_ERROR,
+            ErrorCode.PARSE_ERROR,
+            ErrorCode.TIMEOUT,
+        ),
+        hook_name="Task",
     )
     parameters = DelegateParameters
     example: ClassVar[Example] = {"agent": "reviewer", "task": "Look for mistakes in src/cart.py."}

@@ -19,6 +19,8 @@ READ_FILE = ToolTraits(
     "Read a file with line numbers, as the user sees it now (unsaved text included).",
     "read",
     path_parameters=("path",),
+    result="file",
+    hook_name="Read",
 )
 READ_NAMES = ("read", "file_read")
 """Other names of `read_file`."""

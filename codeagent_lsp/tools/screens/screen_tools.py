@@ -22,7 +22,7 @@ from codeagent_lsp.environments.serving import (
     Status,
     Stopped,
 )
-from codeagent_lsp.errors import SettingError, ToolFailed
+from codeagent_lsp.errors import ErrorCode, SettingError, ToolFailed
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
@@ -65,6 +65,10 @@ class Terminal(Tool[TerminalParameters]):
         "environment",
         timeout=None,
         subject_parameter="action",
+        errors=(
+            ErrorCode.NOT_FOUND,
+            ErrorCode.TIMEOUT,
+        ),
     )
     parameters = TerminalParameters
     example: ClassVar[Example] = {"action": "start"}
@@ -86,6 +90,10 @@ class Desktop(Tool[DesktopParameters]):
         "environment",
         timeout=None,
         subject_parameter="action",
+        errors=(
+            ErrorCode.NOT_FOUND,
+            ErrorCode.TIMEOUT,
+        ),
     )
     parameters = DesktopParameters
     example: ClassVar[Example] = {"action": "restart", "resolution": "1600x900"}

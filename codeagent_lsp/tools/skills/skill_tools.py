@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms, ForeignTool
-from codeagent_lsp.errors import PermissionDenied, ToolFailed, ToolRetry
+from codeagent_lsp.errors import ErrorCode, PermissionDenied, ToolFailed, ToolRetry
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.groups import ToolGroups
@@ -52,8 +52,7 @@ class SkillLoader(Tool[SkillLoaderParameters]):
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "skill_loader", "Read a skill: instructions for a kind of task. Do it before such a task.", "read", "skills",
-        timeout=None,
-    )  # fmt: skip
+        timeout=None, errors=(ErrorCode.NOT_FOUND,),)  # fmt: skip
     parameters = SkillLoaderParameters
     example: ClassVar[Example] = {"skill_name": "release"}
     forms: ClassVar[CallForms] = CallForms(
@@ -105,7 +104,15 @@ class SkillInstaller(Tool[SkillInstallerParameters]):
     """Fetch a skill, show it to the user, and install it on approval."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
-        "skill_installer", "Install a skill, after the user has seen it and agreed.", "net", "skills", timeout=None
+        "skill_installer",
+        "Install a skill, after the user has seen it and agreed.",
+        "net",
+        "skills",
+        timeout=None,
+        errors=(
+            ErrorCode.NETWORK_ERROR,
+            ErrorCode.NOT_FOUND,
+        ),
     )
     parameters = SkillInstallerParameters
     example: ClassVar[Example] = {"skill_source": "owner/repository", "skill_name": "release"}

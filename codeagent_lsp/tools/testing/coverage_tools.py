@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.shadow.shell import Shell
 from codeagent_lsp.tools.commands.command_tools import shell_of
 from codeagent_lsp.tools.context import ToolContext
@@ -43,6 +43,8 @@ class AnalyzeCoverage(Tool[AnalyzeCoverageParameters]):
         group="tests",
         timeout=None,  # the shell has its own, longer limit
         path_parameters=("path",),
+        errors=(ErrorCode.NOT_FOUND,),
+        result="printed",
     )
     parameters = AnalyzeCoverageParameters
     example: ClassVar[Example] = {"path": "src/cart.py"}

@@ -117,6 +117,13 @@ class GenerateTests(Tool[GenerateTestsParameters]):
         group="tests",
         timeout=None,  # the model and the shell have their own, longer limits
         path_parameters=("path",),
+        errors=(
+            ErrorCode.NOT_FOUND,
+            ErrorCode.EXECUTION_ERROR,
+            ErrorCode.NETWORK_ERROR,
+            ErrorCode.PARSE_ERROR,
+            ErrorCode.TIMEOUT,
+        ),
     )
     parameters = GenerateTestsParameters
     example: ClassVar[Example] = {"path": "src/cart.py", "function_name": "Cart.total"}

@@ -59,6 +59,8 @@ class RunTests(Tool[RunTestsParameters]):
         "run",
         timeout=None,  # the shell has its own, longer limit
         path_parameters=("path",),
+        errors=(ErrorCode.NOT_FOUND,),
+        result="printed",
     )
     parameters = RunTestsParameters
     example: ClassVar[Example] = {"path": "tests/test_cart.py", "pattern": "total"}

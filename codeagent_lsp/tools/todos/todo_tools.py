@@ -155,6 +155,7 @@ class TodoWrite(Tool[TodoWriteParameters]):
         "todowrite",
         "Replace, add to, or update your todo list. Use it for tasks of three steps or more.",
         "read",
+        hook_name="TodoWrite",
     )
     parameters = TodoWriteParameters
     example: ClassVar[Example] = {

@@ -16,7 +16,7 @@ from pydantic import Field, field_validator
 
 from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, has, without
 from codeagent_lsp.config import Settings
-from codeagent_lsp.errors import WrongArguments
+from codeagent_lsp.errors import ErrorCode, WrongArguments
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
@@ -81,6 +81,11 @@ class WebSearch(Tool[WebSearchParameters]):
         "web",
         timeout=SEARCH_SECONDS,
         subject_parameter="query",
+        errors=(
+            ErrorCode.TIMEOUT,
+            ErrorCode.NETWORK_ERROR,
+        ),
+        hook_name="WebSearch",
     )
     parameters = WebSearchParameters
     example: ClassVar[Example] = {"query": "python decimal rounding", "max_results": 5}
@@ -148,6 +153,12 @@ class WebScrape(Tool[WebScrapeParameters]):
         "web",
         timeout=SCRAPE_SECONDS,
         subject_parameter="url",
+        errors=(
+            ErrorCode.TIMEOUT,
+            ErrorCode.NETWORK_ERROR,
+            ErrorCode.NOT_FOUND,
+        ),
+        hook_name="WebFetch",
     )
     parameters = WebScrapeParameters
     example: ClassVar[Example] = {"url": "https://example.com/", "selector": "main"}

@@ -10,12 +10,20 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.call_forms import CallForms
+from codeagent_lsp.tools.catalogue import BUILTIN
+from codeagent_lsp.tools.commands.command_tools import RunCmd
 from codeagent_lsp.tools.hooks.hook_events import MOST_CHARS, as_json, command_line, names_of, subjects, tool_input
 from codeagent_lsp.tools.hooks.hook_files import Hook, HookFile, HookShelf
 from codeagent_lsp.tools.permissions.shell_policy import covering_rule
 from codeagent_lsp.tools.skills.trust import Trust
+from codeagent_lsp.tools.traits import ToolTraits
 from tests.clock import processor_seconds
 from tests.tools.fakes import Bench
+
+
+def traits(name: str) -> ToolTraits:
+    """Those of a built-in tool, or of one of another server."""
+    return next((cls.traits for cls in BUILTIN if cls.traits.name == name), ToolTraits(name, "", "read"))
 
 
 def group(command: str, matcher: Any = None, **more: Any) -> dict[str, Any]:
@@ -97,7 +105,7 @@ def test_which_tools_a_hook_is_for(shelf: Shelf, matcher: Any, yes: str, no: str
     file = shelf.only
     for names, right in ((yes, True), (no, False)):
         for name in names.split():
-            assert bool(file.of("PreToolUse", names_of(name))) == right, name
+            assert bool(file.of("PreToolUse", names_of(traits(name)))) == right, name
 
 
 @pytest.mark.parametrize(
@@ -185,7 +193,7 @@ def test_conditions(shelf: Shelf, condition: str, tool: str, about: tuple[str, .
     entry = {"type": "command", "command": "x", **({"if": condition} if condition else {})}
     shelf.put(hooks(PreToolUse=[{"hooks": [entry]}]))
     (hook,) = shelf.only.hooks
-    assert hook.is_met(names_of(tool), about) is met
+    assert hook.is_met(names_of(traits(tool)), about) is met
 
 
 def test_a_condition_that_is_not_understood(shelf: Shelf) -> None:
@@ -490,7 +498,7 @@ def test_a_command_behind_others_meets_the_condition(shelf: Shelf, tmp_path: Pat
     shelf.put(hooks(PreToolUse=[{"hooks": [entry]}]))
     (hook,) = shelf.only.hooks
     about = subjects({"tool_input": {"command": line}}, Bench(tmp_path / "w").view.roots)
-    assert hook.is_met(names_of("run_cmd"), about)
+    assert hook.is_met(names_of(RunCmd.traits), about)
 
 
 def test_long_events_are_cut() -> None:
@@ -520,5 +528,5 @@ def test_a_guard_reads_a_line_as_a_deny_rule_does(shelf: Shelf, tmp_path: Path, 
     (hook,) = shelf.only.hooks
     told = {"tool_input": {"command": line}}
     assert covering_rule(["git push*"], line) is not None
-    assert hook.is_met(names_of("run_cmd"), subjects(told, Bench(tmp_path / "w").view.roots), command_line(told))
-    assert not hook.is_met(names_of("run_cmd"), ("git status",), "git status")
+    assert hook.is_met(names_of(RunCmd.traits), subjects(told, Bench(tmp_path / "w").view.roots), command_line(told))
+    assert not hook.is_met(names_of(RunCmd.traits), ("git status",), "git status")
