@@ -15,6 +15,8 @@ from types import MappingProxyType
 from codeagent_lsp.shadow.environment import scrubbed
 from codeagent_lsp.shadow.shell import Isolation
 from codeagent_lsp.tools.testing import projects
+from codeagent_lsp.tools.testing.framework import upwards
+from codeagent_lsp.tools.testing.python import PYTHON
 from codeagent_lsp.workspace.files.file_view import FileView
 
 VENVS = (".venv", "venv")
@@ -80,11 +82,11 @@ def facts_of(view: FileView) -> tuple[ProjectFacts, ...]:
     found: dict[str, ProjectFacts] = {}
     for project in projects.find(view, None):
         interpreter = ""
-        if project.framework in ("pytest", "unittest") and project.program:
+        if project.framework in PYTHON.frameworks and project.program:
             interpreter = f"interpreter {project.program[0]}"
         name = view.roots.relative(project.folder)
         known = found.get(name)
-        tests = f"{known.tests}, {project.framework}" if known and known.tests else project.framework
+        tests = f"{known.tests}, {project.framework.name}" if known and known.tests else project.framework.name
         manager = _manager(view, project.folder)
         found[name] = ProjectFacts(name, interpreter or (known.interpreter if known else ""), manager, tests)
     for folder in view.roots.folders:
@@ -94,7 +96,7 @@ def facts_of(view: FileView) -> tuple[ProjectFacts, ...]:
 
 
 def _programs(view: FileView, folder: str) -> Iterator[str]:
-    for around in projects.upwards(view, folder):
+    for around in upwards(view, folder):
         for name in VENVS:
             if view.roots.stat(os.path.join(around, name, "bin", "python")) is not None:
                 yield os.path.join(around, name, "bin")

@@ -30,7 +30,9 @@ def test_what_is_public_is_documented() -> None:
 
 
 def public_definitions(module: Module) -> Iterator[ast.ClassDef | Function]:
-    """Public functions, classes and methods. A stub of a port (`...`) is told in its class."""
+    """Public functions, classes and methods. A stub of a port (`...`) is told in its class, what is marked `@override`
+    where it was declared.
+    """
     yield from _public(module.tree.body)
 
 
@@ -39,5 +41,9 @@ def _public(body: list[ast.stmt]) -> Iterator[ast.ClassDef | Function]:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             yield node
             yield from _public(node.body)
-        elif isinstance(node, Function) and not node.name.startswith("_") and ast.unparse(node.body[-1]) != "...":
+        elif isinstance(node, Function) and not node.name.startswith("_") and not _told_elsewhere(node):
             yield node
+
+
+def _told_elsewhere(node: Function) -> bool:
+    return ast.unparse(node.body[-1]) == "..." or "override" in map(ast.unparse, node.decorator_list)

@@ -1,6 +1,6 @@
 """Test coverage: the report as a value, the parsers of four formats, and the text for the model.
 
-Not here: the commands that measure it (`measuring.py`).
+Not here: the commands that measure it (`framework.py` and the frameworks).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codeagent_lsp.tools.testing.reports import MAX_REPORT_BYTES, Framework, ReportBroken, relative
+from codeagent_lsp.tools.testing.reports import MAX_REPORT_BYTES, ReportBroken, relative
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -40,11 +40,14 @@ class FileCoverage:
 
 @dataclass(frozen=True, slots=True)
 class CoverageReport:
-    """The coverage of all files, the lowest first. With a `problem`, the numbers are incomplete."""
+    """The coverage of all files, the lowest first; `unit` is what was counted. With a `problem`, the numbers are
+    incomplete.
+    """
 
-    framework: Framework
+    framework: str
     files: tuple[FileCoverage, ...] = ()
     problem: str = ""
+    unit: str = "lines"
 
     @property
     def total(self) -> int:
@@ -127,8 +130,7 @@ def _sum(report: CoverageReport, state: str) -> str:
     if not report.files:
         return f"coverage: nothing was measured ({report.framework}){state}"
     files = f"{len(report.files)} file{'s' if len(report.files) > 1 else ''}"
-    unit = "statements" if report.framework == "go" else "lines"
-    return f"coverage: {report.percent:.1f} % of {report.total} {unit} in {files} ({report.framework}){state}"
+    return f"coverage: {report.percent:.1f} % of {report.total} {report.unit} in {files} ({report.framework}){state}"
 
 
 def _ranges(found: Ranges) -> str:

@@ -1,6 +1,6 @@
 """The tool `analyze_coverage`: lines that no test reaches, with unsaved buffers and staged changes included.
 
-Not here: measuring and the formats (`testing/measuring.py`, `testing/coverage.py`).
+Not here: measuring (`framework.py`) and the formats (`coverage.py`).
 """
 
 # ruff: noqa: PTH118 - paths are plain strings, as everywhere below FileView
@@ -18,9 +18,8 @@ from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.shadow.shell import Shell
 from codeagent_lsp.tools.commands.command_tools import shell_of
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.testing import measuring
 from codeagent_lsp.tools.testing.coverage import CoverageReport, told
-from codeagent_lsp.tools.testing.projects import Project, is_test_file
+from codeagent_lsp.tools.testing.framework import Project, is_test_file, measured, measuring_command
 from codeagent_lsp.tools.testing.summary import BUDGET
 from codeagent_lsp.tools.testing.testing_tools import Noted, existing, not_installed, projects_at, state_of, wrote
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
@@ -78,15 +77,15 @@ async def _attempted(
     except ToolFailed as error:
         if alone:
             raise
-        return CoverageReport(project.framework, (), str(error))
+        return CoverageReport(project.framework.name, (), str(error))
 
 
 async def _measured(project: Project, path: str | None, context: ToolContext, shell: Shell) -> CoverageReport:
     """Run all tests, since any may reach the path, unless the path is a test file; return the coverage of the path."""
     alone = path is not None and is_test_file(path)
     chosen = project if alone else replace(project, target="")
-    command = measuring.command(chosen, context.view, offline=shell.isolation.offline)
-    report = measuring.read(chosen, (await shell.run(command, context.output)).finished)
+    command = measuring_command(chosen, context.view, offline=shell.isolation.offline)
+    report = measured(chosen, (await shell.run(command, context.output)).finished)
     if path is None or alone:
         return report
     files = tuple(file for file in report.files if _within(os.path.join(project.folder, file.path), path))

@@ -1,17 +1,30 @@
-"""Parser of the events of `go test -json`, also of truncated reports.
+"""Go's test framework: `go test`, and the parser of its events, also of truncated reports."""
 
-Not here: coverage (`coverage.py`).
-"""
+# ruff: noqa: PTH118, PTH120 - paths are plain strings, as everywhere below FileView
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import dropwhile, takewhile
-from typing import Any
+from typing import Any, ClassVar
 
+from typing_extensions import override
+
+from codeagent_lsp.tools.testing.framework import (
+    COVERAGE,
+    REPORTS,
+    Ecosystem,
+    Project,
+    Script,
+    Selection,
+    TestFramework,
+    TestRun,
+    Words,
+)
 from codeagent_lsp.tools.testing.reports import (
     MAX_REPORT_BYTES,
     CaseOutcome,
@@ -21,6 +34,7 @@ from codeagent_lsp.tools.testing.reports import (
     bounded,
     message,
 )
+from codeagent_lsp.workspace.files.file_view import FileView
 
 _OUTCOMES: Mapping[str, CaseOutcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 _PLACE = re.compile(r"^\s*([^\s:]+\.go):(\d+):", re.MULTILINE)
@@ -48,6 +62,35 @@ class _Unit:
     ended: str = ""
     seconds: float = 0.0
     output: list[str] = field(default_factory=list)
+
+
+class GoTest(TestFramework):
+    """`go test`."""
+
+    name: ClassVar[str] = "go"
+    title: ClassVar[str] = "go test"
+    report: ClassVar[str] = "report.json"
+    style: ClassVar[str] = "Go's testing package, in the package of the code"
+    suffixes: ClassVar[Words] = (".go",)
+    coverage_form: ClassVar[str] = "go"
+    coverage_unit: ClassVar[str] = "statements"
+
+    @override
+    def script(self, project: Project, selection: Selection) -> Script:
+        chosen = (f"-run={selection.pattern}",) if selection.pattern else ()
+        words = (*project.program, "test", "-json", *chosen, _packages(project))
+        return words, f'exec "$@" > "{REPORTS}/{self.report}"'
+
+    @override
+    def parse(self, project: Project, run: TestRun) -> Parsed:
+        return parse(run.report, GoTestRun(project.module, run.folder, run.printed))
+
+    @override
+    def measuring(self, project: Project, view: FileView) -> Script:
+        return (*project.program, _packages(project)), f'exec "$1" test "-coverprofile={REPORTS}/{COVERAGE}" "$2"'
+
+
+GO_TEST = GoTest()
 
 
 def parse(data: bytes, place: GoTestRun) -> Parsed:
@@ -139,3 +182,19 @@ def _place(text: str, package: str, where: GoTestRun) -> tuple[str | None, int |
     folder = package[len(where.module) + 1 :] if package.startswith(f"{where.module}/") else ""
     name = matches[-1][1].removeprefix("./")
     return (f"{folder}/{name}" if folder and "/" not in name else name), int(matches[-1][2])
+
+
+def _packages(project: Project) -> str:
+    """Return the package pattern of a project's target, as go expects it."""
+    if project.target.endswith(".go"):
+        return f"./{os.path.dirname(project.target)}"
+    return f"./{project.target}/..." if project.target else "./..."
+
+
+def _find(view: FileView, folder: str, target: str) -> Project | None:
+    text = view.text(os.path.join(folder, "go.mod")) or ""
+    module = re.search(r'^module\s+"?([^\s"]+)', text, re.MULTILINE)
+    return Project(GO_TEST, folder, ("go",), target, module[1]) if module else None
+
+
+GO = Ecosystem((GO_TEST,), "go.mod", (".go",), _find)

@@ -1,7 +1,6 @@
 """The results of a test run as values, and the detection of unreliable ones.
 
-Not here: the formats in which frameworks report (`junit.py`, `jest.py`, `golang.py`, `libtest.py`, `unittests.py`), how
-a run is started (`runners.py`), the text a model reads (`summary.py`).
+Not here: how frameworks are run and what they report (`framework.py`), the text a model reads (`summary.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from typing import Any, ClassVar, Literal
 
 from codeagent_lsp.shadow.shell import Finished
 
-Framework = Literal["pytest", "unittest", "vitest", "jest", "node", "npm", "go", "cargo"]
 CaseOutcome = Literal["passed", "failed", "skipped", "error"]
 
 MAX_REPORT_BYTES = 32 << 20
@@ -54,7 +52,7 @@ class TestReport:
 
     __test__: ClassVar[bool] = False
 
-    framework: Framework
+    framework: str
     cases: tuple[TestCase, ...] = ()
     problem: str = ""
     seconds: float = 0.0
@@ -119,7 +117,7 @@ class Parsed:
     broken: str = ""
 
 
-def judged(framework: Framework, finished: Finished, parsed: Parsed, *, note: str = "") -> TestReport:
+def judged(framework: str, finished: Finished, parsed: Parsed, *, note: str = "") -> TestReport:
     """Return the report of a finished run, with a problem if the numbers alone would mislead."""
     return TestReport(framework, parsed.cases, _problem(finished, parsed), round(finished.seconds, 3), note)
 

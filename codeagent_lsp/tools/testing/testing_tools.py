@@ -1,6 +1,6 @@
 """The tool `run_tests`: runs the workspace's tests on unsaved buffers and staged changes, with a result for each.
 
-Not here: which framework (`testing/projects.py`), its commands and reports (`testing/`), the shell.
+Not here: which framework (`projects.py`), its commands and reports (`framework.py`), the shell.
 """
 
 # ruff: noqa: PTH118, PTH120 - paths are plain strings, as everywhere below FileView
@@ -21,18 +21,17 @@ from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutput, Shell, no_output
 from codeagent_lsp.tools.commands.command_tools import MAX_NAMED, shell_of
 from codeagent_lsp.tools.context import OnTested, Tally, ToolContext
-from codeagent_lsp.tools.testing import projects, runners
+from codeagent_lsp.tools.testing import framework, projects
 from codeagent_lsp.tools.testing.baseline import RED, Baseline, Compared, Fate, all_cases
-from codeagent_lsp.tools.testing.projects import Project
+from codeagent_lsp.tools.testing.framework import Project, Selection
 from codeagent_lsp.tools.testing.reports import TestReport
-from codeagent_lsp.tools.testing.runners import Selection
 from codeagent_lsp.tools.testing.summary import BUDGET, details, headline
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 NO_TESTS = (
-    "No tests were found{where}. Known are pytest, unittest, vitest, jest, node --test, go test and cargo test, by "
-    "their project files (pyproject.toml, package.json, go.mod, Cargo.toml) or by Python files named test_*.py."
+    "No tests were found{where}. Known are {known}, by their project files ({markers}) or by Python files named "
+    "test_*.py."
 )
 
 
@@ -81,7 +80,7 @@ class RunTests(Tool[RunTestsParameters]):
         path, node = _parted(arguments.path, context)
         selection = Selection(_pattern(arguments.pattern), node)
         found = await projects_at(path, context)
-        if node and any(project.framework != "pytest" for project in found):
+        if node and not all(project.framework.has_ids for project in found):
             raise ToolRetry("`::` names a test of pytest only. Give the file as path and the name as pattern.")
         state = state_of(context, shell.isolation)  # before the run may stage something itself
         own = frozenset(map(context.view.roots.relative, context.staging.paths()))
@@ -177,7 +176,8 @@ async def projects_at(path: str | None, context: ToolContext) -> Sequence[Projec
         found = tuple(map(projects.in_an_image, found))
     if not found:
         where = f" for {context.view.roots.relative(path)}" if path else ""
-        raise ToolFailed(NO_TESTS.format(where=where), ErrorCode.NOT_FOUND)
+        markers = ", ".join(ecosystem.marker for ecosystem in projects.ECOSYSTEMS)
+        raise ToolFailed(NO_TESTS.format(where=where, known=projects.known(), markers=markers), ErrorCode.NOT_FOUND)
     if not any(project.program for project in found):
         raise ToolFailed(not_installed(found[0]))
     return found
@@ -185,7 +185,7 @@ async def projects_at(path: str | None, context: ToolContext) -> Sequence[Projec
 
 def not_installed(project: Project) -> str:
     """Return the advice about a Node framework that package.json names and node_modules lacks."""
-    name = project.framework
+    name = project.framework.name
     return (
         f"{name} is in package.json but not installed: there is no node_modules/.bin/{name}. "
         "The user has to run `npm install` first."
@@ -240,28 +240,29 @@ def _failures(reports: Sequence[TestReport], differs: Compared | None) -> list[d
 
 async def _tested(project: Project, selection: Selection, context: ToolContext, shell: Shell) -> TestReport:
     if not project.program:
-        return TestReport(project.framework, problem=not_installed(project))
+        return TestReport(project.framework.name, problem=not_installed(project))
     result = await _run(project, selection, context, shell)
-    if project.framework == "pytest" and runners.lacks_pytest(result.finished):
-        return await _without_pytest(project, selection, context, shell)
-    return runners.read(project, result.finished)
+    instead = project.framework.instead(project, result.finished)
+    if instead is not None:
+        return await _tested_instead(project, *instead, selection, context, shell)
+    return framework.read(project, result.finished)
 
 
-async def _without_pytest(project: Project, selection: Selection, context: ToolContext, shell: Shell) -> TestReport:
-    """Run unittest's tests instead of pytest's; if none ran, report that pytest is missing."""
-    python = project.program[0]
-    advice = f"pytest is not installed for {python}. The user can install it: `{python} -m pip install pytest`."
+async def _tested_instead(
+    project: Project, other: Project, advice: str, selection: Selection, context: ToolContext, shell: Shell
+) -> TestReport:
+    """Run the tests by another framework, as that of the project is missing; if none ran, report that."""
+    name = project.framework.name
     if selection.node:
-        return TestReport("pytest", problem=advice)
-    plain = replace(project, framework="unittest")
-    report = runners.read(plain, (await _run(plain, selection, context, shell)).finished)
+        return TestReport(name, problem=advice)
+    report = framework.read(other, (await _run(other, selection, context, shell)).finished)
     if any(case.outcome in ("passed", "failed") for case in report.cases):
-        return replace(report, note=f"{advice} Only unittest's tests could run.")
-    return TestReport("pytest", problem=advice, seconds=report.seconds)
+        return replace(report, note=f"{advice} Only {other.framework.name}'s tests could run.")
+    return TestReport(name, problem=advice, seconds=report.seconds)
 
 
 async def _run(project: Project, selection: Selection, context: ToolContext, shell: Shell) -> CommandResult:
-    command = runners.command(project, selection, offline=shell.isolation.offline)
+    command = framework.command(project, selection, offline=shell.isolation.offline)
     return await shell.run(command, context.output)
 
 

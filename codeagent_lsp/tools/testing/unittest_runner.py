@@ -1,7 +1,7 @@
 """A program that runs unittest in the user's own Python and writes one line of JSON per result.
 
 It is passed as text to `python -c` with two arguments: a file or folder, and a pattern of names or ''. It needs Python
-3.8 and imports nothing of this package. Not here: reading its report (`unittests.py`).
+3.8 and imports nothing of this package. Not here: reading its report (`python.py`).
 """
 
 from __future__ import annotations

@@ -24,9 +24,12 @@ from codeagent_lsp.shadow.shell import (
     OnOutput,
     no_output,
 )
+from codeagent_lsp.tools.testing.projects import ECOSYSTEMS
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.workspace.files.file_view import FileView
 from tests.tools.fakes import Bench
+
+FRAMEWORKS = {each.name: each for ecosystem in ECOSYSTEMS for each in ecosystem.frameworks}
 
 SHADOW = Isolation("copy", confined=True, offline=True, hidden=True)
 

@@ -10,12 +10,12 @@ import pytest
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.shell import Finished
-from codeagent_lsp.tools.testing import coverage, measuring
+from codeagent_lsp.tools.testing import coverage
 from codeagent_lsp.tools.testing.coverage import CoverageReport, FileCoverage, parse, ranges, told, worst_first
 from codeagent_lsp.tools.testing.coverage_tools import AnalyzeCoverage
-from codeagent_lsp.tools.testing.projects import Project
-from codeagent_lsp.tools.testing.reports import Framework, ReportBroken
-from tests.tools.testing.rig import SaidShell, TestBench
+from codeagent_lsp.tools.testing.framework import Project, measured, measuring_command
+from codeagent_lsp.tools.testing.reports import ReportBroken
+from tests.tools.testing.rig import FRAMEWORKS, SaidShell, TestBench
 from tests.workspace.file_fakes import workspace
 
 
@@ -108,14 +108,14 @@ def test_worst_first_and_within_the_budget() -> None:
         ),
     ],
 )
-def test_what_is_missing_is_named(framework: Framework, finished: Finished, advice: str) -> None:
+def test_what_is_missing_is_named(framework: str, finished: Finished, advice: str) -> None:
     with pytest.raises(ToolFailed) as caught:
-        measuring.read(Project(framework, "/w", ("python",)), finished)
+        measured(Project(FRAMEWORKS[framework], "/w", ("python",)), finished)
     assert advice in str(caught.value)
 
 
 def read(finished: Finished) -> CoverageReport:
-    return measuring.read(Project("pytest", "/w", ("python",)), finished)
+    return measured(Project(FRAMEWORKS["pytest"], "/w", ("python",)), finished)
 
 
 def test_a_run_that_left_no_report_is_no_coverage_of_zero() -> None:
@@ -134,10 +134,10 @@ def test_tests_do_not_count_and_failures_are_told() -> None:
 
 def test_the_projects_own_choice_of_what_to_measure_is_kept(tmp_path: Path) -> None:
     work = workspace(tmp_path / "work")
-    project = Project("pytest", str(work.root), ("python3",))
+    project = Project(FRAMEWORKS["pytest"], str(work.root), ("python3",))
 
     def measured() -> str:
-        return measuring.command(project, work.view, offline=True).script[5]
+        return measuring_command(project, work.view, offline=True).script[5]
 
     assert measured() == "."
     work.write("src/a.py", "")
@@ -148,8 +148,8 @@ def test_the_projects_own_choice_of_what_to_measure_is_kept(tmp_path: Path) -> N
 
 def test_not_every_framework_can_be_measured(tmp_path: Path) -> None:
     work = workspace(tmp_path / "work")
-    with pytest.raises(ToolFailed, match="not for node"):
-        measuring.command(Project("node", str(work.root), ("node",)), work.view, offline=True)
+    with pytest.raises(ToolFailed, match="cannot be measured for node"):
+        measuring_command(Project(FRAMEWORKS["node"], str(work.root), ("node",)), work.view, offline=True)
 
 
 async def call(tmp_path: Path, **arguments: Any) -> tuple[Any, SaidShell]:

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.tools.testing.projects import Project, find, in_an_image, is_test_file
+from codeagent_lsp.tools.testing.framework import Project, is_test_file
+from codeagent_lsp.tools.testing.projects import find, in_an_image
+from tests.tools.testing.rig import FRAMEWORKS
 from tests.workspace.file_fakes import Workspace, workspace
 
 PYTEST = "import pytest\n\ndef test_a(): pass\n"
@@ -24,7 +26,7 @@ def work(tmp_path: Path) -> Workspace:
 def found(work: Workspace, name: str | None = None) -> list[tuple[str, str, str]]:
     """Framework, folder and target of what is found."""
     projects = find(work.view, work.path(name) if name else None)
-    return [(p.framework, str(Path(p.folder).relative_to(work.root)), p.target) for p in projects]
+    return [(p.framework.name, str(Path(p.folder).relative_to(work.root)), p.target) for p in projects]
 
 
 def package(**fields: Any) -> str:
@@ -129,7 +131,7 @@ def test_several_workspace_folders(tmp_path: Path) -> None:
     work.write("go.mod", "module one\n")
     (tmp_path / "two").mkdir()
     (tmp_path / "two/Cargo.toml").write_text("[package]\n")
-    assert [project.framework for project in find(work.view, None)] == ["go", "cargo"]
+    assert [project.framework.name for project in find(work.view, None)] == ["go", "cargo"]
 
 
 def one(work: Workspace, name: str | None = None) -> Project:
@@ -183,12 +185,12 @@ def test_names_of_test_files(path: str, holds: bool) -> None:
 @pytest.mark.parametrize(
     ("project", "program"),
     [
-        (Project("pytest", "/w", ("../.venv/bin/python",)), ("python3",)),
-        (Project("unittest", "/w", ("python3",)), ("python3",)),
-        (Project("vitest", "/w", ("node_modules/.bin/vitest",)), ("vitest",)),
-        (Project("jest", "/w", ()), ("jest",)),
-        (Project("go", "/w", ("go",)), ("go",)),
-        (Project("npm", "/w", ("npm",)), ("npm",)),
+        (Project(FRAMEWORKS["pytest"], "/w", ("../.venv/bin/python",)), ("python3",)),
+        (Project(FRAMEWORKS["unittest"], "/w", ("python3",)), ("python3",)),
+        (Project(FRAMEWORKS["vitest"], "/w", ("node_modules/.bin/vitest",)), ("vitest",)),
+        (Project(FRAMEWORKS["jest"], "/w", ()), ("jest",)),
+        (Project(FRAMEWORKS["go"], "/w", ("go",)), ("go",)),
+        (Project(FRAMEWORKS["npm"], "/w", ("npm",)), ("npm",)),
     ],
 )
 def test_programs_of_an_image_are_its_own(project: Project, program: tuple[str, ...]) -> None:

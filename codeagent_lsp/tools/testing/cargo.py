@@ -1,14 +1,32 @@
-"""Strict parser of the output of `cargo test`, since the stable test harness has no other report format.
+"""Rust's test framework: `cargo test`, and a strict parser of its output: the stable harness has no other report.
 
 Test names count only between `running N tests` and the N-th of them, and only if the totals agree, so that a test that
-prints such lines itself cannot add or hide one. Not here: coverage (`coverage.py`).
+prints such lines itself cannot add or hide one.
 """
+
+# ruff: noqa: PTH118, PTH122 - paths are plain strings, as everywhere below FileView
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
+from typing import ClassVar
 
+from typing_extensions import override
+
+from codeagent_lsp.shadow.shell import Finished
+from codeagent_lsp.tools.testing.framework import (
+    COVERAGE,
+    REPORTS,
+    Ecosystem,
+    Project,
+    Script,
+    Selection,
+    TestFramework,
+    TestRun,
+    Words,
+)
 from codeagent_lsp.tools.testing.reports import (
     MAX_REPORT_BYTES,
     CaseOutcome,
@@ -19,6 +37,7 @@ from codeagent_lsp.tools.testing.reports import (
     message,
     plain,
 )
+from codeagent_lsp.workspace.files.file_view import FileView
 
 _UNIT = re.compile(r"^\s+Running (?:unittests )?(?P<file>\S+) \(.*?(?P<name>[^/\\]+)-[0-9a-f]+(?:\.exe)?\)$")
 _DOCS = re.compile(r"^\s+Doc-tests (?P<name>\S+)$")
@@ -48,6 +67,42 @@ class _Unit:
         return [outcomes.count("passed"), outcomes.count("failed"), outcomes.count("skipped")] == [
             int(number) for number in total.groups()
         ]
+
+
+class CargoTest(TestFramework):
+    """`cargo test`."""
+
+    name: ClassVar[str] = "cargo"
+    title: ClassVar[str] = "cargo test"
+    report: ClassVar[str] = "report.txt"
+    style: ClassVar[str] = "Rust's test attribute, in a file below tests/ that uses the crate by its name"
+    suffixes: ClassVar[Words] = (".rs",)
+    coverage_form: ClassVar[str] = "lcov"
+
+    @override
+    def script(self, project: Project, selection: Selection) -> Script:
+        words = (*project.program, "test", "--no-fail-fast", *_chosen(project, selection))
+        return words, f'set -o pipefail; "$@" 2>&1 | tee "{REPORTS}/{self.report}"'
+
+    @override
+    def parse(self, project: Project, run: TestRun) -> Parsed:
+        return parse(run.report)
+
+    @override
+    def measuring(self, project: Project, view: FileView) -> Script:
+        words = (*project.program, "llvm-cov", "--no-fail-fast", "--lcov", *_chosen(project, Selection()))
+        return words, f'exec "$@" "--output-path={REPORTS}/{COVERAGE}"'
+
+    @override
+    def missing(self, project: Project, finished: Finished) -> str:
+        return "`cargo install cargo-llvm-cov`" if "no such command: `llvm-cov`" in finished.output else ""
+
+    @override
+    def new_test(self, view: FileView, project: Project, source: str, words: str) -> str:
+        return os.path.join(project.folder, "tests", f"{words}_test.rs")
+
+
+CARGO_TEST = CargoTest()
 
 
 def parse(data: bytes) -> Parsed:
@@ -97,3 +152,25 @@ def _case(unit: _Unit, name: str, outcome: CaseOutcome, why: str) -> TestCase:
     place = (found["file"], int(found["line"])) if found else (unit.file, None)
     separator = ": " if unit.file is None else "::"
     return TestCase(f"{unit.name}{separator}{name}", outcome, 0.0, message(text), *place)
+
+
+def _chosen(project: Project, selection: Selection) -> Words:
+    """Return the arguments that select tests: an integration test by its file's name, others by their module."""
+    folder, _, name = project.target.rpartition("/")
+    stem, suffix = os.path.splitext(name)
+    pattern = (selection.pattern,) if selection.pattern else ()
+    if suffix == ".rs" and folder == "tests":
+        return ("--test", stem, *pattern)
+    if suffix == ".rs" and not pattern and stem not in ("lib", "main", "mod"):
+        return (f"{stem}::",)
+    return pattern
+
+
+def _find(view: FileView, folder: str, target: str) -> Project | None:
+    text = view.text(os.path.join(folder, "Cargo.toml")) or ""
+    if not re.search(r"^\s*\[(?:package|workspace)\b", text, re.MULTILINE):
+        return None
+    return Project(CARGO_TEST, folder, ("cargo",), target)
+
+
+CARGO = Ecosystem((CARGO_TEST,), "Cargo.toml", (".rs",), _find)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codeagent_lsp.tools.testing import libtest
+from codeagent_lsp.tools.testing import cargo
 from codeagent_lsp.tools.testing.reports import Parsed
 
 WHOLE = """\
@@ -64,7 +64,7 @@ error: 2 targets failed:
 
 
 def parse(text: str) -> Parsed:
-    return libtest.parse(text.encode())
+    return cargo.parse(text.encode())
 
 
 def outcomes(parsed: Parsed) -> dict[str, str]:

@@ -8,24 +8,23 @@ import pytest
 
 from codeagent_lsp.errors import ToolRetry
 from codeagent_lsp.shadow.shell import Finished
-from codeagent_lsp.tools.testing import runners
-from codeagent_lsp.tools.testing.projects import Project
-from codeagent_lsp.tools.testing.reports import Framework
-from codeagent_lsp.tools.testing.runners import Selection
+from codeagent_lsp.tools.testing import framework as frameworks
+from codeagent_lsp.tools.testing.framework import Project, Selection
+from tests.tools.testing.rig import FRAMEWORKS
 
 NASTY = "$(touch /tmp/x); `id` \"' \n--help"
-ALL: tuple[Framework, ...] = ("pytest", "unittest", "vitest", "jest", "node", "go", "cargo")
+ALL: tuple[str, ...] = ("pytest", "unittest", "vitest", "jest", "node", "go", "cargo")
 
 
-def words(framework: Framework, target: str = "", pattern: str = "", node: str = "") -> tuple[str, ...]:
-    project = Project(framework, "/w", ("program",), target)
-    script = runners.command(project, Selection(pattern, node), offline=True).script
+def words(framework: str, target: str = "", pattern: str = "", node: str = "") -> tuple[str, ...]:
+    project = Project(FRAMEWORKS[framework], "/w", ("program",), target)
+    script = frameworks.command(project, Selection(pattern, node), offline=True).script
     assert isinstance(script, tuple)
     return script
 
 
 @pytest.mark.parametrize("framework", ALL)
-def test_a_pattern_is_one_word_and_the_script_is_always_the_same(framework: Framework) -> None:
+def test_a_pattern_is_one_word_and_the_script_is_always_the_same(framework: str) -> None:
     plain, with_pattern = words(framework), words(framework, pattern=NASTY)
     assert with_pattern[:4] == plain[:4] and plain[:2] == ("bash", "-c")
     assert sum(NASTY in word for word in with_pattern) == 1
@@ -34,7 +33,7 @@ def test_a_pattern_is_one_word_and_the_script_is_always_the_same(framework: Fram
 
 
 @pytest.mark.parametrize("framework", ["pytest", "vitest", "jest", "node"])
-def test_a_path_is_never_an_option(framework: Framework) -> None:
+def test_a_path_is_never_an_option(framework: str) -> None:
     assert words(framework, "-rf.py")[-1] == "./-rf.py"
     assert words(framework, "a b.py")[-1] == "a b.py"
 
@@ -60,30 +59,38 @@ def test_npm_takes_no_pattern() -> None:
 
 
 def test_without_a_network_nobody_waits_for_one() -> None:
-    project = Project("cargo", "/w", ("cargo",))
-    offline = runners.command(project, Selection(), offline=True).environment
-    online = runners.command(project, Selection(), offline=False).environment
+    project = Project(FRAMEWORKS["cargo"], "/w", ("cargo",))
+    offline = frameworks.command(project, Selection(), offline=True).environment
+    online = frameworks.command(project, Selection(), offline=False).environment
     assert set(offline) - set(online) == {"CARGO_NET_OFFLINE", "GOPROXY"}
 
 
 def test_pytest_that_is_not_there() -> None:
-    assert runners.lacks_pytest(Finished(1, "/usr/bin/python3: No module named pytest\n"))
-    assert not runners.lacks_pytest(Finished(1, "E   ModuleNotFoundError: No module named 'pytest'\n"))
-    assert not runners.lacks_pytest(Finished(0, "No module named pytest"))
+    project = Project(FRAMEWORKS["pytest"], "/w", ("python3",))
+    instead = project.framework.instead(project, Finished(1, "/usr/bin/python3: No module named pytest\n"))
+    assert instead is not None and instead[0].framework is FRAMEWORKS["unittest"]
+    assert "python3 -m pip install pytest" in instead[1]
+    for other in (
+        Finished(1, "E   ModuleNotFoundError: No module named 'pytest'\n"),
+        Finished(0, "No module named pytest"),
+    ):
+        assert project.framework.instead(project, other) is None
 
 
 @pytest.mark.parametrize("framework", ALL)
 @pytest.mark.parametrize("data", [None, b"", b"\xff\xfe garbage", b"{}", b"<x/>", b"[[[["])
-def test_a_broken_or_missing_report_is_a_problem_for_every_framework(framework: Framework, data: bytes | None) -> None:
+def test_a_broken_or_missing_report_is_a_problem_for_every_framework(framework: str, data: bytes | None) -> None:
     names = ("report.xml", "report.json", "report.jsonl", "report.txt")
     reports = {} if data is None else dict.fromkeys(names, data)
-    report = runners.read(Project(framework, "/w", ("x",)), Finished(1, "the last words", reports=reports))
+    report = frameworks.read(
+        Project(FRAMEWORKS[framework], "/w", ("x",)), Finished(1, "the last words", reports=reports)
+    )
     assert report.problem and "the last words" in report.problem
     assert not report.ok and not report.cases
 
 
 def test_a_framework_that_is_not_known_says_so() -> None:
-    report = runners.read(Project("npm", "/w", ("npm",)), Finished(0, "5 passing"))
+    report = frameworks.read(Project(FRAMEWORKS["npm"], "/w", ("npm",)), Finished(0, "5 passing"))
     assert "no results of single tests" in report.problem and "5 passing" in report.problem
 
 
@@ -91,5 +98,5 @@ def test_paths_of_the_copy_are_the_workspaces() -> None:
     line = {"id": "a", "outcome": "failed", "seconds": 0, "file": "/copy/t.py", "line": 2}
     data = json.dumps({**line, "message": 'File "/copy/t.py", line 2'}).encode() + b'\n{"end": true}\n'
     reports = {"folder": b"/copy\n", "report.jsonl": data}
-    (case,) = runners.read(Project("unittest", "/w", ("x",)), Finished(1, "", reports=reports)).cases
+    (case,) = frameworks.read(Project(FRAMEWORKS["unittest"], "/w", ("x",)), Finished(1, "", reports=reports)).cases
     assert (case.file, case.message) == ("t.py", 'File "t.py", line 2')

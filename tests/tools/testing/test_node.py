@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.tools.testing import jest
+from codeagent_lsp.tools.testing.node import parse_json
 from codeagent_lsp.tools.testing.reports import ReportBroken, TestCase
 
 THROWN = """Error: \x1b[2mexpect(\x1b[22mreceived\x1b[2m).toBe(expected)\x1b[22m
@@ -38,7 +38,7 @@ def test_each_test_with_its_place() -> None:
         item("later", "pending"),
         item("some day", "todo", duration=None),
     )
-    adds, fails, *others = jest.parse(report(suite(*tests)), "/w").cases
+    adds, fails, *others = parse_json(report(suite(*tests)), "/w").cases
     assert adds == TestCase("src/a.test.js > outer > adds", "passed", 0.0125, "", "src/a.test.js", 3)
     assert (fails.outcome, fails.file, fails.line) == ("failed", "src/a.test.js", 6)
     assert "Expected: 4" in fails.message and "node_modules" not in fails.message and "\x1b" not in fails.message
@@ -49,16 +49,16 @@ def test_a_file_that_cannot_be_run_is_an_error() -> None:
     text = (
         "  ● Test suite failed to run\n\n    Cannot find module './nope'\n      at Object.require (src/a.test.js:1:1)"
     )
-    (case,) = jest.parse(report(suite(message=text)), "/w").cases
+    (case,) = parse_json(report(suite(message=text)), "/w").cases
     assert (case.id, case.outcome, case.line) == ("src/a.test.js", "error", 1)
     assert "Cannot find module" in case.message
 
 
 def test_a_file_that_failed_without_a_word_is_still_an_error() -> None:
     passed = item("adds", "passed")
-    cases = jest.parse(report(suite(passed)), "/w").cases
+    cases = parse_json(report(suite(passed)), "/w").cases
     assert [case.outcome for case in cases] == ["passed", "error"]
-    assert jest.parse(report(suite(passed, status="passed")), "/w").cases[-1].outcome == "passed"
+    assert parse_json(report(suite(passed, status="passed")), "/w").cases[-1].outcome == "passed"
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,4 @@ def test_a_file_that_failed_without_a_word_is_still_an_error() -> None:
 )
 def test_anything_else_is_refused(data: bytes) -> None:
     with pytest.raises(ReportBroken):
-        jest.parse(data, "/w")
+        parse_json(data, "/w")
