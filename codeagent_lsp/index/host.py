@@ -61,20 +61,25 @@ class IndexHost:
         watch: Callable[[], Awaitable[bool]],
         vectors: MakeVectorSearch = lambda store, folders: None,
     ) -> None:
-        self._current = CurrentIndex(folders, settings, tell, watch, vectors)
+        self._folders = folders
+        self._settings = settings
+        self._tell = tell
+        self._watch = watch
+        self._vectors = vectors
+        self._index: OpenIndex | None = None
+        self._watched: bool | None = None  # until the client has answered
+        self._turn = asyncio.Lock()
         self._first: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def whole(self) -> bool:
         """Return whether the whole workspace was scanned since the server started."""
-        index = self._current.index
-        return index is not None and index.service.last_scan.ended is not None
+        return self._index is not None and self._index.service.last_scan.ended is not None
 
     def finders(self) -> Sequence[Finder]:
         """Return the searches besides the lexical one."""
-        index = self._current.index
-        vectors = index.vectors if index is not None else None
+        vectors = self._index.vectors if self._index is not None else None
         return () if vectors is None else (vectors.search,)
 
     async def ready(self, seconds: float) -> Answers:
@@ -83,9 +88,9 @@ class IndexHost:
         Raises ToolFailed if there is no index, it cannot be kept, or its first build is not finished.
         """
         end = time.monotonic() + seconds
-        index = await self._current.opened()
+        index = await self.opened()
         await index.feed.settle(seconds)
-        seen = await index.looked(self._current.age, end - time.monotonic())
+        seen = await index.looked(self._age, end - time.monotonic())
         if seen is not None and seen.state == "failed":
             raise ToolFailed(FAILED.format(problem=seen.problem))
         status = index.service.status
@@ -96,25 +101,25 @@ class IndexHost:
 
     async def refresh(self) -> Status:
         """Update the index to the present state of the disk and wait until that is done."""
-        return await (await self._current.opened()).looked_now()
+        return await (await self.opened()).looked_now()
 
     async def rebuild(self) -> Status:
         """Start to rebuild the index in the background and return the initial status."""
-        index = await self._current.opened()
+        index = await self.opened()
         await index.rebuild()
         return index.service.status
 
     async def status(self) -> dict[str, Any]:
         """Return the status of the index for the user; creates the index."""
-        index = await self._current.opened()
-        status = await index.looked(self._current.age, STATUS_SECONDS) or index.service.status
+        index = await self.opened()
+        status = await index.looked(self._age, STATUS_SECONDS) or index.service.status
         return {
             "state": status.state,
             "files": status.files,
             "done": status.done,
             "total": status.total,
             "problem": status.problem,
-            "watched": bool(self._current.watched),
+            "watched": bool(self._watched),
             "path": str(index.service.store.path),
         }
 
@@ -125,74 +130,24 @@ class IndexHost:
 
     def wanted(self) -> None:
         """Start opening the index in the background, as a query will follow soon."""
-        if self._current.index is None:
+        if self._index is None:
             self._spawn(self._begun())
 
     def touched(self, paths: Iterable[str]) -> None:
         """Report files, by absolute path, that were saved, created, changed or deleted."""
-        if self._current.index is not None:
-            self._current.index.feed.add(paths)
+        if self._index is not None:
+            self._index.feed.add(paths)
 
     def folders_changed(self) -> None:
         """Reopen an index that was in use, as the workspace folders have changed."""
-        if self._current.index is not None:
+        if self._index is not None:
             self._spawn(self._begun())
 
     async def close(self) -> None:
         """Stop everything and leave no process, task or file handle behind."""
         for task in (self._first, *self._tasks):
             await ended(task)
-        await self._current.close()
-
-    async def _first_build(self) -> None:
-        await asyncio.sleep(FIRST_BUILD_AFTER)
-        if self._current.index is None and not await asyncio.to_thread(self._current.was_built):
-            await self._begun()
-
-    async def _begun(self) -> None:
-        try:
-            await (await self._current.opened()).looked(self._current.age)
-        except ToolFailed:
-            return  # there is nothing to index, and no caller to report to
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-
-# The index of the present workspace folders: where there is one, opening it, and reopening it for other folders.
-
-
-class CurrentIndex:
-    """Opens the index of the present folders on demand. For the parameters see `IndexHost`.
-
-    `index` is the open one, None while there is none; `watched` says whether the client reports changed files, None
-    until it has answered.
-    """
-
-    def __init__(
-        self,
-        folders: Callable[[], Sequence[str]],
-        settings: Callable[[], IndexSettings],
-        tell: Tell,
-        watch: Callable[[], Awaitable[bool]],
-        vectors: MakeVectorSearch,
-    ) -> None:
-        self.index: OpenIndex | None = None
-        self.watched: bool | None = None
-        self._folders = folders
-        self._settings = settings
-        self._tell = tell
-        self._watch = watch
-        self._vectors = vectors
-        self._turn = asyncio.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    @property
-    def age(self) -> float:
-        """Return for how many seconds a scan of everything counts as fresh."""
-        return TRUSTED if self.watched else FRESH
+        await self._shut()
 
     def was_built(self) -> bool:
         """Return whether the present folders were indexed at some time. Blocks on the disk."""
@@ -203,35 +158,48 @@ class CurrentIndex:
         async with self._turn:
             folders, settings = tuple(self._folders()), self._settings()
             problem = _unfit(folders, settings)
-            if problem or (self.index is not None and self.index.folders != folders):
+            if problem or (self._index is not None and self._index.folders != folders):
                 await self._shut()
             if problem:
                 raise ToolFailed(problem, ErrorCode.NOT_FOUND)
-            if self.index is None:
+            if self._index is None:
                 path = _store(folders)
-                self.index = await asyncio.to_thread(OpenIndex, folders, path, settings, self._tell, self._vectors)
-                task = asyncio.create_task(self._follow(self.index))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
-            return self.index
+                self._index = await asyncio.to_thread(OpenIndex, folders, path, settings, self._tell, self._vectors)
+                self._spawn(self._follow(self._index))
+            return self._index
 
-    async def close(self) -> None:
-        """Close the open index and stop asking the client to report changed files."""
-        for task in tuple(self._tasks):
-            await ended(task)
-        await self._shut()
+    @property
+    def _age(self) -> float:
+        """Return for how many seconds a scan of everything counts as fresh."""
+        return TRUSTED if self._watched else FRESH
 
     async def _follow(self, index: OpenIndex) -> None:
         """Have the client report changed files; if it does not, poll for them."""
-        if self.watched is None:
-            self.watched = await self._watch()
-        if not self.watched and self.index is index:
+        if self._watched is None:
+            self._watched = await self._watch()
+        if not self._watched and self._index is index:
             index.service.start()
 
     async def _shut(self) -> None:
-        index, self.index = self.index, None
+        index, self._index = self._index, None
         if index is not None:
             await index.close()
+
+    async def _first_build(self) -> None:
+        await asyncio.sleep(FIRST_BUILD_AFTER)
+        if self._index is None and not await asyncio.to_thread(self.was_built):
+            await self._begun()
+
+    async def _begun(self) -> None:
+        try:
+            await (await self.opened()).looked(self._age)
+        except ToolFailed:
+            return  # there is nothing to index, and no caller to report to
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
 
 def _store(folders: Sequence[str]) -> Path:

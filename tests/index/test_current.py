@@ -11,7 +11,7 @@ import pytest
 
 from codeagent_lsp.config import IndexSettings
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.index.host import FRESH, TRUSTED, CurrentIndex
+from codeagent_lsp.index.host import IndexHost
 from codeagent_lsp.state import STATE_VARIABLE
 from tests.index.workspaces import write
 
@@ -28,20 +28,19 @@ async def test_one_index_for_the_folders_of_the_moment(
         asked.append(folders[0])
         return watched
 
-    current = CurrentIndex(lambda: folders, IndexSettings, lambda status: None, watch, lambda store, places: None)
-    assert (current.index, current.watched, current.age, current.was_built()) == (None, None, FRESH, False)
-    first = await current.opened()
-    assert (await current.opened(), current.index) == (first, first)
-    assert current.was_built()
+    host = IndexHost(lambda: folders, IndexSettings, lambda status: None, watch)
+    assert not host.was_built()
+    first = await host.opened()
+    assert await host.opened() is first
+    assert host.was_built()
     await first.looked(0.0)
-    assert (current.watched, current.age) == (watched, TRUSTED if watched else FRESH)
+    assert (await host.status())["watched"] is watched
     folders[:] = [str(tmp_path / "two")]
-    second = await current.opened()
+    second = await host.opened()
     await second.looked(0.0)
     assert second.folders == tuple(folders)
     assert len(asked) == 1
     folders.clear()
     with pytest.raises(ToolFailed):
-        await current.opened()
-    assert current.index is None
-    await current.close()
+        await host.opened()
+    await host.close()
