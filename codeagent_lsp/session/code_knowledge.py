@@ -11,7 +11,7 @@ from typing import Any
 
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.language_servers.values import CodeServers
-from codeagent_lsp.session.proposal import Diagnose, Proposal
+from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.run_index import RunIndex
 from codeagent_lsp.session.run_servers import RunServers
 from codeagent_lsp.session.services import Services
@@ -72,14 +72,12 @@ def code_ports(
     return ((Diagnostics, workspace.diagnostics), (AfterEdits, after), (CodeServers, servers))
 
 
-def diagnosing(context: ToolContext) -> Diagnose:
-    """Return what checks all changes of a run whose tools have this context, before they are proposed."""
-
-    async def diagnose(changeset: Changeset) -> Difference | None:
-        after = context.get(AfterEdits)
-        return await after.of(context, changeset, PROPOSAL_SECONDS) if after is not None and changeset else None
-
-    return diagnose
+async def diagnosed(context: ToolContext, changeset: Changeset) -> Difference | None:
+    """Return the diagnostics that all changes of a run make and fix, before they are proposed; None if nothing can
+    check them.
+    """
+    after = context.get(AfterEdits)
+    return await after.of(context, changeset, PROPOSAL_SECONDS) if after is not None and changeset else None
 
 
 async def _none(paths: tuple[str, ...]) -> bool:

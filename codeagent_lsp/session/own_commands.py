@@ -106,8 +106,7 @@ async def stage_texts(parts: RunParts, request: RunRequest) -> Ended:
         {file.path: new for file, new in request.rewritten}, [file for file, _ in request.rewritten]
     )
     if await asyncio.to_thread(parts.services.knowledge.hooks.files, parts.proposal.view):
-        await parts.toolbox.open()
-        parts.toolbox.context()  # from now on the hooks judge what is to be proposed
+        await parts.toolbox.open()  # from now on the hooks judge what is to be proposed
     return "completed", ""
 
 

@@ -47,11 +47,12 @@ Diagnose = Callable[[Changeset], Awaitable[Difference | None]]
 
 class Proposal:
     """The changes of one run. `outcome` is the result of the last decision, None before any; `deciding` tells
-    whether the user is being asked, `refused` is why they are not; `proofs` is what was tried on the changes;
-    `diagnose` and `judge` are set by who can check them.
+    whether the user is being asked, `refused` is why they are not; `proofs` is what was tried on the changes.
     """
 
-    def __init__(self, record: RunRecord, services: Services, output: RunOutput) -> None:
+    def __init__(
+        self, record: RunRecord, services: Services, output: RunOutput, judge: Judge, diagnose: Diagnose
+    ) -> None:
         self.record = record
         self.outcome: events.Outcome | None = None
         self.deciding = False
@@ -62,8 +63,8 @@ class Proposal:
         self._present = (services.workspace.present or services.workspace.view)(self.staging)
         self.proofs = Proofs(record, self.view)
         self.refused = ""
-        self.diagnose: Diagnose = _nothing_known
-        self.judge: Judge = _nothing_against
+        self.judge = judge
+        self._diagnose = diagnose
         self.questions = ChangeQuestions(record.run_id, services, output, self.view.roots, self.proofs)
         self._applying = asyncio.Lock()
         self._discarded: set[str] = set()  # while a question about unsaved text is open
@@ -272,7 +273,7 @@ class Proposal:
         """Tell the client what is staged, with the proof of it."""
         self._output.emit(events.StatusChanged(message=self._output.text("progress.checking")))  # may take seconds
         await self._follow()
-        if (found := await self.diagnose(self.changeset)) is not None:
+        if (found := await self._diagnose(self.changeset)) is not None:
             self.proofs.diagnosed(found, self.changeset)
         added, removed = self.changeset.counts()
         self.record.propose(self.changeset)
@@ -376,14 +377,6 @@ async def _apply_judged(proposal: Proposal) -> str:
             continue
         break
     return reason
-
-
-async def _nothing_against() -> str:
-    return ""
-
-
-async def _nothing_known(changeset: Changeset) -> None:
-    return None
 
 
 def _applies_unasked(user: UserPorts) -> bool:

@@ -64,7 +64,13 @@ class Run:
         self.record = record
         self._services = services
         self._output = RunOutput(session, record, services)
-        self.proposal = Proposal(record, services, self._output)
+        self.proposal = Proposal(
+            record,
+            services,
+            self._output,
+            judge=lambda: self._toolbox.judged(),  # a toolbox is made for a proposal
+            diagnose=lambda changeset: self._toolbox.diagnosed(changeset),
+        )
         self._view = self.proposal.view
         self._toolbox = Toolbox(session, services, self.proposal, self._output)
         models = RunModels(services, self._output, session, record.run_id)

@@ -20,7 +20,7 @@ from codeagent_lsp.errors import AgentError, CodeAgentError, ErrorCode, SettingE
 from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.messages import ToolCall, ToolResult
-from codeagent_lsp.session.code_knowledge import code_index, code_ports, diagnosing, edit_diagnostics
+from codeagent_lsp.session.code_knowledge import code_index, code_ports, diagnosed, edit_diagnostics
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.redaction.redactor import OpenRecords
 from codeagent_lsp.session.request import ANSWERS, TRIALS
@@ -34,6 +34,7 @@ from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutp
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.commands.background import BackgroundCommands
 from codeagent_lsp.tools.context import Complete, OnTested, Redaction, SmallComplete, ToolContext, tool_context
+from codeagent_lsp.tools.diagnostics.difference import Difference
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.hooks.hooks import Hooks, OwnView, RunFacts
 from codeagent_lsp.tools.lost_marks import with_secrets
@@ -85,6 +86,7 @@ class Toolbox:
         self._services = services
         self._proposal = proposal
         self._output = output
+        self._opened = False
 
     def brings(self) -> tuple[WorkspaceItem, ...]:
         """Return what the workspace brings that needs the user's trust, as this run sees it. Blocks."""
@@ -106,12 +108,24 @@ class Toolbox:
             self.shell = self.audited(shell)
         except (ToolFailed, SettingError) as problem:
             self.no_shell = str(problem)
+        proposal.staging.check = partial(with_secrets, self.context().redaction)
+        self._opened = True
+
+    async def judged(self) -> str:
+        """Return why the hooks are against what is staged; '' for no objection, and for a run that has no tools."""
+        return await self.hooks.before_proposal(self.context()) if self._opened else ""
+
+    async def diagnosed(self, changeset: Changeset) -> Difference | None:
+        """Return the diagnostics that changes make and fix, within a few seconds; None if nothing can check them, or
+        the run has no tools.
+        """
+        return await diagnosed(self.context(), changeset) if self._opened else None
 
     def context(self, model: Model | None = None, reply_tokens: int = 0, small: Model | None = None) -> ToolContext:
         """Return the context of the tools. Without a model they cannot ask it; `reply_tokens` limits its answers."""
         proposal, output, services = self._proposal, self._output, self._services
         session_id = self._session.session_id
-        context = tool_context(
+        return tool_context(
             proposal.view,
             proposal.staging,
             services.user.settings(),
@@ -137,10 +151,6 @@ class Toolbox:
             shell=self._tools_shell(),
             no_shell=self.no_shell,
         )
-        proposal.staging.check = partial(with_secrets, context.redaction)
-        proposal.diagnose = diagnosing(context)
-        proposal.judge = partial(self.hooks.before_proposal, context)
-        return context
 
     def _tools_shell(self) -> Shell | None:
         """Return the shell for tools, which runs nothing in the mode `readOnly`, whichever tool it is: linters are
