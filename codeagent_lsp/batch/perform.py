@@ -20,10 +20,10 @@ from codeagent_lsp.batch.options import BatchOptions, Job
 from codeagent_lsp.batch.results import Outcome, Reason, TaskResult
 from codeagent_lsp.batch.task_place import NoPlace, task_place
 from codeagent_lsp.config import Settings
+from codeagent_lsp.environments.environments import Environments
 from codeagent_lsp.errors import CodeAgentError, ErrorCode
 from codeagent_lsp.messages import Usage
 from codeagent_lsp.policy_file import read_policy
-from codeagent_lsp.session.shadows import SessionShadows
 from codeagent_lsp.session.spending import usage_in
 from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.shadow.environment import scrubbed
@@ -329,16 +329,16 @@ async def set_up(script: str, folder: Path) -> Ran:
 async def check(script: str, folder: Path, settings: Settings, *, accept_all: bool) -> Ran:
     """Run the check of a task on its folder. Unisolated, or ToolFailed if it cannot be started."""
     view = FileView(Roots([str(folder)]), NoBuffers(), NothingStaged())
-    shadows = SessionShadows(lambda: settings.shell, state_root(), folder.parent)
+    environments = Environments(lambda: settings.shell, state_root(), folder.parent)
     try:
-        shell = await shadows.shell(_NAME, view, Staging(lambda path: None), _never)
+        shell = await environments.shell(_NAME, view, Staging(lambda path: None), _never)
         if not shell.isolation.complete and not accept_all:
             raise Unisolated(shell.isolation.reason)
         network = settings.shell.allow_network
         command = Command(script, str(folder), seconds=COMMAND_SECONDS, network=network, proposes=False)
         return _ran((await shell.run(command)).finished)
     finally:
-        await shadows.close()
+        await environments.close()
 
 
 def failed(error: CodeAgentError) -> Ran:

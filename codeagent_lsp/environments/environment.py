@@ -1,6 +1,6 @@
 """The values and ports of environments: where the commands of a session run, isolated from everything else.
 
-Not here: the two kinds (`local.py`, `container.py`), keeping track of them (`orchestrator.py`).
+Not here: the two kinds (`local.py`, `container.py`), keeping track of them (`environments.py`).
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from typing import Any
 
 from codeagent_lsp.call_forms import translated
 from codeagent_lsp.config import Settings
+from codeagent_lsp.environments.environments import Environments
 from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.errors import AgentError, ErrorCode, PermissionDenied, SettingError, ToolFailed
 from codeagent_lsp.index.host import IndexHost
@@ -25,7 +26,6 @@ from codeagent_lsp.mcp_server.table import BY_NAME, tools
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.run_index import RunIndex
 from codeagent_lsp.session.screens import Desk, SessionScreens
-from codeagent_lsp.session.shadows import SessionShadows
 from codeagent_lsp.shadow.shell import CommandResult, Shell
 from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
@@ -91,8 +91,8 @@ class Sandbox:
         self._view = FileView(Roots([folder]), NoBuffers(), late)
         self._staging = late.staging = Staging(lambda path: own_file(self._view, path))
         self._registry = ToolRegistry(tools())
-        self._shadows = SessionShadows(lambda: settings.shell, state_root(), state / "outputs")
-        self._screens = SessionScreens(self._shadows)
+        self._environments = Environments(lambda: settings.shell, state_root(), state / "outputs")
+        self._screens = SessionScreens(self._environments)
         self._index = IndexHost(lambda: [folder], lambda: settings.index, lambda status: None, _nobody_watches)
         self._approvals, self._todos = Approvals(), TodoList()
         self._artifacts = ArtifactStore(state / "artifacts" / SESSION)
@@ -126,7 +126,7 @@ class Sandbox:
     async def close(self) -> None:
         """Stop everything; no process, task or file is left."""
         self._closed = True
-        await asyncio.gather(self._screens.close(), self._shadows.close(), self._index.close())
+        await asyncio.gather(self._screens.close(), self._environments.close(), self._index.close())
 
     def _unfit(self, name: str, arguments: Mapping[str, Any]) -> Answer | None:
         """Return why a call cannot run at all; None if it can."""
@@ -180,7 +180,7 @@ class Sandbox:
     async def _shell(self) -> tuple[Shell | None, str]:
         """Return the shell, or None with the reason if its isolation is not complete."""
         try:
-            shell = await self._shadows.shell(SESSION, self._view, self._staging, _never)
+            shell = await self._environments.shell(SESSION, self._view, self._staging, _never)
         except (ToolFailed, SettingError) as problem:
             return None, str(problem)
         isolation = shell.isolation

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp import events
 from codeagent_lsp.background_tasks import BackgroundTasks
+from codeagent_lsp.environments.environments import Environments
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.server.announcer import Announcer
 from codeagent_lsp.server.front import Front
@@ -45,7 +46,6 @@ from codeagent_lsp.session.memory.knowledge import knowledge_for
 from codeagent_lsp.session.memory.remembering import Remembering
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.session_variables import session_variables
-from codeagent_lsp.session.shadows import SessionShadows
 from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.permissions.approvals import StandingApprovals
@@ -103,7 +103,7 @@ class Backend:
         self.registry = builtin_registry(front.settings)
         self.variables = session_variables(front.folders())
         self.standing = StandingApprovals(self.state / "approvals.json")
-        self.shadows = SessionShadows(lambda: front.settings().shell, state_root(), self.state / "outputs")
+        self.environments = Environments(lambda: front.settings().shell, state_root(), self.state / "outputs")
         self.knowledge = knowledge_for(front.settings, state_root(), self.state)
         self.index = index_host(front, self.announcer.tell)
         parts = (self.registry, self.inbox, self.redactor, self.announcer, self.state)

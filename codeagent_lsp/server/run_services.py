@@ -20,6 +20,7 @@ from codeagent_lsp.tools.outputs import OutputStore
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from codeagent_lsp.environments.environments import Environments
     from codeagent_lsp.index.host import IndexHost
     from codeagent_lsp.server.client import Client
     from codeagent_lsp.server.front import Front
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from codeagent_lsp.session.memory.knowledge import Knowledge
     from codeagent_lsp.session.redaction.redactor import Redactor
     from codeagent_lsp.session.session_variables import SessionVariables
-    from codeagent_lsp.session.shadows import SessionShadows
     from codeagent_lsp.tools.permissions.approvals import StandingApprovals
     from codeagent_lsp.tools.registry import ToolRegistry
 
@@ -47,7 +47,7 @@ class ServerParts(Protocol):
     models: Models
     views: Views
     index: IndexHost
-    shadows: SessionShadows
+    environments: Environments
     variables: SessionVariables
     registry: ToolRegistry
     standing: StandingApprovals
@@ -69,7 +69,7 @@ def run_services(parts: ServerParts) -> Services:
         ),
         models=ModelPorts(parts.models.open, parts.models.open_named, KnownForms(ProofStore(state_root()))),
         workspace=workspace_ports(front, parts.views, parts.index),
-        shells=Shells(parts.shadows, SessionScreens(parts.shadows, External(front.client).show)),
+        shells=Shells(parts.environments, SessionScreens(parts.environments, External(front.client).show)),
         kept=SessionStorage(
             outputs=lambda session_id: OutputStore(state / "outputs" / session_id),
             artifacts=lambda session_id: ArtifactStore(state / "artifacts" / session_id),

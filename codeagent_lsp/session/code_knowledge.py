@@ -47,7 +47,7 @@ def edit_diagnostics(session_id: str, services: Services, staged: FileView) -> E
         return None
 
     async def shell_over(view: FileView) -> Shell:
-        return await services.shells.shadows.shell(session_id, view, Staging(lambda path: None), _none)
+        return await services.shells.environments.shell(session_id, view, Staging(lambda path: None), _none)
 
     servers = services.workspace.servers
     own = servers.of(session_id) if servers is not None else None

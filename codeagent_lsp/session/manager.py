@@ -163,7 +163,7 @@ class SessionManager:
             await self._services.shells.screens.close()
         if self._services.workspace.servers is not None:
             await self._services.workspace.servers.close()
-        await self._services.shells.shadows.close()
+        await self._services.shells.environments.close()
         self._store.close()
 
     def _begin(
@@ -270,7 +270,7 @@ class SessionDeletion:
                     await asyncio.wait(working)
                 if self._services.shells.screens is not None:
                     await self._services.shells.screens.close(session_id)
-                await self._services.shells.shadows.close(session_id)
+                await self._services.shells.environments.close(session_id)
                 if self._services.workspace.servers is not None:
                     await self._services.workspace.servers.close(session_id)
                 await asyncio.to_thread(self._services.kept.outputs(session_id).remove)

@@ -42,7 +42,7 @@ class ServerPool(Protocol):
         """End those of a session, or all for None."""
 
 
-class Shadows(Protocol):
+class SessionEnvironments(Protocol):
     """Port: makes and removes the private views of the workspace in which commands run, one per session."""
 
     async def shell(self, session_id: str, view: FileView, staging: Staging, approve: Approve) -> Shell:
@@ -98,7 +98,7 @@ class WorkspacePorts:
 class Shells:
     """The places where commands of sessions run, and the terminals and desktops shown to the user."""
 
-    shadows: Shadows
+    environments: SessionEnvironments
     screens: SessionScreens | None = None
 
 

@@ -102,7 +102,7 @@ class Toolbox:
         proposal = self._proposal
         self._behind = await self._services.redactor.ready() if self._services.redactor else None
         try:
-            shell = await self._services.shells.shadows.shell(
+            shell = await self._services.shells.environments.shell(
                 self._session.session_id, proposal.view, proposal.staging, self._approve
             )
             self.shell = self.audited(shell)
@@ -188,7 +188,7 @@ class Toolbox:
         back = (await asyncio.to_thread(taking_back, applied, proposal.view)).changeset if applied else Changeset()
         staging = Staging(lambda path: own_file(proposal.view, path), changeset=back)
         view = services.workspace.view(staging)
-        shell = await services.shells.shadows.shell(f"{self._run_id}-baseline", view, staging, _approve_none)
+        shell = await services.shells.environments.shell(f"{self._run_id}-baseline", view, staging, _approve_none)
         looking = LookingShell(self.audited(shell))
         context = tool_context(view, staging, services.user.settings(), words=self._output.text, shell=looking)
         approvals, registry = self._session.context.approvals, ToolRegistry([RunTests()])
@@ -197,8 +197,8 @@ class Toolbox:
     async def _private_shell(self, name: str, *, audited: bool = False) -> Shell:
         """Return a shell with a private view of its own."""
         proposal, place = self._proposal, f"{self._run_id}-{name}"
-        shadows = self._services.shells.shadows
-        shell = await shadows.shell(place, proposal.view, proposal.staging, self._approve)
+        environments = self._services.shells.environments
+        shell = await environments.shell(place, proposal.view, proposal.staging, self._approve)
         return self.audited(shell) if audited else shell
 
     def _record(self, words: str, folder: str, level: str, code: int | None) -> None:
@@ -207,7 +207,7 @@ class Toolbox:
             self._behind.recording.command(self._run_id, words, folder, level, code)
 
     async def _close_private(self, name: str) -> None:
-        await self._services.shells.shadows.close(f"{self._run_id}-{name}")
+        await self._services.shells.environments.close(f"{self._run_id}-{name}")
 
     def _complete(self, model: Model | None, reply_tokens: int) -> Complete | None:
         if model is None:

@@ -18,10 +18,10 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.environments.desktop import find_programs
+from codeagent_lsp.environments.environments import Environments
 from codeagent_lsp.environments.serving import ScreenRequest
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.session.screens import Desk, RunScreens, SessionScreens
-from codeagent_lsp.session.shadows import SessionShadows
 from codeagent_lsp.shadow.shell import Approve
 from codeagent_lsp.shadow.watchdog import descendants
 from codeagent_lsp.tools.web.scraping import browser_of
@@ -58,9 +58,9 @@ class Rig:
         self.folder = Folder(folder / "workspace")
         self.state = folder / "state"
         self.settings = settings or ShellSettings()
-        self.shadows = SessionShadows(lambda: self.settings, self.state, self.state / "outputs")
+        self.environments = Environments(lambda: self.settings, self.state, self.state / "outputs")
         self.shown: list[str] = []
-        self.screens = SessionScreens(self.shadows, self._show)
+        self.screens = SessionScreens(self.environments, self._show)
         self.run = self.as_run(self.folder)
 
     def as_run(self, folder: Folder, approve: Approve | None = None) -> RunScreens:
@@ -74,7 +74,7 @@ class Rig:
 
     async def close(self) -> None:
         await self.screens.close()
-        await self.shadows.close()
+        await self.environments.close()
 
     async def _show(self, url: str) -> bool:
         self.shown.append(url)

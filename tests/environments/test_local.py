@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.config import ShellSettings
+from codeagent_lsp.environments.environments import Environments
 from codeagent_lsp.environments.local import LOST_SECONDS, LocalAdapter
 from codeagent_lsp.errors import SettingError
-from codeagent_lsp.session.shadows import SessionShadows
 from codeagent_lsp.shadow.shell import Command
 from tests.tools.fakes import Bench
 
@@ -51,18 +51,18 @@ async def test_what_was_lost_is_removed_once(tmp_path: Path) -> None:
 
 async def test_a_session_keeps_its_environment_until_what_is_set_changes(tmp_path: Path) -> None:
     bench, chosen = Bench(tmp_path / "ws"), [DIRECT]
-    shadows = SessionShadows(lambda: chosen[0], tmp_path / "state", tmp_path / "spool")
+    environments = Environments(lambda: chosen[0], tmp_path / "state", tmp_path / "spool")
     for _ in range(2):
-        await shadows.shell("s1", bench.view, bench.staging, no)
-    await shadows.shell("s2", bench.view, bench.staging, no)
-    assert [(info.name, info.kind) for info in shadows.list()] == [("s1", "local"), ("s2", "local")]
+        await environments.shell("s1", bench.view, bench.staging, no)
+    await environments.shell("s2", bench.view, bench.staging, no)
+    assert [(info.name, info.kind) for info in environments.list()] == [("s1", "local"), ("s2", "local")]
     chosen[0] = replace(DIRECT, isolation="copy")
-    shell = await shadows.shell("s1", bench.view, bench.staging, no)
+    shell = await environments.shell("s1", bench.view, bench.staging, no)
     assert shell.isolation.level == "copy"
-    await shadows.close("s2")
-    assert [info.name for info in shadows.list()] == ["s1"]
-    await shadows.close()
-    assert shadows.list() == ()
+    await environments.close("s2")
+    assert [info.name for info in environments.list()] == ["s1"]
+    await environments.close()
+    assert environments.list() == ()
 
 
 async def test_calls_side_by_side_share_one_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,12 +75,12 @@ async def test_calls_side_by_side_share_one_environment(tmp_path: Path, monkeypa
         return await create(self, *given)
 
     monkeypatch.setattr(LocalAdapter, "create", slowly)
-    shadows = SessionShadows(lambda: DIRECT, tmp_path / "state", tmp_path / "spool")
-    shells = await asyncio.gather(*(shadows.shell("s1", bench.view, bench.staging, no) for _ in range(3)))
+    environments = Environments(lambda: DIRECT, tmp_path / "state", tmp_path / "spool")
+    shells = await asyncio.gather(*(environments.shell("s1", bench.view, bench.staging, no) for _ in range(3)))
     assert len(made) == 1
     for shell in shells:
         assert (await shell.run(Command("echo here", str(bench.root)))).finished.output == "here\n"
-    await shadows.close()
+    await environments.close()
 
 
 async def test_a_container_that_cannot_be_is_never_something_weaker(
@@ -88,7 +88,7 @@ async def test_a_container_that_cannot_be_is_never_something_weaker(
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", "tcp://somewhere")
     bench = Bench(tmp_path / "ws")
-    shadows = SessionShadows(lambda: replace(DIRECT, container_image="x"), tmp_path / "state", tmp_path / "spool")
+    environments = Environments(lambda: replace(DIRECT, container_image="x"), tmp_path / "state", tmp_path / "spool")
     with pytest.raises(SettingError, match="no container engine"):
-        await shadows.shell("s1", bench.view, bench.staging, no)
-    assert shadows.list() == ()
+        await environments.shell("s1", bench.view, bench.staging, no)
+    assert environments.list() == ()

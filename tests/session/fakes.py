@@ -25,8 +25,8 @@ from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.services import (
     ModelPorts,
     Services,
+    SessionEnvironments,
     SessionStorage,
-    Shadows,
     Shells,
     UserPorts,
     WorkspacePorts,
@@ -42,7 +42,7 @@ from codeagent_lsp.workspace.changes.changeset import Changeset, Current
 from codeagent_lsp.workspace.changes.editor import Applied, ApplyOutcome
 from codeagent_lsp.workspace.files.file_view import FileText, FileView, StagedView
 from codeagent_lsp.workspace.files.paths import Roots
-from tests.tools.shells import FakeShadows
+from tests.tools.shells import FakeEnvironments
 from tests.workspace.file_fakes import FakeBuffers, FakeStaged
 
 MIDDLING = ModelInfo("middling", "scripted", facts=window_known(16_384), tool_calling="native")
@@ -205,7 +205,7 @@ def world(
     deadline: float = 30.0,
     settings: Callable[[Settings], Settings] = lambda value: value,
     on_event: Callable[[Event], None] = lambda event: None,
-    shadows: Shadows | None = None,
+    environments: SessionEnvironments | None = None,
     indexing: Indexing | None = None,
     info: ModelInfo | None = None,
 ) -> World:
@@ -236,7 +236,7 @@ def world(
         user=UserPorts(lambda: chosen, lambda: mode, lambda: language, inbox, show_review, show_plan),
         models=ModelPorts(open_model),
         workspace=WorkspacePorts(lambda: Environment((str(root),), "fake"), view, editor, indexing=indexing),
-        shells=Shells(shadows or FakeShadows()),
+        shells=Shells(environments or FakeEnvironments()),
         kept=SessionStorage(
             outputs=lambda session_id: OutputStore(root.parent / "outputs" / session_id),
             artifacts=lambda session_id: ArtifactStore(root.parent / "artifacts" / session_id),

@@ -1,4 +1,4 @@
-"""Commands in the background of a run, in real shadows: heard, reached, stopped, and never left behind."""
+"""Commands in the background of a run, in real environments: heard, reached, stopped, and never left behind."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ Make = Callable[..., World]
 
 @pytest.fixture
 async def make(tmp_path: Path) -> AsyncIterator[Make]:
-    shadows = RealShadows(tmp_path / "state")
+    environments = RealShadows(tmp_path / "state")
 
     def made(*replies: ScriptedReply, says: tuple[str, ...] = (APPLY,), **more: Any) -> World:
-        return world(tmp_path / "w", *replies, says=says, shadows=shadows, **more)
+        return world(tmp_path / "w", *replies, says=says, environments=environments, **more)
 
     yield made
-    await shadows.close()
+    await environments.close()
 
 
 def start(command: str, **more: Any) -> ScriptedReply:

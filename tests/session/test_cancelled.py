@@ -13,14 +13,14 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.config import Settings, ShellSettings
+from codeagent_lsp.environments.environments import Environments
 from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest
-from codeagent_lsp.session.services import Shadows
+from codeagent_lsp.session.services import SessionEnvironments
 from codeagent_lsp.session.session import Session
-from codeagent_lsp.session.shadows import SessionShadows
 from tests.examples import spread
 from tests.session.fakes import World, assert_well_formed, call, calls, say, until, world, write
 from tests.session.plan.plans import BUSY, RETRY, create, step
@@ -74,7 +74,7 @@ def commanding(folder: Path) -> World:
         say(),
         says=["Allow once", "Allow once", "Apply"],  # it is not asked where the isolation is complete
         deadline=5,
-        shadows=shadows(folder, "auto"),
+        environments=environments(folder, "auto"),
     )
 
 
@@ -98,9 +98,9 @@ def delegating(folder: Path) -> World:
     return world(folder, task, write("a.py", "x = 1\n"), say("I wrote it."), say(), says=["Apply"], deadline=0.2)
 
 
-def shadows(folder: Path, isolation: Literal["auto", "direct"]) -> Shadows:
+def environments(folder: Path, isolation: Literal["auto", "direct"]) -> SessionEnvironments:
     chosen = replace(ShellSettings(), isolation=isolation)
-    return SessionShadows(lambda: chosen, folder.parent / "state", folder.parent / "spool")
+    return Environments(lambda: chosen, folder.parent / "state", folder.parent / "spool")
 
 
 STORIES = (

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from codeagent_lsp.tools.context import Tally
 from tests.session.fakes import say, world
-from tests.tools.shells import FakeShadows
+from tests.tools.shells import FakeEnvironments
 
 
 async def test_tests_that_ran_on_what_is_staged_are_in_the_question(tmp_path: Path) -> None:
-    made = world(tmp_path / "w", say("done"), shadows=FakeShadows())
+    made = world(tmp_path / "w", say("done"), environments=FakeEnvironments())
     run_id = (await made.run()).run_id
     proposal = made.manager.runs.get(run_id).proposal
     proposal.staging.write({made.path("a.txt"): "x\n"})
@@ -22,7 +22,7 @@ async def test_tests_that_ran_on_what_is_staged_are_in_the_question(tmp_path: Pa
 
 
 async def test_a_state_that_is_staged_again_has_its_own_tests(tmp_path: Path) -> None:
-    made = world(tmp_path / "w", say("done"), shadows=FakeShadows())
+    made = world(tmp_path / "w", say("done"), environments=FakeEnvironments())
     proposal = made.manager.runs.get((await made.run()).run_id).proposal
     proposal.staging.write({made.path("a.txt"): "better\n"})
     better = proposal.changeset

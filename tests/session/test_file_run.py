@@ -14,7 +14,7 @@ from codeagent_lsp.shadow.shell import Finished, Isolation
 from codeagent_lsp.workspace.files.file_view import FileText, FileView
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.session.fakes import World, world
-from tests.tools.shells import DIRECT, OPEN_COPY, OVERLAY, FakeShadows
+from tests.tools.shells import DIRECT, OPEN_COPY, OVERLAY, FakeEnvironments
 from tests.workspace.file_fakes import FakeBuffers, FakeStaged
 
 
@@ -68,8 +68,8 @@ def test_a_document_without_a_file_is_refused(tmp_path: Path) -> None:
 
 
 async def test_started_output_and_exit_are_told(tmp_path: Path) -> None:
-    shadows = FakeShadows([Finished(3, "hello\n", seconds=0.25)])
-    made = world(tmp_path / "w", shadows=shadows)
+    environments = FakeEnvironments([Finished(3, "hello\n", seconds=0.25)])
+    made = world(tmp_path / "w", environments=environments)
     done = await run(made, "main.py", "print(1)\n", "one")
     assert (done.status, done.error) == ("completed", None)
     assert "exit code 3" in done.summary
@@ -78,53 +78,55 @@ async def test_started_output_and_exit_are_told(tmp_path: Path) -> None:
     (exit_event,) = made.of(events.FileRunExit)
     assert isinstance(exit_event, events.FileRunExit)
     assert (exit_event.exit_code, exit_event.duration) == (3, 0.25)
-    (command,) = shadows.shells[0].commands
+    (command,) = environments.shells[0].commands
     assert command.script[-2:] == (made.path("main.py"), "one")
     assert not command.network
 
 
 async def test_what_the_file_writes_is_proposed(tmp_path: Path) -> None:
-    shadows = FakeShadows([Finished(0, "")])
-    made = world(tmp_path / "w", shadows=shadows, says=["Apply"])
-    shadows.writes = {made.path("out.txt"): "made\n"}
+    environments = FakeEnvironments([Finished(0, "")])
+    made = world(tmp_path / "w", environments=environments, says=["Apply"])
+    environments.writes = {made.path("out.txt"): "made\n"}
     done = await run(made)
     assert (done.status, done.outcome) == ("completed", "full")
     assert made.buffers.documents[made.path("out.txt")].text == "made\n"
 
 
 async def test_in_isolation_nothing_is_asked(tmp_path: Path) -> None:
-    made = world(tmp_path / "w", shadows=FakeShadows(isolation=OVERLAY))
+    made = world(tmp_path / "w", environments=FakeEnvironments(isolation=OVERLAY))
     await run(made)
     assert made.user.shown == []
 
 
 @pytest.mark.parametrize("isolation", [DIRECT, OPEN_COPY])
 async def test_elsewhere_the_user_is_asked_first(tmp_path: Path, isolation: Isolation) -> None:
-    shadows = FakeShadows(isolation=isolation)
-    made = world(tmp_path / "w", shadows=shadows, says=["Deny"])
+    environments = FakeEnvironments(isolation=isolation)
+    made = world(tmp_path / "w", environments=environments, says=["Deny"])
     done = await run(made)
     assert isolation.level in made.user.shown[0].question.title
     assert (done.status, done.summary) == ("completed", "Not run.")
-    assert shadows.shells[0].commands == []
+    assert environments.shells[0].commands == []
 
 
 async def test_with_consent_it_runs(tmp_path: Path) -> None:
-    shadows = FakeShadows(isolation=DIRECT)
-    made = world(tmp_path / "w", shadows=shadows, says=["Allow once"])
+    environments = FakeEnvironments(isolation=DIRECT)
+    made = world(tmp_path / "w", environments=environments, says=["Allow once"])
     await run(made)
-    assert len(shadows.shells[0].commands) == 1
+    assert len(environments.shells[0].commands) == 1
 
 
 @pytest.mark.parametrize("ending", ["timeout", "output", "memory", "processes", "disk"])
 async def test_a_limit_is_no_success(tmp_path: Path, ending: str) -> None:
-    made = world(tmp_path / "w", shadows=FakeShadows([Finished(137, "", ending=ending)]))  # type: ignore[arg-type]
+    made = world(tmp_path / "w", environments=FakeEnvironments([Finished(137, "", ending=ending)]))  # type: ignore[arg-type]
     done = await run(made)
     assert done.status == "stopped"
     assert ending in done.summary
 
 
 async def test_where_nothing_can_run_the_reason_is_told(tmp_path: Path) -> None:
-    made = world(tmp_path / "w", shadows=FakeShadows(problem="bubblewrap is missing: apt-get install bubblewrap"))
+    made = world(
+        tmp_path / "w", environments=FakeEnvironments(problem="bubblewrap is missing: apt-get install bubblewrap")
+    )
     done = await run(made)
     assert done.status == "failed"
     assert "apt-get install bubblewrap" in done.summary + (done.error or "")

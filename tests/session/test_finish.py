@@ -47,7 +47,7 @@ class Copies:
 
 
 def shapes(tmp_path: Path, *replies: ScriptedReply, says: tuple[str, ...] = ("Apply",), **more: str) -> World:
-    made = world(tmp_path / "w", *replies, says=says, shadows=Copies(tmp_path / "w"), deadline=0.05, info=STRONG)
+    made = world(tmp_path / "w", *replies, says=says, environments=Copies(tmp_path / "w"), deadline=0.05, info=STRONG)
     for name, text in {"shapes.py": SHAPES, "test_shapes.py": TESTS, **more}.items():
         (made.root / name).write_text(text)
         made.open(name, text)
@@ -235,7 +235,7 @@ def limited(tmp_path: Path, count: int, *replies: ScriptedReply) -> World:
         folder,
         *replies,
         says=("Apply",),
-        shadows=Copies(folder),
+        environments=Copies(folder),
         deadline=0.05,
         info=STRONG,
         settings=lambda value: replace(value, agent=replace(value.agent, max_iterations=count)),

@@ -19,7 +19,7 @@ from codeagent_lsp.texts import text
 from codeagent_lsp.tools.diagnostics.port import Diagnostic
 from tests.session.fakes import World, call, calls, say, until, world
 from tests.tools.git import repos
-from tests.tools.shells import FakeShadows
+from tests.tools.shells import FakeEnvironments
 
 CART = "class Cart:\n    def total(self):\n        return 0\n\n    def clear(self):\n        self.items = []\n"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(64)
@@ -127,7 +127,10 @@ async def test_the_diagnostics(tmp_path: Path) -> None:
 
 async def test_the_output_of_the_last_command(tmp_path: Path) -> None:
     made = world(
-        tmp_path / "w", calls(call("run_cmd", command="make")), say("No."), shadows=FakeShadows([Finished(2, "boom\n")])
+        tmp_path / "w",
+        calls(call("run_cmd", command="make")),
+        say("No."),
+        environments=FakeEnvironments([Finished(2, "boom\n")]),
     )
     await made.run()
     told = await ask(made, "Why @terminal-output ?")

@@ -13,7 +13,7 @@ from codeagent_lsp.session.toolbox import commands_line
 from codeagent_lsp.shadow.shell import Finished, Isolation
 from codeagent_lsp.tools.permissions.decision import Mode
 from tests.session.fakes import World, call, calls, say, world
-from tests.tools.shells import DIRECT, OPEN_COPY, OVERLAY, FakeShadows
+from tests.tools.shells import DIRECT, OPEN_COPY, OVERLAY, FakeEnvironments
 
 RUN = call("run_cmd", command="make check")
 
@@ -43,15 +43,15 @@ def test_the_prompt_says_why_nothing_can_run() -> None:
 
 
 async def test_the_model_reads_output_and_exit_code(tmp_path: Path) -> None:
-    shadows = FakeShadows([Finished(2, "1 failed\n", seconds=0.5)])
-    made = world(tmp_path / "w", calls(RUN), say("done"), shadows=shadows)
+    environments = FakeEnvironments([Finished(2, "1 failed\n", seconds=0.5)])
+    made = world(tmp_path / "w", calls(RUN), say("done"), environments=environments)
     await made.run()
     assert "1 failed" in told_to_model(made)
     assert "exit code 2" in told_to_model(made)
 
 
 async def test_output_streams_as_events(tmp_path: Path) -> None:
-    made = world(tmp_path / "w", calls(RUN), say("done"), shadows=FakeShadows([Finished(0, "one\ntwo\n")]))
+    made = world(tmp_path / "w", calls(RUN), say("done"), environments=FakeEnvironments([Finished(0, "one\ntwo\n")]))
     await made.run()
     assert [event.content for event in made.of(events.StepOutput) if isinstance(event, events.StepOutput)] == [
         "one\ntwo\n"
@@ -59,18 +59,18 @@ async def test_output_streams_as_events(tmp_path: Path) -> None:
 
 
 async def test_a_command_in_full_isolation_needs_no_question(tmp_path: Path) -> None:
-    made = world(tmp_path / "w", calls(RUN), say("done"), shadows=FakeShadows())
+    made = world(tmp_path / "w", calls(RUN), say("done"), environments=FakeEnvironments())
     await made.run()
     assert made.user.shown == []
 
 
 @pytest.mark.parametrize("isolation", [OPEN_COPY, DIRECT])
 async def test_elsewhere_it_is_asked_and_a_no_holds(tmp_path: Path, isolation: Isolation) -> None:
-    shadows = FakeShadows(isolation=isolation)
-    made = world(tmp_path / "w", calls(RUN), say("done"), shadows=shadows, says=["Deny"])
+    environments = FakeEnvironments(isolation=isolation)
+    made = world(tmp_path / "w", calls(RUN), say("done"), environments=environments, says=["Deny"])
     await made.run()
     assert "make check" in made.user.shown[0].question.title
-    assert shadows.shells[0].commands == []
+    assert environments.shells[0].commands == []
     assert "did not allow" in told_to_model(made)
 
 
@@ -78,7 +78,7 @@ async def test_always_is_offered_and_kept_for_the_next_session(tmp_path: Path) -
     made = world(
         tmp_path / "w",
         *(calls(RUN), say("done"), calls(RUN), say("done")),
-        shadows=FakeShadows(isolation=OPEN_COPY),
+        environments=FakeEnvironments(isolation=OPEN_COPY),
         says=["Always allow"],
     )
     await made.run()
@@ -91,7 +91,7 @@ async def test_in_the_real_folder_it_is_asked_every_time(tmp_path: Path) -> None
     made = world(
         tmp_path / "w",
         *(calls(RUN), say("done"), calls(RUN), say("done")),
-        shadows=FakeShadows(isolation=DIRECT),
+        environments=FakeEnvironments(isolation=DIRECT),
         says=["Allow once", "Allow once"],
     )
     await made.run()
@@ -100,51 +100,53 @@ async def test_in_the_real_folder_it_is_asked_every_time(tmp_path: Path) -> None
 
 
 async def test_the_network_is_asked_for(tmp_path: Path) -> None:
-    shadows = FakeShadows()
+    environments = FakeEnvironments()
     wants = ToolCall("run_cmd", {"command": "pip download x", "allow_network": True})
-    made = world(tmp_path / "w", calls(wants), say("done"), shadows=shadows, says=["Allow once"])
+    made = world(tmp_path / "w", calls(wants), say("done"), environments=environments, says=["Allow once"])
     await made.run()
     assert len(made.user.shown) == 1
-    assert shadows.shells[0].commands[0].network
+    assert environments.shells[0].commands[0].network
 
 
 async def test_in_read_only_mode_no_command_runs(tmp_path: Path) -> None:
-    shadows = FakeShadows()
-    made = world(tmp_path / "w", calls(RUN), say("done"), shadows=shadows, mode="readOnly")
+    environments = FakeEnvironments()
+    made = world(tmp_path / "w", calls(RUN), say("done"), environments=environments, mode="readOnly")
     await made.run()
-    assert shadows.shells[0].commands == []
+    assert environments.shells[0].commands == []
 
 
 async def test_without_a_shell_the_model_learns_why(tmp_path: Path) -> None:
-    made = world(tmp_path / "w", calls(RUN), say("done"), shadows=FakeShadows(problem="bubblewrap is missing"))
+    made = world(
+        tmp_path / "w", calls(RUN), say("done"), environments=FakeEnvironments(problem="bubblewrap is missing")
+    )
     await made.run()
     assert "bubblewrap is missing" in told_to_model(made)
 
 
 async def test_files_that_run_code_later_need_consent(tmp_path: Path) -> None:
-    shadows = FakeShadows()
-    made = world(tmp_path / "w", say("done"), shadows=shadows, says=["Deny", "Allow once"])
+    environments = FakeEnvironments()
+    made = world(tmp_path / "w", say("done"), environments=environments, says=["Deny", "Allow once"])
     await made.run()
-    approve = shadows.approvals[0]
+    approve = environments.approvals[0]
     assert not await approve((made.path(".vscode/tasks.json"),))
     assert await approve((made.path(".vscode/tasks.json"),))
     assert ".vscode/tasks.json" in made.user.shown[0].question.title
 
 
 async def test_the_shadows_go_with_the_server(tmp_path: Path) -> None:
-    shadows = FakeShadows()
-    made = world(tmp_path / "w", say("done"), shadows=shadows)
+    environments = FakeEnvironments()
+    made = world(tmp_path / "w", say("done"), environments=environments)
     await made.run()
     await made.manager.close()
-    assert shadows.closed == [None]
+    assert environments.closed == [None]
 
 
 async def test_every_file_that_can_run_code_is_named_before_it_is_proposed(tmp_path: Path) -> None:
-    shadows = FakeShadows()
-    made = world(tmp_path / "w", say("done"), shadows=shadows, says=["Allow once"] * 2 + ["Deny"])
+    environments = FakeEnvironments()
+    made = world(tmp_path / "w", say("done"), environments=environments, says=["Allow once"] * 2 + ["Deny"])
     await made.run()
     names = [f".vscode/{'n' * 60}{number}.json" for number in range(40)]
-    assert not await shadows.approvals[0](tuple(made.path(name) for name in names))
+    assert not await environments.approvals[0](tuple(made.path(name) for name in names))
     titles = [item.question.title for item in made.user.shown]
     assert len(titles) == 3 and max(map(len, titles)) < 1700
     assert [name for name in names if not any(name in title for title in titles)] == []
@@ -152,8 +154,10 @@ async def test_every_file_that_can_run_code_is_named_before_it_is_proposed(tmp_p
 
 @pytest.mark.parametrize("mode", ["readOnly", "ask"])
 async def test_the_mode_read_only_runs_no_program_of_the_workspace_either(tmp_path: Path, mode: Mode) -> None:
-    shadows = FakeShadows([Finished(0, "")])
-    made = world(tmp_path / "w", calls(call("get_diagnostics", path="a.py")), say("done"), shadows=shadows, mode=mode)
+    environments = FakeEnvironments([Finished(0, "")])
+    made = world(
+        tmp_path / "w", calls(call("get_diagnostics", path="a.py")), say("done"), environments=environments, mode=mode
+    )
     made.open("a.py", "import os\n")
     program = made.root / ".venv" / "bin" / "ruff"
     program.parent.mkdir(parents=True)
@@ -161,6 +165,6 @@ async def test_the_mode_read_only_runs_no_program_of_the_workspace_either(tmp_pa
     program.chmod(0o755)
     (made.root / "ruff.toml").write_text("")
     await made.run()
-    ran = [command.words for shell in shadows.shells for command in shell.commands]
+    ran = [command.words for shell in environments.shells for command in shell.commands]
     assert bool(ran) is (mode == "ask"), ran
     assert ("The mode readOnly runs no programs" in told_to_model(made)) is (mode == "readOnly")

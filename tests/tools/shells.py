@@ -49,8 +49,8 @@ class FakeShell:
         return CommandResult(finished, self._isolation, tuple(self.writes), self.left_out)
 
 
-class FakeShadows:
-    """The shadows of a server: one fake shell for every run, or a reason why there is none."""
+class FakeEnvironments:
+    """The environments of a server: one fake shell for every run, or a reason why there is none."""
 
     def __init__(self, results: Iterable[Finished] = (), isolation: Isolation = OVERLAY, problem: str = "") -> None:
         self.shells: list[FakeShell] = []

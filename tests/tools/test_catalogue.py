@@ -14,11 +14,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from codeagent_lsp.call_forms import USE_TOOL
 from codeagent_lsp.config import ShellSettings
+from codeagent_lsp.environments.environments import Environments
 from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.language_servers.values import CodeServers
 from codeagent_lsp.session.screens import Desk, SessionScreens
-from codeagent_lsp.session.shadows import SessionShadows
 from codeagent_lsp.shadow.shell import Command
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
@@ -255,7 +255,7 @@ def furnished(folder: Path, net: Net) -> Bench:
         (folder / place).mkdir(parents=True)
         (folder / place / "SKILL.md").write_text(skill(name))
     shell = bench.shell = CopyShell(bench.root, bench.view)
-    screens = SessionScreens(SessionShadows(ShellSettings, folder / "state", folder / "spool"))
+    screens = SessionScreens(Environments(ShellSettings, folder / "state", folder / "spool"))
     bench.context = replace(bench.context, shell=bench.shell, words=words).having(
         (Complete, Writer([WRITTEN, "Double the rate"])),
         (Planner, Plans()),

@@ -92,7 +92,7 @@ class Attempts:
                 run.proposal.view = live_view(run.proposal.staging)  # whatever is decided about them now
                 run.proposal.proofs.look_at(run.proposal.view)
             for run in attempts:
-                await self._parts.services.shells.shadows.close(run.session.session_id)
+                await self._parts.services.shells.environments.close(run.session.session_id)
         return self._best(attempts, found)
 
     async def _decide_hooks(self) -> None:

@@ -47,7 +47,7 @@ async def trial_place(parts: RunParts, own_text: Callable[[str], FileText | None
     services = parts.services
     staging = Staging(own_text, changeset=changeset)
     view = services.workspace.view(staging)
-    shell = await services.shells.shadows.shell(parts.session.session_id, view, staging, _dropped)
+    shell = await services.shells.environments.shell(parts.session.session_id, view, staging, _dropped)
     return TrialPlace(view, staging, parts.toolbox.audited(shell))
 
 

@@ -56,7 +56,7 @@ async def make(tmp_path: Path) -> AsyncIterator[Make]:
     shadows = RealShadows(tmp_path / "state")
 
     def made(*scripts: Sequence[ScriptedReply], says: tuple[str, ...] = (APPLY,), **more: Any) -> World:
-        built = world(tmp_path / "w", says=says, **{"shadows": shadows, **more})
+        built = world(tmp_path / "w", says=says, **{"environments": shadows, **more})
         models = iter([ScriptedModel(replies) for replies in scripts])
 
         class Ports:

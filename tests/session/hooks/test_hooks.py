@@ -18,7 +18,7 @@ from tests.clock import sooner_than
 from tests.session.fakes import World, call, calls, say, world, write
 from tests.session.hooks.real_shadows import RealShadows
 from tests.shadow.rig import needs_overlay
-from tests.tools.shells import DIRECT, FakeShadows
+from tests.tools.shells import DIRECT, FakeEnvironments
 
 pytestmark = needs_overlay
 
@@ -39,17 +39,17 @@ Make = Callable[..., World]
 @pytest.fixture
 async def make(tmp_path: Path) -> AsyncIterator[Make]:
     """Makes a world with these hooks in `.claude/settings.json`."""
-    shadows = RealShadows(tmp_path / "state")
+    environments = RealShadows(tmp_path / "state")
 
     def made(
         *replies: ScriptedReply, hooks: dict[str, Any], says: tuple[str, ...] = (TRUST, APPLY), **more: Any
     ) -> World:
         folder = tmp_path / "w"
         put(folder, ".claude/settings.json", json.dumps({"hooks": hooks}))
-        return world(folder, *replies, says=says, **{"shadows": shadows, **more})
+        return world(folder, *replies, says=says, **{"environments": environments, **more})
 
     yield made
-    await shadows.close()
+    await environments.close()
 
 
 def put(folder: Path, name: str, content: str) -> None:
@@ -237,7 +237,9 @@ async def test_trust_is_for_exactly_this_content(make: Make, tmp_path: Path) -> 
     put(tmp_path / "w", "fmt.sh", "exit 0\n")
     hooks = {"PostToolUse": hook("sh fmt.sh")}
     made = make(
-        *[reply for number in range(4) for reply in (write("a.py", f"x={number}\n"), say())], hooks=hooks, apply="auto"
+        *[reply for number in range(4) for reply in (write("a.py", f"x={number}\n"), say())],
+        hooks=hooks,
+        apply="auto",
     )
 
     async def asked() -> int:
@@ -361,10 +363,12 @@ async def test_more_files_than_fifty_are_all_shown_to_the_guard(make: Make) -> N
 
 
 async def test_they_do_not_run_where_commands_reach_the_users_files(make: Make) -> None:
-    shadows = FakeShadows(isolation=DIRECT)
-    made = make(write("a.py", "x=1\n"), say(), hooks={"PostToolUse": hook(FORMAT)}, shadows=shadows, says=(APPLY,))
+    environments = FakeEnvironments(isolation=DIRECT)
+    made = make(
+        write("a.py", "x=1\n"), say(), hooks={"PostToolUse": hook(FORMAT)}, environments=environments, says=(APPLY,)
+    )
     await made.run()
-    assert not any(shell.commands for shell in shadows.shells)
+    assert not any(shell.commands for shell in environments.shells)
     assert sum(line.startswith("Hooks do not run here") for line in notes(made)) == 1
 
 

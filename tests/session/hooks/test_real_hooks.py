@@ -82,7 +82,7 @@ print(json.dumps({
 
 
 @pytest.fixture
-async def shadows(tmp_path: Path) -> AsyncIterator[RealShadows]:
+async def environments(tmp_path: Path) -> AsyncIterator[RealShadows]:
     made = RealShadows(tmp_path / "state")
     yield made
     await made.close()
@@ -107,7 +107,7 @@ def told(made: World) -> str:
     return "\n".join(message.content for message in made.manager.current().context.conversation)
 
 
-async def test_the_hooks_of_a_python_project(tmp_path: Path, shadows: RealShadows) -> None:
+async def test_the_hooks_of_a_python_project(tmp_path: Path, environments: RealShadows) -> None:
     """One run: context is added, a print is denied, a commit without checks too, and ruff formats what is written."""
     project(tmp_path / "w")
     made = world(
@@ -117,7 +117,7 @@ async def test_the_hooks_of_a_python_project(tmp_path: Path, shadows: RealShadow
         write("shop/cart.py", "import os,sys\nimport logging\nlogging.info( 'hi' )\nx={ 'a':sys.argv }\n"),
         say(),
         says=(TRUST, APPLY),
-        shadows=shadows,
+        environments=environments,
     )
     made.open("shop/cart.py", "TOTAL = 0\n")
     done = await made.run("log a greeting in the cart")

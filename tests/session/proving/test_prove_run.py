@@ -10,15 +10,15 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.config import ShellSettings
+from codeagent_lsp.environments.environments import Environments
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.own_runs import trial
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.proving.proof import MinimalProof, ProposalProof
 from codeagent_lsp.session.request import TRIALS, RunKind, RunRequest
-from codeagent_lsp.session.shadows import SessionShadows
 from tests.session.fakes import World, say, until, world
 from tests.session.fakes import write as write_file
-from tests.tools.shells import DIRECT, FakeShadows
+from tests.tools.shells import DIRECT, FakeEnvironments
 
 pytestmark = pytest.mark.slow
 
@@ -38,8 +38,8 @@ APART = "# far enough from the next\n" * 8
 FILLER = "def plain_{0}(count: int) -> int:\n    number = count + {0}\n    return number\n\n\n" + APART
 
 
-def shadows(folder: Path) -> SessionShadows:
-    return SessionShadows(ShellSettings, folder / "state", folder / "spool")
+def environments(folder: Path) -> Environments:
+    return Environments(ShellSettings, folder / "state", folder / "spool")
 
 
 def write(made: World, files: Mapping[str, str]) -> None:
@@ -71,7 +71,7 @@ def told(made: World) -> events.ChangesProposed:
 
 
 async def test_what_failed_before_and_passes_now(tmp_path: Path) -> None:
-    made = world(tmp_path / "w", say("done"), shadows=shadows(tmp_path), deadline=60)
+    made = world(tmp_path / "w", say("done"), environments=environments(tmp_path), deadline=60)
     wrong, right = "def total(items):\n    return 0\n", "def total(items):\n    return sum(items)\n"
     files = {"cart.py": wrong, "test_cart.py": TEST, "pyproject.toml": PROJECT}
     proposal = await proposed(made, files, {"cart.py": right})
@@ -89,7 +89,7 @@ async def test_what_failed_before_and_passes_now(tmp_path: Path) -> None:
 
 
 async def test_nothing_to_try_and_nowhere_to_try_it(tmp_path: Path) -> None:
-    made = world(tmp_path / "w", say("done"), shadows=FakeShadows(isolation=DIRECT))
+    made = world(tmp_path / "w", say("done"), environments=FakeEnvironments(isolation=DIRECT))
     proposal = made.manager.runs.get((await made.run()).run_id).proposal
     ended = await tried(made, "prove", proposal)
     assert (ended.status, ended.error) == ("failed", SessionError("changes.none").localized("en"))
@@ -99,7 +99,7 @@ async def test_nothing_to_try_and_nowhere_to_try_it(tmp_path: Path) -> None:
 
 
 async def test_a_run_that_is_still_at_work(tmp_path: Path) -> None:
-    made = world(tmp_path / "w", say("done"), shadows=FakeShadows(isolation=DIRECT))
+    made = world(tmp_path / "w", say("done"), environments=FakeEnvironments(isolation=DIRECT))
     proposal = made.manager.runs.get((await made.run()).run_id).proposal
     proposal.staging.write({made.path("a.py"): "x\n"})
     proposal.record.status = "running"
@@ -108,7 +108,9 @@ async def test_a_run_that_is_still_at_work(tmp_path: Path) -> None:
 
 
 async def test_a_run_that_waits_for_the_answer_can_be_tried(tmp_path: Path) -> None:
-    made = world(tmp_path / "w", write_file("a.py", "x\n"), say("done"), shadows=FakeShadows(isolation=DIRECT))
+    made = world(
+        tmp_path / "w", write_file("a.py", "x\n"), say("done"), environments=FakeEnvironments(isolation=DIRECT)
+    )
     run_id = made.manager.start(RunRequest("run", "do it", "do it"))
     proposal = made.manager.runs.get(run_id).proposal
     await until(lambda: proposal.deciding)
@@ -120,7 +122,7 @@ async def test_a_run_that_waits_for_the_answer_can_be_tried(tmp_path: Path) -> N
 
 
 async def test_a_project_without_tests(tmp_path: Path) -> None:
-    made = world(tmp_path / "w", say("done"), shadows=shadows(tmp_path), deadline=60)
+    made = world(tmp_path / "w", say("done"), environments=environments(tmp_path), deadline=60)
     proposal = await proposed(made, {"cart.py": "a = 1\n"}, {"cart.py": "a = 2\n"})
     for kind in TRIALS:
         ended = await tried(made, kind, proposal)
@@ -131,7 +133,7 @@ async def test_a_project_without_tests(tmp_path: Path) -> None:
 
 
 async def test_what_is_cancelled_leaves_no_proof_and_all_changes(tmp_path: Path) -> None:
-    made = world(tmp_path / "w", say("done"), shadows=shadows(tmp_path), deadline=60)
+    made = world(tmp_path / "w", say("done"), environments=environments(tmp_path), deadline=60)
     slow = "import time\n\n\ndef test_slow() -> None:\n    time.sleep(120)\n"
     files = {"cart.py": "a = 1\n", "test_cart.py": slow, "pyproject.toml": PROJECT}
     proposal = await proposed(made, files, {"cart.py": "a = 2\n"})
@@ -149,7 +151,7 @@ async def test_what_is_cancelled_leaves_no_proof_and_all_changes(tmp_path: Path)
 async def test_a_proof_survives_a_restart(tmp_path: Path) -> None:
     wrong, right = "def total(items):\n    return 0\n", "def total(items):\n    return sum(items)\n"
     folder = tmp_path / "w"
-    one = world(folder, write_file("cart.py", right), say("done"), shadows=shadows(tmp_path), deadline=1)
+    one = world(folder, write_file("cart.py", right), say("done"), environments=environments(tmp_path), deadline=1)
     write(one, {"cart.py": wrong, "test_cart.py": TEST, "pyproject.toml": PROJECT})
     session_id, run_id = one.manager.current().session_id, (await one.run()).run_id
     proposal = one.manager.runs.get(run_id).proposal
@@ -203,7 +205,7 @@ def case(wrong: tuple[int, ...], apart: bool) -> tuple[dict[str, str], dict[str,
 
 @pytest.mark.parametrize("apart", [True, False])
 async def test_three_of_twenty_hunks(tmp_path: Path, apart: bool) -> None:
-    made = world(tmp_path / "w", say("done"), shadows=shadows(tmp_path), deadline=120)
+    made = world(tmp_path / "w", say("done"), environments=environments(tmp_path), deadline=120)
     files, changed = case((3, 11, 17), apart)
     proposal = await proposed(made, files, changed)
     assert sum(len(change.hunks()) for change in proposal.changeset) == 20

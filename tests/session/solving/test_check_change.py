@@ -60,7 +60,7 @@ def shop(folder: Path, before: Callable[[FileView], None]) -> World:
         write("stats.py", RIGHT),
         say(),
         settings=settings("tools"),
-        shadows=Copies(folder, before),
+        environments=Copies(folder, before),
         deadline=0.01,
         info=MIDDLING,
     )

@@ -12,10 +12,10 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.forms.known import KnownForms
 from codeagent_lsp.agent.forms.proof import ProofStore
 from codeagent_lsp.config import ModelSettings, ShellSettings
+from codeagent_lsp.environments.environments import Environments
 from codeagent_lsp.llm.factory import open_model
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.request import RunRequest, Target
-from codeagent_lsp.session.shadows import SessionShadows
 from tests.session.fakes import World, call, calls, know, say, until, world
 from tests.session.solving.test_direct_path import Form, code, settings
 from tests.session.test_embedded_task import real
@@ -40,8 +40,8 @@ def project(tmp_path: Path, *replies: ScriptedReply, form: Form = "function") ->
     folder.mkdir()
     (folder / "stats.py").write_text(NOW)
     (folder / "test_stats.py").write_text(TESTS)
-    shadows = SessionShadows(ShellSettings, tmp_path / "state", tmp_path / "spool")
-    made = world(folder, *replies, says=("Apply",), settings=settings(form), shadows=shadows, deadline=5)
+    environments = Environments(ShellSettings, tmp_path / "state", tmp_path / "spool")
+    made = world(folder, *replies, says=("Apply",), settings=settings(form), environments=environments, deadline=5)
     made.open("stats.py", NOW)
     return made
 

@@ -1,4 +1,4 @@
-"""The orchestrator over environments that run nothing: names, kinds, what runs, and what a stopped one says."""
+"""Environments that run nothing: names, kinds, what runs, and what a stopped one says."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.environments.environment import EnvironmentKind, EnvironmentProblem, Info
-from codeagent_lsp.environments.orchestrator import Orchestrator
+from codeagent_lsp.environments.environments import Environments, Load
 from codeagent_lsp.errors import ErrorCode, SettingError
 from codeagent_lsp.shadow.shell import Approve, Command, CommandResult, Finished, Isolation, OnOutput, Shell, no_output
 from codeagent_lsp.workspace.changes.staging import Staging
@@ -18,8 +18,7 @@ from codeagent_lsp.workspace.files.file_view import FileView
 from tests.tools.fakes import Bench
 from tests.tools.shells import OPEN_COPY, OVERLAY
 
-SETTINGS = ShellSettings(container_image="image:1")
-FOLDERS = ("/w",)
+LOCAL, CONTAINER = ShellSettings(), ShellSettings(container_image="image:1")
 
 
 class Waiting:
@@ -70,13 +69,16 @@ async def no(paths: tuple[str, ...]) -> bool:
 
 
 class Rig:
-    """An orchestrator over both kinds."""
+    """Environments of both kinds, of that which is set."""
 
     def __init__(self, folder: Path, problem: Exception | None = None) -> None:
         self.local, self.container = FakeAdapter("local"), FakeAdapter("container", problem)
         self.loaded: list[str] = []
         self.bench = Bench(folder)
-        self.service = Orchestrator({"local": self._local, "container": self._container})
+        self.folders = tuple(self.bench.view.roots.folders)
+        self.settings = LOCAL
+        adapters: dict[EnvironmentKind, Load] = {"local": self._local, "container": self._container}
+        self.all = Environments(lambda: self.settings, folder / "state", folder / "spool", adapters)
 
     def _local(self) -> FakeAdapter:
         self.loaded.append("local")
@@ -86,73 +88,83 @@ class Rig:
         self.loaded.append("container")
         return self.container
 
-    def shell(self, name: str) -> Shell:
-        return self.service.shell(name, self.bench.view, self.bench.staging, no)
+    async def shell(self, name: str, settings: ShellSettings = LOCAL) -> Shell:
+        self.settings = settings
+        return await self.all.shell(name, self.bench.view, self.bench.staging, no)
 
 
-async def test_one_service_over_both_kinds(tmp_path: Path) -> None:
+async def test_environments_of_both_kinds(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
-    assert rig.loaded == [] and rig.service.list() == ()
-    one = await rig.service.create("one", "local", SETTINGS, FOLDERS)
-    two = await rig.service.create("two", "container", SETTINGS, FOLDERS)
-    assert one == Info("one", "local", "ready", OPEN_COPY, FOLDERS)
-    assert two == Info("two", "container", "ready", OVERLAY, FOLDERS, "image:1")
-    assert rig.service.list() == (one, two)
-    await rig.service.create("three", "local", SETTINGS, FOLDERS)
+    assert rig.loaded == [] and rig.all.list() == ()
+    await rig.shell("one")
+    await rig.shell("two", CONTAINER)
+    assert rig.all.kind == "container"
+    one = Info("one", "local", "ready", OPEN_COPY, rig.folders)
+    two = Info("two", "container", "ready", OVERLAY, rig.folders, "image:1")
+    assert rig.all.list() == (one, two)
+    await rig.shell("three")
     assert rig.loaded == ["local", "container"]
-    await rig.service.stop()
-    assert rig.service.list() == ()
+    await rig.all.close()
+    assert rig.all.list() == ()
     assert [fake.closed for fake in (*rig.local.made, *rig.container.made)] == [1, 1, 1]
 
 
 async def test_what_runs_is_told(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
-    await rig.service.create("one", "local", SETTINGS, FOLDERS)
-    shell = rig.shell("one")
+    shell = await rig.shell("one")
     assert shell.isolation == OVERLAY
     running = asyncio.create_task(shell.run(Command("x", "/w")))
     await asyncio.sleep(0)
-    assert [info.status for info in rig.service.list()] == ["running"]
+    assert [info.status for info in rig.all.list()] == ["running"]
     rig.local.made[0].shell.go.set()
     assert (await running).finished.output == "ran"
-    assert [info.status for info in rig.service.list()] == ["ready"]
+    assert [info.status for info in rig.all.list()] == ["ready"]
 
 
 async def test_a_cancelled_command_does_not_run_for_ever(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
-    await rig.service.create("one", "local", SETTINGS, FOLDERS)
-    running = asyncio.create_task(rig.shell("one").run(Command("x", "/w")))
+    running = asyncio.create_task((await rig.shell("one")).run(Command("x", "/w")))
     await asyncio.sleep(0)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert [info.status for info in rig.service.list()] == ["ready"]
+    assert [info.status for info in rig.all.list()] == ["ready"]
 
 
-async def test_another_of_the_same_name_takes_its_place(tmp_path: Path) -> None:
+async def test_another_kind_takes_its_place(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
-    await rig.service.create("one", "local", SETTINGS, FOLDERS)
-    await rig.service.create("one", "container", SETTINGS, FOLDERS)
-    assert rig.local.made[0].closed == 1
-    assert [info.kind for info in rig.service.list()] == ["container"]
+    await rig.shell("one")
+    await rig.shell("one")
+    await rig.shell("one", CONTAINER)
+    assert [fake.closed for fake in rig.local.made] == [1]
+    assert [info.kind for info in rig.all.list()] == ["container"]
 
 
-async def test_what_is_not_there_and_what_was_stopped(tmp_path: Path) -> None:
+async def test_what_was_stopped_says_so(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
-    with pytest.raises(EnvironmentProblem) as caught:
-        rig.shell("one")
-    assert caught.value.code == ErrorCode.SANDBOX_NOT_FOUND
-    await rig.service.create("one", "local", SETTINGS, FOLDERS)
-    shell = rig.shell("one")
-    await rig.service.stop("one")
-    await rig.service.stop("one")
+    shell = await rig.shell("one")
+    await rig.all.close("one")
+    await rig.all.close("one")
+    await rig.all.close("never there")
     with pytest.raises(EnvironmentProblem) as caught:
         await shell.run(Command("x", "/w"))
     assert caught.value.code == ErrorCode.SANDBOX_TERMINATED
+    await rig.shell("one")
+    with pytest.raises(EnvironmentProblem):
+        await shell.run(Command("x", "/w"))
+
+
+async def test_closing_waits_for_one_that_is_being_made(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    making = asyncio.create_task(rig.shell("one"))
+    await asyncio.sleep(0)
+    await rig.all.close()
+    await making
+    assert rig.all.list() == () and [fake.closed for fake in rig.local.made] == [1]
 
 
 async def test_one_that_cannot_be_is_not_kept(tmp_path: Path) -> None:
     rig = Rig(tmp_path, SettingError("container.no_image", image="image:1"))
     with pytest.raises(SettingError, match="no image"):
-        await rig.service.create("one", "container", SETTINGS, FOLDERS)
-    assert rig.service.list() == ()
+        await rig.shell("one", CONTAINER)
+    assert rig.all.list() == ()
