@@ -138,7 +138,7 @@ async def test_four_at_once(make: Make) -> None:
 
 
 async def test_wrong_calls_are_told(make: Make) -> None:
-    made = make(output(), STOP, beside("true"), start("exit 4"), beside("true"), say("."))
+    made = make(output(), STOP, beside("true"), start("exit 4", ready="never"), beside("true"), say("."))
     await made.run("try")
     told = results(made)
     assert all("no background command 'bg1'. There are: none." in each for each in told[:3])

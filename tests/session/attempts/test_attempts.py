@@ -294,7 +294,8 @@ async def test_words_that_no_attempt_heard_are_the_next_task(make: Make, monkeyp
     said_late: list[int] = []
 
     async def late(parts: RunParts, record: RunRecord, number: int) -> Judged:
-        if len(made.manager.runs.active()) == 1 and not said_late:  # no attempt is at work any more
+        if not said_late:
+            await until(lambda: len(made.manager.runs.active()) == 1)  # no attempt is at work any more
             said_late.append(number)
             made.manager.queue.say(made.manager.runs.get(parts.record.run_id), "too late")
         return await judged(parts, record, number)
