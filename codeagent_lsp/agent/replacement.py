@@ -12,7 +12,16 @@ from collections import Counter
 from collections.abc import Collection
 
 from codeagent_lsp.index.grammars import Grammar
-from codeagent_lsp.tools.code.literals import Literal, kept, language_of, literal_lines, literals
+from codeagent_lsp.index.literals import (
+    Language,
+    Literal,
+    fixed_lines,
+    kept,
+    language_of,
+    literal_lines,
+    literals,
+    may_hold_more,
+)
 from codeagent_lsp.workspace.text.lines import dominant_newline, split_lines, with_newlines
 
 OPEN, CLOSE = "<selection>", "</selection>"
@@ -45,9 +54,11 @@ def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str
     code = code.strip("\n").rstrip()
     inside = _inside(text, line_start if whole_lines else start, end, code, path)
     language = language_of(path, text)
-    if language is not None or not path:  # in other files tabs may be more than indentation
-        code = in_style(code, _without_literals(text, language), _numbers(inside))
     known = literal_lines(text, language) if inside else Counter[str]()
+    if isinstance(language, Grammar) or not path:  # in other files tabs may be more than indentation
+        code = in_style(code, _without_literals(text, language), inside, known)
+    elif may_hold_more(code, language):
+        inside = [Literal(-1, code.count("\n"))]
     newline = dominant_newline(text)
     new = fitted(code, selected, newline, prefix if not prefix.strip() else "", inside, known)
     if not selected and not prefix.strip() and suffix.strip():  # lines that are put in before one
@@ -95,18 +106,21 @@ def fitted(
     body = code
     if "\n" not in body and not prefix and core == core.lstrip():
         body = body.strip()
-    elif not any(each.first < 0 for each in inside):  # else all of it begins inside a literal
+    elif not any(each.first < 0 and not each.moves for each in inside):  # else all of it begins inside a literal
         wanted = prefix + with_newlines(core, "\n") if core else prefix + "x"
         body = _indented(body, wanted, inside, known or Counter()).removeprefix(prefix)
     return lead + body.replace("\n", newline) + ending
 
 
-def in_style(code: str, text: str, fixed: Collection[int] = ()) -> str:
-    """Return `code` indented with tabs or with spaces, whichever `text` uses exclusively, but for its `fixed` lines."""
+def in_style(code: str, text: str, inside: Collection[Literal] = (), known: Counter[str] | None = None) -> str:
+    """Return `code` indented with tabs or with spaces, whichever `text` uses exclusively, but for what is `inside`
+    literals. Comments follow the code around them; deeper blanks stay, unless the line is `known` with other ones.
+    """
     tabs, blanks = re.search(r"^\t+\S", text, re.MULTILINE), re.search(r"^ {2,}\S", text, re.MULTILINE)
     if bool(tabs) == bool(blanks):
         return code
-    loose = [line for number, line in enumerate(code.split("\n")) if number not in fixed]
+    lines, fixed = code.split("\n"), fixed_lines(inside)
+    loose = [line for number, line in enumerate(lines) if number not in fixed]
     like = loose if tabs else text.split("\n")
     unit = min((len(found[1]) for line in like if (found := re.match(r"( {2,8})\S", line))), default=4)
 
@@ -117,8 +131,20 @@ def in_style(code: str, text: str, fixed: Collection[int] = ()) -> str:
         return re.sub(r"^\t+", lambda match: " " * unit * len(match[0]), line)
 
     change = to_tabs if tabs else to_blanks
-    lines = enumerate(code.split("\n"))
-    return "\n".join(line if number in fixed else change(line) for number, line in lines)
+    depths = {
+        number: _indent(lines[max(each.first - 1, 0)])
+        for each in inside
+        if each.moves
+        for number in range(max(each.first, 0), each.last + 1)
+    }
+
+    def changed(number: int, line: str) -> str:
+        depth = depths.get(number)
+        if number in fixed or depth is None or (known and change(line) in known) or not line.startswith(depth):
+            return line if number in fixed else change(line)
+        return change(depth) + line.removeprefix(depth)
+
+    return "\n".join(changed(number, line) for number, line in enumerate(lines))
 
 
 def _inside(text: str, start: int, end: int, code: str, path: str) -> list[Literal]:
@@ -130,20 +156,16 @@ def _inside(text: str, start: int, end: int, code: str, path: str) -> list[Liter
     last = first + code.count("\n")
     found = literals(pasted, language_of(path, text))
     return [
-        Literal(-1 if each.first <= first else each.first - first, min(each.last, last) - first)
+        Literal(-1 if each.first <= first else each.first - first, min(each.last, last) - first, each.moves)
         for each in found
         if each.first <= last and each.last >= first
     ]
 
 
-def _without_literals(text: str, language: Grammar | None) -> str:
+def _without_literals(text: str, language: Language) -> str:
     """Return the lines of a text that do not begin inside a literal."""
-    within = _numbers(literals(text, language))
+    within = frozenset(line for each in literals(text, language) for line in range(each.first, each.last + 1))
     return "".join(line for number, line in enumerate(split_lines(text)) if number not in within)
-
-
-def _numbers(inside: Collection[Literal]) -> frozenset[int]:
-    return frozenset(line for each in inside for line in range(max(each.first, 0), each.last + 1))
 
 
 def _filled(text: str) -> list[str]:
@@ -205,7 +227,7 @@ def _indented(code: str, selected: str, inside: Collection[Literal], known: Coun
     want, have = _indent(selected), _indent(code)
     if want == have:
         return code
-    lines, fixed = code.split("\n"), _numbers(inside)
+    lines, fixed = code.split("\n"), fixed_lines(inside)
     rest = [line for number, line in enumerate(lines) if number and number not in fixed]
     if have and not all(line.startswith(have) or not line.strip() for line in rest):
         return code

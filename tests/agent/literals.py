@@ -7,6 +7,8 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
+from codeagent_lsp.index.grammars import grammar_of
+
 CONTENTS = (
     ("SELECT 1", "FROM t"),
     ("all:", "\tcc -o a a.c", "  # blanks", "\t  both"),
@@ -19,7 +21,7 @@ CONTENTS = (
 
 class Written(NamedTuple):
     """A language: the file name, what opens and closes a type, a function and a literal in it, and a plain statement;
-    `{0}` in the statement is a number. `closing_alone`: the literal closes at the beginning of a line.
+    `{0}` in the statement is a number. With `margin`, the literal has to begin in the first column, too.
     """
 
     path: str
@@ -28,6 +30,7 @@ class Written(NamedTuple):
     literal: tuple[str, str]
     statement: str
     unit: str = "    "
+    margin: bool = False
 
 
 LANGUAGES = {
@@ -49,21 +52,133 @@ LANGUAGES = {
     "perl": Written("a.pl", ("{", "}"), ("sub f {", "}"), ("print <<EOF;", "EOF"), "my $x = {0};"),
 }
 
+_BY_SIGNS = {
+    "sql": Written("a.sql", ("BEGIN", "END;"), ("DO", "END DO;"), ("AS $$", "$$;"), "SET x = {0};"),
+    "nix": Written("a.nix", ("{", "}"), ("f = {", "};"), ("q = ''", "'';"), "x = {0};", "  "),
+    "ocaml": Written("a.ml", ("module A = struct", "end"), ("let f () =", ""), ("let q = {sql|", "|sql} in"), "g {0};"),
+    "f#": Written("a.fs", ("module A =", ""), ("let f () = (", ")"), ('let q = """', '"""'), "let x = {0}"),
+    "haskell": Written("a.hs", ("module A where", ""), ("f = do", ""), ("let q = [r|", "|]"), "let x = {0}"),
+    "toml": Written("a.toml", ("[a]", ""), ("[a.f]", ""), ('q = """', '"""'), "x = {0}"),
+    "html": Written("a.html", ("<body>", "</body>"), ("<div>", "</div>"), ("<pre>", "</pre>"), "<p>{0}</p>", "  "),
+    "vue": Written("a.vue", ("<script>", "</script>"), ("f() {", "}"), ("let q = `", "`"), "let x = {0};", "  "),
+    "xml": Written("a.xml", ("<a>", "</a>"), ("<f>", "</f>"), ("<q><![CDATA[", "]]></q>"), "<x>{0}</x>"),
+    "swift": Written("a.swift", ("class A {", "}"), ("func f() {", "}"), ('let q = """', '"""'), "let x = {0}"),
+    "scala": Written("a.scala", ("class A {", "}"), ("def f() = {", "}"), ('val q = """', '"""'), "val x = {0}"),
+    "dart": Written("a.dart", ("class A {", "}"), ("f() {", "}"), ("var q = '''", "''';"), "var x = {0};"),
+    "elixir": Written("a.ex", ("defmodule A do", "end"), ("def f do", "end"), ('q = """', '"""'), "x = {0}"),
+    "julia": Written("a.jl", ("module A", "end"), ("function f()", "end"), ('q = """', '"""'), "x = {0}"),
+    "r": Written("a.R", ("a <- {", "}"), ("f <- function() {", "}"), ('q <- r"(', ')"'), "x <- {0}"),
+    "powershell": Written("a.ps1", ("class A {", "}"), ("f() {", "}"), ('$q = @"', '"@'), "$x = {0}"),
+    "terraform": Written("a.tf", ("a {", "}"), ("f {", "}"), ("q = <<EOF", "EOF"), "x = {0}"),
+    "zsh": Written("a.zsh", ("x() {", "}"), ("f() {", "}"), ("cat <<EOF", "EOF"), "x={0}"),
+    "clojure": Written("a.clj", ("(ns a", ")"), ("(defn f []", ")"), ('(def q "', '")'), "(def x {0})"),
+    "cmake": Written("CMakeLists.txt", ("if(A)", "endif()"), ("foreach(f)", "endforeach()"), ("set(q [[", "]])"),
+                     "set(x {0})"),
+    "graphql": Written("a.graphql", ("type A {", "}"), ("f {", "}"), ('"""', '"""'), "x: Int{0}"),
+    "latex": Written("a.tex", ("{", "}"), ("{", "}"), ("\\begin{verbatim}", "\\end{verbatim}"), "x{0}"),
+}  # fmt: skip
+_FORMS = {
+    "python": ("q = f'''", "'''"),
+    "python, bytes": ("q = rb'''", "'''"),
+    "python, in a call": ('f("""', '""")'),
+    "javascript": ("q = tag`", "`;"),
+    "typescript": ("type Q = `", "`;"),
+    "tsx": ('q = <p title="', '" />;'),
+    "rust": ('let q = "', '";'),
+    "rust, bytes": ('let q = br##"', '"##;'),
+    "rust, in a macro": ('m! { "', '" }'),
+    "c++": ('auto q = u8R"sql(', ')sql";'),
+    "c#": ('var q = $@"', '";'),
+    "c#, raw": ('var q = """', '""";'),
+    "c#, raw and filled": ('var q = $"""', '""";'),
+    "ruby": ("q = %q{", "}"),
+    "ruby, %Q": ("q = %Q(", ")"),
+    "ruby, %": ("q = %(", ")"),
+    "ruby, single quotes": ("q = '", "'"),
+    "ruby, double quotes": ('q = "', '"'),
+    "ruby, backticks": ("q = `", "`"),
+    "ruby, %x": ("q = %x{", "}"),
+    "ruby, regex": ("q = %r{", "}x"),
+    "ruby, slashes": ("q = /", "/x"),
+    "ruby, symbol": ('q = :"', '"'),
+    "ruby, %s": ("q = %s(", ")"),
+    "ruby, raw heredoc": ("q = <<'EOS'", "EOS"),
+    "ruby, squiggly heredoc": ("q = <<~EOS", "EOS"),
+    "ruby, heredoc of a command": ("q = <<`EOS`", "EOS"),
+    "ruby, key": ('q = { "', '": 1 }'),
+    "php": ("$q = '", "';"),
+    "php, double quotes": ('$q = "', '";'),
+    "php, nowdoc": ("$q = <<<'EOT'", "EOT;"),
+    "php, backticks": ("$q = `", "`;"),
+    "bash": ("q='", "'"),
+    "bash, double quotes": ('q="', '"'),
+    "bash, escapes": ("q=$'", "'"),
+    "bash, raw heredoc": ("cat <<'EOF'", "EOF"),
+    "bash, heredoc in a pipe": ("cat <<EOF | wc", "EOF"),
+    "bash, default": ('q="${y:-', '}"'),
+    "kotlin": ('val q = """|', '""".trimMargin()'),
+    "lua": ("local q = [==[", "]==]"),
+    "perl": ("my $q = q{", "};"),
+    "perl, qq": ("my $q = qq(", ");"),
+    "perl, other delimiter": ("my $q = q|", "|;"),
+    "perl, single quotes": ("my $q = '", "';"),
+    "perl, double quotes": ('my $q = "', '";'),
+    "perl, raw heredoc": ("print <<'EOF';", "EOF"),
+    "perl, regex": ("$q =~ m{", "}x;"),
+    "sql": ("AS $body$", "$body$;"),
+    "sql, quotes": ("q = '", "';"),
+    "nix": ('q = "', '";'),
+    "ocaml": ("let q = {|", "|} in"),
+    "ocaml, quotes": ('let q = "', '" in'),
+    "f#": ('let q = @"', '"'),
+    "toml": ("q = '''", "'''"),
+    "html": ("<textarea>", "</textarea>"),
+    "html, attribute": ('<p title="', '"></p>'),
+    "swift": ('let q = #"""', '"""#'),
+    "dart": ('var q = """', '""";'),
+    "elixir": ('q = ~S"""', '"""'),
+    "elixir, quotes": ('q = "', '"'),
+    "powershell": ("$q = @'", "'@"),
+    "zsh": ("q='", "'"),
+    "latex": ("\\begin{lstlisting}", "\\end{lstlisting}"),
+}
+_AT_THE_MARGIN = {"ruby, a comment of a block": ("=begin", "=end"), "perl, POD": ("=pod", "=cut")}
+LANGUAGES |= _BY_SIGNS
+LANGUAGES |= {
+    f"{name}: {literal[0]}": LANGUAGES[name.partition(",")[0]]._replace(literal=literal)
+    for name, literal in _FORMS.items()
+}
+LANGUAGES |= {
+    name: LANGUAGES[name.partition(",")[0]]._replace(literal=literal, margin=True)
+    for name, literal in _AT_THE_MARGIN.items()
+}
+INDEXED = {name: written for name, written in LANGUAGES.items() if grammar_of(written.path) is not None}
+
 
 class Case(NamedTuple):
     """A file, the lines of a function in it (`start:end`), and the function after a change of its statements."""
 
-    path: str
+    written: Written
     text: str
     start: int
     end: int
     changed: str
-    unit: str
+
+    @property
+    def path(self) -> str:
+        return self.written.path
+
+    @property
+    def unit(self) -> str:
+        return self.written.unit
 
 
 def case(written: Written, chance: random.Random) -> Case:
     """Return a case by chance: what the literal holds, how deep the function stands, what is around it."""
-    unit, content = written.unit, chance.choice(CONTENTS)
+    opening, closing = written.literal
+    filled = opening.rstrip("\"'`").endswith(("f", "$", "$@"))
+    unit = written.unit
+    content = chance.choice([each for each in CONTENTS if closing not in each and not (filled and "}" in each)])
     depth = 0 if written.path.endswith(".go") else 1
     head = "".join(f"{line}\n" for line in written.outer[0].split("\n"))
 
@@ -72,7 +187,7 @@ def case(written: Written, chance: random.Random) -> Case:
         lines = [
             unit * depth + written.function[0],
             inner + written.statement.format(number),
-            inner + written.literal[0],
+            ("" if written.margin else inner) + written.literal[0],
             *content,
             written.literal[1],
             inner + written.statement.replace("x", "y").format(number + 1),
@@ -83,15 +198,16 @@ def case(written: Written, chance: random.Random) -> Case:
     foot = f"{written.outer[1]}\n" if written.outer[1] else ""
     before = head + ("\n" if chance.random() < 0.5 else "")
     old, new = function(1), function(7)
-    return Case(written.path, before + old + foot, len(before), len(before) + len(old), new, unit)
+    return Case(written, before + old + foot, len(before), len(before) + len(old), new)
 
 
 def moved(code: str, case: Case, way: str) -> str:
     """Return the lines of a function as a model gives them back: `way` says what it has done to their blanks."""
     lines = code.split("\n")
-    opened = next(number for number, line in enumerate(lines) if line.endswith(OPENINGS))
-    closed = next(number for number in range(opened + 1, len(lines)) if _closes(lines[number]))
-    inside = range(opened + 1, closed + 1)
+    opening, closing = case.written.literal
+    opened = next(number for number, line in enumerate(lines) if line.strip() == opening)
+    closed = next(number for number in range(opened + 1, len(lines)) if lines[number] == closing)
+    inside = range(opened + (0 if case.written.margin else 1), closed + 1)
     depth = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
     match way:
         case "same":
@@ -104,14 +220,6 @@ def moved(code: str, case: Case, way: str) -> str:
             one, other = ("\t", "    ") if case.unit == "\t" else (case.unit, "\t")
             lines = [line if at in inside else _swapped(line, one, other) for at, line in enumerate(lines)]
     return "\n".join(lines)
-
-
-OPENINGS = tuple(written.literal[0] for written in LANGUAGES.values())
-_CLOSINGS = frozenset(written.literal[1] for written in LANGUAGES.values())
-
-
-def _closes(line: str) -> bool:
-    return line in _CLOSINGS
 
 
 def _swapped(line: str, one: str, other: str) -> str:

@@ -22,10 +22,11 @@ from codeagent_lsp.agent.forms.line import line_pair, with_line
 from codeagent_lsp.errors import EditRefused, PatchRefused
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.index.kinds import is_prose, is_source
+from codeagent_lsp.index.literals import refuse_altered
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.edits.match import replace
-from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of
+from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of, without_signs
 from codeagent_lsp.workspace.text.lines import split_lines, with_newlines, without_line_numbers
 
 _BLOCK = re.compile(r"^(?P<marks><{5,9}) ?SEARCH[^\n]*\n(?P<body>.*?)^>{5,9} ?REPLACE[^\n]*$", re.MULTILINE | re.DOTALL)
@@ -246,7 +247,10 @@ def _from_blocks(reply: str, files: Files) -> dict[str, str]:
         if now is None or not now:
             texts[path] = new
             continue
-        texts[path] = replace(now, old.removesuffix("\n"), new.removesuffix("\n")).text
+        done = replace(now, old.removesuffix("\n"), new.removesuffix("\n"))
+        if done.tier != "exact":
+            refuse_altered(path, now, done.text, [new])
+        texts[path] = done.text
     return texts
 
 
@@ -334,7 +338,11 @@ def _from_diff(diff: str, files: Files) -> dict[str, str]:
     gone = [path for path, text in after.items() if text is None and before.get(path) is not None]
     if gone:
         raise PatchRefused(f"{gone[0]} would be deleted. Change only what is in the files.")
-    return {renamed.get(path, path): text for path, text in after.items() if text is not None}
+    texts = {path: text for path, text in after.items() if text is not None}
+    for path, text in texts.items():
+        if (old := before.get(path)) is not None and text != old:
+            refuse_altered(path, old, text, [without_signs(diff)])
+    return {renamed.get(path, path): text for path, text in texts.items()}
 
 
 # Tells which file a path in a model's reply means: a known one, a new one, or none. Pure functions.

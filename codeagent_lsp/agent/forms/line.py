@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from codeagent_lsp.errors import EditRefused
+from codeagent_lsp.index.literals import refuse_altered
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.workspace.edits.match import replace
 from codeagent_lsp.workspace.text.lines import content_of, ending_of, split_lines
@@ -49,7 +50,9 @@ def with_line(path: str, text: str, wrong: str, right: str, preferred: Sequence[
     if not wrong.strip():
         raise EditRefused("empty", "The line after WRONG: is empty. Copy the line that is wrong.")
     if "\n" in wrong.strip("\n"):
-        return replace(text, wrong, right).text
+        done = replace(text, wrong, right)
+        refuse_altered(path, text, done.text, [right])
+        return done.text
     lines = split_lines(text)
     having = [number for number, line in enumerate(lines) if content_of(line).strip() == wrong.strip()]
     near = [number for number in having if number in _inside(path, text, preferred)]

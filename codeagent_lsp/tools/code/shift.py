@@ -9,7 +9,7 @@ import re
 from collections import Counter
 
 from codeagent_lsp.index.grammars import Grammar
-from codeagent_lsp.tools.code.literals import kept, literal_lines, literals_of_piece
+from codeagent_lsp.index.literals import fixed_lines, kept, literal_lines, literals_of_piece
 from codeagent_lsp.tools.code.source import SourceFile
 from codeagent_lsp.workspace.text.lines import dominant_newline, shared_ends, with_newlines, without_line_numbers
 
@@ -23,7 +23,7 @@ def shifted(source: SourceFile, code: str, indent: str) -> str:
     """
     lines = _lines(code)
     inside = literals_of_piece("\n".join(lines), source.parsed.grammar)
-    fixed = {number for each in inside for number in range(each.first, each.last + 1)}
+    fixed = fixed_lines(inside)
     loose = [line for number, line in enumerate(lines) if line.strip() and number not in fixed]
     if not loose:
         return "\n".join(lines)
@@ -46,7 +46,7 @@ def shifted(source: SourceFile, code: str, indent: str) -> str:
 def dedented(code: str, grammar: Grammar) -> str:
     """Return code without the indentation that all its lines share; what stands inside strings stays as it is."""
     lines = code.split("\n")
-    fixed = {line for each in literals_of_piece(code, grammar) for line in range(each.first, each.last + 1)}
+    fixed = fixed_lines(literals_of_piece(code, grammar))
     loose = [line for number, line in enumerate(lines) if line.strip() and number not in fixed]
     common = _common([_blanks(line) for line in loose]) if loose else 0
     return "\n".join(

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import EditRefused, FileRefused, ToolRetry
+from codeagent_lsp.index.literals import refuse_altered
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.foreign_editing import (
     BATCH_EDIT,
@@ -231,7 +232,10 @@ def replaced(text: str, edit: EditParameters) -> str:
     old, new = edit.old_str, edit.new_str
     if old not in text and (plain := without_line_numbers(old)) != old:
         old, new = plain, without_line_numbers(new)
-    return replace(text, old, new, replace_all=edit.replace_all).text
+    done = replace(text, old, new, replace_all=edit.replace_all)
+    if done.tier != "exact":
+        refuse_altered(edit.path, text, done.text, [new])
+    return done.text
 
 
 def inserted(text: str, new: str, line: int | None) -> str:

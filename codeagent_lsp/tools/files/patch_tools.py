@@ -11,12 +11,13 @@ from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms, Shape
 from codeagent_lsp.errors import PatchRefused, WrongArguments
+from codeagent_lsp.index.literals import refuse_altered
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.edit_tools import hunks_told, lines_counted
 from codeagent_lsp.tools.files.foreign_editing import APPLY_PATCH, UNDO_PATCH
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of
+from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of, without_signs
 from codeagent_lsp.workspace.files.file_view import FileText
 from codeagent_lsp.workspace.text.lines import split_lines
 
@@ -84,6 +85,9 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
         changed = {name: text for name, text in patched.items() if text != files.get(name)}
         if not changed:
             raise PatchRefused("The patch changes nothing.")
+        for name, text in changed.items():
+            if text is not None and (before := files.get(name)) is not None:
+                await asyncio.to_thread(refuse_altered, name, before, text, [without_signs(arguments.patch)])
         step = context.staging.write(
             {resolved[name]: text for name, text in changed.items()}, filter(None, read.values())
         )

@@ -46,6 +46,11 @@ def paths_of(patch: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for change in parse_patch(patch) for path in change.paths))
 
 
+def without_signs(patch: str) -> str:
+    """Return the lines of a patch without the sign that each begins with."""
+    return "".join(line[1:] if line[:1] in ("+", "-", " ") else line for line in split_lines(patch))
+
+
 def parse_patch(patch: str) -> list[FileChange]:
     """Parse a patch in either format; raises `PatchRefused` when it is malformed or names no file."""
     lines = unwrap(patch)

@@ -1,0 +1,250 @@
+"""Lines whose leading blanks are content: those that begin inside a string, a heredoc, a raw text or a comment. Code
+can be moved to another indentation, these cannot; comments and docstrings only as a whole, together with the code.
+
+By the syntax tree; languages without a grammar: `literal_signs.py`. Text in JSX is none: its lines are trimmed. Not
+here: how code is moved (`tools/code/shift.py`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from codeagent_lsp.errors import EditRefused
+from codeagent_lsp.index import grammars
+from codeagent_lsp.index.grammars import Grammar
+from codeagent_lsp.index.literal_signs import Signs, Span, is_unclear, signs_of, spans
+from codeagent_lsp.workspace.text.lines import content_of, split_lines
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_MOST_SHOWN = 80
+_SCRIPT = ("string", "template_string", "regex")
+STRINGS: dict[str, frozenset[str]] = {
+    "python": frozenset(("string",)),
+    "javascript": frozenset(_SCRIPT),
+    "typescript": frozenset((*_SCRIPT, "template_literal_type")),
+    "tsx": frozenset((*_SCRIPT, "template_literal_type")),
+    "go": frozenset(("raw_string_literal", "interpreted_string_literal", "rune_literal")),
+    "rust": frozenset(("string_literal", "raw_string_literal", "char_literal")),
+    "java": frozenset(("string_literal", "character_literal")),
+    "c": frozenset(("string_literal", "char_literal", "system_lib_string")),
+    "cpp": frozenset(("string_literal", "raw_string_literal", "char_literal", "system_lib_string")),
+    "csharp": frozenset(
+        (
+            "string_literal",
+            "verbatim_string_literal",
+            "raw_string_literal",
+            "interpolated_string_expression",
+            "character_literal",
+        )
+    ),
+    "ruby": frozenset(
+        (
+            "string",
+            "subshell",
+            "regex",
+            "delimited_symbol",
+            "bare_string",
+            "bare_symbol",
+            "character",
+            "heredoc_body",
+            "uninterpreted",
+        )
+    ),
+    "php": frozenset(("string", "encapsed_string", "heredoc", "nowdoc", "shell_command_expression")),
+    "bash": frozenset(
+        (
+            "string",
+            "raw_string",
+            "ansi_c_string",
+            "translated_string",
+            "heredoc_redirect",
+            "heredoc_body",
+            "heredoc_end",
+            "regex",
+        )
+    ),
+}
+"""The kinds of nodes that are literals, by the name of the grammar: no part of one is code that may be moved."""
+COMMENTS = frozenset(("comment", "line_comment", "block_comment", "html_comment"))
+EMBEDDED = {("php", "text"): "a.html", ("c", "preproc_arg"): "a.c", ("cpp", "preproc_arg"): "a.cpp"}
+"""The kinds of nodes with text of another language, and a name of a file in that."""
+_GAPS = {"bash": "a.bash", "cpp": "a.cpp"}
+"""Grammars that fail at the second heredoc of a line and at a raw string in a macro: then the signs of these names
+count, too.
+"""
+_BODIES = frozenset(("heredoc_body", "heredoc_end", "uninterpreted"))
+"""Literals that begin with a line: also the blanks in front of their first word are content."""
+
+
+class Literal(NamedTuple):
+    """The 0-based lines `first` to `last` of a text that begin inside one literal. `moves`: a comment or a docstring
+    with no line left of its first, which is indented as the code is.
+    """
+
+    first: int
+    last: int
+    moves: bool = False
+
+
+Language = Grammar | Signs
+"""What is known of a language: its grammar, or the signs that open and close its literals."""
+
+
+def literals(text: str, language: Language) -> tuple[Literal, ...]:
+    """Return the literals and comments over several lines of a text, in order, none inside another."""
+    if "\n" not in text and "\r" not in text:
+        return ()
+    if isinstance(language, Signs):
+        return tuple(_by_signs(text, spans(text, language)))
+    data = text.encode("utf-8", "replace")
+    root = grammars.parser(language).parse(data).root_node
+    found = tuple(_in_tree(root, language.name))
+    if language.name not in _GAPS or not root.has_error:
+        return found
+    return _joined((*found, *literals(text, signs_of(_GAPS[language.name]))))
+
+
+def literals_of_piece(code: str, grammar: Grammar) -> tuple[Literal, ...]:
+    """Return the literals of a piece of code without what stands before it in its file, which PHP needs."""
+    if grammar.name != "php":
+        return literals(code, grammar)
+    return tuple(
+        each._replace(first=each.first - 1, last=each.last - 1) for each in literals(f"<?php\n{code}", grammar)
+    )
+
+
+def literal_lines(text: str, language: Language) -> Counter[str]:
+    """Return the lines of a text that begin inside a literal, without their line ends, and how often each occurs."""
+    return _lines_of(text, literals(text, language))
+
+
+def fixed_lines(inside: Iterable[Literal]) -> frozenset[int]:
+    """Return the 0-based numbers of the lines that do not move with the code around them."""
+    return frozenset(line for each in inside if not each.moves for line in range(max(each.first, 0), each.last + 1))
+
+
+def language_of(path: str, text: str) -> Language:
+    """Return the language of a file, by its name or its first line."""
+    return grammars.grammar_of(path, text[:200].encode("utf-8", "replace")) or signs_of(path)
+
+
+def may_hold_more(code: str, language: Language) -> bool:
+    """Return whether code may hold literals over several lines that are not known, as its language is not."""
+    return isinstance(language, Signs) and is_unclear(code, language)
+
+
+def kept(
+    lines: Sequence[str], inside: Iterable[Literal], known: Counter[str], move: Callable[[str], str]
+) -> dict[int, str]:
+    """Return, by their 0-based numbers, the lines inside literals as they have to be: as they were given, unless a
+    model has moved them together with the code. That shows where they are as `known` only after `move`. The lines of
+    a comment move, but for those that are `known` where they were given.
+    """
+    found: dict[int, str] = {}
+    for each in inside:
+        given = list(lines[each.first : each.last + 1])
+        moved = [move(line) for line in given]
+        if each.moves:
+            pairs = zip(given, moved, strict=True)
+            chosen = [line if line in known and other not in known else other for line, other in pairs]
+        else:
+            chosen = moved if _same(moved, known) > _same(given, known) else given
+        found |= dict(enumerate(chosen, each.first))
+    return found
+
+
+def refuse_altered(path: str, before: str, after: str, given: Iterable[str]) -> None:
+    """Refuse a change (EditRefused) with a line inside a literal of `after` that neither `before` has, nor one of the
+    texts that were `given` for it: fitting it into the file has altered that line.
+    """
+    language = language_of(path, before or after)
+    fixed = [each for each in literals(after, language) if not each.moves]
+    new = _lines_of(after, fixed) - literal_lines(before, language) if fixed else Counter[str]()
+    said = {content_of(line) for text in (before, *given) for line in split_lines(text)} if new else set()
+    wrong = next((line for line in new if line not in said), None)
+    if wrong is not None:
+        raise EditRefused(
+            "not_found",
+            "The old text is not indented as in the file, so that other blanks would come into a string than were "
+            f"given for it: {wrong[:_MOST_SHOWN]!r}. Copy the old lines with the file's indentation.",
+        )
+
+
+def _lines_of(text: str, inside: Iterable[Literal]) -> Counter[str]:
+    lines = [content_of(line) for line in split_lines(text)]
+    return Counter(line for each in inside for line in lines[each.first : each.last + 1] if line.strip())
+
+
+def _same(lines: Iterable[str], known: Counter[str]) -> int:
+    return sum(1 for line in lines if line.strip() and line in known)
+
+
+def _in_tree(root: Node, name: str) -> Iterator[Literal]:
+    strings = STRINGS[name]
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if node.end_point.row == node.start_point.row and node.type != "heredoc_end":
+            continue
+        is_block = node.type == "comment" and (node.text or b"").startswith(b"=begin")
+        if (name, node.type) in EMBEDDED:
+            text = (node.text or b"").decode("utf-8", "replace")
+            for each in literals(text, signs_of(EMBEDDED[name, node.type])):
+                yield each._replace(first=each.first + node.start_point.row, last=each.last + node.start_point.row)
+        elif node.type in strings or node.type in COMMENTS:
+            begins_line = node.start_point.column == 0 and (is_block or node.type in _BODIES)
+            first = node.start_point.row + (0 if begins_line else 1)
+            last = node.end_point.row - (0 if node.end_point.column else 1)
+            moves = not is_block and (node.type in COMMENTS or _is_docstring(node)) and _moves_with_code(node)
+            if last >= first:
+                yield Literal(first, last, moves)
+        else:
+            pending.extend(reversed(node.children))
+
+
+def _is_docstring(node: Node) -> bool:
+    return node.type == "string" and node.parent is not None and node.parent.type == "expression_statement"
+
+
+def _moves_with_code(node: Node) -> bool:
+    """Return whether no line of a comment or docstring stands left of the line in which it begins."""
+    lines = (node.text or b"").split(b"\n")[1:]
+    return all(len(line) - len(line.lstrip(b" \t")) >= _indentation(node) for line in lines if line.strip())
+
+
+def _indentation(node: Node) -> int:
+    """Return how many blanks precede the line in which a node begins."""
+    while node.parent is not None and node.parent.start_point.row == node.start_point.row:
+        node = node.parent
+    while node.prev_sibling is not None and node.prev_sibling.end_point.row == node.start_point.row:
+        node = node.prev_sibling
+    return node.start_point.column
+
+
+def _by_signs(text: str, found: Iterable[Span]) -> Iterator[Literal]:
+    place = row = 0
+    lines = text.split("\n")
+    for each in found:
+        row += text.count("\n", place, each.start)
+        last = row + text.count("\n", each.start, each.end)
+        inside = lines[row + 1 : last + 1]
+        depth = len(lines[row]) - len(lines[row].lstrip(" \t"))
+        moves = each.moves and all(len(line) - len(line.lstrip(" \t")) >= depth for line in inside if line.strip())
+        ends_line = text[each.end - 1] == "\n"
+        yield Literal(row if each.body else row + 1, last - 1 if ends_line else last, moves)
+        place, row = each.end, last
+
+
+def _joined(found: Iterable[Literal]) -> tuple[Literal, ...]:
+    """Return literals in order, those that overlap as one."""
+    made: list[Literal] = []
+    for each in sorted(found):
+        if made and each.first <= made[-1].last:
+            made[-1] = made[-1]._replace(last=max(made[-1].last, each.last), moves=made[-1].moves and each.moves)
+        else:
+            made.append(each)
+    return tuple(made)
