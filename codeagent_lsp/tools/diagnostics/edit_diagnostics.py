@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from codeagent_lsp.tools.diagnostics import protocol_form
 from codeagent_lsp.tools.diagnostics.difference import Difference, difference
 from codeagent_lsp.tools.diagnostics.port import Diagnostic
-from codeagent_lsp.tools.diagnostics.syntax import syntax_errors
+from codeagent_lsp.tools.diagnostics.syntax import moved_entries, syntax_errors
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.document import text_digest
@@ -92,6 +92,8 @@ class EditDiagnostics:
         late = found.late | {change.path for change in more}
         late |= await asyncio.to_thread(_typed_in, self._views.base, changed)
         before, after = _flat(found.before, late), _flat(found.after, late)
+        for path, (old, new) in texts.items():
+            after += await asyncio.to_thread(moved_entries, path, old, new) if path not in late else ()
         return difference(before, after, texts, sorted(late), sorted(self._used))
 
     async def _compare(self, found: _Found, new: Sequence[str], old: Sequence[str], deadline: float) -> None:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import zip_longest
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from codeagent_lsp.index.enclosing import syntax_tree
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.tools.diagnostics.port import Diagnostic
+from codeagent_lsp.workspace.edits.line_matching import LineMatcher
+from codeagent_lsp.workspace.text.lines import split_lines
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -168,7 +171,7 @@ def _yaml(text: str) -> Error | None:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        for _ in yaml.parse(text, Loader=loader):
+        for _ in yaml.compose_all(text, Loader=loader):
             pass
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -193,10 +196,109 @@ def _xml(text: str) -> Error | None:
     return None
 
 
+_YAML = (".yml", ".yaml")
 _CHECKS: dict[str, Callable[[str], Error | None]] = {
     **dict.fromkeys(_LINES, _json_lines),
     ".ipynb": _notebook,
     ".toml": _toml,
-    **dict.fromkeys((".yml", ".yaml"), _yaml),
+    **dict.fromkeys(_YAML, _yaml),
     **dict.fromkeys((".xml", ".svg", ".xsd", ".xsl", ".csproj", ".props", ".plist"), _xml),
 }
+
+
+# What a change of YAML does to lines that it does not touch: there the indentation of one line decides where the next
+# ones belong.
+
+
+class _Entry(NamedTuple):
+    """A key, or a value that is no collection: its 0-based line and column, its text, the number of its document, the
+    lines of what it stands in, from the outside inwards, and its `owner`, the last of these in words. `last` is the
+    line in which its text ends, -1 for a text in a block, which has its own lines.
+    """
+
+    line: int
+    column: int
+    text: str
+    document: int
+    above: tuple[int, ...]
+    owner: str
+    last: int
+
+
+def moved_entries(path: str, before: str, after: str) -> tuple[Diagnostic, ...]:
+    """Return a warning for each entry of a YAML file on a line that a change does not touch, but that belongs elsewhere
+    since, or has become text, or the other way round; at most `MAX_PER_FILE`.
+    """
+    if PurePosixPath(path).suffix.lower() not in _YAML or max(len(before), len(after)) > MAX_CHARS:
+        return ()
+    old, new = _entries(before), _entries(after)
+    if old is None or new is None:
+        return ()
+    blocks = LineMatcher(None, split_lines(before), split_lines(after)).get_matching_blocks()
+    kept = {i + step: j + step for i, j, size in blocks for step in range(size)}
+    images, there, here = frozenset(kept.values()), _by_line(old), _by_line(new)
+    documents: dict[int, int] = {}
+    found: list[Diagnostic] = []
+    for line, image in kept.items():
+        for was, now in zip_longest(there.get(line, ()), here.get(image, ())):
+            told = _moved(was, now, kept, images)
+            if was is not None and now is not None and documents.setdefault(was.document, now.document) != now.document:
+                told = f"{now.text!r} stands in another document by a change of other lines"
+            if told:
+                found.append(Diagnostic(path, image + 1, now.column + 1 if now else 1, "warning", told, SOURCE))
+                break
+    return tuple(found[:MAX_PER_FILE])
+
+
+def _moved(was: _Entry | None, now: _Entry | None, kept: Mapping[int, int], images: Collection[int]) -> str:
+    """Return what has happened to an entry whose line is the same; '' for nothing."""
+    if now is None:
+        return f"{was.text!r} was an entry, and is a part of a text by a change of other lines" if was else ""
+    if was is None:
+        return f"{now.text!r} was a part of a text, and is an entry by a change of other lines"
+    if [kept.get(line) for line in was.above] != [line if line in images else None for line in now.above]:
+        return f"{now.text!r} stood in {was.owner}, and stands in {now.owner} by a change of other lines"
+    runs_on = was.last >= 0 and now.last - now.line > was.last - was.line
+    if runs_on and all(line in kept for line in range(was.line, was.last + 1)):
+        return f"the text of {was.text!r} goes on in the lines below by a change of these"
+    return ""
+
+
+def _by_line(entries: Iterable[_Entry]) -> dict[int, list[_Entry]]:
+    found: dict[int, list[_Entry]] = {}
+    for each in entries:
+        found.setdefault(each.line, []).append(each)
+    return found
+
+
+def _entries(text: str) -> list[_Entry] | None:
+    """Return the entries of a YAML text; None if it cannot be read."""
+    import yaml  # slow to load, and few runs write YAML
+
+    seen: set[int] = set()
+
+    def walk(node: yaml.Node, document: int, above: tuple[int, ...], owner: str) -> Iterator[_Entry]:
+        if id(node) in seen:  # an alias
+            return
+        seen.add(id(node))
+        start, end = node.start_mark, node.end_mark
+        if isinstance(node, yaml.ScalarNode):
+            if node.value or node.style:
+                last = -1 if node.style in ("|", ">") else end.line
+                yield _Entry(start.line, start.column, node.value[:_MAX_QUOTE], document, above, owner, last)
+        elif isinstance(node, yaml.SequenceNode):
+            for item in node.value:
+                line = item.start_mark.line
+                yield from walk(item, document, (*above, line), f"the item of line {line + 1}")
+        else:
+            for key, value in node.value:
+                line = key.start_mark.line
+                yield from walk(key, document, above, owner)
+                yield from walk(value, document, (*above, line), f"{str(key.value)[:_MAX_QUOTE]!r} of line {line + 1}")
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        roots = enumerate(yaml.compose_all(text, Loader=loader))
+        return [entry for document, root in roots for entry in walk(root, document, (), "the top")]
+    except (yaml.YAMLError, RecursionError):
+        return None

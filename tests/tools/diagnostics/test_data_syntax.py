@@ -6,10 +6,11 @@ import json
 import random
 
 import pytest
+import yaml
 
 from codeagent_lsp.tools.diagnostics.after_edits import AfterEdits
 from codeagent_lsp.tools.diagnostics.edit_diagnostics import BeforeAndAfter, EditDiagnostics
-from codeagent_lsp.tools.diagnostics.syntax import data_errors
+from codeagent_lsp.tools.diagnostics.syntax import data_errors, moved_entries
 from codeagent_lsp.workspace.files.file_view import FileView, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.tools.fakes import Bench
@@ -77,6 +78,7 @@ def test_every_lost_character_that_matters_to_json_is_seen() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "old", "new", "told"),
     [
+        ("a.yaml", "a:\n  c: 1\n  e: 5\n", "  c: 1", "c:", "a.yaml:3:3 warning 'e' stood in 'a' of line 1"),
         ("a.json", '{\n  "a": 1,\n  "b": 2\n}\n', '"a": 1,', '"a": 3', "a.json:3:3 error not valid JSON"),
         ("a.ipynb", '{"cells": [],\n "x": 1}\n', "[],", "[]", "a.ipynb:2:2 error not valid JSON"),
         ("a.yaml", "a: 1\nb: 2\n", "a: 1", "a: 1: 2", "a.yaml:1:5 error not valid YAML"),
@@ -91,3 +93,106 @@ async def test_the_model_is_told_after_the_edit(
     bench.write(name, text)
     result = await bench.call("edit_file", path=name, old_str=old, new_str=new)
     assert "Diagnostics: 1 new" in result.text and told in result.text
+
+
+BASE = """\
+a:
+  b: 1
+  c:
+    x: 1
+    y: 2
+  e: 5
+list:
+  - name: n
+    run: r
+  - name: m
+    run: |
+      echo k: v
+      done
+d: 3
+"""
+MOVED = {
+    "the next lines belong to another key": ("a:\n  b: 1\n  e: 5\n", "  b: 1", "  b:\nz:", {4}),
+    "the line before loses its children": ("a:\n  b: 1\nc:\n  d: 2\n", "c:\n", "", {3}),
+    "entries become text": ("a:\n  b: 1\n  c: 2\nd: 3\n", "a:", "a: |", {2, 3}),
+    "text becomes entries": ("a: |\n  b: 1\n  c: 2\nd: 3\n", "a: |", "a:", {2, 3}),
+    "an item loses its head": ("- n: 1\n  r: 2\n- n: 3\n  s: 4\n", "- n: 3\n", "", {3}),
+    "an item is joined with the one before": ("- n: 1\n  r: 2\n- q: 3\n  s: 4\n", "- q: 3\n", "  q: 3\n", {4}),
+    "a list goes to another key": ("a:\n- 1\n- 2\nb: 1\n", "- 1\n", "- 1\nx:\n", {4}),
+    "a new document": ("a: 1\nb: 2\nc: 3\n", "b: 2\n", "---\nb: 2\n", {3, 4}),
+    "a text goes on": ("a: one\nb: 2\nc: 3\n", "b: 2\n", "  b 2\n", {1}),
+    "a comment in the place of a key": ("a:\n  x: 1\nb:\n  y: 2\n", "b:", "#b:", {4}),
+    "a key at the margin": ("a:\n  c: 1\n  e: 5\n", "  c: 1", "c:", {3}),
+}
+KEPT = {
+    "a value": (BASE, "b: 1", "b: '1'"),
+    "a type": (BASE, "b: 1", "b: [1, 2]"),
+    "a name of a key with children": (BASE, "c:", "cc:"),
+    "a new key": (BASE, "  e: 5\n", "  e: 5\n  f: 6\n"),
+    "a new key with children": (BASE, "d: 3\n", "new:\n  x: 1\nd: 3\n"),
+    "a key less": (BASE, "  e: 5\n", ""),
+    "a block less": (BASE, "  c:\n    x: 1\n    y: 2\n", ""),
+    "a block in another place": (BASE, "  c:\n    x: 1\n    y: 2\n  e: 5\n", "  e: 5\n  c:\n    x: 1\n    y: 2\n"),
+    "an item more": (BASE, "  - name: m\n", "  - name: o\n    run: q\n  - name: m\n"),
+    "a name of an item": (BASE, "- name: n", "- name: nn"),
+    "a line of a text": (BASE, "      done\n", "      x: 2\n      done\n"),
+    "a text in a block": (BASE, "run: r", "run: |\n      one\n      two"),
+    "a comment": (BASE, "  e: 5\n", "  # why\n  e: 5 # 5\n"),
+    "children of an empty key": ("a:\nb: 1\n", "a:\n", "a:\n  x: 1\n"),
+    "a document before": ("a: 1\nb: 2\n", "a: 1\n", "z: 0\n---\na: 1\n"),
+    "all is wrapped": ("a: 1\nb: 2\n", "a: 1\nb: 2\n", "w:\n  a: 1\n  b: 2\n"),
+    "an alias": ("a: &x\n  k: 1\nb: *x\nc: 2\n", "c: 2", "c: *x"),
+    "the end of a line": ("a:\n  b: 1\n", "b: 1\n", "b: 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "old", "new", "lines"), MOVED.values(), ids=MOVED.keys())
+def test_a_change_of_yaml_that_moves_other_lines_is_told(text: str, old: str, new: str, lines: set[int]) -> None:
+    assert text.count(old) == 1
+    found = moved_entries("a.yaml", text, text.replace(old, new))
+    assert {each.line for each in found} == lines, found
+
+
+@pytest.mark.parametrize(("text", "old", "new"), KEPT.values(), ids=KEPT.keys())
+def test_a_change_of_yaml_that_keeps_other_lines_says_nothing(text: str, old: str, new: str) -> None:
+    assert text.count(old) == 1
+    changed = text.replace(old, new)
+    assert data_errors("a.yaml", changed) == ()
+    assert moved_entries("a.yaml", text, changed) == ()
+    assert moved_entries("a.json", text, changed) == ()
+
+
+def test_every_indentation_of_every_line_is_seen_where_it_matters() -> None:
+    """Where a change of one line's blanks gives the other lines other places, it is told, and only there."""
+    lines = BASE.splitlines(keepends=True)
+    told = 0
+    for number, line in enumerate(lines):
+        for blanks in ("", "  ", "    ", "      "):
+            changed = "".join((*lines[:number], blanks + line.lstrip(" "), *lines[number + 1 :]))
+            if changed == BASE or data_errors("a.yaml", changed):
+                continue
+            moved = _places(BASE, number) != _places(changed, number)
+            found = bool(moved_entries("a.yaml", BASE, changed))
+            assert found >= moved, changed
+            told += found
+    assert told
+
+
+def _places(text: str, left_out: int) -> list[tuple[int, str, tuple[int, ...]]]:
+    """Return where the keys stand that are not on one line: the line, the key, the lines of the keys above."""
+    found: list[tuple[int, str, tuple[int, ...]]] = []
+
+    def walk(node: yaml.Node, above: tuple[int, ...]) -> None:
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                if key.start_mark.line != left_out:
+                    found.append((key.start_mark.line, key.value, above))
+                walk(value, (*above, key.start_mark.line))
+        elif isinstance(node, yaml.SequenceNode):
+            for item in node.value:
+                walk(item, (*above, item.start_mark.line))
+
+    root = yaml.compose(text)
+    assert root is not None
+    walk(root, ())
+    return found
