@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from codeagent_lsp.agent.forms.completeness import has_blocks, holds_all, stands_for_all
 from codeagent_lsp.agent.forms.definitions import syntax_problem, with_definitions
 from codeagent_lsp.agent.forms.elisions import left_out
-from codeagent_lsp.agent.forms.fences import Fence, ReplyParts, only_path, parts_of, path_in
+from codeagent_lsp.agent.forms.fences import Fence, ReplyParts, block_mark, only_path, parts_of, path_in
 from codeagent_lsp.agent.forms.form import TextForm
 from codeagent_lsp.agent.forms.line import line_pair, with_line
 from codeagent_lsp.errors import EditRefused, PatchRefused
@@ -29,8 +29,10 @@ from codeagent_lsp.workspace.edits.match import replace
 from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of, without_signs
 from codeagent_lsp.workspace.text.lines import split_lines, with_newlines, without_line_numbers
 
-_BLOCK = re.compile(r"^(?P<marks><{5,9}) ?SEARCH[^\n]*\n(?P<body>.*?)^>{5,9} ?REPLACE[^\n]*$", re.MULTILINE | re.DOTALL)
-_MARKER = re.compile(r"^(?:<{5,9} ?SEARCH|>{5,9} ?REPLACE)\b", re.MULTILINE)
+_BLOCK = re.compile(
+    r"^(?P<marks><{3,12}) *SEARCH\b[^\n]*\n(?P<body>.*?)^>{3,12} *REPLACE\b[^\n]*$", re.MULTILINE | re.DOTALL
+)
+_MARKER = re.compile(r"^(?:<{3,12} *SEARCH|>{3,12} *REPLACE)\b", re.MULTILINE)
 _DIFF = re.compile(r"^(?:--- |\*\*\* Begin Patch|diff --git )", re.MULTILINE)
 _DIFF_SIGN = re.compile(r"^(?:\+\+\+ |@@|\*\*\* Begin Patch)", re.MULTILINE)
 _FENCE_LINE = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[^\n]*$", re.MULTILINE)
@@ -48,6 +50,13 @@ _NAMES = """
 """
 _PRODUCTS = frozenset(_NAMES.split())
 """Names of products and calls that look like files, unless such a file is shown."""
+
+
+_MARKS_LEFT = (
+    "In the text of {path} the marks of search and replace blocks would be left ({mark!r}). Write each block with the "
+    "lines <<<<<<< SEARCH, ======= and >>>>>>> REPLACE, which begin in the first column, or give the whole file "
+    "without any marks."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +108,7 @@ def read_answer(reply: str, files: Files, form: TextForm) -> Answer:
         for path, text in texts.items():
             if path in files.texts and (gap := left_out(files.texts[path], text, document=is_prose(path))):
                 raise EditRefused("not_found", f"Code is left out at {gap!r}. Give every function whole.")
+            _refuse_marks(path, files.texts.get(path, ""), text)
             if wrong := syntax_problem(path, files.texts.get(path, ""), text):
                 raise EditRefused("not_found", f"{path} would be broken: {wrong}.")
     except _UnknownFile as error:
@@ -135,8 +145,15 @@ def _from_fences(parts: ReplyParts, files: Files, form: TextForm) -> dict[str, s
             raise EditRefused("not_found", "The reply was cut before its code ended. Give less code.")
         now = texts.get(path, files.texts.get(path))
         code = _without_path_line(fence, path)
+        _refuse_marks(path, now or "", code)
         texts[path] = code if now is None else _changed(path, now, code, files, form)
     return texts
+
+
+def _refuse_marks(path: str, before: str, text: str) -> None:
+    """Refuse a text with the marks of blocks (EditRefused), unless the file has such marks itself."""
+    if (mark := block_mark(text)) and not block_mark(before):
+        raise EditRefused("not_found", _MARKS_LEFT.format(path=path, mark=mark))
 
 
 def _worth_reading(fences: Sequence[Fence], files: Files) -> list[Fence]:

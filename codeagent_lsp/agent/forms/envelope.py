@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from codeagent_lsp.agent.forms.elisions import left_out
-from codeagent_lsp.agent.forms.fences import parts_of
+from codeagent_lsp.agent.forms.fences import block_mark, parts_of
 from codeagent_lsp.workspace.text.lines import with_newlines
 
 NO_CHANGE = "NO CHANGE:"
@@ -19,6 +19,7 @@ CUT = "It was cut at its length limit. Give less: only the definitions that chan
 NO_FENCE = f"It had no code block. Answer with one fenced code block, or with `{NO_CHANGE}` and the reason."
 SEVERAL = "It had several code blocks. Answer with one fenced code block that holds all of the new code."
 DIFF = "It was a diff. Answer with one fenced code block that holds the new code itself."
+BLOCKS = "It held search and replace blocks. Answer with one fenced code block that holds the new code itself."
 WORDS = "Its code block held words, not code. Answer with the new code, or with `NO CHANGE:` and the reason."
 ELISION = "It left code out. Give all of the new code, without placeholders."
 LEAST_COMMON = 0.3
@@ -95,6 +96,8 @@ def _wrong_content(code: str, selected: str) -> str:
     """Return what is wrong with the content of a block, for the model; '' for nothing."""
     if (_DIFF_HEAD.search(code) and not _DIFF_HEAD.search(selected)) or _is_signed(code, selected):
         return DIFF
+    if block_mark(code) and not block_mark(selected):
+        return BLOCKS
     if _is_words(code, selected):
         return WORDS
     return ELISION if left_out(selected, code) else ""

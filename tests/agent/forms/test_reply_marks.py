@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from codeagent_lsp.agent.forms.answer import Files, read_answer
-from codeagent_lsp.agent.forms.fences import parts_of
+from codeagent_lsp.agent.forms.envelope import BLOCKS as BLOCKS_TOLD
+from codeagent_lsp.agent.forms.envelope import read_envelope
+from codeagent_lsp.agent.forms.fences import block_mark, parts_of
+from codeagent_lsp.agent.forms.form import TextForm
 
 RST = "Title\n=====\n\nSome words.\n\nInstall\n=======\n\nRun it.\n"
 
@@ -58,3 +61,71 @@ def test_a_doc_comment_is_no_diff() -> None:
     now = "--- Adds.\nlocal function add(a, b)\n  return a - b\nend\n\nreturn add\n"
     answer = read_answer(f"```lua\n{now.replace('a - b', 'a + b')}```", Files({"a.lua": now}), "whole")
     assert answer.texts == {"a.lua": now.replace("a - b", "a + b")}
+
+
+CSS = "a {\n  b: 1;\n  c: 2;\n}\n"
+BLOCKS = {
+    **{
+        f"{count} signs{', apart' if blanks == '  ' else ''}": (
+            f"{'<' * count}{blanks}SEARCH\n  b: 1;\n{'=' * count}\n  b: 3;\n{'>' * count}{blanks}REPLACE\n"
+        )
+        for count in (3, 4, 5, 7, 9, 10)
+        for blanks in (" ", "", "  ")
+    },
+    "a name behind the mark": "<<<<<<< SEARCH a.css\n  b: 1;\n=======\n  b: 3;\n>>>>>>> REPLACE\n",
+}
+NO_BLOCKS = {
+    "small letters": "<<<<<<< search\n  b: 1;\n=======\n  b: 3;\n>>>>>>> replace\n",
+    "indented": "  <<<<<<< SEARCH\n  b: 1;\n  =======\n  b: 3;\n  >>>>>>> REPLACE\n",
+    "other signs": "------- SEARCH\n  b: 1;\n=======\n  b: 3;\n+++++++ REPLACE\n",
+    "a merge conflict": "<<<<<<< HEAD\n  b: 1;\n=======\n  b: 3;\n>>>>>>> branch\n",
+    "other words": "<<<<<<< ORIGINAL\n  b: 1;\n=======\n  b: 3;\n>>>>>>> UPDATED\n",
+    "words alone": "SEARCH:\n  b: 1;\nREPLACE:\n  b: 3;\n",
+    "tags": "<search>\n  b: 1;\n</search>\n<replace>\n  b: 3;\n</replace>\n",
+    "brackets": "[SEARCH]\n  b: 1;\n[REPLACE]\n  b: 3;\n",
+    "another end": "<<<<<<< SEARCH\n  b: 1;\n=======\n  b: 3;\n<<<<<<< END\n",
+    "no end": "<<<<<<< SEARCH\n  b: 1;\n=======\n  b: 3;\n",
+    "no beginning": "  b: 1;\n=======\n  b: 3;\n>>>>>>> REPLACE\n",
+}
+FRAMES = {
+    "alone": "{}",
+    "in the whole file": "a {{\n{}  c: 2;\n}}\n",
+    "before the file": "{}" + CSS.replace("{", "{{").replace("}", "}}"),
+}
+FORMS: tuple[TextForm, ...] = ("whole", "function", "blocks", "line")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("path", ["a.css", "a.md", "a.sql", "a.txt"])
+def test_blocks_in_a_fence_are_understood_or_refused_and_never_written(path: str, form: TextForm) -> None:
+    for name, block in (BLOCKS | NO_BLOCKS).items():
+        for place, frame in FRAMES.items():
+            answer = read_answer(f"{path}\n```\n{frame.format(block)}```", Files({path: CSS}), form)
+            if name in BLOCKS:
+                assert answer.texts == {path: CSS.replace("1", "3")}, (name, place)
+            else:
+                assert not answer.texts and "SEARCH" in answer.problem, (name, place, answer)
+
+
+@pytest.mark.parametrize("block", (BLOCKS | NO_BLOCKS).values(), ids=(BLOCKS | NO_BLOCKS).keys())
+def test_blocks_in_the_answer_for_a_selection_are_refused(block: str) -> None:
+    assert read_envelope(f"```\n{block}```", "  b: 1;\n").problem == BLOCKS_TOLD
+    assert read_envelope(f"```\n{block}```", block).problem != BLOCKS_TOLD
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x <<< y\n>>> z\n",
+        ">>> import a\n>>> a.new()\n",
+        "Heading\n=======\n\nnew\n---\n",
+        "<search>\n  <input>\n</search>\n",
+        "cat <<<EOT\n1 >> 2\nEOT\n",
+        "SELECT REPLACE(a, 'b', 'c')\n",
+        "SEARCH\n\nThe search.\n",
+        "a <- b <<< c >>> REPLACED\n",
+    ],
+)
+def test_what_only_looks_like_a_mark_is_text(text: str) -> None:
+    assert block_mark(text) == ""
+    assert read_answer(f"a.md\n```\n{text}```", Files({"a.md": "old\n"}), "whole").texts == {"a.md": text}
