@@ -19,7 +19,7 @@ from codeagent_lsp.tools.code.rename import Renamed, rename
 from codeagent_lsp.tools.code.rename_elsewhere import rename_elsewhere
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 from codeagent_lsp.tools.code.splices import applied
-from codeagent_lsp.tools.code.uses import Uses
+from codeagent_lsp.tools.code.uses import Uses, of_one_kind
 
 READ = 2000
 
@@ -95,9 +95,12 @@ def rename_in(words: str) -> Rename | None:
 
 def home_of(asked: Rename, sources: Mapping[str, SourceFile], named: Collection[str]) -> Home | None:
     """Return the definition of the old name; None where there is none, or where several files define it and not exactly
-    one of them is in `named`.
+    one of them is in `named`, or where it is the name of things of several kinds.
     """
     found = {path: definitions for path, source in sources.items() if (definitions := _meant(asked, source))}
+    every = [(each, sources[path].language) for path, definitions in found.items() for each in definitions]
+    if not all(of_one_kind(every[0][0], each, language) for each, language in every):
+        return None  # such as a type and a function
     if len(found) > 1:
         found = {path: definitions for path, definitions in found.items() if path in named}
     if len(found) != 1:

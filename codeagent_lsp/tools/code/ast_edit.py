@@ -17,7 +17,7 @@ from codeagent_lsp.tools.code.rename import rename
 from codeagent_lsp.tools.code.source import Definition, SourceFile, required, source_of
 from codeagent_lsp.tools.code.splices import Splice, applied, problem
 from codeagent_lsp.tools.code.targets import ambiguous, find_all, find_one
-from codeagent_lsp.tools.code.uses import NAMES_APART
+from codeagent_lsp.tools.code.uses import of_one_kind
 
 _SINGLE = frozenset(("variable", "constant"))
 _LISTS = frozenset(("variable_declaration", "var_spec_list"))
@@ -266,22 +266,14 @@ def _with_body(source: SourceFile, target: str) -> Definition:
 
 
 def _of_one_name(source: SourceFile, target: str) -> tuple[Definition, ...]:
-    """Return the definitions to rename together: overloads, whose uses look alike, but not a
-    variable and a function.
+    """Return the definitions to rename together: overloads, whose uses look alike, but not a variable and a function,
+    nor a type and a function.
     """
-    found = find_all(source, target)
-    apart = source.language in NAMES_APART
-    if len({(each.qualified, apart and _is_called(each)) for each in found}) > 1:
+    found, language = find_all(source, target), source.language
+    if any(each.qualified != found[0].qualified or not of_one_kind(each, found[0], language) for each in found):
         raise EditRefused("ambiguous", ambiguous(source.path, target, found))
-    return tuple(
-        each
-        for each in source.definitions
-        if each.qualified == found[0].qualified and (not apart or _is_called(each) == _is_called(found[0]))
-    )
-
-
-def _is_called(definition: Definition) -> bool:
-    return definition.symbol.kind not in ("variable", "constant")
+    same = [each for each in source.definitions if each.qualified == found[0].qualified]
+    return tuple(each for each in same if of_one_kind(each, found[0], language))
 
 
 def _emptied(source: SourceFile, edits: Sequence[AstEdit]) -> set[int]:

@@ -13,7 +13,8 @@ from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.tools.code.meaning import Elsewhere, cannot_mean, is_member, surely_means, with_constructors
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 from codeagent_lsp.tools.code.splices import Splice
-from codeagent_lsp.tools.code.uses import Use, Uses
+from codeagent_lsp.tools.code.targets import ambiguous
+from codeagent_lsp.tools.code.uses import Use, Uses, of_one_kind
 
 _ALL = re.compile(rb"^__all__\b[^=\n]*=\s*[\[(][^\])]*[\])]", re.MULTILINE)
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -43,13 +44,15 @@ def rename(source: SourceFile, definitions: Sequence[Definition], name: str) -> 
     first = definitions[0]
     new = _checked(source, first, name.strip())
     uses = Uses(source)
+    if not all(of_one_kind(first, each, source.language) for each in definitions):
+        raise EditRefused("ambiguous", ambiguous(source.path, first.qualified, definitions))
     _refuse_taken(source, uses, definitions, new)
     old = first.symbol.name
     nodes = [each.name for each in with_constructors(source, definitions) if each.name is not None]
     splices = [Splice(*_bare(source, node.start_byte, node.end_byte, old), new) for node in nodes]
     doubtful = [source.line(place) for place in _exported(source, old)]
     for use in uses.named(old):
-        if surely_means(source, uses, definitions, use):
+        if surely_means(source, uses, definitions, use) and not uses.is_shared(definitions, use):
             splices.append(Splice(use.node.start_byte, use.node.end_byte, written(use, old, new)))
         elif not cannot_mean(source, uses, definitions, Elsewhere(), use):
             doubtful.append(source.line(use.node.start_byte))

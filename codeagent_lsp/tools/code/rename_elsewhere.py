@@ -69,8 +69,11 @@ def rename_elsewhere(
 
     old, others = first.symbol.name, elsewhere([(home, each) for each in definitions])
     splices, doubtful = [], []
+    shared = Uses(home).rivals(definitions)
     for use in uses.named(old):
-        if sure(use):
+        if uses.in_other_namespace(first, use):
+            continue
+        if sure(use) and not any(not uses.in_other_namespace(each, use) for each in shared):
             splices.append(Splice(use.node.start_byte, use.node.end_byte, written(use, old, new)))
         elif not cannot_mean(source, uses, (), others, use):
             doubtful.append(source.line(use.node.start_byte))

@@ -35,6 +35,7 @@ from codeagent_lsp.tools.code.rename import Renamed, rename
 from codeagent_lsp.tools.code.rename_elsewhere import rename_elsewhere
 from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
 from codeagent_lsp.tools.code.splices import applied
+from codeagent_lsp.tools.code.uses import of_one_kind
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.diagnostics.syntax import syntax_errors
 from codeagent_lsp.tools.files.edit_tools import EditFile, hunks_told
@@ -256,7 +257,8 @@ async def _renamed_by_syntax(context: ToolContext, place: NamedPlace, new: str) 
     found = [each for each in home.definitions if _is_at(home, each, place.offset)]
     if not found:
         raise ToolRetry(f"{place.name} is not defined in {home.path}. Give the file that defines it.")
-    definitions = [each for each in home.definitions if each.qualified == found[0].qualified]
+    same = [each for each in home.definitions if each.qualified == found[0].qualified]
+    definitions = [each for each in same if of_one_kind(each, found[0], home.language)]
     targets = await files_of(codebase, context)
 
     def renamed() -> dict[str, Renamed]:

@@ -5,7 +5,7 @@ Not here: other files (`references.py`), changing names (`rename.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -49,6 +49,9 @@ _LATER = frozenset(("generic_type", "generic_name", "template_function", "templa
 MEMBER_NAMES = frozenset(("property_identifier", "field_identifier", "private_property_identifier"))
 NAMES_APART = frozenset(("java", "php", "bash"))
 """Languages in which callables and variables have separate namespaces."""
+_TYPES = frozenset(("class", "struct", "interface", "enum", "type", "module"))
+_TAGS = frozenset(("struct_specifier", "union_specifier", "enum_specifier"))
+_TYPE, _VALUE, _CALL, _MACRO = (frozenset((space,)) for space in ("type", "value", "call", "macro"))
 _KINDS = ("class", "scope", "function")
 _NAMES = frozenset(
     ("identifier", "shorthand_property_identifier_pattern", "shorthand_field_identifier", "type_identifier")
@@ -99,15 +102,69 @@ class Uses:
         return self.scopes.bound_at(use.node)
 
     def in_other_namespace(self, definition: Definition, use: Use) -> bool:
-        """Return whether a use cannot refer to a definition because one is callable and the other a variable."""
-        if self.source.language not in NAMES_APART or use.imported:
+        """Return whether a use cannot refer to a definition because its name is of another kind, such as that of a
+        type where the definition is a function.
+        """
+        if use.imported:
             return False
-        is_function = definition.symbol.kind in ("function", "method")
-        if self.source.language == "bash":
-            return is_function == (use.node.type == "variable_name")
-        if definition.symbol.kind in ("variable", "constant"):
-            return use.call
-        return is_function and use.access == "plain" and not use.call
+        own, used = namespaces(definition, self.source.language), self.namespaces_of(use)
+        return bool(own and used) and own.isdisjoint(used)
+
+    def is_shared(self, definitions: Sequence[Definition], use: Use) -> bool:
+        """Return whether a use may refer to one of the definitions as well as to one of another kind in the same text,
+        as the names in imports and exports do.
+        """
+        rivals = self.rivals(definitions)
+        return bool(rivals) and (use.imported or any(not self.in_other_namespace(each, use) for each in rivals))
+
+    def rivals(self, definitions: Sequence[Definition]) -> list[Definition]:
+        """Return the definitions of the same dotted name that are of another kind."""
+        language, name = self.source.language, definitions[0].qualified
+        same = [each for each in self.source.definitions if each.qualified == name and each not in definitions]
+        return [each for each in same if not any(of_one_kind(each, other, language) for other in definitions)]
+
+    def namespaces_of(self, use: Use) -> frozenset[str]:
+        """Return the namespaces that a use may be of; empty where its language has only one."""
+        node, parent, language = use.node, use.node.parent, self.source.language
+        kind = parent.type if parent is not None else ""
+        is_type = node.type in ("type_identifier", "namespace_identifier")
+        match language:
+            case "bash":
+                return _VALUE if node.type == "variable_name" else _CALL
+            case "c":
+                return _TYPE if is_type and kind in _TAGS else _VALUE
+            case "cpp":
+                return _TYPE if is_type else _VALUE if self._has_value(node) else _TYPE | _VALUE
+            case "java" if not is_type:
+                return _CALL if use.call else _CALL | _TYPE if kind == "method_reference" else _VALUE | _TYPE
+            case "php":
+                made = _within(node, "object_creation_expression")
+                return (_TYPE if made else _CALL) if use.call else _VALUE if use.access == "member" else _VALUE | _TYPE
+            case "ruby":
+                return _CALL if use.call else _TYPE if node.type == "constant" else _CALL | _VALUE
+            case "typescript" | "tsx" if not is_type:
+                both = kind in ("export_specifier", "nested_identifier", "nested_type_identifier", "export_statement")
+                return _VALUE | _TYPE if both else _VALUE
+            case "rust" if not is_type:
+                if kind == "macro_invocation" and _field(parent, node) == "macro":  # type: ignore[arg-type] # as kind
+                    return _MACRO
+                if kind == "token_tree":
+                    return _TYPE | _VALUE | _MACRO
+                is_path = parent is not None and _field(parent, node) == "path"
+                return _TYPE if is_path else _VALUE
+            case "java" | "typescript" | "tsx" | "rust":
+                return _TYPE
+        return frozenset()
+
+    def _has_value(self, node: Node) -> bool:
+        """Return whether the text defines a function or a variable of this name, other than as a constructor."""
+        name = (node.text or b"").decode("utf-8", "replace")
+        return any(
+            each.symbol.name == name
+            and each.symbol.kind not in _TYPES
+            and each.symbol.parent.rpartition(".")[2] != name
+            for each in self.source.definitions
+        )
 
     def home(self, definition: Definition) -> Node | None:
         """Return the scope that contains a definition; None at the top of the file and for members."""
@@ -126,6 +183,43 @@ class Uses:
             imported = bool(spans) and spans[0][0] <= node.start_byte
             access, receiver = _access(node)
             yield Use(node, node.start_byte in calls, imported, access, receiver)
+
+
+def namespaces(definition: Definition, language: str) -> frozenset[str]:
+    """Return the namespaces that a definition puts its name into; empty where its language has only one."""
+    kind, node = definition.symbol.kind, definition.node
+    is_type, is_called = kind in _TYPES, kind in ("function", "method")
+    match language:
+        case "bash":
+            return _CALL if is_called else _VALUE
+        case "c":
+            if node.type == "type_definition":
+                tag = node.child_by_field_name("type")
+                name = tag.child_by_field_name("name") if tag is not None and tag.type in _TAGS else None
+                own = name is not None and name.text == definition.symbol.name.encode("utf-8", "replace")
+                return _TYPE | _VALUE if own else _VALUE
+            return _TYPE if node.type in _TAGS else _VALUE
+        case "cpp":
+            return _TYPE if is_type else _VALUE
+        case "java" | "php":
+            return _TYPE if is_type else _CALL if is_called else _VALUE
+        case "ruby":
+            return _CALL if is_called else _TYPE
+        case "typescript" | "tsx":
+            return _TYPE | _VALUE if kind in ("class", "enum", "module") else _TYPE if is_type else _VALUE
+        case "rust":
+            body = node.child_by_field_name("body")
+            is_called = node.type == "struct_item" and (body is None or body.type == "ordered_field_declaration_list")
+            return _MACRO if kind == "macro" else _TYPE | _VALUE if is_called else _TYPE if is_type else _VALUE
+    return frozenset()
+
+
+def of_one_kind(one: Definition, other: Definition, language: str) -> bool:
+    """Return whether two definitions of one name are the same thing for their language, as overloads are, and not a
+    type and a function.
+    """
+    first, second = namespaces(one, language), namespaces(other, language)
+    return not first.isdisjoint(second) or not (first and second)
 
 
 def around(source: SourceFile, place: int) -> Definition | None:
@@ -177,6 +271,14 @@ def _is_literal_key(parent: Node) -> bool:
         and around.type == "keyed_element"
         and around.named_children[0] == parent
     )
+
+
+def _within(node: Node, kind: str) -> bool:
+    """Return whether a node is the name, perhaps with a namespace in front, in a node of a kind."""
+    parent = node.parent
+    while parent is not None and parent.type in ("qualified_name", "namespace_name"):
+        parent = parent.parent
+    return parent is not None and parent.type == kind
 
 
 def _is_first(node: Node) -> bool:
