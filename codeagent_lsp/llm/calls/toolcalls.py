@@ -9,6 +9,7 @@ an example, and the model is asked. Not here: the dialects (`dialects.py`), bare
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -31,13 +32,14 @@ _MOST_PROBLEMS = 3
 _MOST_ACTIONS = 20  # that could not be read
 
 UNCLEAR = (
-    "Your reply has a call of {names} with words behind it, so it did not run. If you mean to call, send the call and "
-    "nothing behind it. If it was only an example in your answer, send the answer again."
+    "Your reply has a call of {names} that is quoted or has words behind it, so it did not run. If you mean to call, "
+    "send the call with nothing around or behind it. If it was only an example in your answer, send the answer again."
 )
 """What the model is told about a call that may be an example."""
 
 _END = r"(?:\s*(?:</s>|<\|(?:im_end|eot_id|eom_id|end|endoftext|call)\|>|<｜end▁of▁sentence｜>))"
 _END_TOKENS, _ONLY_END_TOKENS = re.compile(rf"{_END}+\Z"), re.compile(rf"{_END}*\s*\Z")
+_END_TOKENS_NEXT = re.compile(rf"{_END}+")
 _IN_SENTENCE = re.compile(r"[ \t]*[,\w]")
 _NAMED = re.compile(r"[\[{]\s*[\[{\"']")
 _PRINTED = re.compile(r"\A\s*print\((.*)\)\s*\Z", re.DOTALL)
@@ -50,15 +52,31 @@ NEXT = re.compile(
     rf"(?P<fence>^[ \t]*(?P<ticks>`{{3,}}|~{{3,}})(?P<info>[^\n`]*)(?:\n|\Z))"
     r"|(?P<action>^[ \t]*Action(?: \d+)?:[ \t]*(?P<called>[A-Za-z_][\w.\-]*)"
     rf"(?=[\[(]|{ACTION_INPUT.pattern}))"
-    rf"|(?P<code>(?<!`)`(?!`)[^`\n]+`)|(?P<marker>{MARKER})|(?P<json>[\[{{])",
+    rf"|(?P<code>(?<!`)(?P<tick>`{{1,2}})(?!`)[^\n]+?(?<!`)(?P=tick)(?!`))|(?P<marker>{MARKER})|(?P<json>[\[{{])",
     re.MULTILINE,
 )
 
+_TAG = re.compile(r"<(?P<closes>/?)(?P<name>[A-Za-z][\w:.\-]*)(?:\s[^<>]*)?>|(?P<opens><!--)|(?P<ends>-->)")
+_OF_CALLS = re.compile(
+    r"(?:\w+:)?(?:(?:function|tool)_?(?:calls?|uses?|code|invocations?)|use_tool|invoke|calls?|tools?|functions?|actions?"
+    r"|parameters?|arguments?|arg_key|arg_value|name|args|input|json)",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"(`{1,2})[^`\n]+\1")
+_EXAMPLE = re.compile(
+    r"\b(?:(?:for (?:example|instance)|an example)\b|e\.g\.)|\bexample(?: call| usage)?\s*:\s*\Z"
+    r"|\b(?:looks?|look) like(?: this| so)?\s*:\s*\Z|例如|比如|举例|示例",
+    re.IGNORECASE,
+)
+_LATE_FENCE, _FENCE_END = re.compile(r"(?:Action:[ \t]*)?`{3}\w*\s*\Z"), re.compile(r"(?:\s*`{3})?")
+_SENTENCE_END = re.compile(r"[.!?。！？](?=\s)")
+_QUOTES = {'"': '"', "'": "'", "`": "`", "(": ")", "“": "”", "‘": "’", "«": "»", "「": "」", "（": "）"}
 _WORDS = tuple(marker for marker in dialects.READERS if marker[0].isalpha())
 _HINT = re.compile(r"[<`~]")
 _ACTION = re.compile(r"[ \t]*A(?:c(?:t(?:i(?:on?)?)?)?)?\Z|[ \t]*Action(?: \d*)?(?::[ \t]*[\w.\-]{0,64}[\[(]?)?\Z")
 _CALL_START = re.compile(r"\s*(?:[<{\[]|[\w.]+\()")
 _SHORT = 20
+_DEEPEST = 50
 _LONG = 200
 
 
@@ -153,10 +171,12 @@ class _Finder:
     _scanned: int = 0
     _unread: int = 0
     _pending: list[tuple[list[ToolCall], tuple[int, int]]] = field(default_factory=list)
+    _elements: list[tuple[int, int]] = field(default_factory=list)
 
     def scan(self, text: str) -> None:
         if self._whole(text):
             return
+        self._elements = _elements(text)
         position = 0
         while match := NEXT.search(text, position):
             if match["fence"]:
@@ -187,6 +207,9 @@ class _Finder:
         sentence = before and not self.calls
         if sentence and (not calls or _IN_SENTENCE.match(text, end)):
             return match.end()
+        if calls and self._is_quoted(text, match.start(), end):
+            self._note(calls)
+            return end
         self._take(calls, (match.start(), _end_tokens(text, end)), sure=True)
         return end
 
@@ -205,8 +228,7 @@ class _Finder:
             return match.end()
         following = text[end:].lstrip()
         if following and not _GOES_ON.match(following):
-            found = (check_raw(raw, self.tools) for raw in calls)
-            self.doubtful += [call for call in found if isinstance(call, ToolCall)]
+            self._note(calls)
             return end
         made_up = following.startswith("Observation")
         self._take(calls, (match.start(), len(text) if made_up else end), sure=True)
@@ -237,6 +259,9 @@ class _Finder:
         if info in CALL_FENCES:
             inner.scan_block(body)
         if inner.calls and not inner.problems and not inner.remaining(body).strip():
+            if self._is_quoted(text, match.start(), end):
+                self.doubtful += inner.calls
+                return end
             self._pending.append((inner.calls, (match.start(), end)))
         return end
 
@@ -276,14 +301,39 @@ class _Finder:
         ends_line = not text[end:].split("\n", 1)[0].strip(" \t.;`*")
         ends_text = not text[end:].strip(" \t\n.;`*")
         calls = read_strict(text[start:end]) if _NAMED.match(text, start) else None
-        if calls and ((begins_line and ends_line) or ends_text):
+        quoted = bool(calls) and self._is_quoted(text, start, end)
+        if calls and not quoted and ((begins_line and ends_line) or ends_text):
             if self._take(calls, (start, end), sure=False):
                 return end
         elif calls:
             results = [check_raw(raw, self.tools) for raw in calls]
             fitting = [result for result in results if isinstance(result, ToolCall)]
             self.doubtful += fitting if len(fitting) == len(results) else []
-        return start + 1 if text[start] == "[" else end
+        return start + 1 if text[start] == "[" and not quoted else end
+
+    def _note(self, raws: list[Raw]) -> None:
+        """Note calls that may be an example."""
+        found = (check_raw(raw, self.tools) for raw in raws)
+        self.doubtful += [call for call in found if isinstance(call, ToolCall)]
+
+    def _is_quoted(self, text: str, start: int, end: int) -> bool:
+        """Return whether a call stands in a quotation, a table, a comment or an element that is none of calls, or is
+        announced as an example.
+        """
+        if fence := _LATE_FENCE.search(text, max(0, start - 2 * _SHORT), start):
+            start, end = fence.start(), end + len(_FENCE_END.match(text, end)[0])  # type: ignore[index] # also empty
+        before = text[text.rfind("\n", 0, start) + 1 : start]
+        end = tokens.end() if (tokens := _END_TOKENS_NEXT.match(text, end)) else end
+        after = text[end : end + 1]
+        if before.lstrip()[:1] in (">", "|"):
+            return True
+        if after and _QUOTES.get(before[-1:]) == after:
+            return True
+        at = bisect_left(self._elements, (start, 0)) - 1
+        if at >= 0 and end <= self._elements[at][1]:
+            return True
+        said = text[max(0, start - _LONG) : start].rstrip().rpartition("\n")[2]
+        return _EXAMPLE.search(_SENTENCE_END.split(said)[-1]) is not None
 
     def _take(self, raws: list[Raw], span: tuple[int, int], *, sure: bool) -> bool:
         """Add the calls. If it is not certain that they are meant as calls, all must fit or none counts."""
@@ -302,6 +352,33 @@ class _Finder:
         self.problems += bad
         self.spans.append(span)
         return True
+
+
+def _elements(text: str) -> list[tuple[int, int]]:
+    """Return the spans of the outermost elements of a text that are none of calls, such as `<example>…</example>`, and
+    of comments. Code in the text opens and closes none.
+    """
+    opened: list[tuple[str, int]] = []
+    found: list[tuple[int, int]] = []
+    plain = _CODE.sub(lambda code: " " * len(code[0]), text)
+    for tag in _TAG.finditer(plain):
+        name = "<!--" if tag["opens"] or tag["ends"] else tag["name"].lower()
+        if name != "<!--" and _OF_CALLS.fullmatch(name):
+            continue
+        if not tag["closes"] and not tag["ends"]:
+            opened.append((name, tag.start()))
+            continue
+        at = next(
+            (at for at in range(len(opened) - 1, max(-1, len(opened) - _DEEPEST), -1) if opened[at][0] == name), None
+        )
+        if at is not None:
+            found.append((opened[at][1], tag.end()))
+            del opened[at:]
+    outer: list[tuple[int, int]] = []
+    for start, end in sorted(found, key=lambda span: (span[0], -span[1])):
+        if not outer or end > outer[-1][1]:
+            outer.append((start, end))
+    return outer
 
 
 def _as_written(raw: Raw) -> ToolCall:

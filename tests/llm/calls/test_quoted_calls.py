@@ -1,0 +1,82 @@
+"""A call that is quoted, in whatever wrapper and dialect, does not run; one that stands beside such things does."""
+
+from __future__ import annotations
+
+import pytest
+
+from codeagent_lsp.llm.calls.toolcalls import extract
+from tests.llm.calls.test_shapes import ONE_CALL, PARIS, TOOLS
+
+QUOTED = {
+    "an example": "<example>\n{}\n</example>",
+    "an element on one line": "<sample>{}</sample>",
+    "attributes": '<doc title="x">\n{}\n</doc>',
+    "elements in elements": "<section>\n<p>So:</p>\n<pre><code>\n{}\n</code></pre>\n</section>",
+    "an example in an element of calls": "<tools>\n<example>\n{}\n</example>\n</tools>",
+    "a result": "<tool_result>\n{}\n</tool_result>",
+    "an answer of the user": "<user>\n{}\n</user>",
+    "thoughts": "Well.\n<thought>\n{}\n</thought>",
+    "a comment": "<!-- {} -->",
+    "a comment over lines": "<!--\n{}\n-->",
+    "a quotation": ">{}",
+    "a table": "| call |\n|---|\n|{}|",
+    "quotes": 'It is "{}"',
+    "typographic quotes": "It is “{}”",
+    "Chinese quotes": "写「{}」",
+    "parentheses": "It is short ({})",
+    "two ticks": "It is ``{}``",
+    "one tick, over lines": "It is `{}`",
+    "for example": "For example:\n{}",
+    "looks like": "A call looks like this:\n{}",
+    "in a sentence": "A call is, e.g., {}",
+    "an example and a fence": "Here is an example:\n```\n{}\n```",
+    "a fence in an element": "<example>\n```\n{}\n```\n</example>",
+    "Chinese": "例如:\n{}",
+}
+PLAIN = {
+    "words": "I will look.\n{}",
+    "words on the line": "Let me look: {}",
+    "two lines": "I will look.\n\nNow.\n\n{}\n",
+    "elements before": "There is <div>x</div> in it.\n{}",
+    "an element that is not closed": "It needs a <br> there.\n{}",
+    "a type": "It is a List<String>.\n{}",
+    "an arrow": "It is x --> y.\n{}",
+    "a name of an element": "The `<example>` is empty.\n{}",
+    "it looks like": "It looks like rain.\n{}",
+    "an example elsewhere": "The example fails. I will look.\n{}",
+    "a sentence with an example": "For example, line 3 is wrong. I will look.\n{}",
+    "a quotation before": "> what is the weather?\n\n{}",
+    "a table before": "| a |\n|---|\n| b |\n\n{}",
+    "quotes before": 'I will look at "it".\n{}',
+    "thoughts before": "<think>Which?</think>\n{}",
+    "indented": "I will look.\n  {}",
+}
+
+
+def quoted(frame: str, call: str) -> str:
+    call = call.replace("\n", "\n>") if frame.startswith(">") else call.replace("\n", "\n|") if "|{}" in frame else call
+    return frame.replace("{}", call)
+
+
+@pytest.mark.parametrize("frame", QUOTED.values(), ids=QUOTED.keys())
+def test_a_quoted_call_of_any_family_does_not_run(frame: str) -> None:
+    for family, call in ONE_CALL.items():
+        if "`{}" in frame and "```" in call:
+            continue
+        for behind in ("", "\n", "\n\nThat is all."):
+            text = f"A call is one line.\n{quoted(frame, call.strip())}{behind}"
+            assert extract(text, TOOLS).calls == (), (family, text)
+
+
+@pytest.mark.parametrize("frame", PLAIN.values(), ids=PLAIN.keys())
+def test_a_call_beside_such_things_runs(frame: str) -> None:
+    for family, call in ONE_CALL.items():
+        in_words = frame == PLAIN["words on the line"] and call.startswith("```")
+        if extract(f"I will look.\n{call}", TOOLS).calls and not in_words:  # bare Python and lists: only alone
+            text = frame.replace("{}", call)
+            assert [(each.name, each.arguments) for each in extract(text, TOOLS).calls] == [PARIS], (family, text)
+
+
+def test_the_model_is_asked_whether_it_meant_the_call() -> None:
+    asked = extract(f"Well.\n<example>\n{ONE_CALL['hermes']}\n</example>", TOOLS)
+    assert asked.unclear and "quoted" in asked.problem and [call.name for call in asked.unusable] == [PARIS[0]]
