@@ -51,8 +51,11 @@ def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str
         code = without_surroundings(bare, selected, text[:line_start], text[end:])
     else:
         code = _without_rest_of_line(bare, selected, prefix.strip(), suffix.strip())
-    code = code.strip("\n").rstrip()
-    inside = _inside(text, line_start if whole_lines else start, end, code, path)
+    given_code, code = code.strip("\n"), code.strip("\n").rstrip()
+    first = line_start if whole_lines else start
+    if given_code != code and _ends_inside(text, first, end, given_code, path):
+        code = given_code
+    inside = _inside(text, first, end, code, path)
     language = language_of(path, text)
     known = literal_lines(text, language) if inside else Counter[str]()
     if isinstance(language, Grammar) or not path:  # in other files tabs may be more than indentation
@@ -104,9 +107,10 @@ def fitted(
     ending = selected[len(selected.rstrip("\r\n")) :] if selected.strip() else selected
     core = selected.strip("\r\n")
     body = code
-    if "\n" not in body and not prefix and core == core.lstrip():
+    in_literal = any(each.first < 0 and not each.moves for each in inside)  # all of it, from before on
+    if "\n" not in body and not prefix and core == core.lstrip() and not in_literal:
         body = body.strip()
-    elif not any(each.first < 0 and not each.moves for each in inside):  # else all of it begins inside a literal
+    elif not in_literal:
         wanted = prefix + with_newlines(core, "\n") if core else prefix + "x"
         body = _indented(body, wanted, inside, known or Counter()).removeprefix(prefix)
     return lead + body.replace("\n", newline) + ending
@@ -151,7 +155,7 @@ def _inside(text: str, start: int, end: int, code: str, path: str) -> list[Liter
     """Return the lines of `code` that begin inside a literal once it stands in the place of `start:end`. One that has
     begun before has the first line -1.
     """
-    pasted = with_newlines(text[:start], "\n") + code + with_newlines(text[end:], "\n")
+    pasted = _pasted(text, start, end, code)
     first = with_newlines(text[:start], "\n").count("\n")
     last = first + code.count("\n")
     found = literals(pasted, language_of(path, text))
@@ -160,6 +164,21 @@ def _inside(text: str, start: int, end: int, code: str, path: str) -> list[Liter
         for each in found
         if each.first <= last and each.last >= first
     ]
+
+
+def _ends_inside(text: str, start: int, end: int, code: str, path: str) -> bool:
+    """Return whether the code ends inside a literal once it stands in the place of `start:end`: there the blanks at the
+    end of its last line are content.
+    """
+    last = with_newlines(text[:start], "\n").count("\n") + code.count("\n")
+    found = literals(_pasted(text, start, end, code), language_of(path, text))
+    return any(not each.moves and each.first - 1 <= last < each.last for each in found)
+
+
+def _pasted(text: str, start: int, end: int, code: str) -> str:
+    """Return the text with LF line ends, and with code in the place of `start:end`, on lines of its own if that was."""
+    ending = "\n" if text[start:end].endswith(("\n", "\r")) else ""
+    return with_newlines(text[:start], "\n") + code + ending + with_newlines(text[end:], "\n")
 
 
 def _without_literals(text: str, language: Language) -> str:

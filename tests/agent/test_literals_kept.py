@@ -89,3 +89,23 @@ def test_comments_move_as_a_whole(path: str, selected: str, reply: str, wanted: 
     )
     done = replaced(before + selected + after, len(before), len(before + selected), reply, path)
     assert done == before + wanted + after
+
+
+IN_LITERALS = {
+    "blanks at the end": ("a.sh", "cat <<E\n", "a\nb\n", "c\nd  ", "E\n", "c\nd  \n"),
+    "blanks at the beginning": ("a.sh", "cat <<E\n", "a\n", "  a", "E\n", "  a\n"),
+    "blanks at the end in HTML": ("a.html", "<pre>\n", "a\n", "b\t", "</pre>\n", "b\t\n"),
+    "blanks in Python": ("a.py", 'x = """\n', "  a\n  b\n", "    a\n  b ", '"""\n', "    a\n  b \n"),
+    "blanks in code": ("a.sh", "f() {\n", "  a\n", "  b  ", "}\n", "  b\n"),
+    "a blank line behind code": ("a.py", "x = 1\n", "y = 2\n", "y = 3  \n\n", "z = 3\n", "y = 3\n"),
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "selected", "reply", "after", "wanted"), IN_LITERALS.values(), ids=IN_LITERALS.keys()
+)
+def test_lines_of_a_literal_are_taken_as_they_are_given(
+    path: str, before: str, selected: str, reply: str, after: str, wanted: str
+) -> None:
+    done = replaced(before + selected + after, len(before), len(before + selected), reply, path)
+    assert done == before + wanted + after

@@ -61,6 +61,38 @@ async def test_edits_that_are_refused(bench: Bench, arguments: dict[str, str], s
     assert not bench.changeset
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "old", "new"),
+    [
+        ("a.py", "class A:\n    x = 1\n    y = 2\n", "x = 1\ny = 2", 'x = """\nA\n"""\ny = 2'),
+        ("a.rb", "class A\n  x = 1\n  y = 2\nend\n", "x = 1\ny = 2", "x = <<E\nA\nE\ny = 2"),
+        ("a.html", "<div>\n  <p>1</p>\n  <b/>\n</div>\n", "<p>1</p>\n<b/>", "<pre>\nA\n</pre>\n<b/>"),
+        ("a.sql", "BEGIN\n  x;\n  y;\nEND\n", "x;\ny;", "x AS $$\nA\n$$;\ny;"),
+    ],
+)
+async def test_a_new_string_is_not_indented_with_the_code(
+    bench: Bench, name: str, text: str, old: str, new: str
+) -> None:
+    bench.write(name, text)
+    result = await bench.call("edit_file", path=name, old_str=old, new_str=new)
+    assert result.status == "failed" and "indented" in result.text
+    rows = [*(f"-{line}\n" for line in old.split("\n")), *(f"+{line}\n" for line in new.split("\n"))]
+    patch = f"--- a/{name}\n+++ b/{name}\n@@ -2,2 +2,4 @@\n{''.join(rows)}"
+    assert (await bench.call("apply_patch", patch=patch)).status == "failed"
+    assert not bench.changeset.files
+    unit = next(line[: len(line) - len(line.lstrip())] for line in text.split("\n") if line.startswith(" "))
+    exact = "\n".join(unit + line for line in old.split("\n"))
+    right = "\n".join(line if line == "A" else unit + line for line in new.split("\n"))
+    assert (await bench.call("edit_file", path=name, old_str=exact, new_str=right)).ok
+    assert [each.text for each in bench.changeset.files] == [text.replace(exact, right)]
+
+
+async def test_code_that_is_indented_otherwise_still_finds_its_place(bench: Bench) -> None:
+    bench.write("a.py", "class A:\n    x = 1\n    y = 2\n")
+    new = 'x = 1\ndef f():\n    """One.\n\n    Two.\n    """\ny = 2'
+    assert (await bench.call("edit_file", path="a.py", old_str="x = 1\ny = 2", new_str=new)).ok
+
+
 async def test_replace_all(bench: Bench) -> None:
     bench.write("a.py", "x = 1\nx = 2\n")
     assert (await bench.call("edit_file", path="a.py", old_str="x", new_str="y", replace_all=True)).ok
