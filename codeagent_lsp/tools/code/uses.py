@@ -134,12 +134,17 @@ class Uses:
             case "c":
                 return _TYPE if is_type and kind in _TAGS else _VALUE
             case "cpp":
-                return _TYPE if is_type else _VALUE if self._has_value(node) else _TYPE | _VALUE
+                if is_type:  # also a constant between `<` and `>`
+                    return _TYPE if kind in _TAGS or self._defines(node, types=True) else _TYPE | _VALUE
+                return _VALUE if self._defines(node, types=False) else _TYPE | _VALUE
             case "java" if not is_type:
-                return _CALL if use.call else _CALL | _TYPE if kind == "method_reference" else _VALUE | _TYPE
+                named = kind == "method_reference" and not _is_first(node)
+                return _CALL if use.call or named else _VALUE | _TYPE
             case "php":
                 made = _within(node, "object_creation_expression")
-                return (_TYPE if made else _CALL) if use.call else _VALUE if use.access == "member" else _VALUE | _TYPE
+                if use.call:
+                    return _TYPE if made else _CALL
+                return _VALUE if use.access == "member" and kind != "qualified_name" else _VALUE | _TYPE
             case "ruby":
                 return _CALL if use.call else _TYPE if node.type == "constant" else _CALL | _VALUE
             case "typescript" | "tsx" if not is_type:
@@ -150,18 +155,21 @@ class Uses:
                     return _MACRO
                 if kind == "token_tree":
                     return _TYPE | _VALUE | _MACRO
-                is_path = parent is not None and _field(parent, node) == "path"
-                return _TYPE if is_path else _VALUE
+                while parent is not None and kind == "scoped_identifier" and _field(parent, node) == "name":
+                    node, parent = parent, parent.parent  # `b` in `a::b::c` is a module
+                return _TYPE if parent is not None and _field(parent, node) == "path" else _VALUE
             case "java" | "typescript" | "tsx" | "rust":
                 return _TYPE
         return frozenset()
 
-    def _has_value(self, node: Node) -> bool:
-        """Return whether the text defines a function or a variable of this name, other than as a constructor."""
+    def _defines(self, node: Node, *, types: bool) -> bool:
+        """Return whether the text defines a type, or else a function or a variable, with the name of a node, other than
+        as a constructor.
+        """
         name = (node.text or b"").decode("utf-8", "replace")
         return any(
             each.symbol.name == name
-            and each.symbol.kind not in _TYPES
+            and (each.symbol.kind in _TYPES) == types
             and each.symbol.parent.rpartition(".")[2] != name
             for each in self.source.definitions
         )

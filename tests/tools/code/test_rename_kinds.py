@@ -87,6 +87,24 @@ ALIKE = {
     "PHP, a class": ("a.php", "<?php\nclass <T> {}\n$y = new <T>;\n$z = <T>::class;\n"),
     "Ruby, a class that is opened again": ("a.rb", "class F\n  def x; F.new; end\nend\n".replace("F", "<T>")),
 }
+ALIKE |= {
+    "C++, a constant between angles": ("a.cpp", "const int <T> = 3;\nstd::array<int, <T>> a;\nA<<T>> b;\n"),
+    "C++, a namespace": ("a.cpp", "namespace <T> { int k(); }\nint g() { return <T>::k(); }\n"),
+    "Java, a variable and its method": (
+        "A.java",
+        "class A {\n  A <T>;\n  B g() { return (B) <T>::g; }\n}\n",
+    ),
+    "Java, a class that is made by name": (
+        "A.java",
+        "class <T> {}\nclass A {\n  B g() { return (B) <T>::new; }\n}\n",
+    ),
+    "Rust, a module in a path": ("a.rs", "mod a {\n  pub mod <T> { pub fn x() {} }\n}\nfn g() { a::<T>::x(); }\n"),
+    "Rust, an enum": ("a.rs", "enum <T> { A }\nfn g(x: <T>) -> bool { matches!(x, <T>::A) || <T>::A == x }\n"),
+    "Rust, a constant": ("a.rs", "const <T>: usize = 1;\nfn g() -> [u8; <T>] { [0; <T>] }\n"),
+    "TypeScript, an enum": ("a.ts", "enum <T> { A }\nlet x: <T> = <T>.A;\nexport default <T>;\n"),
+    "TypeScript, a namespace": ("a.ts", "namespace <T> { export type X = 1; }\nlet x: <T>.X;\n"),
+    "PHP, a type of a parameter": ("a.php", "<?php\nclass <T> {}\nfunction g(<T> $x) { return $x instanceof <T>; }\n"),
+}
 _PLACE = re.compile(r"<(\w|\?)>")
 _NAMES = ("f", "Fee")
 
