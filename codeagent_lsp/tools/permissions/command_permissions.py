@@ -81,6 +81,8 @@ def judged_command(command: str, rules: CommandRules, places: Places, folder: st
     judgement = judge(command, allow=rules.allow, ask=rules.ask, deny=rules.deny)
     if judgement.decision == "deny":
         return Decision("deny", _first(judgement.reasons))
+    if judgement.unread:
+        return Decision("ask", _first(judgement.reasons), firm=True, guarded=judgement.unread == "deny")
     if (rule := covering_rule(rules.ask, command)) is not None:
         return Decision("ask", f"The ask rule {rule!r} covers this command.", firm=True)
     named = paths_named(command, folder)

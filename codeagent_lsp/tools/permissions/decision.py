@@ -12,10 +12,12 @@ Mode = Literal["ask", "acceptEdits", "readOnly", "bypass"]
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The verdict about one call with its reason in English. `remember`: an approval may be kept for later calls;
-    `firm`: the verdict holds whatever the isolation.
+    `firm`: the verdict holds whatever the isolation; `guarded`: a deny rule may cover the call unseen, so that it asks
+    in every mode.
     """
 
     verdict: Verdict
     reason: str
     remember: bool = True
     firm: bool = False
+    guarded: bool = False

@@ -132,7 +132,7 @@ def _by_rules(
             CommandPlaces(roots),
             str(arguments.get("working_dir") or ""),
         )
-        if decision.verdict == "deny":
+        if decision.verdict == "deny" or decision.guarded:
             return decision
     if settings.mode == "bypass":
         return Decision("allow", "The mode bypass allows it.", firm=True)

@@ -1,9 +1,10 @@
 """The judgement whether a command line may run without asking, by its words alone, wherever it runs. Pure functions.
 
 Denied: the built-in list and the user's deny rules, searched everywhere, also in malformed scripts, behind wrappers and
-in substitutions. Allowed: fully understood scripts, of which each simple command is harmless or covered by a rule. All
-else asks. Not here: isolation, which is what makes a command harmless, and the targets of links; both are the caller's.
-An allowed command still needs `bash`, a fixed environment and PATH, and limits on time and output.
+in substitutions. Asked: what an ask or deny rule may cover unseen. Allowed: fully understood scripts, of which each
+simple command is harmless or covered by a rule. All else asks. Not here: isolation, which is what makes a command
+harmless, and the targets of links; both are the caller's. An allowed command still needs `bash`, a fixed environment
+and PATH, and limits on time and output.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from codeagent_lsp.tools.permissions.shell.harmless import asks_version, check_h
 from codeagent_lsp.tools.permissions.shell.plain import NotPlain, Simple, plain_commands
 from codeagent_lsp.tools.permissions.shell.reading import Invocation, Script, read
 from codeagent_lsp.tools.permissions.shell.targets import joined
-from codeagent_lsp.tools.permissions.shell.unwrapping import Everything, unwrap
+from codeagent_lsp.tools.permissions.shell.unread import unread
+from codeagent_lsp.tools.permissions.shell.unwrapping import Everything, unwrap, wide_readings
 from codeagent_lsp.workspace.text.unseen import numbered
 
 MAX_CHARS = 8_192
@@ -44,6 +46,8 @@ class Judgement:
 
     decision: Literal["allow", "ask", "deny"]
     reasons: tuple[str, ...]
+    unread: str = ""
+    """The kind of rule, ask or deny, that may cover what the script runs unseen, if that is why it asks."""
 
 
 def judge(command: str, *, allow: Sequence[str] = (), ask: Sequence[str] = (), deny: Sequence[str] = ()) -> Judgement:
@@ -60,10 +64,15 @@ def judge(command: str, *, allow: Sequence[str] = (), ask: Sequence[str] = (), d
         return Judgement("deny", ("It has more commands in it than can be judged.",))
     if (reason := denial(everything)) is not None:
         return Judgement("deny", (reason,))
-    if (rule := _covered(deny, command, everything)) is not None:
+    readings = wide_readings(command) if deny or ask else []
+    if (rule := _covered(deny, command, everything, *readings)) is not None:
         return Judgement("deny", (f"The deny rule {rule!r} covers it.",))
-    if (rule := _covered(ask, command, everything)) is not None:
+    if (rule := _covered(ask, command, everything, *readings)) is not None:
         return Judgement("ask", (f"The ask rule {rule!r} covers it.",))
+    for kind, rules in (("deny", deny), ("ask", ask)):
+        if rules and (found := unread(readings, rules)) is not None:
+            reason, surely = found
+            return Judgement("deny" if surely and kind == "deny" else "ask", (reason,), unread=kind)
     reasons = tuple(dict.fromkeys(_doubts(command, everything, allow)))
     if reasons:
         return Judgement("ask", reasons)
@@ -72,7 +81,8 @@ def judge(command: str, *, allow: Sequence[str] = (), ask: Sequence[str] = (), d
 
 def covering_rule(rules: Sequence[str], command: str) -> str | None:
     """Return the first ask or deny rule that covers the whole text or any command in it; None if there is none."""
-    return _covered(rules, command, unwrap(read(command[:MAX_BYTES])))
+    command = command[:MAX_BYTES]
+    return _covered(rules, command, unwrap(read(command)), *wide_readings(command)) if rules else None
 
 
 def covered_by(rules: Sequence[str], command: str) -> bool:
@@ -153,14 +163,14 @@ def shown(command: str, limit: int = 2_000) -> str:
     return characters.shown(command, limit)
 
 
-def _covered(rules: Sequence[str], command: str, everything: Everything) -> str | None:
-    """Return the first rule that covers the whole text or any command in it."""
+def _covered(rules: Sequence[str], command: str, *readings: Everything) -> str | None:
+    """Return the first rule that covers the whole text or any command in one of its readings."""
     if not rules:
         return None
-    texts = [command.strip()]
-    for invocation in everything.invocations:
-        texts.extend(spellings(invocation.text, invocation.words))
-    return covering(rules, texts)
+    texts = {command.strip(): None}
+    for invocation in (each for everything in readings for each in everything.invocations):
+        texts |= dict.fromkeys(spellings(invocation.text, invocation.words))
+    return covering(rules, tuple(texts))
 
 
 def _doubts(command: str, everything: Everything, allow: Sequence[str]) -> Iterator[str]:
@@ -227,8 +237,9 @@ def spellings(written: str, words: Sequence[str]) -> tuple[str, ...]:
     """
     bare = " ".join(words)
     name = words[0].rsplit("/", 1)[-1] if words else ""
-    behind = () if name == "git" else _behind_options(words[:_MAX_WORDS])  # git's options are known
-    short = (" ".join((name, *rest)) for rest in (words[1:], *behind))
+    plain = name.casefold().removesuffix(".exe")  # the same program where names have no case
+    behind = () if plain == "git" else tuple(_behind_options(words[:_MAX_WORDS]))  # git's options are known
+    short = (" ".join((form, *rest)) for form in dict.fromkeys((name, plain)) for rest in (words[1:], *behind))
     return tuple(dict.fromkeys((_BLANKS.sub(" ", written).strip(), bare, *short)))
 
 

@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Sequence
 
 from codeagent_lsp.tools.permissions.shell.inner_command import Inner
+from codeagent_lsp.tools.permissions.shell.reading import UNKNOWN
 
 _VALUED = frozenset("-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source".split())
 _RUNS = re.compile(
@@ -58,7 +59,9 @@ def unknown_subcommand(words: Sequence[str]) -> str:
     """Return the subcommand of a git command that git itself does not have, such as an alias; '' if there is none."""
     if not words or words[0].rsplit("/", 1)[-1] != "git":
         return ""
-    rest, _ = _divided(words)
+    rest, settings = _divided(words)
+    if UNKNOWN in settings:
+        return UNKNOWN
     return rest[0] if rest and rest[0] not in _KNOWN else ""
 
 
@@ -81,6 +84,8 @@ def _started(rest: Sequence[str]) -> list[Inner]:
         return [Inner(script=" ".join(word for word in rest[2:] if not word.startswith("--")))]
     if rest[:2] == ("bisect", "run"):
         return [Inner(words=tuple(rest[2:]))]
+    if rest[0] == "filter-branch":
+        return [Inner(script=rest[at + 1]) for at, word in enumerate(rest[:-1]) if word.endswith("-filter")]
     named = [word.partition("=")[2] for word in rest if word.startswith(("--exec=", "--extcmd="))]
     named += [rest[at + 1] for at, word in enumerate(rest[:-1]) if word in ("-x", "--exec", "--extcmd")]
     return [Inner(script=text) for text in named] if rest[0] in ("rebase", "difftool") else []

@@ -1,7 +1,9 @@
 """The lenient parser: every command in a script, wherever it occurs, as far as the text determines it. Pure functions.
 
 For denial, for ask and deny rules and for display; it never gives permission (that is `plain.py`). It also reads
-malformed scripts. Not here: what commands run other commands (`wrappers.py`), what is denied (`denied.py`).
+malformed scripts. A script is read in one of two ways: as it most likely runs, or `wide`, in which whatever the text
+does not determine is `UNKNOWN`. Not here: what commands run other commands (`wrappers.py`), what is denied
+(`denied.py`).
 """
 
 from __future__ import annotations
@@ -43,11 +45,22 @@ _LITERAL = str.maketrans({_OPEN: "{", _COMMA: ",", _CLOSE: "}"})
 _ESCAPE = re.compile(
     r"\\([abeEfnrtv\\'\"?]|c[\x00-\x7f]|[0-7]{1,3}|x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8})"
 )
+_CONVERSION = re.compile(r"%(?!%)[-+ #0-9.]*[a-zA-Z]")
 _LETTERS = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True))
 _BACKSLASH = re.compile(r"\\(\n?)(.?)", re.DOTALL)
 _VARIABLE = re.compile(r"\$\{?(\w+|[@*#?$!-])\}?")
+_ALL_WORDS = ('"$@"', '"${@}"')
+_SETS_WORDS = re.compile(r"\bset[ \t]|\bshift\b|\(\)|\bfunction\b")
+"""What gives a script or a part of it other parameters than it was called with."""
+_SUBSCRIPT = re.compile(r"[\w\]]\[[^\n]{0,200}?(?:\$\(|`)")
+_EXPANDED_LATER = re.compile(r"@P\}|\bPS[0-4]=|PROMPT_COMMAND")
+_FINDERS = (("which",), ("command", "-v"), ("type", "-P"))
+MAX_CHOICES = 8
+WIDE = ""
+"""The name, which no variable has, by which the variables of a wide reading are known."""
 _DEFAULT = re.compile(r"\$\{(\w+):?([-=+])(.*)\}", re.DOTALL)
 _MODIFIED = re.compile(r"\$\{(\w+)(?::?\?|[:%#/^,@]).*\}", re.DOTALL)
+_SUBSTITUTED = "/dev/fd/63"  # what bash makes of `<(…)`
 _FIXED = {"HOME": "~", "IFS": _BREAK, "@": "", "*": "", "0": "$0", "SHELL": "bash", "BASH": "bash"}
 
 Variables = Mapping[str, str]
@@ -79,12 +92,18 @@ class Script:
     reads: tuple[str, ...]
     tree: Tree | None
     cut: bool = False
+    choices: int = 1
+    """The number of readings in which every loop over a few texts takes each of them."""
 
 
-def read(text: str) -> Script:
-    """Parse a script and return its commands and redirections in the order of the text."""
+def read(text: str, parameters: tuple[str, ...] = (), *, wide: bool = False, choice: int = 0) -> Script:
+    """Parse a script and return its commands and redirections in the order of the text.
+
+    `parameters` are `$0`, `$1` and so on. With `wide`, what the text does not determine is `UNKNOWN`: a variable with
+    several values, a parameter that is not given; loops take the value number `choice` of those they name.
+    """
     tree = parse(text.encode("utf-8", "replace"))
-    found = _Found({})
+    found = _Found(_given(text, parameters, wide=wide), text if wide else None, choice)
     if tree is not None:
         for place in walk(tree.root_node):
             found.visit(place)
@@ -93,20 +112,36 @@ def read(text: str) -> Script:
         found.invocations.extend(_rough(text))
         found.writes.extend(_rough_writes(text))
     cut = len(found.invocations) > MAX_COMMANDS
-    return Script(text, tuple(found.invocations[:MAX_COMMANDS]), tuple(found.writes), tuple(found.reads), tree, cut)
+    commands = tuple(found.invocations[:MAX_COMMANDS])
+    return Script(text, commands, tuple(found.writes), tuple(found.reads), tree, cut, found.choices)
+
+
+def _given(text: str, parameters: tuple[str, ...], *, wide: bool) -> dict[str, str]:
+    """Return the values of the parameters of a script."""
+    if wide and (not parameters or _SETS_WORDS.search(text)):
+        return dict.fromkeys((*"0123456789@*", WIDE), UNKNOWN)
+    values = {str(place): value for place, value in enumerate(parameters)}
+    values |= dict.fromkeys("@*", _BREAK.join(parameters[1:])) if parameters else {}
+    return values | ({WIDE: ""} if wide else {})
 
 
 class _Found:
     """Collects commands, redirections and variables during a walk over the tree."""
 
-    def __init__(self, variables: dict[str, str]) -> None:
+    def __init__(self, variables: dict[str, str], wide: str | None, choice: int) -> None:
         self.invocations: list[Invocation] = []
         self.writes: list[str] = []
         self.reads: list[str] = []
+        self.choices = 1
         self._variables = variables
+        self._wide = wide is not None
+        self._prompts = wide is not None and bool(_EXPANDED_LATER.search(wide))
+        self._choice = choice
 
     def visit(self, place: NodePlace) -> None:
         node = place.node
+        if self._wide and node.type in ("raw_string", "ansi_c_string", "string"):
+            self._later(node)
         if node.type in _COMMANDS:
             self._command(place)
         elif node.type == "file_redirect":
@@ -141,15 +176,37 @@ class _Found:
         name, given = node.child_by_field_name("name"), node.child_by_field_name("value")
         if name is None:
             return
-        text = self._variables[_cut(name)] = value(given, self._variables) if given is not None else ""
+        text = value(given, self._variables) if given is not None else ""
+        before = self._variables.get(_cut(name), text)
+        self._variables[_cut(name)] = UNKNOWN if self._wide and before != text else text
         if text and _RUN_BY_OTHERS.fullmatch(_cut(name)):
             self.invocations.append(Invocation(("sh", "-c", text), text[:MAX_TEXT]))
+        if text and _cut(name) in ("BASH_ENV", "ENV"):
+            self.invocations.append(Invocation(("source", text), text[:MAX_TEXT]))
 
     def _loop(self, node: Node) -> None:
-        """Assign the first value of a `for` loop to its variable, as in `for x in /; do rm -r $x; done`."""
+        """Assign a value of a `for` loop to its variable, as in `for x in /; do rm -r $x; done`."""
         name, given = node.child_by_field_name("variable"), node.children_by_field_name("value")
-        if name is not None and given:
+        if name is None or not given:
+            return
+        if not self._wide:
             self._variables[_cut(name)] = value(given[0], self._variables)
+            return
+        values = [word for each in given for word in fields(each, self._variables)]
+        fixed = 0 < len(values) <= MAX_CHOICES and not any(char in word for word in values for char in f"*?[{UNKNOWN}")
+        self.choices = max(self.choices, len(values) if fixed else 1)
+        self._variables[_cut(name)] = values[self._choice % len(values)] if fixed else UNKNOWN
+
+    def _later(self, node: Node) -> None:
+        """Collect the command that bash runs when it expands a quoted text later: in a subscript, or in a prompt."""
+        text = _cut(node)
+        if ("$(" not in text and "`" not in text) or (
+            node.type == "string" and "\\$(" not in text and "\\`" not in text
+        ):
+            return
+        if self._prompts or _SUBSCRIPT.search(text):
+            text = value(node, self._variables)
+            self.invocations.append(Invocation(("eval", f": {text[text.find('[') + 1 :]}"), text))
 
     def _stdin(self, place: NodePlace) -> str | None:
         """Return the input from a here-string, a here-document or a command before the pipe; None if unknown."""
@@ -166,6 +223,8 @@ class _Found:
         """Return the text that comes through the pipe, if the command before it only passes on a text of the script."""
         piped = place.above is not None and place.above.node.type == "pipeline" and place.later
         if not piped or not self.invocations:
+            return None
+        if self._wide and place.before != "command" and place.before != "redirected_statement":
             return None
         before = self.invocations[-1]
         return printed(before.name, before.words[1:], before.stdin)
@@ -207,9 +266,10 @@ def printed(name: str, arguments: Sequence[str], stdin: str | None) -> str | Non
     """Return the output of the command `name` with the input `stdin`; None if unknown."""
     if name in ("echo", "printf"):
         words = [word for word in arguments if not word.startswith("-")]
-        if name == "printf" and len(words) > 1 and "%" in words[0]:
-            words = words[1:]
-        return " ".join(words).replace("\\n", "\n")
+        if name == "printf":
+            return _formatted(words)
+        text = " ".join(words)
+        return _ansi(text) if any(re.fullmatch(r"-n?e\w*", word) for word in arguments) else text.replace("\\n", "\n")
     if name in ("find", "gfind"):
         return _found(arguments)
     if stdin is None:
@@ -221,6 +281,15 @@ def printed(name: str, arguments: Sequence[str], stdin: str | None) -> str | Non
     if name == "rev":
         return "\n".join(line[::-1] for line in stdin.split("\n"))
     return stdin if name in _PASSING else None
+
+
+def _formatted(words: Sequence[str]) -> str:
+    """Return the output of `printf`, whose format is used again as long as there are more words."""
+    form, waiting = (words[0] if words else ""), list(words[1:])
+    text = _ansi(_CONVERSION.sub(lambda _: waiting.pop(0) if waiting else "", form))
+    while waiting and _CONVERSION.search(form):
+        text += _ansi(_CONVERSION.sub(lambda _: waiting.pop(0) if waiting else "", form))
+    return text
 
 
 def _found(arguments: Sequence[str]) -> str | None:
@@ -249,6 +318,9 @@ def _hexadecimal(text: str) -> str | None:
 
 def fields(node: Node, variables: Variables) -> tuple[str, ...]:
     """Return the words that the word at `node` expands to; an expansion may yield none or several."""
+    first = node.children[0] if node.type == "command_name" and node.child_count == 1 else node
+    if "@" in variables and _text(first) in _ALL_WORDS:
+        return tuple(variables["@"].split(_BREAK))
     text = _decoded(node, variables, 0)
     found = [part for branch in _branches(text) for part in re.split(f"{_BREAK}+", branch)]
     quoted = node.type in ("string", "raw_string", "ansi_c_string")
@@ -281,6 +353,8 @@ def _decoded(node: Node, variables: Variables, depth: int) -> str:
         return _variable(_text(node), variables)
     if kind == "command_substitution":
         return _printed(node, variables, depth)
+    if kind == "process_substitution":
+        return _SUBSTITUTED
     return _bare(_text(node)) if not node.is_named or not node.named_child_count else UNKNOWN
 
 
@@ -321,15 +395,17 @@ def _unescaped(match: re.Match[str]) -> str:
 
 def _variable(text: str, variables: Variables) -> str:
     """Return the value of `$name` and `${name}`; for `${name:-text}` the text if the value is unknown, and for other
-    forms, such as `${name:?}` and `${name%/}`, the value as if unchanged.
+    forms, such as `${name:?}` and `${name%/}`, the value as if unchanged, or in a wide reading `UNKNOWN`.
     """
     if (match := _VARIABLE.fullmatch(text)) is not None:
         return _known(match[1], variables)
     if (default := _DEFAULT.fullmatch(text)) is not None:
         value = _known(default[1], variables)
+        if WIDE in variables and (value == UNKNOWN or default[2] == "+"):
+            return UNKNOWN
         return unquoted(default[3]) if default[2] == "+" or value in ("", UNKNOWN) else value
     modified = _MODIFIED.fullmatch(text)
-    return _known(modified[1], variables) if modified else UNKNOWN
+    return _known(modified[1], variables) if modified and WIDE not in variables else UNKNOWN
 
 
 def _known(name: str, variables: Variables) -> str:
@@ -337,13 +413,16 @@ def _known(name: str, variables: Variables) -> str:
 
 
 def _printed(node: Node, variables: Variables, depth: int) -> str:
-    """Return the expansion of `$(echo …)` or `$(printf …)`; UNKNOWN for other commands."""
+    """Return the expansion of `$(echo …)`, `$(printf …)` or `$(which …)`; UNKNOWN for other commands."""
     inner = node.named_children
     if len(inner) != 1 or inner[0].type != "command":
         return UNKNOWN
     words = [_decoded(child, variables, depth + 1).translate(_LITERAL) for child in inner[0].named_children]
-    printed = [word for word in words[1:] if not word.startswith("-")]
-    return _BREAK.join(printed) if words and words[0] in ("echo", "printf") else UNKNOWN
+    words = [part for word in words for part in word.split(_BREAK)]
+    if any(tuple(words[:-1]) == finder for finder in _FINDERS):
+        return words[-1]
+    text = printed(words[0], words[1:], None) if words and words[0] in ("echo", "printf") else None
+    return UNKNOWN if text is None else _BREAK.join(text.split())
 
 
 def _branches(text: str) -> list[str]:

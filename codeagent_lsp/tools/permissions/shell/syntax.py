@@ -24,14 +24,15 @@ _CHUNK = 16_384
 class NodePlace:
     """A node with its position, since tree-sitter finds a node's parent only by a search from the root.
 
-    `above` is the position of its parent; `later`: it is not the first child; `following`: the type of its next
-    sibling.
+    `above` is the position of its parent; `later`: it is not the first child; `before` and `following`: the types of
+    the last named sibling before it and of its next sibling.
     """
 
     node: Node
     above: NodePlace | None = None
     later: bool = False
     following: str = ""
+    before: str = ""
 
 
 def parse(source: bytes, *, seconds: float = PARSE_SECONDS) -> Tree | None:
@@ -63,7 +64,10 @@ def walk(root: Node) -> Iterator[NodePlace]:
         yield place
         children = place.node.children
         kinds = [child.type for child in children[1:]] + [""]
-        below = [NodePlace(child, place, at > 0, kinds[at]) for at, child in enumerate(children)]
+        below, before = [], ""
+        for at, child in enumerate(children):
+            below.append(NodePlace(child, place, at > 0, kinds[at], before))
+            before = child.type if child.is_named else before
         waiting.extend(reversed(below))
 
 

@@ -7,17 +7,21 @@ needed to find the inner command. Not here: reading an inner script (`reading.py
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from codeagent_lsp.tools.permissions.shell.git_words import inner_git
 from codeagent_lsp.tools.permissions.shell.inner_command import Inner
-from codeagent_lsp.tools.permissions.shell.reading import Invocation
+from codeagent_lsp.tools.permissions.shell.programs import STDIN, started
+from codeagent_lsp.tools.permissions.shell.reading import UNKNOWN, Invocation
 
-SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash", "fish", "mksh", "rbash", "csh", "tcsh"))
+SHELLS = frozenset(
+    "bash sh zsh dash ksh ash fish mksh rbash csh tcsh yash oksh posh nu xonsh elvish pwsh powershell".split()  # noqa: SIM905
+)
 INTERPRETERS = re.compile(r"(?:python|perl|ruby|node|nodejs|php|lua|awk|gawk|mawk|pypy|bun|deno|osascript)[\d.]*")
 _MAX_EXECS = 16
 _MAX_ITEMS = 64
+_PLACE_OF_ITEM = re.compile(r"\{[./%#+\w]*\}")
 _ASSIGNMENT = re.compile(r"\w+=")
 _SED_RUNS = re.compile(r"(?:^|[;\n{]|[\d$/,!])\s{0,9}e\s+([^\n]+)")
 """The command `e` of a sed script, which runs a program."""
@@ -44,12 +48,21 @@ def _prefix(values: str = "", *, skip: int = 0, assigns: bool = False) -> _Prefi
 _RUNNERS = tuple("uv poetry pipenv pdm hatch rye mise asdf bundle pnpm yarn npm conda mamba".split())  # noqa: SIM905
 """Commands whose first operand (`run`, `exec`) runs what comes behind it."""
 
+_READ_INPUT = frozenset(("source", ".", "ssh", "at", "batch"))
+"""Commands other than shells that run their input, or hand it to a shell."""
 _TARS = ("tar", "gtar", "bsdtar")
 _SCRIPT_OPTIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_TARS, ("-I", "--use-compress-program", "--to-command", "--rsh-command")),
     **dict.fromkeys(("npx", "npm", "pnpm"), ("-c", "--call", "--shell-mode")),
     **dict.fromkeys(("mapfile", "readarray"), ("-C",)),
     "nix-shell": ("--run", "--command"),
+    "ssh": ("-o",),
+    "man": ("-P", "--pager"),
+    "rsync": ("-e", "--rsh", "--rsync-path"),
+    "zip": ("-TT", "--unzip-command"),
+    **dict.fromkeys(("make", "gmake"), ("--eval", "-E")),
+    **dict.fromkeys(("sort", "gsort"), ("--compress-program",)),
+    "rg": ("--pre", "--hostname-bin"),
 }
 """Options whose values programs run as scripts."""
 
@@ -131,14 +144,16 @@ def is_wrapper(name: str) -> bool:
     return name in _PREFIXES or name in _SCRIPTS or name in SHELLS
 
 
-def inner(command: Invocation) -> tuple[Inner, ...]:
-    """Return the commands and scripts that `command` runs besides itself, one level deep."""
+def inner(command: Invocation, *, wide: bool = False) -> tuple[Inner, ...]:
+    """Return the commands and scripts that `command` runs besides itself, one level deep; `wide` as in `read`."""
     name, words = command.name, command.words
     found: list[Inner] = []
-    if name in _PREFIXES:
+    if name in _PREFIXES and not (name == "command" and {"-v", "-V"} & set(words[1:2])):
         found.extend(_after_prefix(_PREFIXES[name], words))
     if name == "xargs":
-        found = [_with_items(part, command.stdin or "") for part in found]
+        found = [_with_items(part, command, wide=wide) for part in found]
+    if name == "parallel":
+        found = list(_in_parallel(words, command.stdin))
     if name == "git":
         found.extend(inner_git(words))
     if name.startswith("git-"):
@@ -147,12 +162,15 @@ def inner(command: Invocation) -> tuple[Inner, ...]:
         found.extend(_SCRIPTS[name](words))
     if name in SHELLS:
         found.extend(_shell(command))
+    if name in _READ_INPUT and command.stdin and (name not in ("source", ".") or STDIN.intersection(words[1:2])):
+        found.append(Inner(script=command.stdin))
     if name in ("find", "gfind", "fd", "fdfind"):
-        found.extend(_find(words))
+        found.extend(_find(words, wide=wide))
     found.extend(Inner(script=script) for script in _in_options(name, words))
     if INTERPRETERS.fullmatch(name):
         found.extend(_code(" ".join(words[1:]) + "\n" + (command.stdin or "")))
-    return tuple(found)
+    found.extend(started(name, words, command.stdin).commands)
+    return tuple(part for part in found if part.words or part.script)
 
 
 def _after_prefix(prefix: _Prefix, words: Sequence[str]) -> list[Inner]:
@@ -164,7 +182,7 @@ def _after_prefix(prefix: _Prefix, words: Sequence[str]) -> list[Inner]:
         if word == "--":
             place += 1
             break
-        if word.startswith("-") and len(word) > 1:
+        if word.startswith("-") and (len(word) > 1 or prefix.assigns):
             place += 2 if word in prefix.values else 1
         elif prefix.assigns and _ASSIGNMENT.match(word):
             place += 1
@@ -172,34 +190,88 @@ def _after_prefix(prefix: _Prefix, words: Sequence[str]) -> list[Inner]:
             place, skip = place + 1, skip - 1
         else:
             break
+    while place < len(words) and prefix.assigns and _ASSIGNMENT.match(words[place]):
+        place += 1
     rest = tuple(words[place + skip :]) if words[place - 1 : place] == ("--",) else tuple(words[place:])
     return scripts + ([Inner(words=rest)] if rest else [])
 
 
-def _with_items(part: Inner, stdin: str) -> Inner:
-    """Return the command that `xargs` runs with the items of its input behind it."""
-    items = stdin.replace("\\0", " ").replace("\0", " ").split()[:_MAX_ITEMS]
-    return Inner(words=(*part.words, *items)) if part.words else part
+def _with_items(part: Inner, command: Invocation, *, wide: bool) -> Inner:
+    """Return the command that `xargs` runs with the items of its input behind it, or in place of its mark."""
+    if not part.words:
+        return part
+    mark = next((words for words in _valued(command.words, "-I", "-J", "--replace")), "")
+    mark = mark or next((word[2:] for word in command.words[1:] if re.match(r"-[IJi].", word)), "")
+    if command.stdin is None or (wide and {"-a", "--arg-file"} & set(command.words)):
+        items = [UNKNOWN] if wide else []
+    else:
+        apart = {"-0", "--null", "-d", "--delimiter"} & set(command.words) or mark
+        lines = command.stdin.replace("\\0", "\n").replace("\0", "\n")
+        items = (lines.strip("\n").split("\n") if apart else lines.split())[:_MAX_ITEMS]
+    if mark and items:
+        return Inner(words=tuple(word.replace(mark, items[0]) for word in part.words))
+    return Inner(words=(*part.words, *items))
+
+
+def _in_parallel(words: Sequence[str], stdin: str | None) -> Iterator[Inner]:
+    """Yield the scripts of `parallel`: its words with each item behind them, or in place of `{}`."""
+    place = next((at for at, word in enumerate(words) if word.startswith(":::")), len(words))
+    command = next((part.words for part in _after_prefix(_PREFIXES["parallel"], words[:place])), ())
+    items = words[place + 1 : place + 1 + _MAX_EXECS]
+    items = items or ((stdin.split("\n") if stdin else [UNKNOWN])[:_MAX_EXECS])
+    text = " ".join(command)
+    text = text if "{" in text else f"{text} {{}}"
+    for item in items:
+        yield Inner(script=item.join(_PLACE_OF_ITEM.split(text)))
 
 
 def _shell(command: Invocation) -> list[Inner]:
     """Return the script of `bash -c`, also in a cluster (`-lc`), and the shell's input."""
-    words = command.words
     found = [Inner(script=command.stdin)] if command.stdin else []
-    for place, word in enumerate(words[1:], 1):
+    script, _, parameters = shell_words(command.words)
+    if script is not None:
+        found.append(Inner(script=script, parameters=parameters))
+    # Whatever its options: the first word behind one with a `c`.
+    for place, word in enumerate(command.words[1:], 1):
         if re.fullmatch(r"[-+]\w*c\w*", word):
-            script = next((later for later in words[place + 1 :] if later == "" or later[0] not in "-+"), "")
-            return [*found, Inner(script=script)]
+            later = next((each for each in command.words[place + 1 :] if each == "" or each[0] not in "-+"), "")
+            return found if later == script else [*found, Inner(script=later)]
     return found
 
 
-def _find(words: Sequence[str]) -> list[Inner]:
+def shell_words(words: Sequence[str]) -> tuple[str | None, str | None, tuple[str, ...]]:
+    """Return the script that a shell is given by `-c`, or else the file that it runs, with `$0`, `$1` and so on."""
+    place, runs = 1, False
+    while place < len(words):
+        word = words[place]
+        if word in ("--", "-"):
+            place += 1
+            break
+        if word.casefold() in ("-command", "/c") or (word == "-C" and words[0].endswith("fish")):
+            return " ".join(words[place + 1 :]), None, ()
+        if word.startswith(("--command=", "--init-command=")):
+            return word.partition("=")[2], None, ()
+        if word.startswith("--"):
+            place += 2 if word in ("--rcfile", "--init-file") else 1
+        elif word[:1] in ("-", "+") and len(word) > 1:
+            runs = runs or "c" in word
+            place += 1 + word.count("o") + word.count("O")
+        else:
+            break
+    rest = tuple(words[place:])
+    if runs:
+        return (rest[0] if rest else ""), None, rest[1:]
+    return None, (rest[0] if rest else None), rest
+
+
+def _find(words: Sequence[str], *, wide: bool) -> list[Inner]:
     found = []
     for place, word in enumerate(words):
         if word in ("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"):
             rest = words[place + 1 : place + 1_000]
             ends = [at for at, later in enumerate(rest) if later in (";", "+")]
-            found.append(Inner(words=tuple(rest[: ends[0]] if ends else rest)))
+            rest = rest[: ends[0]] if ends else rest
+            found.append(Inner(words=tuple(each.replace("{}", UNKNOWN) if wide else each for each in rest)))
             if len(found) == _MAX_EXECS:
                 break
     return found
@@ -224,6 +296,8 @@ def _valued(words: Sequence[str], *options: str) -> list[str]:
             found.append(given)
         elif "-S" in options and word.startswith("-S") and len(word) > 2:
             found.append(word[2:])
+        elif "-S" in options and re.fullmatch(r"-[i0v]+S.*", word):
+            found.append(word.partition("S")[2] or "".join(words[place + 1 : place + 2]))
     return found
 
 
@@ -234,11 +308,15 @@ def _in_options(name: str, words: Sequence[str]) -> list[str]:
         found += [word.partition("=exec=")[2] for word in words if word.startswith("--checkpoint-action=exec=")]
     if name in ("sed", "gsed"):
         found += [match[1] for word in words[1:] for match in _SED_RUNS.finditer(word)]
+    if name == "ssh":
+        found = [text.partition("=")[2] for text in found if "command" in text.partition("=")[0].casefold()]
+    if name in ("make", "gmake"):
+        found = [re.sub(r"^[^:;\n]*:[^;\n]*;?", "", text) for text in found]
     return found
 
 
 def _joined(words: Sequence[str]) -> list[Inner]:
-    return [Inner(script=" ".join(words[1:]))]
+    return [Inner(script=" ".join(words[2:] if words[1:2] == ("--",) else words[1:]))]
 
 
 def _option(words: Sequence[str]) -> list[Inner]:
@@ -246,11 +324,13 @@ def _option(words: Sequence[str]) -> list[Inner]:
     for place, word in enumerate(words[1:-1], 1):
         if re.fullmatch(r"-\w*c", word) or word in ("--command", "--session-command"):
             return [Inner(script=words[place + 1])]
-    return [Inner(script=given) for given in _valued(words, "--command")]
+    glued = [word[2:] for word in words[1:] if re.match(r"-c.", word)]
+    return [Inner(script=given) for given in (*glued, *_valued(words, "--command", "--session-command"))]
 
 
 def _aliases(words: Sequence[str]) -> list[Inner]:
-    return [Inner(script=word.partition("=")[2]) for word in words[1:_MAX_ITEMS] if "=" in word]
+    given = [word.partition("=")[2] for word in words[1:_MAX_ITEMS] if "=" in word]
+    return [Inner(script=text) for text in given]
 
 
 def _first(words: Sequence[str]) -> list[Inner]:
