@@ -220,7 +220,12 @@ _WORDS = (
 )
 
 SECRETS = Names(
-    folders=frozenset({".git", ".ssh", ".aws", ".gnupg", ".kube", ".azure", ".docker", ".gcloud", ".password-store"}),
+    folders=frozenset(
+        """
+        .git .ssh .aws .gnupg .kube .azure .docker .gcloud .password-store .oci .aliyun .bluemix .talos .cloudflared
+        .ngrok2 .huggingface .kaggle .snowflake .snowsql .terraform.d .electrum .bitcoin .tsh .minikube .globus
+        """.split()
+    ),
     files=frozenset(
         """
         .netrc _netrc .npmrc .yarnrc.yml .pypirc .pgpass pgpass.conf .my.cnf .mylogin.cnf .envrc .htpasswd .htdigest
@@ -229,11 +234,19 @@ SECRETS = Names(
         local.settings.json .dev.vars .flaskenv .vault_pass .vault_pass.txt vault_pass.txt .vault-pass rclone.conf
         htpasswd htdigest vault.yml vault.yaml shadow gshadow private.txt key.txt keys.txt wp-config.php
         id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk
+        .rclone.conf boto.cfg .passwd-s3fs .smbcredentials wpa_supplicant.conf openvpn.conf tailscaled.state
+        .authinfo .msmtprc .fetchmailrc .mbsyncrc .isyncrc .offlineimaprc .muttrc passwd.client dovecot-sql.conf.ext
+        .sentryclirc sentry.properties k3s.yaml talosconfig ngrok.yml ngrok.yaml kaggle.json .modal.toml .token .cvspass
+        .p4tickets p4tickets.txt logins.json key3.db key4.db signons.sqlite cookies.sqlite cookies.txt wallet.dat
+        bitcoin.conf lnd.conf cwallet.sso .google_authenticator rootkey.csv credentials.tfrc.json terraform.rc acme.json
+        connectionstrings.config connectionstrings.json config.inc.php localsettings.php local_settings.py fish_history
+        filezilla.xml sitemanager.xml recentservers.xml keystore.json msal_token_cache.json msal_token_cache.bin .psk
         """.split()
     ),
     endings=(
         *(".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".p8", ".tfstate", ".tfvars"),
         *(".tfvars.json", ".kubeconfig", ".asc", ".gpg", ".pgp", ".ovpn", ".mobileprovision", ".agekey"),
+        *(".pkcs12", ".bks", ".jceks", ".keytab", ".macaroon", ".priv", ".psk", ".htpasswd", ".wgconf"),
     ),
     name=re.compile(
         r"\.env(?:\.(?!(?:.*\.)?(?:example|sample|template|dist|defaults?)$).+)?|.+\.env"
@@ -241,6 +254,20 @@ SECRETS = Names(
         r"|\.dev\.vars\.(?!example$)[\w-]+|(?:[\w-]+[._-])?(?:private|priv)(?:[_-]?key)?\.(?:txt|json|jwk)"
         rf"|(?:\.?[\w-]*[._-])?{_WORDS}(?:\.{_TEXT})*|\.\w+_history|kubeconfig(?:\.\w+)?|kube\.config"
         r"|[\w.-]+[._-]keys?\.json|terraform\.tfstate\.[\w.-]+"
+        r"|wg[\w-]*\d\.conf|wg[_-][\w.-]+\.conf|(?:[\w-]+[._-])?wireguard[\w.-]*\.conf"
+        r"|(?:key|keystore|signing|(?:release|upload)[._-]?(?:keystore|signing))\.properties"
+        r"|appsettings\.(?!(?:example|sample|template|schema|dist)\.)[\w.-]+\.json"
+        r"|[\w.-]*firebase-adminsdk[\w.-]*\.json|(?:[\w-]+[._-])?service[_-]?account[\w-]*\.json"
+        r"|client_secrets?[\w.-]*\.json|(?:[\w-]+[._-])?oauth2?(?:[._-]?(?:creds|tokens?))?\.json"
+        r"|\.?(?:[\w-]+[._-])?vault[_-]pass(?:word)?(?:[_-]file)?(?:\.txt)?|pass(?:word|wd)[_-]?file"
+        r"|[\w-]+[_-](?:rsa|dsa|ecdsa|ed25519)|(?:[\w-]+[_-])?deploy[_-]key|ssh_host_\w+_key|id_(?:rsa|dsa|ecdsa|ed25519)_\w+"
+        r"|(?:[\w-]+[_-])?(?:mnemonic|seed[_-]?phrase|(?:recovery|backup|scratch)[_-]?(?:codes?|phrase|key))s?\.txt"
+        r"|utc--[\w.-]+|krb5cc\w*|jfrog-cli\.conf(?:\.v\d+)?|jpserver-\d+\.json|frp[cs]\.(?:ini|toml|ya?ml)"
+    ),
+    path=re.compile(
+        r"(?:^|/)(?:wireguard/[\w.-]+\.conf$|\.(?:gradle/gradle\.properties|bundle/config|dbt/profiles\.yml)$"
+        r"|\.subversion/auth/|kubernetes/(?:admin|kubelet|scheduler|controller-manager)\.conf$|huggingface/token$"
+        r"|\.config/(?:gh|hub|glab-cli|doctl|op|gcloud|stripe|configstore|github-copilot|rclone|sops|wandb)(?:/|$))"
     ),
 )
 """What usually holds keys or passwords."""

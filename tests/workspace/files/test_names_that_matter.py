@@ -89,6 +89,17 @@ terraform.tfstate.backup prod.auto.tfvars gcp-key.json env.prod auth.json local.
 server.key.bak .env~ ..env.swp .env.bak .env.old~ #id_rsa# hosts.yml .config/gh/hosts.yml .git/config .git/HEAD
 application_default_credentials.json nuget.config .m2/settings.xml group_vars/all/vault.yml credentials.csv
 aws_credentials kubeconfig.yaml shadow private.txt keys.txt service-account-key.json my-secrets.yml .bash_history
+wg0.conf wg1.conf wg-home.conf wireguard.conf etc/wireguard/home.conf my-wireguard-peer.conf .rclone.conf rclone.conf
+keystore.properties key.properties signing.properties release-signing.properties .gradle/gradle.properties
+appsettings.Development.json appsettings.Production.json appsettings.local.json .pgpass .my.cnf boto.cfg client.ovpn
+openvpn.conf users.htpasswd a-firebase-adminsdk-x1y2-0a1b.json serviceAccount_prod.json service-account-2.json
+client_secret_1.apps.googleusercontent.com.json oauth.json oauth_creds.json .authinfo .msmtprc .smbcredentials
+wpa_supplicant.conf sitemanager.xml .config/gh/hosts .config/glab-cli/config.yml .oci/config .cloudflared/a.json
+ngrok.yml kubernetes/admin.conf k3s.yaml talosconfig .ansible_vault_pass vault-password-file deploy_key github_rsa
+ssh_host_ed25519_key id_ed25519_work x.pkcs12 x.bks x.keytab logins.json key4.db cookies.txt wallet.dat
+UTC--2020-01-01T00-00-00.0Z--ab admin.macaroon mnemonic.txt seed_phrase.txt github-recovery-codes.txt rootkey.csv
+msal_token_cache.json credentials.tfrc.json connectionStrings.config config.inc.php local_settings.py fish_history
+huggingface/token kaggle.json .dbt/profiles.yml .p4tickets frpc.toml rsa_key.priv office.psk acme.json passwordfile
 db_password.txt api_keys.txt tokens.json service_account.json .htdigest wp-config.php creds.json .secrets.toml
 .dev.vars .dev.vars.production .flaskenv .vault_pass rclone.conf htpasswd jwt_private.txt private.jwk
 .gnupg/secring.gpg .kube/config .azure/accessTokens.json .docker/config.json home/.ssh/id_rsa
@@ -97,6 +108,13 @@ db_password.txt api_keys.txt tokens.json service_account.json .htdigest wp-confi
 NO_SECRETS = """
 .env.example .env.sample .env.template .env.dist .env.defaults .env.default .env.local.example src/env.py env.ts
 env.py env.d.ts envs.md authors.json auth.ts settings.py settings.json hosts.txt vaults.md private.py shadow.css
+appsettings.json appsettings.example.json appsettings.template.json gradle.properties application.properties
+messages.properties strings.properties primary-key.properties wg.conf wgpu.toml wg_config.py nginx.conf
+redis.conf peer.py wireguard.md wireguard.go rsa ed25519 rsa.py rsa.md rsa.go deploy_key.pub github_rsa.pub ssh_host_rsa_key.pub oauth.py oauth.ts auth.py cookies.py cookies.js
+service_account.py serviceAccount.ts firebase.json firebase-admin.ts keystore.ts keystore.go macaroon.py wallet.py
+mnemonic.py seed.sql seed.txt backup.txt recovery.md vault_pass.py config.json config.yml database.yml token_utils.py
+tokenizer.json tokenizer_config.json special_tokens_map.json acme.py profiles.yml wireguard/main.go kubernetes/app.yaml
+gradle/wrapper/gradle-wrapper.properties Cookies.tsx logins.py key.py admin.conf.md frpc.go client.py client_secret.py
 shadow.py token.py tokens.ts credentials.go passwords.md secrets.md keys.md keys.go history.md terraform.tf key.json.md
 environment.yml id_rsa.pub id_ed25519.pub keys.py monkey.py keyboard.ts pem.md test_pem.py secrets.py secret_santa.py
 credentials.py docs/credentials.md password.ts tokens.py kube.py aws.py ssh.go gpg.md README.md main.tf variables.tf

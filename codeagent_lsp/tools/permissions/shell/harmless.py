@@ -197,7 +197,8 @@ _XXD_VALUE = re.compile(r"-[cgls]\d*")
 _AWK_VALUE = re.compile(r"\w+=[^\n]*")
 _JQ_FIELD = re.compile(r"(?<!\.)\.[A-Za-z_]\w*")
 _JQ_OUT = re.compile(
-    r"\b(?:env|import|include|modulemeta|input_filename|get_search_list|halt_error|debug|stderr)\b|\$ENV|\$__"
+    r"\b(?:env|import|include|modulemeta|input_filename|get_search_list|halt_error|debug|stderr)\b"
+    r"|\$(?:ENV|__(?!loc__)|[\s#])"  # blanks and comments may stand behind the sign
 )
 _JQ = grammar(
     "rcSnseMCajR",

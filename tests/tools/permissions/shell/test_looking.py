@@ -103,3 +103,43 @@ def test_folders_in_which_links_are_followed() -> None:
     assert followed("diff -r a b") == ("a", "b")
     assert followed("cd s && diff --recursive a b; ls -R c") == ("a", "b", "s/a", "s/b")
     assert followed("diff a b") == ()
+
+
+# --- the environment, which may hold keys
+
+_ENVIRONMENT = (
+    *("$ENV", "$ ENV", "$\tENV", "$\nENV", "$ # x\nENV", "$#\nENV", "$ \n ENV.PATH", "env", "$__prog_args", "$ __x"),
+)  # fmt: skip
+_AROUND = (
+    *("{(§ | tojson): 1}",),
+    *("§", ". | §", "§ | keys", '"\\(§)"', "[§]", "{a: §}", ". as $x | §", ".a[§]", "try § catch ."),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("program", ["jq -n", "jq -r --arg ENV x", "jq"])
+def test_a_filter_that_shows_the_environment_asks(program: str) -> None:
+    for named in _ENVIRONMENT:
+        filters = [around.replace("§", named) for around in _AROUND]
+        assert [text for text in filters if judge(f"{program} '{text}' a.json").decision == "allow"] == []
+
+
+@pytest.mark.parametrize("text", ["$__loc__", ". as $x | $x", ".env", ".env.dev", ".a.env", "$x.ENV", ".x[$x]"])
+def test_a_filter_that_shows_its_input_alone_is_allowed(text: str) -> None:
+    assert judge(f"jq --arg x y '{text}' a.json").decision == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("printenv", "printenv A", "env", "env -0", "export", "declare -p", "declare -x", "typeset -p", "set"),
+        *("readonly -p", "compgen -v", "compgen -e", "compgen -A variable", "ps e", "ps axe", "ps -E", "ps -o environ"),
+        *("ps -O env", "cat /proc/self/environ", "tr '\\0' '\\n' < /proc/self/environ", "cat /proc/*/environ"),
+        *("cd /proc/self && cat environ", "awk 'BEGIN{for (k in ENVIRON) print k, ENVIRON[k]}'", "make -p", "php -i"),
+        *("gawk 'BEGIN{for (k in SYMTAB) print k}'", "python3 -c 'import os; print(os.environ)'", "git var -l"),
+        *("node -p process.env", "perl -e 'print %ENV'", "ruby -e 'p ENV'", "lua -e 'print(os.getenv(1))'"),
+        *("systemctl show-environment", "tmux show-environment -g", "npm config list", "sed -n p /proc/self/environ"),
+        *('echo "$TOKEN"', "echo ${!A*}", "xargs -I{} env", "find /proc/self -name environ", "go env"),
+    ],
+)  # fmt: skip
+def test_a_command_that_shows_the_environment_asks(command: str) -> None:
+    assert judge(command).decision == "ask"
