@@ -9,6 +9,7 @@ of the text. Not here: finding and meaning of names (`stems.py`, `names.py`), ju
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from codeagent_lsp.records.literals import LONGEST, MARGIN, Literal, heredoc, literal
@@ -82,6 +83,8 @@ _FOLDED = re.compile(  # lines that are one long word each, as a plain text of Y
 )
 _LINES = re.compile(rf"[^\n]*+(?:\n(?:{MARGIN})?[ \t]{{1,80}}+[^\s:=\"'`]++(?=[ \t]*(?:\r?\n|\Z)))*+")
 _ENCLOSING = re.compile(r"(?<![=-])>[ \t]*\Z|%3[dDaA]")
+_NO_SIGN = frozenset(("", *"().;/#{}@~^"))
+"""What follows a name that is given no value."""
 _HEADER = re.compile(r"(?i:(?:set-|proxy-)?(?:cookie2?|authorization))")  # read by `headers.py`
 _LINE_MARGIN = re.compile(MARGIN)
 _CONSTANT = re.compile(r"\(|(?:0x[0-9A-Fa-f]{1,8}|[0-9]{1,5})[uUlL]{0,3}(?![\w.])|[A-Za-z_]\w*\(")
@@ -138,7 +141,7 @@ class _Finder:
         start, end = self._run
         if start < name.start < end and end - start > HEAD:  # within a long word that is no secret
             return None
-        if _HEADER.fullmatch(name.text):
+        if _is_header(name.text):
             return None
         place = self._place(name)
         if place is not None:
@@ -153,6 +156,9 @@ class _Finder:
 
     def _place(self, name: Name) -> _Place | None:
         text, sure = self._text, name.kind is NameKind.SECRET
+        after = text[name.end : name.end + 1]
+        if after in _NO_SIGN:
+            return None
         before = text[max(0, name.start - 40) : name.start]
         if blank := _BLANK.match(text, name.end):
             if name.text.startswith("-"):
@@ -165,7 +171,7 @@ class _Finder:
                 return _Place(name, "=", typed.end(), sure)
         if before.endswith(_BEFORE_NAME) and _NAME_OF.search(before[-16:]) and (named := _NAMED.match(text, name.end)):
             return _Place(name, "=", named.end(), sure)
-        sign = _SIGN.match(text, name.end)
+        sign = _SIGN.match(text, name.end) if after not in "\r\n," else None
         if sign is None:
             return None
         operator = sign["sign"] or ""
@@ -305,7 +311,9 @@ class _Finder:
     def _near(self, name: Name, start: int) -> _Span | None:
         """Return the span of the first surely generated value of the statement behind a name."""
         text = self._text
-        end = self._statement_end(name, start) if start < name.end + FARTHEST else start
+        if start >= name.end + FARTHEST or not self._promises(start, min(len(text), name.end + FARTHEST)):
+            return None
+        end = self._statement_end(name, start)
         if not self._promises(start, end):
             return None
         while start < end and (piece := _PIECE.search(text, start, min(len(text), end))):
@@ -364,6 +372,11 @@ class _Finder:
                 return end
             end = text.find("\n", end + 1, limit)
         return max(end, start)
+
+
+@lru_cache(maxsize=1024)
+def _is_header(name: str) -> bool:
+    return bool(_HEADER.fullmatch(name))
 
 
 def _directive(before: str) -> str:

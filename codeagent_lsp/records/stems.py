@@ -31,6 +31,7 @@ _STEMS = (
 )  # fmt: skip
 _SESSIONS = ("sid",)
 _BEFORE = string.ascii_letters + string.digits + "_.$-"
+_BEFORE_SET = frozenset(_BEFORE)
 _UNSPACED = "\u0e00"  # from here on are the scripts that write words without spaces between them
 _TAIL = re.compile(rf"(?:[^\W{_UNSPACED}-\uffff]|-)*+")
 _FIRST = frozenset((
@@ -68,6 +69,8 @@ def sensitive_names(text: str, *, sessions: bool) -> Iterator[Name]:
 
 def name_start(text: str, stem: int) -> int:
     """Return where the name begins that has its stem, such as `token` in `access_token`, at this offset of a text."""
+    if text[stem - 1 : stem] not in _BEFORE_SET:
+        return stem
     before = text[max(0, stem - LONGEST_NAME) : stem]
     return stem - len(before) + len(before.rstrip(_BEFORE))
 
@@ -75,6 +78,8 @@ def name_start(text: str, stem: int) -> int:
 def _name(text: str, start: int, end: int) -> Name | None:
     words = text[start:end]
     kind = _kind(words)
+    if kind is NameKind.SECRET:
+        return Name(words, start, end, kind)
     if kind is not NameKind.SECRET and text[start - 1 : start] == " " and words.lower() in _SECOND:
         before = text[max(0, start - 16) : start - 1].lower()
         first = "mot de" if before.endswith("mot de") else (before.split() or [""])[-1].lstrip("*_`'\"([|")

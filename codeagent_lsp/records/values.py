@@ -6,12 +6,14 @@ Not here: names (`names.py`) and finding values in a text (`assignments.py`).
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from codeagent_lsp.records.mark import MARK
 from codeagent_lsp.records.names import SECRET_WORDS
 
 LONGEST_PLACEHOLDER = 80
 LONG = 16
+_CACHED, _SHORT = 4096, 400  # judgements that are remembered, and the characters of the values they are about
 SHORTEST_SCRAMBLED, SHORTEST_PART, SCRAMBLED_HEAD = 12, 10, 64
 
 _STOP_WORDS = """
@@ -70,8 +72,11 @@ _LOWER = re.compile(r"[a-z]")
 def is_placeholder(value: str) -> bool:
     """Return whether `value` is no secret itself: empty, a placeholder, a reference, a stop word or a mark."""
     head = value[:200]
-    if len(value) > LONGEST_PLACEHOLDER and " " not in head:
-        return False
+    return (len(value) <= LONGEST_PLACEHOLDER or " " in head) and _is_placeholder(head)
+
+
+@lru_cache(maxsize=_CACHED)  # texts that name secrets often say the same words about them
+def _is_placeholder(head: str) -> bool:
     return not head or head.lower() in _WORDS_THAT_SAY_NOTHING or bool(_PLACEHOLDER.fullmatch(head)) or bool(
         MARK.fullmatch(head)
     )  # fmt: skip
@@ -79,7 +84,12 @@ def is_placeholder(value: str) -> bool:
 
 def looks_random(value: str, *, least: int = 8) -> bool:
     """Return whether `value` looks like a generated token: at least `least` characters, no spaces, mixed characters."""
-    if len(value) < least or _SPACE.search(value[:200]) or is_placeholder(value):
+    return len(value) >= least and (_looks_random(value) if len(value) <= _SHORT else _looks_random.__wrapped__(value))
+
+
+@lru_cache(maxsize=_CACHED)
+def _looks_random(value: str) -> bool:
+    if _SPACE.search(value[:200]) or is_placeholder(value):
         return False
     if MARK.search(value):
         return True
@@ -125,6 +135,7 @@ def _irregular(text: str) -> bool:
     return digits >= 3 and characters <= 2.6 * len(runs)
 
 
+@lru_cache(maxsize=_CACHED)
 def repeats(name: str, value: str) -> bool:
     """Return whether a value is only its own name again, as in `CLIENT_SECRET = "client_secret"`."""
     if len(value) > LONGEST_PLACEHOLDER or not _IDENTIFIER_OR_WORDS.fullmatch(value):
@@ -148,6 +159,7 @@ def quoted_reveals(value: str, *, sure: bool) -> bool:
     return any(map(str.isalnum, value[:400])) and not _PROSE.fullmatch(value[:400])
 
 
+@lru_cache(maxsize=_CACHED)
 def is_label(value: str) -> bool:
     """Return whether `value` is what a form shows for a name, in any language: `Passwort`, `Neues Kennwort`, `密码`."""
     if len(value) > LONGEST_PLACEHOLDER or not _WORDS.fullmatch(value):
@@ -157,6 +169,7 @@ def is_label(value: str) -> bool:
     return any(word in SECRET_WORDS for word in re.split(r"\W+", value.lower()))
 
 
+@lru_cache(maxsize=_CACHED)
 def bare_reveals(value: str, after: str, *, sure: bool, tight: bool, whole_line: bool) -> bool:
     """Return whether an unquoted value is a secret.
 

@@ -109,15 +109,16 @@ NO_SECRETS = """
 .env.example .env.sample .env.template .env.dist .env.defaults .env.default .env.local.example src/env.py env.ts
 env.py env.d.ts envs.md authors.json auth.ts settings.py settings.json hosts.txt vaults.md private.py shadow.css
 appsettings.json appsettings.example.json appsettings.template.json gradle.properties application.properties
-messages.properties strings.properties primary-key.properties wg.conf wgpu.toml wg_config.py nginx.conf
-redis.conf peer.py wireguard.md wireguard.go rsa ed25519 rsa.py rsa.md rsa.go deploy_key.pub github_rsa.pub ssh_host_rsa_key.pub oauth.py oauth.ts auth.py cookies.py cookies.js
-service_account.py serviceAccount.ts firebase.json firebase-admin.ts keystore.ts keystore.go macaroon.py wallet.py
-mnemonic.py seed.sql seed.txt backup.txt recovery.md vault_pass.py config.json config.yml database.yml token_utils.py
-tokenizer.json tokenizer_config.json special_tokens_map.json acme.py profiles.yml wireguard/main.go kubernetes/app.yaml
-gradle/wrapper/gradle-wrapper.properties Cookies.tsx logins.py key.py admin.conf.md frpc.go client.py client_secret.py
-shadow.py token.py tokens.ts credentials.go passwords.md secrets.md keys.md keys.go history.md terraform.tf key.json.md
-environment.yml id_rsa.pub id_ed25519.pub keys.py monkey.py keyboard.ts pem.md test_pem.py secrets.py secret_santa.py
-credentials.py docs/credentials.md password.ts tokens.py kube.py aws.py ssh.go gpg.md README.md main.tf variables.tf
+messages.properties strings.properties primary-key.properties wg.conf wgpu.toml wg_config.py nginx.conf redis.conf
+peer.py wireguard.md wireguard.go rsa ed25519 rsa.py rsa.md rsa.go deploy_key.pub github_rsa.pub ssh_host_rsa_key.pub
+oauth.py oauth.ts auth.py cookies.py cookies.js service_account.py serviceAccount.ts firebase.json firebase-admin.ts
+keystore.ts keystore.go macaroon.py wallet.py mnemonic.py seed.sql seed.txt backup.txt recovery.md vault_pass.py
+config.json config.yml database.yml token_utils.py tokenizer.json tokenizer_config.json special_tokens_map.json
+acme.py profiles.yml wireguard/main.go kubernetes/app.yaml gradle/wrapper/gradle-wrapper.properties Cookies.tsx
+logins.py key.py admin.conf.md frpc.go client.py client_secret.py shadow.py token.py tokens.ts credentials.go
+passwords.md secrets.md keys.md keys.go history.md terraform.tf key.json.md environment.yml id_rsa.pub id_ed25519.pub
+keys.py monkey.py keyboard.ts pem.md test_pem.py secrets.py secret_santa.py credentials.py docs/credentials.md
+password.ts tokens.py kube.py aws.py ssh.go gpg.md README.md main.tf variables.tf
 """.split()
 
 
