@@ -15,12 +15,14 @@ from typing import NamedTuple
 from codeagent_lsp.records.literals import LONGEST, MARGIN, Literal, heredoc, literal
 from codeagent_lsp.records.mark import MARK, Mark
 from codeagent_lsp.records.names import NameKind
+from codeagent_lsp.records.positions import elsewhere, is_one_of_several
 from codeagent_lsp.records.stems import Name, sensitive_names
 from codeagent_lsp.records.values import (
     bare_reveals,
     looks_generated,
     looks_random,
     looks_scrambled,
+    looks_spoken,
     quoted_reveals,
     repeats,
 )
@@ -37,8 +39,8 @@ _SIGN = re.compile(
     r"[ \t]{0,40}(?P<sign>=>|->|<-|:=|::|\?\?=|\|\|=|[!?+]?={1,3}|:|：|＝|(?<=[A-Za-z0-9_\"'])>"
     rf"|(?<=[\"'`]),(?=\s{{0,80}}\\{{0,7}}[\"'`])|%3[dDaA](?:%20|\+)?)[ \t]{{0,40}}\*{{0,2}}[ \t]{{0,4}}"
     rf"(?:\\?{_NEXT_LINE}(?={_Q}))?"
-    r"|[ \t]{1,4}(?P<verb>is|ist|lautet|lautete|est|es|é|è|jest|är|er|on|to|as|=)[ \t]{1,4}"
-    r"|[ \t]?(?P<particle>(?:设置|設定)?(?:是|为|為)|[はがをに는은이가를을]|(?<=[\u2e80-\uffff])(?=[A-Za-z0-9]))"
+    r"|[ \t]{1,4}(?P<verb>(?:is|ist|lautet|lautete|est|es|é|è|jest|är|er|on|to|as|=)(?:[ \t]?[:：])?|—|–)[ \t]{1,4}"
+    r"|[ \t]?(?P<particle>(?:设置|設定)?(?:是|为|為)|[はがをに는은이가를을]|(?<=[\u2e80-\uffff])[ \t]?(?=[A-Za-z0-9]))"
     r"[ \t：:]{0,3}"
     r")"
 )
@@ -47,6 +49,7 @@ _MARGIN_SIGNS = re.compile(r"[|:+;'\"-]")
 _BLANK = re.compile(r"[ \t]{1,8}(?=[^\s-])")
 _NAMED = re.compile(  # `- name: X` and `value: …` on the next line, `key="X" value="…"`
     rf"{_Q}?(?:[\s,]{{1,60}}+|[ \t,]{{0,20}}+\r?\n{MARGIN}[ \t]{{0,40}}+)"
+    rf"(?:{_Q}?(?![Vv]alue)[A-Za-z]\w{{0,30}}{_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}?[\w./ -]{{0,80}}{_Q}?,?\s{{1,60}}){{0,2}}"
     rf"{_Q}?(?:value|Value){_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
 )
 _BEFORE_NAME = (":", "=", " ", "\t", '"', "'", "`", ";", "2")
@@ -59,7 +62,7 @@ _BLOCK = re.compile(rf"[|>][+-]?[0-9]?[+-]?[ \t]*(?:#[^\n]{{0,80}})?{_NEXT_LINE}
 _TAG = re.compile(r"(?:&[\w-]{1,40}|![\w!./:-]{0,40})[ \t]{1,4}")  # YAML: `key: !tag value`
 _BRACKET = re.compile(rf"[(\[{{](?:\s|{MARGIN})?\s{{0,80}}(?=[A-Za-z@$]{{0,3}}[\"'`])")
 _LIST = re.compile(  # pieces in a bracket, joined by what is called on it or around it
-    r"(?:[\"']{2}\.join\(|concat!?\(|(?:implode|join)\([\"']{2}, ?)\s{0,20}[(\[]?\s{0,80}(?=[\"'])"
+    r"(?:(?P<by>[\"'])[^\"'\n]{0,3}(?P=by)\.join\(|concat!?\(|(?:implode|join)\([\"']{2}, ?)\s{0,20}[(\[]?\s{0,80}(?=[\"'])"
     r"|[(\[]\s{0,80}(?=[\"'])"
 )
 _COMMA = re.compile(r"\s{0,20},\s{0,80}(?=[\"'])")
@@ -72,10 +75,15 @@ _SIGNS = r"\s\"'`,;&<>(){}\[\]|\\"
 _M = r"<secret:[0-9a-f]{6}>"
 _BARE = re.compile(rf"[^{_SIGNS}]{{0,{LONGEST}}}+(?:{_M}[^{_SIGNS}]{{0,64}}+){{0,8}}+")
 _REST = re.compile(r"(?:(?!<secret:)[^\s\"'`]){1,256}?(?<=[A-Za-z0-9])(?=[^A-Za-z0-9\s]{0,4}(?:\s|\Z))")
-_SPOKEN = re.compile(rf"[^{_SIGNS}\u2e80-\uffff“”„]{{0,{LONGEST}}}+")
+_SPOKEN_QUOTE = re.compile("[«“„「『‹‘][ \u00a0\u202f]?")
+_SPOKEN = re.compile(rf"[^{_SIGNS}\u2e80-\uffff“”„«»‹›‘’]{{0,{LONGEST}}}+")
 _REFERENCE = re.compile(
     r"\$?\{[^{}\s]{0,100}\}|\$\([^()\s]{0,100}\)?|<[^<>\s]{1,60}>|\[[^\[\]\s]{1,60}\]|%\([a-z_]{1,40}\)s"
 )
+_PASSWORD = re.compile(
+    r"(?i:password|passwort|passphrase|kennwort|mot de passe|contrase[nñ]a|senha|парол[ья]|密[码碼]|口令|パスワード|비밀번호)\Z"
+)
+_NO_SENTENCE = frozenset(("(", "[", "{", "<", "|", "\\", "="))
 _LINE = re.compile(rf"(?:{_M}|[^\r\n]){{1,{LONGEST}}}")
 _MORE = re.compile(rf"(?:\\{_NEXT_LINE}[^\s\\\"'`]++)+")  # a line that goes on after a backslash
 _FOLDED = re.compile(  # lines that are one long word each, as a plain text of YAML is folded
@@ -113,15 +121,24 @@ class _Place(NamedTuple):
 
 def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
     """Return `text` with the values of sensitive names masked; with `sessions`, also those of session and call ids."""
-    parts, position = [], 0
+    spans: list[_Span] = []
+    position = 0
     finder = _Finder(text)
     for name in sensitive_names(text, sessions=sessions):
         if name.start < position or (name.kind is NameKind.SESSION and not sessions):
             continue
+        if found := list(elsewhere(text, name)):
+            spans += found
+            continue
         span = finder.secret(name)
         if span:
-            parts += [text[position : span[0]], mark(text[slice(*span)])]
+            spans.append(span)
             position = span[1]
+    parts, position = [], 0
+    for start, end in sorted(spans):
+        if start >= position:
+            parts += [text[position:start], mark(text[start:end])]
+            position = end
     return "".join((*parts, text[position:])) if parts else text
 
 
@@ -144,12 +161,16 @@ class _Finder:
         if _is_header(name.text):
             return None
         place = self._place(name)
+        if place is not None and "=" in place.sign and is_one_of_several(self._text, name):
+            return None
         if place is not None:
             span = self._direct(place)
             if span and self._counts(place, span):
                 return span
             if span and MARK.fullmatch(self._text, *span):
                 return None
+        if place is None and name.kind is NameKind.SECRET and (told := self._told(name)):
+            return told
         if name.kind in (NameKind.SECRET, NameKind.PERHAPS):
             return self._near(name, place.value if place else name.end)
         return None
@@ -206,9 +227,23 @@ class _Finder:
         return self._unquoted(place, start)
 
     def _spoken(self, start: int) -> _Span | None:
+        if mark := _SPOKEN_QUOTE.match(self._text, start):
+            start = mark.end()
         found = literal(self._text, start)
         span = (found.start, found.end) if found else _shortened(self._text, self._bare(_SPOKEN, start))
         return span if looks_random(self._text[slice(*span)], least=6) else None
+
+    def _told(self, name: Name) -> _Span | None:
+        """Return the span of a password right behind its name in a sentence, as in `use the password …`."""
+        text = self._text
+        blank = _BLANK.match(text, name.end)
+        if blank is None or not _PASSWORD.search(name.text):
+            return None
+        if mark := _SPOKEN_QUOTE.match(text, blank.end()):
+            blank = mark
+        span = _shortened(text, self._bare(_SPOKEN, blank.end()))
+        after = text[span[1] : span[1] + 1]
+        return span if after not in _NO_SENTENCE and looks_spoken(text[slice(*span)]) else None
 
     def _closes(self, place: _Place, found: Literal) -> bool:
         """Return whether the quote after an operator closes the string around the name, as in `prompt="Password: "`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from codeagent_lsp.records.mark import Mark
-from codeagent_lsp.records.values import is_placeholder, looks_random, looks_scrambled
+from codeagent_lsp.records.values import is_placeholder, looks_random, looks_scrambled, looks_spoken
 
 HASH = 40  # characters of a SHA-1 in hexadecimal
 
@@ -55,11 +55,18 @@ _PIPED = re.compile(
     r"(?=[\"']?[ \t]{0,4}\|[ \t]{0,4}(?:sudo[ \t]|docker[ \t]|podman[ \t]"
     r"|(?:ch|smb|htp?)?passwd\b|[^\r\n|]{0,200}?--password-stdin))"
 )
-_SAID = re.compile(
-    r"[\"'`)]?[ \t](?:is|as|ist|als|est)[ \t](?:(?:the|my|our|your|a|das|le)[ \t])?(?:\w{1,20}[ \t]){0,2}"
-    r"(?i:pass|secret|token|api.?key|kennwort|mot de passe)"
+_FED_TO = re.compile(
+    r"(?P<head>(?:--password-stdin|--with-token|\b(?:chpasswd|passwd|kinit|cryptsetup|smbpasswd)\b|\bsudo[ \t]+-S|htpasswd[ \t]+-\w*i)"
+    r"[^\n|;<]{0,120}<<(?:<[ \t]{0,4}[\"']?|-?[ \t]{0,4}[\"']?\w{1,20}[\"']?[^\n]{0,40}\n[ \t]{0,40})(?:[\w.-]{1,64}:)?)"
+    rf"(?P<value>{_V}{{4,65536}}+)"
 )
-_LAST_WORD = re.compile(r"[^\s\"'`(<>]{12,}\Z")
+_SAID = re.compile(
+    r"[\"'`)»“”]?[ \t](?:is|as|ist|als|est|es|é|è)[ \t](?:(?:the|my|our|your|a|das|mein|dein|le|mon|la|mi)[ \t])?"
+    r"(?:\w{1,20}[ \t]){0,2}(?:(?P<password>(?i:pass(?!ed|es|ing)|kennwort|mot de passe|contrase|senha))"
+    r"|(?i:secret|token|api.?key))|[\"'」]?[ \t]?[がは](?P<japanese>パスワード|暗証番号)"
+)
+_LAST_WORD = re.compile(r"[^\s\"'`(<>「«“”]{6,}\Z")
+_SAYING = (" is ", " as ", " ist ", " als ", " est ", " es ", " é ", " è ", "パスワード")
 _PORT = re.compile(r":(?:\*|[1-9][0-9]{3,4}):")
 _SPOKEN_TO_SERVER = re.compile(  # FTP, POP, IMAP, IRC
     rf"(?P<head>^(?:[\w.]{{1,8}}[ |:+>]{{1,2}})?(?:PASS|LOGIN[ ]\S{{1,100}}|AUTH)[ ]\"?)(?P<value>{_V}{{6,65536}}+)",
@@ -93,9 +100,11 @@ def mask_command_lines(text: str, mark: Mark) -> str:
         text = _PGPASS.sub(lambda match: _of_pgpass(match, mark), text)
     if "PASS " in text or "LOGIN " in text or "AUTH " in text:
         text = _SPOKEN_TO_SERVER.sub(lambda match: _scrambled(match, mark), text)
+    if "<<" in text and any(word in text for word in ("passw", "with-token", "kinit", "cryptsetup", "sudo")):
+        text = _FED_TO.sub(lambda match: _masked(match, mark), text)
     if "|" in text and ("echo " in text or "printf " in text):
         text = _PIPED.sub(lambda match: _masked(match, mark), text)
-    if any(word in text for word in (" is ", " as ", " ist ", " als ", " est ")):
+    if any(word in text for word in _SAYING):
         text = _mask_said(text, mark)
     lower = text.lower()
     if "identified" in lower:
@@ -131,7 +140,8 @@ def _mask_said(text: str, mark: Mark) -> str:
     for said in _SAID.finditer(text):
         start = max(position, *(text.rfind(sign, position, said.start()) + 1 for sign in " \n"))
         word = _LAST_WORD.search(text, start, said.start())
-        if word and looks_scrambled(word[0]):
+        password = said["password"] or said["japanese"]
+        if word and (looks_scrambled(word[0]) or (password and looks_spoken(word[0]))):
             parts += [text[position : word.start()], mark(word[0])]
             position = word.end()
     return "".join((*parts, text[position:])) if parts else text

@@ -59,7 +59,12 @@ _KEYS = frozenset((
 _WEAK = frozenset((
     "mdp", "pw", "token", "mnemonic", "auth", "cookie", "credential", "credentials", "bearer", "cred", "creds", "jwt",
 ))  # fmt: skip
-_WEAK_KEYS = frozenset(("app", "application", "session", "client", "write", "service", "role", "storage", "account"))
+_WEAK_KEYS = frozenset((
+    "app", "application", "session", "client", "write", "service", "role", "storage", "account",
+    "data", "server", "root", "cookie", "salt", "crypto", "decryption", "decrypt", "rsa", "hf", "huggingface", "linear",
+    "notion", "github", "gitlab", "aws", "gcp", "db", "database", "hash", "wrapping", "bot", "user",
+))  # fmt: skip
+_VENDORS = frozenset(("stripe", "aws", "openai", "clerk", "paddle", "paystack", "live", "test", "prod"))
 _SUFFIXES = frozenset((
     "value", "raw", "plain", "plaintext", "text", "base64", "b64", "old", "new", "current", "prod", "production",
     "dev", "test", "staging", "live", "main", "default", "confirmation", "again", "string", "str", "admin", "root",
@@ -80,7 +85,7 @@ _PASS_OF = frozenset((
     "cert", "pfx", "service", "app", "default", "sa", "key",
 ))  # fmt: skip
 _PW = frozenset(("dbpw", "rootpw", "userpw", "adminpw", "mypw", "smtppw", "ftppw", "ldappw", "bindpw", "sshpw"))
-_LOOKING = frozenset(("session", "call_id", "callid", "pass"))
+_LOOKING = frozenset(("session", "call_id", "callid", "pass", "tokens", "auth_tokens", "access_tokens"))
 _PAT_OF = frozenset(("github", "gitlab", "azure", "devops", "ado", "gh", "gl", "bitbucket", "my", "user"))
 _SESSIONS = frozenset(("session_id", "sessionid", "tool_call_id", "sid", "phpsessid", "jsessionid", "session_cookie"))
 _IDENTITIES = frozenset((
@@ -103,6 +108,8 @@ def kind_of(name: str) -> NameKind:
         return kind  # `self.token` is a token
     words = [word.lower() for word in _WORD.findall(name if name.isascii() else _plain(name))]
     joined = "_".join(words)
+    if name in ("PAT", "$PAT"):
+        return NameKind.PERHAPS
     if joined in _HEADERS:
         return NameKind.SECRET
     if joined in _SESSIONS:
@@ -120,6 +127,8 @@ def _by_words(words: list[str]) -> NameKind:
     *before, last = words
     if last in ("key", "schlussel") and before:
         return _by_key(before)
+    if last == "keys" and before:
+        return NameKind.LOOKS if before[-1] in ("api", "secret", "access", "private", "auth") else NameKind.PLAIN
     if last == "phrase" and before:
         return NameKind.SECRET if before[-1] in ("pass", "seed", "recovery") else NameKind.PLAIN
     if before and _QUESTIONS.intersection(before) and last not in ("secret", "apikey"):
@@ -136,6 +145,9 @@ def _by_words(words: list[str]) -> NameKind:
         return NameKind.SECRET if before and before[-1] in _PASS_OF else NameKind.PLAIN
     if last == "pat":
         return NameKind.SECRET if before and before[-1] in _PAT_OF else NameKind.PLAIN
+    if last in ("sk", "passkey", "seed"):
+        known = before and before[-1] in (("totp", "otp", "mfa") if last == "seed" else _VENDORS)
+        return NameKind.PERHAPS if known or last == "passkey" else NameKind.PLAIN
     if last in _WEAK:
         return NameKind.SECRET if before and last in ("token", "bearer") else NameKind.PERHAPS
     if last.endswith("pass") and last.removesuffix("pass") in _PASS_OF:

@@ -24,6 +24,7 @@ from codeagent_lsp.records.headers import mask_headers
 from codeagent_lsp.records.mark import MARK, Mark, Marker, mask_id
 from codeagent_lsp.records.names import NameKind, kind_of
 from codeagent_lsp.records.own import OwnSecrets
+from codeagent_lsp.records.positions import mask_calls
 from codeagent_lsp.records.urls import mask_urls
 from codeagent_lsp.records.values import looks_generated
 from codeagent_lsp.records.vendors import mask_vendor_tokens
@@ -111,6 +112,7 @@ class Sanitizer:
         text = mask_urls(text, self._mark)
         text = mask_headers(text, self._mark)
         text = mask_command_lines(text, self._mark)
+        text = mask_calls(text, self._mark)
         text = mask_assignments(text, self._mark, sessions=self._identities)
         if not self._identities:
             return text

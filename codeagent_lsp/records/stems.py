@@ -21,7 +21,7 @@ _STEMS = (
     "pass", "pw", "phrase", "kennw", "contrase", "senha", "wachtwoord", "parol", "haslo", "hasło", "lösenord",
     "losenord", "adgangskode", "salasana", "heslo", "jelsz",
     "şifre", "sifre", "khẩu", "sandi", "geheimnis",
-    "schlüssel", "masterauth", "mdp", "_pat",
+    "schlüssel", "masterauth", "mdp", "_pat", "_sk",
     "secret", "token", "jeton", "jwt", "psk", "fernet", "key", "auth", "cred", "cookie", "bearer", "session", "call_id",
     "callid", "mnemonic", "seed",
     "парол", "пасворд", "секрет", "κωδικ", "סיסמ", "كلمة المرور", "كلمة السر", "पासवर्ड", "รหัสผ่าน",
@@ -34,6 +34,7 @@ _BEFORE = string.ascii_letters + string.digits + "_.$-"
 _BEFORE_SET = frozenset(_BEFORE)
 _UNSPACED = "\u0e00"  # from here on are the scripts that write words without spaces between them
 _TAIL = re.compile(rf"(?:[^\W{_UNSPACED}-\uffff]|-)*+")
+_ALONE = re.compile(r"(?<![A-Za-z0-9_.-])PAT(?=[\"']?[ \t]?[=:])")  # a personal access token
 _FIRST = frozenset((
     "api", "access", "secret", "private", "auth", "encryption", "signing", "master", "license", "security", "service",
     "deploy", "pragma", "wep", "wpa", "wifi", "pass", "seed", "recovery",
@@ -80,7 +81,7 @@ def _name(text: str, start: int, end: int) -> Name | None:
     kind = _kind(words)
     if kind is NameKind.SECRET:
         return Name(words, start, end, kind)
-    if kind is not NameKind.SECRET and text[start - 1 : start] == " " and words.lower() in _SECOND:
+    if text[start - 1 : start] == " " and words.lower() in _SECOND:
         before = text[max(0, start - 16) : start - 1].lower()
         first = "mot de" if before.endswith("mot de") else (before.split() or [""])[-1].lstrip("*_`'\"([|")
         if first in _FIRST or first == "mot de":
@@ -95,11 +96,11 @@ def _kind(words: str) -> NameKind:
 
 
 def _stems(text: str, stems: tuple[str, ...]) -> list[tuple[int, int]]:
+    found = [(match.start(), 3) for match in _ALONE.finditer(text)] if "PAT" in text else []
     lower = text.lower()
     if len(lower) != len(text):  # a few letters have two in lower case
         lower = text.translate(_ASCII_LOWER)
     ascii_only = lower.isascii()
-    found = []
     for stem in stems:
         if ascii_only and not stem.isascii():
             continue

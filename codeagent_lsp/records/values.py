@@ -53,6 +53,12 @@ _HEADER_NAME = re.compile(r"(?:[A-Z][a-z]*-)+[A-Z][a-z]+")
 _SEED = re.compile(r"(?:[a-z]{3,8} ){11,23}[a-z]{3,8}")  # a mnemonic seed phrase (BIP 39)
 _URL = re.compile(r"[a-z][a-z0-9+.-]{1,20}://\S*", re.IGNORECASE)
 _ID = re.compile(r"(?:call|toolu|fc|run|chatcmpl|msg|resp|thread|step|task|req)[_-]")
+_NAMED_WITH_NUMBER = re.compile(  # sha256, base64, utf-8, x86_64, python3.12, v2.10, RFC-6749, 2024-01-01, 10px
+    r"(?i:(?:sha|shake|aes|des|rsa|dsa|base|utf|iso|cp|md|ed|ecdsa|curve|secp|nist|x|u?int|float|oauth|pbkdf|argon|bcrypt"
+    r"|scrypt|blake|http|tls|ssl|win|ipv|python|py|java|node|es|v|ver|version|step|chapter|section|room|user|option|field"
+    r"|line|test|case|part|level|phase|issue|bug|pr|rfc|cve|pep|iteration|attempt|port|page|item|table|figure|example"
+    r"|api|amd|arm|armv|mp|h|vt|ps|rc|beta|alpha|year|fy|q)[-_. ]?\d)|\d[\d.,:/-]*[A-Za-z%]{0,3}\Z|#"
+)
 _IDENTIFIER_OR_WORDS = re.compile(r"[A-Za-z_][\w-]*")
 _SEPARATORS = re.compile(r"[\W_]+")
 _PARTS = re.compile(r"[-_./:=]")
@@ -106,6 +112,14 @@ def looks_generated(value: str) -> bool:
     """
     digits = len(_DIGIT.findall(value[:200]))
     return len(value) >= LONG and digits >= 3 and looks_random(value) and not _ID.match(value)
+
+
+def looks_spoken(value: str) -> bool:
+    """Return whether `value` looks like a password that a sentence says: letters and two digits or more, and no name of
+    an algorithm, a version or the like.
+    """
+    digits = len(_DIGIT.findall(value[:64]))
+    return digits >= 2 and looks_random(value, least=6) and not _NAMED_WITH_NUMBER.match(value)
 
 
 def looks_scrambled(value: str) -> bool:

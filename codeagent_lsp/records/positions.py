@@ -1,0 +1,237 @@
+"""Secrets whose name stands elsewhere than before them: parallel assignment, lists, values before their names, arguments.
+
+Which value belongs to a name is a matter of counting: the second of `user, password = "bob", "…"`, the items of
+`passwords = […]`, the `value:` above `name: DB_PASSWORD`, the third argument of a function whose third parameter is a
+password. Not here: values right behind their name (`assignments.py`), programs' options (`command_lines.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from codeagent_lsp.records.literals import MARGIN, Literal, literal
+from codeagent_lsp.records.mark import MARK, Mark
+from codeagent_lsp.records.names import NameKind, kind_of
+from codeagent_lsp.records.stems import Name
+from codeagent_lsp.records.values import bare_reveals, looks_generated, looks_random, quoted_reveals
+
+MOST_ITEMS = 200
+MOST_FUNCTIONS = 50
+_FARTHEST = 400  # characters from a name back to the value before it
+_Span = tuple[int, int]
+
+_Q = r"(?:\\{0,7}[\"'`])"
+_TARGET = r"[$@%*&]?(?:\w+(?:\.|->|::))*[$@]?\w+(?:[ \t]*:[ \t]*\w+)?"
+_TARGETS = re.compile(
+    rf"(?:(?:const|let|var|val|local|my|our|list|final|auto|set)\b[ \t]*)?[(\[{{]?[ \t]*"
+    rf"(?P<names>{_TARGET}(?:[ \t]*,[ \t]*{_TARGET}){{1,12}}+)[ \t]*,?[ \t]*[)\]}}]?[ \t]*(?::=|=(?![=>]))[ \t]*"
+    r"(?:\w+(?=\())?[(\[{]?\s{0,80}"
+)
+_OPENING = re.compile(
+    r"[ \t]*(?:\[\])?(?::[ \t]*[\w<>\[\], ]{1,60}?)?[\"']?\]?[ \t]*(?:=>|:=|=|:)[ \t]*"
+    r"(?:new[ \t]+\w+[ \t]*(?:\[\])?[ \t]*|(?:(?:\w+\.)?(?:of|asList|listOf|setOf|arrayOf|tuple|list|set|frozenset)|vec!)(?=[(\[])|\[\]\w+)?[(\[{]\s{0,80}"
+)
+_BULLETS = re.compile(rf"[\"']?:[ \t]*\r?\n(?=(?:{MARGIN})?[ \t]*-[ \t])")
+_BULLET = re.compile(rf"(?:{MARGIN})?[ \t]*-[ \t]+(?P<q>[\"']?)(?P<item>[^\s\"'#:{{}}\[\]]{{1,4096}})(?P=q)[ \t]*(?:\r?\n|\Z)")
+_JOINING = re.compile(r"join|concat|implode|strings")
+_JOINED = re.compile(r"\s{0,80},?\s{0,80}[\])}]{1,2}\s{0,20}\.?(?:join|concat|,\s*[\"']{2}\))")
+_COMMA = re.compile(r"\s{0,20},\s{0,80}")
+_WORD = re.compile(r"[^\s\"'`,;&<>(){}\[\]|\\$]{1,4096}")
+_VALUE_BEFORE = re.compile(
+    rf"{_Q}?[Vv]alue{_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
+    rf"(?:(?P<q>[\"'`])(?P<quoted>(?:\\.|(?!(?P=q))[^\\\n]){{1,4096}})(?P=q)|(?P<bare>[^\s\"'`,;{{}}<>\[\]]{{1,4096}}))"
+    rf"[ \t]{{0,4}},?(?:\r?\n(?:{MARGIN})?)?[ \t]{{0,80}}"
+    rf"(?:{_Q}?\w{{1,30}}{_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}?[^\s\"'`,;{{}}<>\[\]]{{0,80}}{_Q}?,?(?:\r?\n(?:{MARGIN})?)?[ \t]{{0,80}}){{0,2}}"
+    rf"{_Q}?(?:[Nn]ame|[Kk]ey){_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}?"
+)
+_DEFINITION = re.compile(
+    r"\b(?:def|function|func|fn|fun|sub|proc)[ \t]+(?:\([^()\n]{0,80}\)[ \t]*)?(?P<name>\w{2,60})[ \t]*\((?P<parameters>[^()]{1,400})\)"
+)
+_PARAMETER = re.compile(r"[$@&*.]*(\w+)")
+_CALLED: tuple[tuple[str, int], ...] = (
+    *((name, 1) for name in ("login", "authenticate", "HTTPBasicAuth", "HTTPDigestAuth", "basic_auth", "basicAuth")),
+    *((name, 1) for name in ("BasicAuth", "withBasicAuth", "SetBasicAuth", "setBasicAuth", "PasswordAuthentication")),
+    *((name, 1) for name in ("UsernamePasswordCredentials", "BasicAWSCredentials", "NetworkCredential", "createUser")),
+    *((name, 1) for name in ("jwt.encode", "jwt.sign", "jwt.verify", "jwt.decode", "createHmac", "createCipheriv")),
+    *((name, 2) for name in ("getConnection", "mysqli_connect", "PDO", "PlainAuth", "create_user", "create_superuser")),
+    *((name, 0) for name in ("hmac.new",)),
+)
+"""Functions of widely used libraries, and which of their arguments is a password or a key."""
+_CALL = re.compile(r"(?<![\w])(?P<name>" + "|".join(re.escape(name) for name, _ in _CALLED) + r")\(")
+_PLACES = dict(_CALLED)
+_SETTERS = re.compile(r"(?:assword|asswd|assphrase|[pP]wd|[sS]ecret|[aA][pP][iI]_?[kK]ey|[tT]oken)\(")
+_SETS = re.compile(r"(?<![^\W_])(?:set|change|update|reset|store|save|with|add|use)(?:_|(?=[A-Z]))\w{0,30}\Z")
+_CREDENTIALS = re.compile(r"(?<![\w])auth[ \t]*=[ \t]*\((?=[^()\n]{1,200}\))")
+_WRAPPED = re.compile(r"(?:b|rb|u)?(?=[\"'`])|Some\((?=[\"'`])|&?(?=[\"'`])")
+_BEFORE_ITEMS = frozenset("= :[\"'\t")
+_OPENS = re.compile(r"[(\[{]\s*[\w\"'`]|:[ \t]*\r?\n[^\n]{0,40}-[ \t]")
+_SELF = frozenset(("self", "cls", "this"))
+
+
+def elsewhere(text: str, name: Name) -> Iterator[_Span]:
+    """Yield the spans of the secrets that belong to a name and do not stand behind it."""
+    if name.kind is NameKind.SESSION:
+        return
+    before, after = text[max(0, name.start - 8) : name.start], text[name.end : name.end + 60]
+    if name.kind is NameKind.SECRET and ("ame" in before or "ey" in before):
+        yield from _value_before(text, name)
+    if after[:1] in _BEFORE_ITEMS and name.kind is not NameKind.PERHAPS and _OPENS.search(after):
+        yield from _items(text, name)
+    elif is_one_of_several(text, name):
+        yield from _counted(text, name)
+
+
+def is_one_of_several(text: str, name: Name) -> bool:
+    """Return whether a name is one of several that are assigned together, so that the value behind `=` is not its own."""
+    if name.kind is NameKind.LOOKS:
+        return False
+    after = text[name.end : name.end + 2]
+    if after[:1] != "," and "," not in text[max(0, name.start - 3) : name.start] and after != " ,":
+        return False
+    return _targets(text, name) is not None
+
+
+def _targets(text: str, name: Name) -> re.Match[str] | None:
+    start = text.rfind("\n", max(0, name.start - 200), name.start) + 1 or max(0, name.start - 200)
+    line = re.compile(rf"(?:{MARGIN})?[ \t]*").match(text, start)
+    found = _TARGETS.match(text, line.end()) if line else None
+    inside = found is not None and found.start("names") <= name.start and name.end <= found.end("names")
+    return found if inside else None
+
+
+def _counted(text: str, name: Name) -> Iterator[_Span]:
+    """Yield the value of a parallel assignment that has the place of the name."""
+    found = _targets(text, name)
+    if found is None:
+        return
+    place = text.count(",", found.start("names"), name.start)
+    value = next((item for number, item in enumerate(_arguments(text, found.end())) if number == place), None)
+    if value is not None and quoted_reveals(value.value, sure=name.kind is NameKind.SECRET):
+        yield value.start, value.end
+
+
+def _items(text: str, name: Name) -> Iterator[_Span]:
+    """Yield the items of a list of secrets, if they look like such: a list of names of secrets is more common."""
+    judge = looks_generated if name.kind is NameKind.LOOKS else _is_item
+    if bullets := _BULLETS.match(text, name.end):
+        place = bullets.end()
+        for _ in range(MOST_ITEMS):
+            bullet = _BULLET.match(text, place)
+            if bullet is None:
+                return
+            if judge(bullet["item"]):
+                yield bullet.span("item")
+            place = bullet.end()
+    elif opening := _OPENING.match(text, name.end):
+        if text[opening.end() : opening.end() + 1] in "\"'`":
+            found = [item for item in _arguments(text, opening.end()) if item is not None]
+            if found and (_JOINING.search(opening[0]) or _JOINED.match(text, found[-1].after)):
+                return
+            yield from ((item.start, item.end) for item in found if judge(item.value))
+        elif opening[0].endswith("=("):
+            place, end = opening.end(), text.find(")", opening.end(), opening.end() + 4096)
+            words = _WORD.finditer(text, place, end) if end > 0 else ()
+            yield from (word.span() for word in words if judge(word[0]))
+
+
+def _is_item(value: str) -> bool:
+    return looks_random(value, least=6) and quoted_reveals(value, sure=True)
+
+
+def _value_before(text: str, name: Name) -> Iterator[_Span]:
+    """Yield the value of an object whose `name` or `key` stands behind it."""
+    at = text.rfind("alue", max(0, name.start - _FARTHEST), name.start)
+    if at < 0:
+        return
+    for start in (at - 2, at - 1):
+        found = _VALUE_BEFORE.match(text, max(0, start), name.start)
+        if found is None or found.end() != name.start:
+            continue
+        value = found["quoted"] or found["bare"]
+        sure = quoted_reveals(value, sure=True) if found["quoted"] else bare_reveals(
+            value, "", sure=True, tight=False, whole_line=True
+        )  # fmt: skip
+        if sure and not MARK.fullmatch(value):
+            yield found.span("quoted" if found["quoted"] else "bare")
+        return
+
+
+def _arguments(text: str, start: int) -> Iterator[Literal | None]:
+    """Yield the literals that are separated by commas from an offset on; None for what is no literal."""
+    for _ in range(MOST_ITEMS):
+        wrapped = _WRAPPED.match(text, start)
+        found = literal(text, wrapped.end()) if wrapped else None
+        if found is None:
+            word = re.compile(r"[^,()\[\]{}\n\"'`]{1,80}").match(text, start)
+            if word is None:
+                return
+            after = word.end()
+        else:
+            called = re.compile(r"\)?(?:\.\w{1,30}\(\))?").match(text, found.after)
+            after = called.end() if called else found.after
+        yield found
+        comma = _COMMA.match(text, after)
+        if comma is None:
+            return
+        start = comma.end()
+
+
+# Calls: the arguments of functions that are known, or defined in the same text.
+
+
+def mask_calls(text: str, mark: Mark) -> str:
+    """Return `text` with the arguments masked that a function takes for a password or a key."""
+    if "(" not in text:
+        return text
+    spans = sorted(set(_of_calls(text)))
+    parts, position = [], 0
+    for start, end in spans:
+        if start >= position:
+            parts += [text[position:start], mark(text[start:end])]
+            position = end
+    return "".join((*parts, text[position:])) if parts else text
+
+
+def _of_calls(text: str) -> Iterator[_Span]:
+    for match in _CALL.finditer(text):
+        yield from _argument(text, match.end(), _PLACES[match["name"]], sure=False)
+    if "auth" in text:
+        for match in _CREDENTIALS.finditer(text):
+            yield from _argument(text, match.end(), 1, sure=False)
+    for match in _SETTERS.finditer(text):
+        if sets := _SETS.search(text, max(0, match.start() - 40), match.start() + 1):
+            values = [item for item in _arguments(text, match.end()) if item is not None]
+            changed = values if sets[0].startswith("change") else values[-1:]
+            yield from ((item.start, item.end) for item in changed if _is_argument(item.value))
+    yield from _of_definitions(text)
+
+
+def _of_definitions(text: str) -> Iterator[_Span]:
+    places: dict[str, tuple[int, bool]] = {}
+    for definition in _DEFINITION.finditer(text):
+        parameters = [word[1] for part in definition["parameters"].split(",") if (word := _PARAMETER.match(part.strip()))]
+        named = bool(parameters) and parameters[0] in _SELF
+        kinds = [kind_of(parameter) for parameter in parameters[named:]]
+        if NameKind.SECRET in kinds and len(places) < MOST_FUNCTIONS:
+            places[definition["name"]] = kinds.index(NameKind.SECRET), named
+    for name, (place, _) in places.items():
+        at = text.find(f"{name}(")
+        while at >= 0:
+            start = at + len(name) + 1
+            if not re.match(r"\w", text[at - 1 : at]):
+                yield from _argument(text, start, place, sure=True)
+            at = text.find(f"{name}(", start)
+
+
+def _argument(text: str, start: int, place: int, *, sure: bool) -> Iterator[_Span]:
+    for number, item in enumerate(_arguments(text, start)):
+        if number == place:
+            if item is not None and _is_argument(item.value):
+                yield item.start, item.end
+            return
+
+
+def _is_argument(value: str) -> bool:
+    """Return whether an argument is a secret rather than a name: letters and digits, and no words."""
+    return looks_random(value, least=6) and quoted_reveals(value, sure=True)
