@@ -49,7 +49,8 @@ _MARGIN_SIGNS = re.compile(r"[|:+;'\"-]")
 _BLANK = re.compile(r"[ \t]{1,8}(?=[^\s-])")
 _NAMED = re.compile(  # `- name: X` and `value: …` on the next line, `key="X" value="…"`
     rf"{_Q}?(?:[\s,]{{1,60}}+|[ \t,]{{0,20}}+\r?\n{MARGIN}[ \t]{{0,40}}+)"
-    rf"(?:{_Q}?(?![Vv]alue)[A-Za-z]\w{{0,30}}{_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}?[\w./ -]{{0,80}}{_Q}?,?\s{{1,60}}){{0,2}}"
+    rf"(?:{_Q}?(?![Vv]alue)[A-Za-z]\w{{0,30}}{_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}?"
+    rf"[\w./ -]{{0,80}}{_Q}?,?\s{{1,60}}){{0,2}}"
     rf"{_Q}?(?:value|Value){_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
 )
 _BEFORE_NAME = (":", "=", " ", "\t", '"', "'", "`", ";", "2")
@@ -62,7 +63,8 @@ _BLOCK = re.compile(rf"[|>][+-]?[0-9]?[+-]?[ \t]*(?:#[^\n]{{0,80}})?{_NEXT_LINE}
 _TAG = re.compile(r"(?:&[\w-]{1,40}|![\w!./:-]{0,40})[ \t]{1,4}")  # YAML: `key: !tag value`
 _BRACKET = re.compile(rf"[(\[{{](?:\s|{MARGIN})?\s{{0,80}}(?=[A-Za-z@$]{{0,3}}[\"'`])")
 _LIST = re.compile(  # pieces in a bracket, joined by what is called on it or around it
-    r"(?:(?P<by>[\"'])[^\"'\n]{0,3}(?P=by)\.join\(|concat!?\(|(?:implode|join)\([\"']{2}, ?)\s{0,20}[(\[]?\s{0,80}(?=[\"'])"
+    r"(?:(?P<by>[\"'])[^\"'\n]{0,3}(?P=by)\.join\(|concat!?\("
+    r"|(?:implode|join)\([\"']{2}, ?)\s{0,20}[(\[]?\s{0,80}(?=[\"'])"
     r"|[(\[]\s{0,80}(?=[\"'])"
 )
 _COMMA = re.compile(r"\s{0,20},\s{0,80}(?=[\"'])")
@@ -74,6 +76,7 @@ _CHARACTERS = re.compile(
 _SIGNS = r"\s\"'`,;&<>(){}\[\]|\\"
 _M = r"<secret:[0-9a-f]{6}>"
 _BARE = re.compile(rf"[^{_SIGNS}]{{0,{LONGEST}}}+(?:{_M}[^{_SIGNS}]{{0,64}}+){{0,8}}+")
+_MARKED = re.compile(rf"[\"'`«“「]?{_M}(?![\w@#$%^&*!+/-])")  # masked already, by another layer or before
 _REST = re.compile(r"(?:(?!<secret:)[^\s\"'`]){1,256}?(?<=[A-Za-z0-9])(?=[^A-Za-z0-9\s]{0,4}(?:\s|\Z))")
 _SPOKEN_QUOTE = re.compile("[«“„「『‹‘][ \u00a0\u202f]?")
 _SPOKEN = re.compile(rf"[^{_SIGNS}\u2e80-\uffff“”„«»‹›‘’]{{0,{LONGEST}}}+")
@@ -81,7 +84,8 @@ _REFERENCE = re.compile(
     r"\$?\{[^{}\s]{0,100}\}|\$\([^()\s]{0,100}\)?|<[^<>\s]{1,60}>|\[[^\[\]\s]{1,60}\]|%\([a-z_]{1,40}\)s"
 )
 _PASSWORD = re.compile(
-    r"(?i:password|passwort|passphrase|kennwort|mot de passe|contrase[nñ]a|senha|парол[ья]|密[码碼]|口令|パスワード|비밀번호)\Z"
+    r"(?i:password|passwort|passphrase|kennwort|mot de passe|contrase[nñ]a|senha"
+    r"|парол[ья]|密[码碼]|口令|パスワード|비밀번호)\Z"
 )
 _NO_SENTENCE = frozenset(("(", "[", "{", "<", "|", "\\", "="))
 _LINE = re.compile(rf"(?:{_M}|[^\r\n]){{1,{LONGEST}}}")
@@ -161,6 +165,8 @@ class _Finder:
         if _is_header(name.text):
             return None
         place = self._place(name)
+        if place is not None and _MARKED.match(self._text, place.value):
+            return None
         if place is not None and "=" in place.sign and is_one_of_several(self._text, name):
             return None
         if place is not None:
@@ -352,6 +358,8 @@ class _Finder:
         if not self._promises(start, end):
             return None
         while start < end and (piece := _PIECE.search(text, start, min(len(text), end))):
+            if piece["mark"]:
+                return None
             first, last, start = self._piece(piece)
             if looks_scrambled(text[first : min(last, first + HEAD)]) or self._alone(name, first, last):
                 return first, last

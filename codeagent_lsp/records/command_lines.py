@@ -56,17 +56,20 @@ _PIPED = re.compile(
     r"|(?:ch|smb|htp?)?passwd\b|[^\r\n|]{0,200}?--password-stdin))"
 )
 _FED_TO = re.compile(
-    r"(?P<head>(?:--password-stdin|--with-token|\b(?:chpasswd|passwd|kinit|cryptsetup|smbpasswd)\b|\bsudo[ \t]+-S|htpasswd[ \t]+-\w*i)"
-    r"[^\n|;<]{0,120}<<(?:<[ \t]{0,4}[\"']?|-?[ \t]{0,4}[\"']?\w{1,20}[\"']?[^\n]{0,40}\n[ \t]{0,40})(?:[\w.-]{1,64}:)?)"
-    rf"(?P<value>{_V}{{4,65536}}+)"
+    r"(?P<head>(?:--password-stdin|--with-token|\b(?:chpasswd|passwd|kinit|cryptsetup|smbpasswd)\b"
+    r"|\bsudo[ \t]+-S|htpasswd[ \t]+-\w*i)"
+    r"[^\n|;<]{0,120}<<(?:<[ \t]{0,4}[\"']?"
+    r"|-?[ \t]{0,4}[\"']?\w{1,20}[\"']?[^\n]{0,40}\n[ \t]{0,40})(?:[\w.-]{1,64}:)?)"
+    rf"(?P<value>{_M}|{_V}{{4,65536}}+)"
 )
 _SAID = re.compile(
-    r"[\"'`)»“”]?[ \t](?:is|as|ist|als|est|es|é|è)[ \t](?:(?:the|my|our|your|a|das|mein|dein|le|mon|la|mi)[ \t])?"
+    r"[ \t](?:is|as|ist|als|est|es|é|è)[ \t](?:(?:the|my|our|your|a|das|mein|dein|le|mon|la|mi)[ \t])?"
     r"(?:\w{1,20}[ \t]){0,2}(?:(?P<password>(?i:pass(?!ed|es|ing)|kennwort|mot de passe|contrase|senha))"
-    r"|(?i:secret|token|api.?key))|[\"'」]?[ \t]?[がは](?P<japanese>パスワード|暗証番号)"
+    r"|(?i:secret|token|api.?key))|[がは](?P<japanese>パスワード|暗証番号)"
 )
 _LAST_WORD = re.compile(r"[^\s\"'`(<>「«“”]{6,}\Z")
-_SAYING = (" is ", " as ", " ist ", " als ", " est ", " es ", " é ", " è ", "パスワード")
+_SAYING = (" is ", " as ", " ist ", " als ", " est ", " es ", " é ", " è ", "がパスワード", "はパスワード")
+_SECRET_WORDS = ("pass", "secret", "token", "key", "kennwort", "contrase", "senha", "パスワード", "暗証")
 _PORT = re.compile(r":(?:\*|[1-9][0-9]{3,4}):")
 _SPOKEN_TO_SERVER = re.compile(  # FTP, POP, IMAP, IRC
     rf"(?P<head>^(?:[\w.]{{1,8}}[ |:+>]{{1,2}})?(?:PASS|LOGIN[ ]\S{{1,100}}|AUTH)[ ]\"?)(?P<value>{_V}{{6,65536}}+)",
@@ -104,9 +107,9 @@ def mask_command_lines(text: str, mark: Mark) -> str:
         text = _FED_TO.sub(lambda match: _masked(match, mark), text)
     if "|" in text and ("echo " in text or "printf " in text):
         text = _PIPED.sub(lambda match: _masked(match, mark), text)
-    if any(word in text for word in _SAYING):
-        text = _mask_said(text, mark)
     lower = text.lower()
+    if any(word in lower for word in _SECRET_WORDS):
+        text = _mask_said(text, mark)
     if "identified" in lower:
         text = _IDENTIFIED.sub(lambda match: _masked(match, mark), text)
     if "password" in lower:
@@ -137,14 +140,29 @@ def _of_sql(match: re.Match[str], mark: Mark) -> str:
 def _mask_said(text: str, mark: Mark) -> str:
     """Mask the word before `is the password`."""
     parts, position = [], 0
-    for said in _SAID.finditer(text):
-        start = max(position, *(text.rfind(sign, position, said.start()) + 1 for sign in " \n"))
-        word = _LAST_WORD.search(text, start, said.start())
+    for said in _sayings(text):
+        stop = said.start()
+        while stop > position and text[stop - 1] in "\"'`)»“”」 ":
+            stop -= 1
+        start = max(position, *(text.rfind(sign, position, stop) + 1 for sign in " \n"))
+        word = _LAST_WORD.search(text, start, stop)
         password = said["password"] or said["japanese"]
         if word and (looks_scrambled(word[0]) or (password and looks_spoken(word[0]))):
             parts += [text[position : word.start()], mark(word[0])]
             position = word.end()
     return "".join((*parts, text[position:])) if parts else text
+
+
+def _sayings(text: str) -> list[re.Match[str]]:
+    """Return the places that say what a word is, in order."""
+    found = []
+    for word in _SAYING:
+        at = text.find(word)
+        while at >= 0:
+            if said := _SAID.match(text, at):
+                found.append(said)
+            at = text.find(word, at + 1)
+    return sorted(found, key=lambda said: said.start())
 
 
 def _scrambled(match: re.Match[str], mark: Mark) -> str:

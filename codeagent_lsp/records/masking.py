@@ -11,9 +11,10 @@ from typing import Any
 
 from codeagent_lsp.records.mark import MARK, Marker
 from codeagent_lsp.records.own import OwnSecrets
-from codeagent_lsp.records.sanitizer import Sanitizer
+from codeagent_lsp.records.sanitizer import CACHED_TEXT, Sanitizer
 
 MOST = 10_000
+MOST_PASSES = 4
 LEAST_REPEATED = 12  # characters of a secret that is looked for where nothing names it
 
 
@@ -29,7 +30,19 @@ class Masking:
         self.sanitizer = Sanitizer(secrets=self.own, identities=False, homes=(), marker=self.marker)
 
     def hide(self, text: str) -> str:
-        """Return `text` with its secrets replaced by marks, also where one is repeated and nothing names it."""
+        """Return `text` with its secrets replaced by marks, also where one is repeated and nothing names it.
+
+        Hiding twice changes nothing: a mark may show what is a secret beside it, so that a text with marks is masked
+        again until no more are found; of a long text, which would take too long, only what is repeated.
+        """
+        masked = self._hidden(text)
+        for _ in range(MOST_PASSES if "<secret:" in masked and len(masked) <= CACHED_TEXT else 0):
+            before, masked = masked, self._hidden(masked)
+            if masked == before:
+                break
+        return masked
+
+    def _hidden(self, text: str) -> str:
         masked = self.sanitizer.text(text)
         for mark in dict.fromkeys(MARK.findall(masked)) if "<secret:" in masked else ():
             secret = self.marker.known.get(mark, "")

@@ -1,8 +1,8 @@
 """The first layer of the sanitizer: keys that this program itself holds, in any encoding.
 
-Each key is searched for as it is, in hex, in Base64 of both alphabets at any alignment, URL-quoted, escaped for JSON
-or HTML, and reversed. Each encoding of a key has a mark of its own, as what stood there is put back for it. Keys can be
-added later, such as tokens of a login.
+Each key is searched for as it is, in hex, in Base64 of both alphabets and Base32 at any alignment, URL-quoted, escaped
+for JSON, HTML, C or a shell, as numbers, reversed, and split into pieces that are joined again. Each encoding of a key
+has a mark of its own, as what stood there is put back for it. Keys can be added later, such as tokens of a login.
 Not here: other secrets (`vendors.py`, `assignments.py`, ...).
 """
 
@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote, quote_plus
 
 from codeagent_lsp.records.mark import Mark
 
 LEAST = 8  # a shorter one would also be found in ordinary words
+_JOINTS = dict.fromkeys(map(ord, " \t\r\n\"'`+\\,.&<>()"))
+_JOINT = r"[ \t\r\n\"'`+\\,.&<>()]{0,80}"
 MOST_LEARNT = 64  # tokens are renewed for as long as a server runs
 
 
@@ -51,6 +54,19 @@ class OwnSecrets:
         for writing in self._writings:
             if writing in text:
                 text = text.replace(writing, mark(writing))
+        return self._without_pieces(text, mark)
+
+    def _without_pieces(self, text: str, mark: Mark) -> str:
+        """Return `text` with keys replaced that stand in it in pieces, as in `"abc" + "def"` or over several lines."""
+        secrets = (*self._given, *self._learnt)
+        if not secrets:
+            return text
+        whole = text.translate(_JOINTS)
+        for secret in secrets:
+            bare = secret.translate(_JOINTS)
+            if len(bare) >= LEAST and bare in whole:
+                pattern = _JOINT.join(map(re.escape, bare))
+                text = re.sub(pattern, lambda match: mark(match[0]), text)
         return text
 
 
@@ -73,10 +89,31 @@ def _writings(secret: str) -> Iterator[str]:
     candidates += [quote(data, safe=""), quote_plus(data), quote(data, safe="").lower()]
     candidates += [json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]]
     candidates += [json.dumps(json.dumps(secret))[3:-3]]
+    candidates += _as_numbers(data)
+    for shift in range(5):
+        core = _base32_core(data, shift)
+        candidates += [core, core.lower()]
     for shift in range(3):
         core = _base64_core(data, shift)
         candidates += [core, core.translate(str.maketrans("+/", "-_"))]
     return (candidate for candidate in candidates if len(candidate) >= LEAST)
+
+
+def _as_numbers(data: bytes) -> list[str]:
+    """Return the spellings of every byte by its number: escapes of C, shells, JSON, HTML and URLs, lists."""
+    forms = ("\\x%02x", "\\x%02X", "\\u%04x", "\\u%04X", "\\%03o", "%%%02x", "%%%02X", "&#%d;", "&#x%02x;", "&#x%02X;")
+    found = ["".join(form % byte for byte in data) for form in forms]
+    for between in (", ", ",", " "):
+        found += [between.join(form % byte for byte in data) for form in ("%d", "0x%02x", "0x%02X", "%02x")]
+    return [*found, data.hex(":"), data.hex(":").upper(), data.hex(" ").upper(), data.hex("-")]
+
+
+def _base32_core(data: bytes, shift: int) -> str:
+    """Return the substring that the Base32 of any data contains which has `data` at an offset of `shift` modulo 5."""
+    encoded = base64.b32encode(b"\0" * shift + data).decode("ascii").rstrip("=")
+    head = (shift * 8 + 4) // 5
+    tail = len(encoded) - (1 if (shift + len(data)) % 5 else 0)
+    return encoded[head:tail]
 
 
 def _base64_core(data: bytes, shift: int) -> str:

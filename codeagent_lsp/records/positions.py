@@ -1,4 +1,4 @@
-"""Secrets whose name stands elsewhere than before them: parallel assignment, lists, values before their names, arguments.
+"""Secrets whose name does not stand right before them: parallel assignment, lists, values before names, arguments.
 
 Which value belongs to a name is a matter of counting: the second of `user, password = "bob", "…"`, the items of
 `passwords = […]`, the `value:` above `name: DB_PASSWORD`, the third argument of a function whose third parameter is a
@@ -30,10 +30,13 @@ _TARGETS = re.compile(
 )
 _OPENING = re.compile(
     r"[ \t]*(?:\[\])?(?::[ \t]*[\w<>\[\], ]{1,60}?)?[\"']?\]?[ \t]*(?:=>|:=|=|:)[ \t]*"
-    r"(?:new[ \t]+\w+[ \t]*(?:\[\])?[ \t]*|(?:(?:\w+\.)?(?:of|asList|listOf|setOf|arrayOf|tuple|list|set|frozenset)|vec!)(?=[(\[])|\[\]\w+)?[(\[{]\s{0,80}"
+    r"(?:new[ \t]+\w+[ \t]*(?:\[\])?[ \t]*|(?:(?:\w+\.)?(?:of|asList|listOf|setOf|arrayOf|tuple|list|set|frozenset)"
+    r"|vec!)(?=[(\[])|\[\]\w+)?[(\[{]\s{0,80}"
 )
 _BULLETS = re.compile(rf"[\"']?:[ \t]*\r?\n(?=(?:{MARGIN})?[ \t]*-[ \t])")
-_BULLET = re.compile(rf"(?:{MARGIN})?[ \t]*-[ \t]+(?P<q>[\"']?)(?P<item>[^\s\"'#:{{}}\[\]]{{1,4096}})(?P=q)[ \t]*(?:\r?\n|\Z)")
+_BULLET = re.compile(
+    rf"(?:{MARGIN})?[ \t]*-[ \t]+(?P<q>[\"']?)(?P<item>[^\s\"'#:{{}}\[\]]{{1,4096}})(?P=q)[ \t]*(?:\r?\n|\Z)"
+)
 _JOINING = re.compile(r"join|concat|implode|strings")
 _JOINED = re.compile(r"\s{0,80},?\s{0,80}[\])}]{1,2}\s{0,20}\.?(?:join|concat|,\s*[\"']{2}\))")
 _COMMA = re.compile(r"\s{0,20},\s{0,80}")
@@ -42,12 +45,15 @@ _VALUE_BEFORE = re.compile(
     rf"{_Q}?[Vv]alue{_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
     rf"(?:(?P<q>[\"'`])(?P<quoted>(?:\\.|(?!(?P=q))[^\\\n]){{1,4096}})(?P=q)|(?P<bare>[^\s\"'`,;{{}}<>\[\]]{{1,4096}}))"
     rf"[ \t]{{0,4}},?(?:\r?\n(?:{MARGIN})?)?[ \t]{{0,80}}"
-    rf"(?:{_Q}?\w{{1,30}}{_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}?[^\s\"'`,;{{}}<>\[\]]{{0,80}}{_Q}?,?(?:\r?\n(?:{MARGIN})?)?[ \t]{{0,80}}){{0,2}}"
+    rf"(?:{_Q}?\w{{1,30}}{_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}?[^\s\"'`,;{{}}<>\[\]]{{0,80}}{_Q}?"
+    rf",?(?:\r?\n(?:{MARGIN})?)?[ \t]{{0,80}}){{0,2}}"
     rf"{_Q}?(?:[Nn]ame|[Kk]ey){_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}?"
 )
 _DEFINITION = re.compile(
-    r"\b(?:def|function|func|fn|fun|sub|proc)[ \t]+(?:\([^()\n]{0,80}\)[ \t]*)?(?P<name>\w{2,60})[ \t]*\((?P<parameters>[^()]{1,400})\)"
+    r"(?:def|function|func|fn|fun|sub)[ \t]+(?:\([^()\n]{0,80}\)[ \t]*)?(?P<name>\w{2,60})[ \t]*"
+    r"\((?P<parameters>[^()]{1,400})\)"
 )
+_DEFINES = ("def ", "function ", "func ", "fn ", "fun ", "sub ")
 _PARAMETER = re.compile(r"[$@&*.]*(\w+)")
 _CALLED: tuple[tuple[str, int], ...] = (
     *((name, 1) for name in ("login", "authenticate", "HTTPBasicAuth", "HTTPDigestAuth", "basic_auth", "basicAuth")),
@@ -58,9 +64,7 @@ _CALLED: tuple[tuple[str, int], ...] = (
     *((name, 0) for name in ("hmac.new",)),
 )
 """Functions of widely used libraries, and which of their arguments is a password or a key."""
-_CALL = re.compile(r"(?<![\w])(?P<name>" + "|".join(re.escape(name) for name, _ in _CALLED) + r")\(")
-_PLACES = dict(_CALLED)
-_SETTERS = re.compile(r"(?:assword|asswd|assphrase|[pP]wd|[sS]ecret|[aA][pP][iI]_?[kK]ey|[tT]oken)\(")
+_SETTERS = tuple(f"{word}(" for word in "assword asswd assphrase pwd Pwd ecret api_key ApiKey APIKey oken".split())  # noqa: SIM905
 _SETS = re.compile(r"(?<![^\W_])(?:set|change|update|reset|store|save|with|add|use)(?:_|(?=[A-Z]))\w{0,30}\Z")
 _CREDENTIALS = re.compile(r"(?<![\w])auth[ \t]*=[ \t]*\((?=[^()\n]{1,200}\))")
 _WRAPPED = re.compile(r"(?:b|rb|u)?(?=[\"'`])|Some\((?=[\"'`])|&?(?=[\"'`])")
@@ -83,7 +87,7 @@ def elsewhere(text: str, name: Name) -> Iterator[_Span]:
 
 
 def is_one_of_several(text: str, name: Name) -> bool:
-    """Return whether a name is one of several that are assigned together, so that the value behind `=` is not its own."""
+    """Return whether a name is one of several that are assigned together: the value behind `=` is not its own."""
     if name.kind is NameKind.LOOKS:
         return False
     after = text[name.end : name.end + 2]
@@ -194,37 +198,54 @@ def mask_calls(text: str, mark: Mark) -> str:
 
 
 def _of_calls(text: str) -> Iterator[_Span]:
-    for match in _CALL.finditer(text):
-        yield from _argument(text, match.end(), _PLACES[match["name"]], sure=False)
-    if "auth" in text:
-        for match in _CREDENTIALS.finditer(text):
-            yield from _argument(text, match.end(), 1, sure=False)
-    for match in _SETTERS.finditer(text):
-        if sets := _SETS.search(text, max(0, match.start() - 40), match.start() + 1):
-            values = [item for item in _arguments(text, match.end()) if item is not None]
-            changed = values if sets[0].startswith("change") else values[-1:]
-            yield from ((item.start, item.end) for item in changed if _is_argument(item.value))
+    for name, place in _CALLED:
+        for start in _calls(text, name):
+            yield from _argument(text, start, place)
+    for match in _CREDENTIALS.finditer(text) if "auth" in text else ():
+        yield from _argument(text, match.end(), 1)
+    for setter in _SETTERS:
+        for at in _places(text, setter):
+            if sets := _SETS.search(text, max(0, at - 40), at + 1):
+                start = at + len(setter)
+                values = [item for item in _arguments(text, start) if item is not None]
+                changed = values if sets[0].startswith("change") else values[-1:]
+                yield from ((item.start, item.end) for item in changed if _is_argument(item.value))
     yield from _of_definitions(text)
 
 
 def _of_definitions(text: str) -> Iterator[_Span]:
-    places: dict[str, tuple[int, bool]] = {}
-    for definition in _DEFINITION.finditer(text):
-        parameters = [word[1] for part in definition["parameters"].split(",") if (word := _PARAMETER.match(part.strip()))]
-        named = bool(parameters) and parameters[0] in _SELF
-        kinds = [kind_of(parameter) for parameter in parameters[named:]]
-        if NameKind.SECRET in kinds and len(places) < MOST_FUNCTIONS:
-            places[definition["name"]] = kinds.index(NameKind.SECRET), named
-    for name, (place, _) in places.items():
-        at = text.find(f"{name}(")
-        while at >= 0:
-            start = at + len(name) + 1
-            if not re.match(r"\w", text[at - 1 : at]):
-                yield from _argument(text, start, place, sure=True)
-            at = text.find(f"{name}(", start)
+    places: dict[str, int] = {}
+    for at in (place for word in _DEFINES for place in _places(text, word)):
+        definition = _DEFINITION.match(text, at)
+        if definition is None or len(places) >= MOST_FUNCTIONS:
+            continue
+        parts = definition["parameters"].split(",")
+        parameters = [word[1] for part in parts if (word := _PARAMETER.match(part.strip()))]
+        kinds = [kind_of(parameter) for parameter in parameters if parameter not in _SELF]
+        if NameKind.SECRET in kinds:
+            places[definition["name"]] = kinds.index(NameKind.SECRET)
+    for name, place in places.items():
+        for start in _calls(text, name):
+            yield from _argument(text, start, place)
 
 
-def _argument(text: str, start: int, place: int, *, sure: bool) -> Iterator[_Span]:
+def _calls(text: str, name: str) -> Iterator[int]:
+    """Yield where the arguments of the calls of a function begin."""
+    for at in _places(text, f"{name}("):
+        before = text[at - 1 : at]
+        if not (before.isalnum() or before == "_"):
+            yield at + len(name) + 1
+
+
+def _places(text: str, part: str) -> Iterator[int]:
+    """Yield where a text stands in another: many times faster than one pattern of all such texts."""
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + len(part))
+
+
+def _argument(text: str, start: int, place: int) -> Iterator[_Span]:
     for number, item in enumerate(_arguments(text, start)):
         if number == place:
             if item is not None and _is_argument(item.value):
