@@ -68,6 +68,7 @@ _SAID = re.compile(
     r"|(?i:secret|token|api.?key))|[がは](?P<japanese>パスワード|暗証番号)"
 )
 _LAST_WORD = re.compile(r"[^\s\"'`(<>「«“”]{6,}\Z")
+_LONGEST_SAID, _LONGEST_UNSPACED = 4_096, 128  # characters of a word, and of one in a script without blanks
 _SAYING = (" is ", " as ", " ist ", " als ", " est ", " es ", " é ", " è ", "がパスワード", "はパスワード")
 _SECRET_WORDS = ("pass", "secret", "token", "key", "kennwort", "contrase", "senha", "パスワード", "暗証")
 _PORT = re.compile(r":(?:\*|[1-9][0-9]{3,4}):")
@@ -144,7 +145,8 @@ def _mask_said(text: str, mark: Mark) -> str:
         stop = said.start()
         while stop > position and text[stop - 1] in "\"'`)»“”」 ":
             stop -= 1
-        start = max(position, *(text.rfind(sign, position, stop) + 1 for sign in " \n"))
+        least = max(position, stop - (_LONGEST_UNSPACED if said["japanese"] else _LONGEST_SAID))
+        start = max(least, *(text.rfind(sign, least, stop) + 1 for sign in " \n"))
         word = _LAST_WORD.search(text, start, stop)
         password = said["password"] or said["japanese"]
         if word and (looks_scrambled(word[0]) or (password and looks_spoken(word[0]))):

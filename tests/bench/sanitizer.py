@@ -67,6 +67,10 @@ def _adversarial() -> dict[str, str]:
         "1", ":AA", "Q~", "1Q~", ".atlasv1.", "M", "MM.", "curl -u a:", "mysql -p", "login a password ", "<secret:",
         "<secret:000000>", "hooks.slack.com/services/", "password is ", "password: str = ", "{", "${", "\n", "export ",
         "api.", "key-", "xoxb-", "-us", "0-us", "SG.", "pass\n", "token\t\t\t\t", "password\\\\\\", "id=", "user_id=",
+        "login(", 'login("a",', "def f(password)", "f(password", "value: a\nname: password\n", "password, a, ",
+        "a, password = ", 'passwords = ["a", ', "passwords:\n - a\n", 'set_password("a", ', "がパスワード", "PAT=",
+        "a is the password", "パスワードは「", "password «", "password a1b2 ", 'auth=("a",', "sudo -S <<<",
+        "name: password\na: b\n",
     )  # fmt: skip
     return {f"{ODD}{piece!r}": piece for piece in pieces}
 
