@@ -68,7 +68,7 @@ _SAID = re.compile(
     r"|(?i:secret|token|api.?key))|[がは](?P<japanese>パスワード|暗証番号)"
 )
 _LAST_WORD = re.compile(r"[^\s\"'`(<>「«“”]{6,}\Z")
-_LONGEST_SAID, _LONGEST_UNSPACED = 4_096, 128  # characters of a word, and of one in a script without blanks
+_LONGEST_SAID, _LONGEST_UNSPACED = 4_096, 64  # characters of a word, and of one in a script without blanks
 _SAYING = (" is ", " as ", " ist ", " als ", " est ", " es ", " é ", " è ", "がパスワード", "はパスワード")
 _SECRET_WORDS = ("pass", "secret", "token", "key", "kennwort", "contrase", "senha", "パスワード", "暗証")
 _PORT = re.compile(r":(?:\*|[1-9][0-9]{3,4}):")
