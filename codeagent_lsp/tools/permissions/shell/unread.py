@@ -14,7 +14,7 @@ from codeagent_lsp.tools.permissions.shell.git_words import unknown_subcommand
 from codeagent_lsp.tools.permissions.shell.programs import STDIN, started
 from codeagent_lsp.tools.permissions.shell.reading import UNKNOWN, Invocation
 from codeagent_lsp.tools.permissions.shell.unwrapping import Everything
-from codeagent_lsp.tools.permissions.shell.wrappers import SHELLS, is_wrapper, shell_words
+from codeagent_lsp.tools.permissions.shell.wrappers import INTERPRETERS, SHELLS, is_wrapper, shell_words
 
 _MAX_LENGTH = 200
 _UNSEEN = re.compile(rf"[{UNKNOWN}*]+")
@@ -52,6 +52,10 @@ def _reasons(everything: Everything, rules: Sequence[str]) -> Iterator[tuple[str
     heads = {rule.split()[0] for rule in rules if rule.split() and not _GLOB.search(rule.split()[0])}
     if any(script.tree is None for script in everything.scripts):
         yield "It could not be read in time.", False
+    if _runs_what_it_writes(everything) and any(
+        stem.search(each.text) for stem in stems for each in everything.scripts
+    ):
+        yield "It runs a file that it writes, and the command of a rule is in it.", False
     for invocation in everything.invocations:
         if (reason := _hidden(invocation)) is not None:
             yield reason, False
@@ -63,6 +67,18 @@ def _reasons(everything: Everything, rules: Sequence[str]) -> Iterator[tuple[str
             yield "It gives another name to a program that a rule is about.", False
         if (surely := _carries(invocation, stems)) is not None:
             yield "The command of a rule is in its words.", surely
+
+
+def _runs_what_it_writes(everything: Everything) -> bool:
+    """Return whether a command of a script is, or reads as a program, a file that the script writes."""
+    tees = (word for each in everything.invocations if each.name == "tee" for word in each.words[1:])
+    written = {target.removeprefix("./") for target in (*everything.writes, *tees)}
+    for each in everything.invocations if written else ():
+        runs = each.name in SHELLS or each.name in ("source", ".", "make") or INTERPRETERS.fullmatch(each.name)
+        words = each.words if runs else each.words[:1]
+        if not written.isdisjoint(word.removeprefix("./") for word in words):
+            return True
+    return False
 
 
 def _hidden(command: Invocation) -> str | None:

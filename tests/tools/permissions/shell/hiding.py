@@ -477,6 +477,12 @@ pwsh -EncodedCommand ZwBpAHQA
 trap "$X" EXIT
 PROMPT_COMMAND=$X bash -i
 enable -f ./x.so x
+echo '§' > x.sh; sh x.sh
+cat > x.sh <<'E'⏎§⏎E⏎bash ./x.sh
+printf '§\n' > x && chmod +x x && ./x
+tee x.sh <<< '§'; . ./x.sh
+echo 'import os; os.system("§")' > x.py && python3 x.py
+(echo ls; echo '§') >> x.sh; timeout 5 sh x.sh
 if true; then x=§2; else x=status; fi; §1 $x
 f() { §1 "$@"; }; f §2
 f() { "$@"; }; f §
@@ -759,6 +765,9 @@ alias ll='ls -l'
 date +%F > stamp; cat stamp
 tail -n 50 app.log | grep -E 'push|pull'
 ls -la | tee list.txt
+cat > x.py <<'E'⏎print(1)⏎E⏎python3 x.py
+echo 'echo hello' > x.sh && sh x.sh && rm x.sh
+echo 'run git push' > notes.txt; cat notes.txt; sh ./build.sh
 echo a; echo b && echo c || echo d
 { echo a; echo b; } > out
 (cd sub && npm test)
