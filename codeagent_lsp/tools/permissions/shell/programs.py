@@ -17,7 +17,9 @@ AWKS = frozenset(("awk", "gawk", "mawk", "nawk", "original-awk"))
 SEDS = frozenset(("sed", "gsed"))
 STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/dev/fd/63"))
 _EDITORS = frozenset(("vim", "vi", "nvim", "view", "gvim", "vimdiff", "ex", "rvim"))
-_CONSOLES = frozenset(("gdb", "lldb", "sqlite3", "psql", "mysql", "mariadb", "emacs", "ed", "expect", "tclsh", "ftp"))
+_CONSOLES = frozenset(
+    ("gdb", "lldb", "sqlite3", "psql", "mysql", "mariadb", "emacs", "ed", "expect", "tclsh", "less", "more")
+)
 _KNOWN = AWKS | SEDS | _EDITORS | _CONSOLES
 _MOST = 16
 _MAX_CODE = 8_192  # characters of a program; a longer one is not looked through

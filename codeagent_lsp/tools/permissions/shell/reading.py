@@ -409,7 +409,9 @@ def _variable(text: str, variables: Variables) -> str:
 
 
 def _known(name: str, variables: Variables) -> str:
-    return variables.get(name, _FIXED.get(name, "" if name.isdigit() else UNKNOWN))
+    value = variables.get(name, _FIXED.get(name, "" if name.isdigit() else UNKNOWN))
+    separators = variables.get("IFS", "") if WIDE in variables and name != "IFS" else ""
+    return re.sub(f"[{re.escape(separators)}]", _BREAK, value) if separators.strip(UNKNOWN) else value
 
 
 def _printed(node: Node, variables: Variables, depth: int) -> str:

@@ -275,6 +275,8 @@ x='§'; $x
 x='§'; eval "$x"
 x='§'; bash -c "$x"
 x=§2; §1 $x
+less +'!§' f
+IFS=,; x=§1,§2; $x
 $(echo §)
 $(echo §1) §2
 `echo §1` §2
