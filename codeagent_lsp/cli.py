@@ -289,13 +289,13 @@ def _index(options: argparse.Namespace) -> int:
 
 
 def _map(options: argparse.Namespace) -> int:
-    from codeagent_lsp.terminal.index_answers import map_command
+    from codeagent_lsp.terminal.index import map_command
 
     return map_command(options.workspace, options.query, options.tokens, as_json=options.json)
 
 
 def _search(options: argparse.Namespace) -> int:
-    from codeagent_lsp.terminal.index_answers import search_command
+    from codeagent_lsp.terminal.index import search_command
 
     return search_command(options.workspace, options.query, options.limit, as_json=options.json)
 

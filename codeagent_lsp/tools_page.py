@@ -11,11 +11,10 @@ from typing import Any
 
 from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.tools.catalogue import BUILTIN, SMALL_SET
-from codeagent_lsp.tools.groups import CORE, EXTENDED
 from codeagent_lsp.tools.own.tool_sources import MAX_BYTES, MAX_SOURCES, USER_FOLDER
 from codeagent_lsp.tools.permissions.policy import effects_of
 from codeagent_lsp.tools.tool import Tool
-from codeagent_lsp.tools.traits import Effect
+from codeagent_lsp.tools.traits import CORE, EXTENDED, Effect
 
 COMMON = (
     ErrorCode.INVALID_PARAM,

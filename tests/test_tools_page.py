@@ -10,8 +10,8 @@ from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.executor import understood
-from codeagent_lsp.tools.groups import CORE, EXTENDED
 from codeagent_lsp.tools.tool import Tool
+from codeagent_lsp.tools.traits import CORE, EXTENDED
 from codeagent_lsp.tools_page import COMMON, errors_of, kind_of, tools_page
 
 NAMES = [cls.traits.name for cls in BUILTIN]

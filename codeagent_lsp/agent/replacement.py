@@ -2,7 +2,7 @@
 
 Models repeat the lines around the code and shift its indentation; all of that is undone here, and nothing else: what
 stands inside strings stays as it was given. Not here: what of a reply is code (`forms/envelope.py`), asking the model
-(`rewrite.py`).
+(`solving/question.py`).
 """
 
 from __future__ import annotations

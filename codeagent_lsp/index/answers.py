@@ -1,7 +1,7 @@
 """Queries on one index: views, search and repo maps, on the texts that a run sees.
 
 Blocking; call it in a thread, any thread. Not here: updating the index (`service.py`), waiting for it, and
-joining the results of lexical search with those of other searches (`fusion.py`).
+joining the results of lexical search with those of other searches (`rank.py`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Ranking of files by relevance to a task: words, names, the reference graph, focus and recent edits combined.
+"""Ranking of files by relevance to a task: words, names, the reference graph, focus and recent edits combined; and
+several rankings fused into one.
 
 Pure apart from its database queries. Not here: showing the files (`repomap.py`) or parts of them (`chunks.py`).
 """
@@ -9,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log, sqrt
 
+from codeagent_lsp.index.chunks import Chunk
 from codeagent_lsp.index.graph import Graph
 from codeagent_lsp.index.kinds import is_made, is_prose, is_source, is_test
 from codeagent_lsp.index.lexical import Tables, asked, folder_and_stem, matching, rarity
@@ -27,6 +29,10 @@ TEST_WORTH, PROSE_WORTH = 0.3, 0.3
 
 _ASKS_FOR_TESTS = frozenset(("test", "pytest", "unittest", "spec", "fixtur"))
 _ASKS_FOR_PROSE = frozenset(("readm", "doc", "document", "documentation", "changelog", "guid", "tutorial"))
+_RANK = 60  # the constant k of reciprocal rank fusion: how little the first ranks differ from the next
+_OTHERS = 0.3  # weight of all lists but the first; other values are measured in docs/index-measurements.md
+
+_Key = tuple[str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +157,42 @@ def _add_recent(scores: dict[str, float], paths: Collection[str], recent: Mappin
 
 def _asks(asking: QueryTerms, words: frozenset[str]) -> bool:
     return any(word in words for word, _ in asking.words)
+
+
+# Fusion of the results of several searches into one list. Pure. Not here: searching.
+
+
+def fused(found: Sequence[Sequence[Chunk]], limit: int) -> tuple[Chunk, ...]:
+    """Merge ranked lists by reciprocal rank fusion, as scores of different searches are not comparable.
+
+    The first list has the greatest weight. A chunk that a list lacks gets the rank after its file's first chunk in that
+    list, so that files found by several searches come first. A single list keeps its order and scores.
+    """
+    several = [(_OTHERS if number else 1.0, way) for number, way in enumerate(found) if way]
+    if len(several) < 2:
+        return tuple(several[0][1][:limit]) if several else ()
+    known: dict[_Key, Chunk] = {}
+    for _, way in several:
+        for chunk in way:
+            known.setdefault(_key(chunk), chunk)
+    points = dict.fromkeys(known, 0.0)
+    for weight, way in several:
+        pieces, files = _places(way)
+        for key in known:
+            place = pieces.get(key, files.get(key[0]))
+            points[key] += 0.0 if place is None else weight / (_RANK + place)
+    return tuple(known[key] for key in sorted(points, key=lambda key: (-points[key], key))[:limit])
+
+
+def _places(way: Sequence[Chunk]) -> tuple[Mapping[_Key, int], Mapping[str, int]]:
+    """Return the rank of every chunk, and the rank after the first chunk of every file."""
+    pieces: dict[_Key, int] = {}
+    files: dict[str, int] = {}
+    for place, chunk in enumerate(way):
+        pieces.setdefault(_key(chunk), place)
+        files.setdefault(chunk.path, place + 1)
+    return pieces, files
+
+
+def _key(chunk: Chunk) -> _Key:
+    return chunk.path, chunk.line_start, chunk.line_end

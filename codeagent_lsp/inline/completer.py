@@ -1,7 +1,7 @@
 """Completions while the user types: from what is known, from the request on its way, or from a new one.
 
 One request at a time, after a pause in typing; it ends when the text goes another way. Not here: the protocol and which
-files may be sent (`server/inline.py`), what is sent (`context.py`, `windows.py`).
+files may be sent (`server/inline.py`), what is sent (`context.py`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from codeagent_lsp.errors import ModelError
-from codeagent_lsp.inline.context import Material, pieces_for
+from codeagent_lsp.inline.context import FAST, SLOW, Budget, Material, pieces_for, prefix_of, suffix_of
 from codeagent_lsp.inline.place import Place
-from codeagent_lsp.inline.windows import FAST, SLOW, Budget, prefix_of, suffix_of
 from codeagent_lsp.llm.fill.filler import Filler, FillRequest, Piece
 from codeagent_lsp.llm.fill.fim_tokens import cut_tokens
 

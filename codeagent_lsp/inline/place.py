@@ -1,6 +1,6 @@
 """The place of a completion: one version of one text, and the cursor in it. A value.
 
-Not here: how much of the text is sent (`windows.py`), whether the file may be sent at all (`server/inline.py`).
+Not here: how much of the text is sent (`context.py`), whether the file may be sent at all (`server/inline.py`).
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from codeagent_lsp.errors import (
     ModelStreamBroken,
     ModelTimeout,
 )
-from codeagent_lsp.llm import remembered, weights
+from codeagent_lsp.llm import learned_facts, weights
 from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
 from codeagent_lsp.llm.endpoint import SILENCE_SECONDS, Endpoint, TimeLimits, endpoint
 from codeagent_lsp.llm.facts import window_known
@@ -252,7 +252,7 @@ async def best_mode(model: Model, state_dir: Path) -> ToolCalling:
         return known
     found, sure = await _find(model)
     if sure:
-        remembered.remember(state_dir / FILE, _key(model.info), found)
+        learned_facts.remember(state_dir / FILE, _key(model.info), found)
     return found
 
 
@@ -267,7 +267,7 @@ class Untried:
 
     async def worked(self) -> None:
         """Remember that the model called tools by the API."""
-        await asyncio.to_thread(remembered.remember, self._state_dir / FILE, _key(self._model.info), "native")
+        await asyncio.to_thread(learned_facts.remember, self._state_dir / FILE, _key(self._model.info), "native")
 
     async def asked(self) -> ToolCalling:
         """Return the mode that a probe finds."""
@@ -276,7 +276,7 @@ class Untried:
 
 def known_mode(info: ModelInfo, state_dir: Path) -> ToolCalling | None:
     """Return the remembered mode of a model; None for one that was never seen to call tools."""
-    known = remembered.read(state_dir / FILE).get(_key(info))
+    known = learned_facts.read(state_dir / FILE).get(_key(info))
     return known if known in _MODES else None
 
 

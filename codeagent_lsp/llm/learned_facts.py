@@ -1,15 +1,19 @@
-"""What an endpoint told in errors: the window when a prompt was too long, the longest reply when one was asked for
-that is longer. Remembered for each endpoint and model.
+"""What is remembered of endpoints in the state folder, above all what they told in errors: the window when a prompt was
+too long, the longest reply when one was asked for that is longer. For each endpoint and model.
 
 Not here: which errors are overflows (`failures.py`), what a run does then (`agent/context/window.py`).
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 import re
+import tempfile
 from pathlib import Path
+from typing import Any
 
-from codeagent_lsp.llm import remembered
 from codeagent_lsp.llm.facts import Facts
 
 FILE = "windows.json"
@@ -64,7 +68,7 @@ class LearnedFacts:
 
     def get(self, url: str, name: str) -> Facts:
         """Return what this endpoint once told of this model."""
-        known = remembered.read(self._path)
+        known = read(self._path)
         window, reply = known.get(f"{url} {name}"), known.get(f"{url} {name} {REPLY}")
         return Facts(
             context_window=window if type(window) is int and LEAST <= window <= MOST else None,
@@ -74,12 +78,42 @@ class LearnedFacts:
     def learn(self, url: str, name: str, learned: Facts) -> None:
         """Remember what was told."""
         if learned.context_window is not None:
-            remembered.remember(self._path, f"{url} {name}", learned.context_window)
+            remember(self._path, f"{url} {name}", learned.context_window)
         if learned.longest_reply is not None:
-            remembered.remember(self._path, f"{url} {name} {REPLY}", learned.longest_reply)
+            remember(self._path, f"{url} {name} {REPLY}", learned.longest_reply)
 
 
 def _value(match: re.Match[str]) -> int | None:
     digits = re.sub(r"[,_.]", "", match[1])
     value = int(digits) * (1024 if match[2] else 1) if len(digits) < 12 else 0
     return value if LEAST <= value <= MOST else None
+
+
+# A JSON file of facts about models, by key. A damaged or missing file counts as an empty object.
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """Return the JSON object in a text; an empty one if it has none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return all facts in a file."""
+    try:
+        return parsed(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def remember(path: Path, key: str, value: object) -> None:
+    """Store one fact and replace the file atomically. Errors of the file system are ignored."""
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump({**read(path), key: value}, file, indent=1)
+        Path(name).replace(path)

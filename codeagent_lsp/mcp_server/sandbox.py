@@ -33,10 +33,10 @@ from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.composition import plain
 from codeagent_lsp.tools.context import Complete, Reader, tool_context
 from codeagent_lsp.tools.executor import ToolExecutor, understood
+from codeagent_lsp.tools.outputs import truncate
 from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.todos.todo_list import TodoList
-from codeagent_lsp.tools.truncation import truncate
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, StagedFile, own_file
 from codeagent_lsp.workspace.files.paths import Roots

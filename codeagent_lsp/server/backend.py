@@ -39,7 +39,7 @@ from codeagent_lsp.server.run_services import run_services
 from codeagent_lsp.server.secret_sources import redactor_for, sanitizer_for
 from codeagent_lsp.server.views import Views
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
-from codeagent_lsp.session.history.kept import KeptSessions
+from codeagent_lsp.session.history.listing import KeptSessions
 from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.memory.knowledge import knowledge_for

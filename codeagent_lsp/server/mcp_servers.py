@@ -23,7 +23,7 @@ from codeagent_lsp.state import state_root
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.mcp.errors import McpProblem
-from codeagent_lsp.tools.mcp.logins import Step
+from codeagent_lsp.tools.mcp.host import Step
 from codeagent_lsp.tools.mcp.pinning import Pins
 from codeagent_lsp.tools.mcp.servers import McpServers
 from codeagent_lsp.tools.own.own_servers import OwnTools, OwnToolsPlace

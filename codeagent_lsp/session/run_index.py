@@ -51,7 +51,7 @@ class RunIndex:
         """Return at most `limit` chunks of code that answer best, fused from the lexical search and all others.
         ToolFailed if there is no index.
         """
-        from codeagent_lsp.index.fusion import fused  # late, with the rest of the index
+        from codeagent_lsp.index.rank import fused  # late, with the rest of the index
 
         answers = await self._indexing.ready(TOOL_SECONDS)
         may_read = self._may_read()

@@ -17,8 +17,7 @@ from pathlib import Path
 
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import SettingError, ToolFailed
-from codeagent_lsp.shadow.copying import CopyLayer, copy_isolation
-from codeagent_lsp.shadow.direct import DirectLayer, direct_isolation
+from codeagent_lsp.shadow.copying import CopyLayer, DirectLayer, copy_isolation, direct_isolation
 from codeagent_lsp.shadow.environment import scrubbed, with_own_programs_last
 from codeagent_lsp.shadow.folder import LayerFolder, private_folder, sweep
 from codeagent_lsp.shadow.hiding import hide

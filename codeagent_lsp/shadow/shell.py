@@ -1,6 +1,6 @@
 """The values and ports of the shadow workspace: a command, its result, and what it wrote.
 
-Not here: how a command is kept from the disk (`overlay.py`, `copying.py`, `direct.py`), how a process is run
+Not here: how a command is kept from the disk (`overlay.py`, `copying.py`), how a process is run
 (`process.py`), how what it wrote becomes staged changes (`workspace.py`).
 """
 

@@ -1,7 +1,7 @@
 """The index of a folder on the command line: its location, and its update before it is used.
 
 It is the server's file; both may use it at once. If little has changed, no heavy module is imported. Not here: what is
-asked (`index.py`, `index_answers.py`), the bar (`index_bar.py`).
+asked (`index.py`), the bar (`index_bar.py`).
 """
 
 from __future__ import annotations

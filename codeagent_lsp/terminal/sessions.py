@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.session.history.kept import history_in
-from codeagent_lsp.session.history.listing import found_rows, listed
+from codeagent_lsp.session.history.listing import found_rows, history_in, listed
 from codeagent_lsp.state import workspace_state
 from codeagent_lsp.terminal.index_place import say
 from codeagent_lsp.terminal.locales import user_locale

@@ -40,7 +40,7 @@ from codeagent_lsp.tools.context import Calls, TaskWords, ToolContext
 from codeagent_lsp.tools.diagnostics.after_edits import with_remark
 from codeagent_lsp.tools.hooks.hooks import Hooks
 from codeagent_lsp.tools.lost_marks import check_marks
-from codeagent_lsp.tools.outputs import OutputStore, name_of
+from codeagent_lsp.tools.outputs import OutputStore, name_of, truncate
 from codeagent_lsp.tools.permissions.approval_words import about, asked_title, describe
 from codeagent_lsp.tools.permissions.approvals import Approvals, fingerprint
 from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment
@@ -48,7 +48,6 @@ from codeagent_lsp.tools.permissions.decision import Decision, Mode
 from codeagent_lsp.tools.permissions.policy import decide
 from codeagent_lsp.tools.registry import ToolRegistry, own_call
 from codeagent_lsp.tools.tool import Tool, ToolOutput
-from codeagent_lsp.tools.truncation import truncate
 from codeagent_lsp.tools.variables.variables import Variables
 
 logger = logging.getLogger(__name__)

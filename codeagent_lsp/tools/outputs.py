@@ -1,7 +1,8 @@
-"""Long tool results, stored in numbered files outside of the workspace so that the model can read on.
+"""Long tool results: shortened for the prompt, and stored in numbered files outside of the workspace so that the model
+can read on.
 
-The model names them `@output/3.txt`, in `read_file` and `grep`. Not here: the shortened text of a result
-(`truncation.py`), which results are stored (`executor.py` and tools that run commands).
+The model names them `@output/3.txt`, in `read_file` and `grep`. Not here: which results are
+stored (`executor.py` and tools that run commands).
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ import errno
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 
 from codeagent_lsp.errors import FileRefused
-from codeagent_lsp.tools.truncation import truncate
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
+from codeagent_lsp.workspace.text.excerpts import LinesOfInterest
 
 FILE_BYTES = 16 << 20
 TOTAL_BYTES = 128 << 20
@@ -24,6 +26,8 @@ TOTAL_BYTES = 128 << 20
 _FOLDER = "@output"
 _NAME = re.compile(r"(?:\./)?(@output/[1-9][0-9]{0,9}\.txt)")
 _SLACK = 200  # for the line that says what is left out
+LEAST_BETWEEN = 300
+"""In a smaller share than this, in bytes, no line from between head and tail is shown."""
 
 
 class OutputStore:
@@ -143,3 +147,50 @@ def _ends(path: Path, limit: int) -> str:
         tail = file.read(half)
     missing = size - len(head) - len(tail)
     return f"{head.decode('utf-8', 'ignore')}\n[... {missing} bytes left out ...]\n{tail.decode('utf-8', 'ignore')}"
+
+
+# Truncation of long text to its head and tail and the lines of interest between them, with lines that count the omitted
+# characters. Pure functions.
+
+
+def truncate(value: str, limit: int, whole: str = "", keywords: Sequence[str] = ()) -> str:
+    """Return at most about `limit` bytes of UTF-8: head and tail, cut at line ends where possible, and from between
+    them, in up to a third, lines with errors or with one of `keywords`.
+
+    `whole` names, in the first line that stands for what is left out, where the complete text is.
+    """
+    encoded = value.encode("utf-8", "surrogatepass")
+    if len(encoded) <= limit:
+        return value
+    start = encoded.find(b"\n", limit * 4 // 9) + 1  # head and tail have two thirds at least
+    between = LinesOfInterest(limit // 3, keywords)
+    if start and limit // 3 >= LEAST_BETWEEN:
+        between.add(encoded[start : len(encoded) - limit * 2 // 9])
+    found = between.found()
+    room = limit - sum(line.cost for line in found)
+    head_size = room * 2 // 3
+    head = _cut_back(encoded[:head_size].decode("utf-8", "ignore"))
+    tail = _cut_front(encoded[len(encoded) - (room - head_size) :].decode("utf-8", "ignore"))
+    at, end = (len(part.encode("utf-8", "surrogatepass")) for part in (head, tail))
+    parts, where = [head], f"; all of it: {whole}" if whole else ""
+    for line in (*found, None):
+        begins = len(encoded) - end if line is None else start + line.start
+        if begins < at or (line is not None and begins + line.size > len(encoded) - end):
+            continue  # head or tail has it
+        if encoded[at:begins].strip(b"\n") or line is None:
+            count = len(encoded[at:begins].decode("utf-8", "surrogatepass"))
+            parts.append(f"[... {count} characters left out{where} ...]")
+            where = ""
+        parts.append(tail if line is None else line.text)
+        at = begins + (0 if line is None else line.size)
+    return "\n".join(parts)
+
+
+def _cut_back(value: str) -> str:
+    position = value.rfind("\n")
+    return value[:position] if position > len(value) // 2 else value
+
+
+def _cut_front(value: str) -> str:
+    position = value.find("\n")
+    return value[position + 1 :] if 0 <= position < len(value) // 2 else value

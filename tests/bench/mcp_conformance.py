@@ -28,8 +28,7 @@ from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import tool_context
 from codeagent_lsp.tools.mcp.calling import Calling
 from codeagent_lsp.tools.mcp.connection import connected
-from codeagent_lsp.tools.mcp.host import Host
-from codeagent_lsp.tools.mcp.logins import Step
+from codeagent_lsp.tools.mcp.host import Host, Step
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 from codeagent_lsp.tools.variables.variables import Vault
 from tests.tools.fakes import Bench

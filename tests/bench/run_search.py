@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from codeagent_lsp.records.masking import Masking
-from codeagent_lsp.session.history.kept import KeptSessions, history_in
+from codeagent_lsp.session.history.listing import KeptSessions, history_in
 
 IN_A_SESSION = 20
 WORDS = (

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from codeagent_lsp.index.symbols import SymbolInfo
-from codeagent_lsp.inline.context import Material, definitions, names_near, pieces_for, similar
+from codeagent_lsp.inline.context import SLOW, Material, definitions, names_near, pieces_for, similar
 from codeagent_lsp.inline.place import Place
-from codeagent_lsp.inline.windows import SLOW
 
 OTHER = """import os
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.shadow.direct import DirectLayer, direct_isolation
+from codeagent_lsp.shadow.copying import DirectLayer, direct_isolation
 from codeagent_lsp.shadow.folder import LayerFolder
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Writings
 from tests.shadow.fakes import ran

@@ -288,7 +288,7 @@ class TestSearch:
             raise BrokenPipeError
 
         saved = os.dup(1)
-        monkeypatch.setattr("codeagent_lsp.terminal.index_answers.say", gone)
+        monkeypatch.setattr("codeagent_lsp.terminal.index.say", gone)
         try:
             assert cli.main(["search", "--workspace", str(root), "tax"]) == 1
         finally:

@@ -28,13 +28,13 @@ from codeagent_lsp.tools.commands.background import BackgroundCommands
 from codeagent_lsp.tools.composition import plain
 from codeagent_lsp.tools.context import Complete
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.groups import ToolGroups
 from codeagent_lsp.tools.orchestration.delegates import Delegates
 from codeagent_lsp.tools.plan.planner_port import Planner, StepDraft, UpdateAction
 from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.skills.shelf import SkillShelf
 from codeagent_lsp.tools.skills.trust import Trust
 from codeagent_lsp.tools.tool import Tool
+from codeagent_lsp.tools.traits import ToolGroups
 from codeagent_lsp.tools.variables.variables import Variables
 from codeagent_lsp.tools.web import searching
 from codeagent_lsp.tools.web import web_tools as web

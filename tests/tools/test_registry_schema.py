@@ -15,10 +15,10 @@ from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.messages import sent
 from codeagent_lsp.tools.catalogue import BUILTIN, SMALL_SET
 from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.outputs import truncate
 from codeagent_lsp.tools.registry import ToolRegistry, ToolStats
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput, compact_schema
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.tools.truncation import truncate
 
 
 def builtin(**settings: Any) -> ToolRegistry:

@@ -6,16 +6,17 @@ counted against an entry, so that a wrong one is dropped and the model probed an
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
 from codeagent_lsp.agent.forms.form import ANSWER_FORMS, AnswerForm
-from codeagent_lsp.llm import remembered
-from codeagent_lsp.llm.model import ModelInfo
+from codeagent_lsp.llm import learned_facts
+from codeagent_lsp.llm.model import Model, ModelInfo
 
 FILE = "answer_forms.json"
 SHIPPED = "known_models.json"
@@ -88,7 +89,7 @@ class ProofStore:
 
     def get(self, info: ModelInfo) -> Proof | None:
         """Return the proof of a model; None where it has to be probed."""
-        entry = remembered.read(self._path).get(key_of(info))
+        entry = learned_facts.read(self._path).get(key_of(info))
         if isinstance(entry, dict) and "dropped" in entry:
             return None
         kept = _proof(entry, "probed")
@@ -103,13 +104,13 @@ class ProofStore:
 
     def entries(self) -> list[tuple[str, Proof]]:
         """Return all proofs made on this machine, by key (endpoint and model)."""
-        found = ((key, _proof(entry, "probed")) for key, entry in remembered.read(self._path).items())
+        found = ((key, _proof(entry, "probed")) for key, entry in learned_facts.read(self._path).items())
         return [(key, proof) for key, proof in found if proof is not None]
 
     def keep(self, info: ModelInfo, proof: Proof) -> None:
         """Store the proof of a model."""
         forms = {form: _plain(score) for form, score in proof.scores.items()}
-        remembered.remember(self._path, key_of(info), {"forms": forms})
+        learned_facts.remember(self._path, key_of(info), {"forms": forms})
 
     def failed(self, info: ModelInfo, form: AnswerForm) -> bool:
         """Record a failed run in this form. Return whether that drops the entry, so that the model is probed anew."""
@@ -121,7 +122,7 @@ class ProofStore:
 
     def _counted(self, info: ModelInfo, form: AnswerForm, *, failed: bool) -> bool:
         key = key_of(info)
-        known = remembered.read(self._path).get(key)
+        known = learned_facts.read(self._path).get(key)
         entry: dict[str, Any] = dict(known) if isinstance(known, dict) else {}
         strikes = dict(entry["strikes"]) if isinstance(entry.get("strikes"), dict) else {}
         before = strikes.get(form, 0)
@@ -129,7 +130,7 @@ class ProofStore:
         if count == before or (not failed and form not in strikes):
             return False
         dropped = count >= STRIKES
-        remembered.remember(
+        learned_facts.remember(
             self._path, key, {"dropped": form} if dropped else {**entry, "strikes": {**strikes, form: count}}
         )
         return dropped
@@ -151,7 +152,7 @@ def family_of(name: str) -> str:
 
 
 def _shipped() -> Mapping[str, Any]:
-    return remembered.parsed(resources.files("codeagent_lsp.agent.forms").joinpath(SHIPPED).read_text("utf-8"))
+    return learned_facts.parsed(resources.files("codeagent_lsp.agent.forms").joinpath(SHIPPED).read_text("utf-8"))
 
 
 def _proof(entry: Any, source: Source) -> Proof | None:
@@ -170,3 +171,43 @@ def _score(value: Any) -> Score | None:
 
 def _plain(score: Score) -> list[float]:
     return [score.done, score.of, score.prompt_tokens, score.completion_tokens, round(score.seconds, 1)]
+
+
+# Answers which answer forms a model is good at: from the store, else by probing the model once, at its first task.
+
+
+class KnownForms:
+    """The answer forms of all models of one server; two concurrent tasks probe a model only once."""
+
+    def __init__(self, store: ProofStore) -> None:
+        self._store = store
+        self._lock = asyncio.Lock()
+
+    async def proof(self, model: Model, on_probe: Callable[[], None]) -> Proof:
+        """Return the probe result of a model; `on_probe` is called when it has to be probed first. ModelError when that
+        fails.
+
+        A scripted model is not probed: it has nothing to prove, and no replies to spare; nor is a capable one, which
+        proves itself at work.
+        """
+        if model.info.provider == "scripted":
+            return BY_SCRIPT
+        if model.info.capable:
+            return CAPABLE
+        async with self._lock:
+            known = await asyncio.to_thread(self._store.get, model.info)
+            if known is not None:
+                return known
+            on_probe()
+            from codeagent_lsp.agent.forms.form_probe import probe  # late: most models are known
+
+            found = await probe(model)
+            await asyncio.to_thread(self._store.keep, model.info, found)
+            return found
+
+    async def count(self, model: Model, form: AnswerForm, *, worked: bool) -> None:
+        """Record whether a run in this form worked; after several failures in a row the model is probed anew at its
+        next task.
+        """
+        if model.info.provider != "scripted" and not model.info.capable:
+            await asyncio.to_thread(self._store.worked if worked else self._store.failed, model.info, form)

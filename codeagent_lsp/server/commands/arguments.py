@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from codeagent_lsp.errors import UsageError
+from codeagent_lsp.errors import SessionError, UsageError
 from codeagent_lsp.protocol import Argument, Command
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.backend import Backend
+    from codeagent_lsp.session.run import Run
 
 Arguments = Mapping[str, Any]
 """The checked arguments of a command, by name."""
@@ -63,3 +68,27 @@ def _is_position(value: Any) -> bool:
         isinstance(value.get(name), int) and not isinstance(value.get(name), bool) and value[name] >= 0
         for name in ("line", "character")
     )
+
+
+# Finds runs of the workspace by their ids, also those whose session is not loaded, as lists of runs name them.
+
+
+async def recorded_run(backend: Backend, run_id: str) -> Run:
+    """Return a run; its session is loaded for it if need be. SessionError if there is none, or another process works
+    with its session.
+    """
+    try:
+        return backend.manager.runs.get(run_id)
+    except SessionError:
+        await load_session_of(backend, run_id)
+        return backend.manager.runs.get(run_id)
+
+
+async def load_session_of(backend: Backend, run_id: str) -> None:
+    """Load the session of a run, or of a task that waits to be one, if it is recorded and not loaded. SessionError if
+    another process works with it.
+    """
+    await backend.ready()  # what is done with it is stored
+    session_id = await asyncio.to_thread(backend.kept.history.session_of, run_id)
+    if session_id is not None:
+        backend.manager.resume(session_id, enter=False)

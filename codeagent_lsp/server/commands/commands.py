@@ -20,13 +20,12 @@ from codeagent_lsp.errors import CodeAgentError, ToolFailed, UsageError, UserErr
 from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.protocol import command as declared
 from codeagent_lsp.server.command_menu import CommandMenu
-from codeagent_lsp.server.commands.arguments import Arguments, Later, Table, checked
+from codeagent_lsp.server.commands.arguments import Arguments, Later, Table, checked, recorded_run
 from codeagent_lsp.server.commands.convert import chosen_files, chosen_hunks, run_request
 from codeagent_lsp.server.commands.knowledge_commands import knowledge_commands
 from codeagent_lsp.server.commands.prompt_commands import prompt_commands
 from codeagent_lsp.server.commands.question_commands import question_commands
 from codeagent_lsp.server.commands.queue_commands import QueueCommands, started
-from codeagent_lsp.server.commands.recorded_runs import recorded_run
 from codeagent_lsp.server.commands.rewind_commands import RewindCommands
 from codeagent_lsp.server.commands.session_commands import SessionCommands
 from codeagent_lsp.server.commands.tool_commands import ToolCommands

@@ -6,8 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import SessionError
-from codeagent_lsp.server.commands.arguments import Arguments, Table
-from codeagent_lsp.server.commands.recorded_runs import recorded_run
+from codeagent_lsp.server.commands.arguments import Arguments, Table, recorded_run
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange

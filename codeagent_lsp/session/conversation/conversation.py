@@ -19,7 +19,7 @@ from codeagent_lsp.agent.context.history import READING, UNCHANGED, WHOLE, WORTH
 from codeagent_lsp.agent.limits import LoopLimits, limits_for, window_of
 from codeagent_lsp.agent.loop import AgentLoop, LoopResult
 from codeagent_lsp.agent.prompt import system_prompt, task_message
-from codeagent_lsp.agent.subset import NOT_YET, Subset
+from codeagent_lsp.agent.subagents import NOT_YET, Subset
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.messages import Message, ToolSpec
@@ -42,10 +42,10 @@ from codeagent_lsp.session.toolbox import commands_line
 from codeagent_lsp.tools.context import Reader, TaskWords, ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.files.read_tools import LARGE_FILE_LINES, render
-from codeagent_lsp.tools.groups import ToolGroups
 from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.plan.planner_port import Planner
 from codeagent_lsp.tools.registry import RegisteredTool, ToolRegistry
+from codeagent_lsp.tools.traits import ToolGroups
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.excerpts import keywords_of
 from codeagent_lsp.workspace.text.lines import split_lines

@@ -17,10 +17,9 @@ from codeagent_lsp.agent.forms.proof import Proof
 from codeagent_lsp.agent.instructions import INSTRUCTIONS_LIMIT, rendered, root_instructions
 from codeagent_lsp.agent.limits import reply_tokens, window_of
 from codeagent_lsp.agent.prompt import Selection, system_prompt, task_message
-from codeagent_lsp.agent.rewrite import RewriteLimits, RewriteRequest
 from codeagent_lsp.agent.solving.brief import Brief, brief_of
 from codeagent_lsp.agent.solving.prompt import REPEATED
-from codeagent_lsp.agent.solving.question import FilesQuestion, SelectionQuestion
+from codeagent_lsp.agent.solving.question import FilesQuestion, RewriteLimits, RewriteRequest, SelectionQuestion
 from codeagent_lsp.agent.solving.solver import Solution, Solver, SolverLimits
 from codeagent_lsp.agent.solving.verdict import Verdict
 from codeagent_lsp.llm.model import Model

@@ -17,9 +17,8 @@ from codeagent_lsp.shadow.shell import Command
 from codeagent_lsp.tools.commands.background import MOST_SECONDS, BackgroundCommands, Heard
 from codeagent_lsp.tools.commands.foreign_commands import COMMAND_OUTPUT, STOP_COMMAND
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.groups import ToolGroups
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
-from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.tools.traits import ToolGroups, ToolTraits
 
 READY_SECONDS = 30.0
 START_SECONDS = 1.0

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from codeagent_lsp.tools.diagnostics.port import Diagnostic
-from codeagent_lsp.tools.diagnostics.showing import ordered
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.lines import split_lines
 
@@ -20,6 +19,9 @@ _MAX_MESSAGE = 200
 _COUNTED = ("error", "warning")
 
 Key = tuple[str, str, str, str, str]
+MAX_SHOWN = 50
+_SHOWN_CHARS = 300
+_RANK = {"error": 0, "warning": 1, "info": 2, "hint": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,3 +154,30 @@ def _ends(old: str, new: str) -> tuple[int, int, int, int]:
 def _plain(message: str) -> str:
     words = " ".join("".join(char if char.isprintable() else " " for char in message).split())
     return words if len(words) <= _MAX_MESSAGE else f"{words[: _MAX_MESSAGE - 1]}…"
+
+
+# Presentation of diagnostics to the model: errors first, then by place, a bounded number. Pure functions.
+
+
+def ordered(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics without duplicates, the worst first, then by file, line and column."""
+    return tuple(
+        sorted(dict.fromkeys(found), key=lambda item: (_RANK[item.severity], item.path, item.line, item.column))
+    )
+
+
+def show(found: tuple[Diagnostic, ...], name: Callable[[str], str]) -> str:
+    """Return one line each, at most `MAX_SHOWN`, and the total if there are more; '' for none."""
+    lines = [_line(item, name) for item in found[:MAX_SHOWN]]
+    if len(found) > MAX_SHOWN:
+        errors = sum(item.severity == "error" for item in found)
+        lines.append(f"(and {len(found) - MAX_SHOWN} more; {errors} errors in all)")
+    return "\n".join(lines)
+
+
+def _line(item: Diagnostic, name: Callable[[str], str]) -> str:
+    message = " ".join(item.message.split())
+    short = message if len(message) <= _SHOWN_CHARS else f"{message[: _MAX_MESSAGE - 1]}…"
+    plain = "".join(char if char.isprintable() else " " for char in short)
+    words = (f"{name(item.path)}:{item.line}:{item.column}", item.severity, item.code, plain)
+    return " ".join(filter(None, words)) + (f" ({item.source})" if item.source else "")

@@ -1,6 +1,6 @@
 """A diagnostic as a value, and the port of the client's own diagnostics.
 
-Not here: where diagnostics come from (`linters.py`, `syntax.py`, the client), how they are shown (`showing.py`).
+Not here: where diagnostics come from (`linters.py`, `syntax.py`, the client), how they are shown (`difference.py`).
 """
 
 from __future__ import annotations

@@ -16,8 +16,7 @@ from codeagent_lsp.call_forms import MCP_PREFIX
 from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.tools.mcp.adapted import AdaptedTools, AllServersProvider, ServerProvider
 from codeagent_lsp.tools.mcp.errors import McpProblem
-from codeagent_lsp.tools.mcp.host import Host
-from codeagent_lsp.tools.mcp.logins import Logins
+from codeagent_lsp.tools.mcp.host import Host, Logins
 from codeagent_lsp.tools.mcp.pinning import Pins
 from codeagent_lsp.tools.mcp.server import CLOSE_SECONDS, Server
 from codeagent_lsp.tools.mcp.settings import read_servers

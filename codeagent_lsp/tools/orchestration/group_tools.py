@@ -11,9 +11,8 @@ from pydantic import Field
 from codeagent_lsp.call_forms import USE_TOOL
 from codeagent_lsp.errors import ToolRetry
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.groups import ToolGroups
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
-from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.tools.traits import ToolGroups, ToolTraits
 
 
 class EnableToolsParameters(Parameters):

@@ -11,8 +11,7 @@ from itertools import pairwise
 
 from codeagent_lsp.errors import EditRefused, PatchRefused
 from codeagent_lsp.workspace.edits.match import Edit, apply_edits, plan_lines
-from codeagent_lsp.workspace.edits.patch_model import FileChange, Hunk, unwrap
-from codeagent_lsp.workspace.edits.patch_unified import parse_unified
+from codeagent_lsp.workspace.edits.patch_unified import FileChange, Hunk, parse_unified, unwrap
 from codeagent_lsp.workspace.text.lines import (
     content_of,
     dominant_newline,

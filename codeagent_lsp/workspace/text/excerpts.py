@@ -1,7 +1,7 @@
 """Chooses what of a long text to keep: its beginning and end, lines with errors, lines with the words of the task.
 
 Deterministic. Not here: which texts are too long (`agent/context/window.py`), the cut of a tool's output
-(`tools/truncation.py`) and of a command's while it runs (`shadow/output.py`).
+(`tools/outputs.py`) and of a command's while it runs (`shadow/output.py`).
 """
 
 from __future__ import annotations

@@ -10,8 +10,7 @@ import pytest
 
 from codeagent_lsp.agent.forms.form import TEXT_FORMS, AnswerForm
 from codeagent_lsp.agent.forms.form_probe import EDITS, TEXT, Edit, is_right, probe
-from codeagent_lsp.agent.forms.known import KnownForms
-from codeagent_lsp.agent.forms.proof import FILE, STRIKES, ProofStore, Score
+from codeagent_lsp.agent.forms.proof import FILE, STRIKES, KnownForms, ProofStore, Score
 from codeagent_lsp.errors import ModelReplyInvalid, ModelUnreachable
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply, StreamItem
 from codeagent_lsp.llm.providers.scripted import ScriptedModel

@@ -8,7 +8,7 @@ import pytest
 
 from codeagent_lsp.agent.subagents import NEVER
 from codeagent_lsp.tools.catalogue import BUILTIN
-from codeagent_lsp.tools.groups import CORE
+from codeagent_lsp.tools.traits import CORE
 from tests.session.fakes import World, call, calls, say, world
 
 GROUPS = sorted({cls.traits.group for cls in BUILTIN} - {CORE, "agents", "plan"})

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.session.history.kept import history_in
-from codeagent_lsp.session.history.listing import listed
+from codeagent_lsp.session.history.listing import history_in, listed
 from codeagent_lsp.session.history.run_history import RunHistory
 from codeagent_lsp.session.store import SessionStore
 

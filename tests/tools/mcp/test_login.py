@@ -15,8 +15,8 @@ import pytest
 from codeagent_lsp.server.mcp_servers import Memory
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.mcp import login
+from codeagent_lsp.tools.mcp.host import Step
 from codeagent_lsp.tools.mcp.login import is_local
-from codeagent_lsp.tools.mcp.logins import Step
 from codeagent_lsp.tools.variables.variables import Vault
 from tests.bench.mcp_conformance import obedient
 from tests.tools.mcp.issuer import Issuer, issuing

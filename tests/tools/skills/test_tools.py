@@ -11,10 +11,10 @@ import pytest
 from codeagent_lsp.messages import ToolResult
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.groups import ToolGroups
 from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.skills.shelf import SkillShelf
 from codeagent_lsp.tools.skills.trust import Trust
+from codeagent_lsp.tools.traits import ToolGroups
 from tests.tools.fakes import Bench
 from tests.tools.skills.samples import skill
 from tests.tools.skills.test_fetching import git
