@@ -41,7 +41,9 @@ LEAST_USD = 0.001
 
 
 def batch_command(namespace: Namespace) -> int:
-    """Do the tasks and return the exit code."""
+    """Run the batch with its parsed options; return 0 if all checks passed, 1 if not, 2 for a usage error, which is
+    printed to stderr, 130 if interrupted.
+    """
     language = choose_language("auto", user_locale())
     try:
         if shutil.which("git") is None:

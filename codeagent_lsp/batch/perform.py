@@ -327,7 +327,9 @@ async def set_up(script: str, folder: Path) -> Ran:
 
 
 async def check(script: str, folder: Path, settings: Settings, *, accept_all: bool) -> Ran:
-    """Run the check of a task on its folder. Unisolated, or ToolFailed if it cannot be started."""
+    """Run the task's check script in `folder` and return how it ended. Unisolated if isolation is incomplete and
+    `accept_all` is False; SettingError or ToolFailed if the script cannot be started.
+    """
     view = FileView(Roots([str(folder)]), NoBuffers(), NothingStaged())
     environments = Environments(lambda: settings.shell, state_root(), folder.parent)
     try:

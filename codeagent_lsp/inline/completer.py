@@ -1,7 +1,7 @@
 """Completions while the user types: from what is known, from the request on its way, or from a new one.
 
 One request at a time, after a pause in typing; it ends when the text goes another way. Not here: the protocol and which
-files may be sent (`server/inline.py`), what is sent (`context.py`).
+files may be sent (`server/inline_completions.py`), what is sent (`context.py`).
 """
 
 from __future__ import annotations

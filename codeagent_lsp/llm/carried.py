@@ -17,7 +17,9 @@ LIMIT = 4 * 1024 * 1024
 
 
 def pack(info: ModelInfo, items: Sequence[Any]) -> str:
-    """Return the items as the text for `Message.carried`; '' for none, and for too much."""
+    """Return `items` (JSON values), with the model that wrote them, as text for `Message.carried`; '' if there are none
+    or the text is longer than LIMIT characters.
+    """
     if not items:
         return ""
     text = json.dumps({"by": _origin(info), "items": list(items)}, ensure_ascii=False, separators=(",", ":"))

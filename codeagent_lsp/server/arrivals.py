@@ -17,8 +17,8 @@ POLL_SECONDS = 0.02  # the disk tells nothing by itself
 
 
 class Arrivals:
-    """The arrivals of some changes while this is entered; `missing` are those that have not been seen yet. `is_out`
-    tells fast of some texts that they have nothing of a change.
+    """A context manager that watches for `changes` in the client's texts; `missing` are those not seen yet.
+    `is_out(change, text)` is a quick test: True only if `text` has nothing of the change, while False says nothing.
     """
 
     def __init__(

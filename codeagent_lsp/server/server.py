@@ -172,7 +172,9 @@ class CodeAgentServer(Served):
         self.protocol.notify(method, params)
 
     def leave(self, code: int, reason: str) -> None:
-        """End the process soon, from any thread; the first call counts."""
+        """Begin to end the process with exit code `code` and return at once; `reason` is logged. Safe from any thread;
+        later calls are ignored.
+        """
         self.departure.begin(code, reason)
 
     def serve_stdio(self) -> NoReturn:

@@ -25,7 +25,7 @@ from codeagent_lsp.session.own_commands import Ended
 from codeagent_lsp.session.request import ANSWERS, RunRequest
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.session.solving.change_checks import Checker, LookingShell
-from codeagent_lsp.session.solving.workspace_files import WorkspaceFiles
+from codeagent_lsp.session.solving.workspace_files import WorkspaceFiles, test_names_in
 from codeagent_lsp.shadow.shell import CommandResult
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.executor import ToolExecutor
@@ -52,7 +52,6 @@ NOBODY_ANSWERED = "The user has not answered your question."
 
 _QUESTION = re.compile(r"[?？؟⁇⁈][\s*_`\"'”’»)）\]】]*$")
 _LISTED = re.compile(r"^\s*(?:[-*•–]|\(?\w{1,2}[.):、])\s")
-_TEST_NAME = re.compile(r"test_\w+|\w+_test|Test\w+|\w+Tests?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ class Finish:
         baselines, words = self._parts.toolbox.baselines, self._request.task
         files = await asyncio.to_thread(self._files)
         named = (*files.named(words), *map(files.relative, about))
-        tests = dict.fromkeys((*files.named_tests(words), *files.tests_beside(named)))
+        tests = dict.fromkeys((*files.test_files_in(words), *files.tests_beside(named)))
         baselines.begin([*tests][:MOST_TESTS])
         baselines.follow(lambda names: self._files().tests_beside(names)[:MOST_TESTS])
 
@@ -202,7 +201,7 @@ class Finish:
         files = await asyncio.to_thread(self._files)
         changed = self._changed()
         own = [name for name in changed if is_test(name)]
-        named = [name for name in files.named_tests(brief.words) if name in files.names]
+        named = [name for name in files.test_files_in(brief.words) if name in files.names]
         paths = named or ([""] if brief.about_tests else [])
         beside = dict.fromkeys((*own, *files.tests_beside(changed))) if self._isolated else {}
         green = self._parts.proposal.proofs.green(self._parts.proposal.changeset)
@@ -211,7 +210,7 @@ class Finish:
         if "" not in paths:
             results += await self._beside(also)
         bound = frozenset(named) - frozenset(own)
-        verdict = _of_tests(results, bound, tests_named(brief.words))
+        verdict = _of_tests(results, bound, test_names_in(brief.words))
         return verdict or (Verdict(passed=len(green)) if green.intersection(beside) else None)
 
     async def _beside(self, paths: Sequence[str]) -> list[ToolResult]:
@@ -276,12 +275,6 @@ def question_of(text: str) -> str:
     if not lines or not _QUESTION.search(lines[-1]):
         return ""
     return re.split(r"(?<=[.!?。！？])\s+", lines[-1].strip())[-1]
-
-
-def tests_named(words: str) -> frozenset[str]:
-    """Return the names of single tests and classes of tests in a text, without those of files."""
-    last = (re.split(r"::|[./]", token.strip(".:/"))[-1] for token in re.findall(r"[\w./:]+", words, re.ASCII))
-    return frozenset(name for name in last if _TEST_NAME.fullmatch(name))
 
 
 def _of_command(command: str, result: ToolResult) -> Verdict:

@@ -155,7 +155,9 @@ class SessionManager:
         return tuple(self._sessions.values())
 
     async def close(self) -> None:
-        """Cancel all runs, close the shells, and close the files; runs and deletions get a second each to end."""
+        """Stop the queue, cancel all runs, and close the shells, the language servers and the store. Waits at most a
+        second for the runs to end, and another for deletions, which are then cancelled.
+        """
         self.queue.close()
         await self.runs.close()
         await self._deletion.close()

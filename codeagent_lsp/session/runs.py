@@ -26,7 +26,7 @@ class Runs:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def add(self, run: Run) -> None:
-        """Add a run, which is not at work."""
+        """Add a run as the newest known one, without starting it; see `start`."""
         self._runs[run.record.run_id] = run
 
     def add_all(self, runs: Iterable[Run], *, newest: bool) -> None:

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from codeagent_lsp.agent.intent import classify
+from codeagent_lsp.tools.testing.projects import runs_all_tests
 
 READ = 4000
 
@@ -31,10 +32,6 @@ _QUOTED = re.compile(r"`([^`\n]{2,200})`")
 _COMMAND = re.compile(
     r"\b(python3? -m (?:unittest|pytest)(?: -[\w-]+| [\w./]+\.py\b| discover)*|npm (?:run )?test\b"
     r"|go test(?: \./\.\.\.)?|cargo test\b|make (?:test|check)\b|pytest(?: -[\w-]+| [\w./]+\.py\b)*(?=[\s)`.,;:!?]|$))"
-)
-_KNOWN_RUNNER = re.compile(
-    r"^(?:python3? -m )?(?:unittest|pytest)(?: discover)?(?: -[vqx]+)*$|^npm (?:run )?test$|^go test(?: \./\.\.\.)?$"
-    r"|^cargo test$|^(?:npx )?(?:vitest(?: run)?|jest)$"
 )
 _TESTS = r"(?:\btest_\w+(?:\.\w+)?|\w+_test\b(?:\.\w+)?|\w*tests?\b|\bspecs?\b|test suite|\bci\b)"
 _FAILING = re.compile(
@@ -121,7 +118,7 @@ def brief_of(words: str) -> Brief:
     """Return what the first 4,000 characters of a task say."""
     read = words[:READ]
     command = _command(read)
-    runner = bool(_KNOWN_RUNNER.match(command))
+    runner = runs_all_tests(command)
     about = runner or bool(_FAILING.search(read))
     writes = bool(_WRITES_TESTS.search(read)) and not _NOT_TESTS.search(read)
     everywhere, creates = bool(_EVERYWHERE.search(read)), bool(_CREATES.search(read))

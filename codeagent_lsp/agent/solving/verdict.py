@@ -70,9 +70,8 @@ def no_worse(after: Verdict | None, before: Verdict | None) -> bool:
 
 
 def better(one: Verdict | None, other: Verdict | None) -> bool:
-    """Return whether the first check went better than the second: fewer failures, then more passes.
-
-    A file of tests that could not be loaded is one failure, but worse than all failures of the tests in it.
+    """Return whether `one` went better than `other`: fewer failures, then more passes. False if `one` has no result,
+    else True if `other` has none. A test file that cannot be loaded is worse than failures of all the tests in it.
     """
     if one is None or not one.known:
         return False

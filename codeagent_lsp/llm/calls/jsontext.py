@@ -57,8 +57,8 @@ def loads_object(source: str, *, repair: bool = False) -> dict[str, Any] | None:
 
 
 def torn(source: str) -> bool:
-    """Return whether a repair of the JSON would invent what it says: it ends inside a string, or a second object
-    follows the first. A command that lost its end is another command.
+    """Return whether repairing the JSON would mean inventing content: it ends inside a string, or a second object
+    follows the first. Callers then reject it, as a command that lost its end may do something else.
     """
     start = source.find("{")
     end = span(source, start) if start >= 0 else None

@@ -31,7 +31,7 @@ class Way:
 
 
 def infill(slot: int | None = None) -> Way:
-    """Return llama.cpp's own way, in the given slot of the server or in any."""
+    """Return the `Way` of llama.cpp's `/infill` endpoint, using the server's slot `slot`, or any slot for None."""
 
     def body(_: str, request: FillRequest) -> Body:
         pieces = [{"filename": piece.path, "text": harmless(piece.text)} for piece in request.pieces]

@@ -135,7 +135,7 @@ class AnthropicModel(HttpModel):
 
 
 class MessagesAssembler:
-    """Assembles one reply from the events of a stream; see `http_model.Assembler`."""
+    """An `http_model.Assembler` for event streams of the Anthropic Messages API."""
 
     def __init__(self, where: Endpoint, info: ModelInfo) -> None:
         self.ended = self.stopped = False

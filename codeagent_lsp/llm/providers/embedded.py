@@ -57,9 +57,8 @@ class EmbeddedHost:
         return self
 
     async def ready(self) -> Endpoint:
-        """Start the child if needed; return where it is. Raises ModelNotFound or ModelUnreachable if it cannot run.
-
-        Who does not wait any longer leaves it starting: the next key would begin it anew.
+        """Return the endpoint of the child's server; start it if needed. ModelNotFound or ModelUnreachable if it cannot
+        run. Cancelling a call does not cancel the start, so that the next request need not begin it again.
         """
         if self._loading is None or self._loading.done():
             self._loading = asyncio.ensure_future(self._ready())

@@ -214,8 +214,9 @@ class Judged:
 
     @property
     def merit(self) -> tuple[int, ...]:
-        """Return what attempts are compared by, the largest is the best: the end, the tests (those of which
-        results are missing come last), the problems, fewer lines; of equal ones the first.
+        """Return the sort key of attempts, the best is the largest: completed with changes, completed, tests pass, all
+        results known, fewer failed, more passed, fewer new errors, fewer new problems, more fixed, fewer changed lines,
+        lower number.
         """
         tally, found = self.tally or Tally(0, 0, whole=False), self.found or Difference()
         done = self.status == "completed"

@@ -79,8 +79,9 @@ class PlanRun:
     async def execute(
         self, conversation: Conversation, direct: DirectStep | None = None
     ) -> tuple[events.RunStatus, str]:
-        """Execute the steps that are left, by the tool loop or, if given, by `direct`; return the run's status and
-        summary. SessionError if a step failed and the user did not answer what to do about it.
+        """Execute the remaining steps, by the tool loop or by `direct` if given; return the run's status (`completed`,
+        `rejected` or `stopped`) and summary. SessionError if the user does not answer about a failed step; BudgetSpent
+        if the budget is used up: the running step is then cancelled and can be retried.
         """
         output = self._parts.output
         self._direct = direct

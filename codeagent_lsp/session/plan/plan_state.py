@@ -38,7 +38,9 @@ class PlanState:
         )
 
     def replan(self, drafts: Iterable[StepDraft], reason: str) -> None:
-        """Replace the steps that are left with others after a failure, whose error is `reason`."""
+        """Replace the pending steps by new ones from `drafts` after a step failed with the error `reason`; failed,
+        cancelled and running steps stay in the plan as skipped.
+        """
         self._record.plan = self.plan.replanned(drafts)
         self._output.emit(events.ReplanWarning(reason=reason, count=self.plan.replans))
         self._tell()

@@ -52,7 +52,7 @@ class TaskQueue:
         self._closed = False
 
     def takes(self, session: Session, request: RunRequest) -> bool:
-        """Return whether a request has to wait."""
+        """Return whether a request has to wait: its kind is in QUEUED, and a run of a kind in LONG is at work."""
         return request.kind in QUEUED and self._is_busy(session)
 
     def add(self, session: Session, request: RunRequest) -> str:

@@ -132,7 +132,7 @@ class Gatherer:
         if not found and not subject.brief.writes_tests:
             found = [
                 Piece(name, 1, file.text, name)
-                for name in self._files.named_tests(subject.brief.words)
+                for name in self._files.test_files_in(subject.brief.words)
                 if (file := self._files.read(name))
             ]
         kept: list[Piece] = []

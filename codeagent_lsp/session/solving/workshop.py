@@ -269,7 +269,7 @@ class SolvingWorkshop(_RunWorkshop):
         brief = self._subject.brief
         if brief.command:
             return CheckPlan(command=brief.command)
-        named = () if brief.writes_tests else files.named_tests(brief.words)
+        named = () if brief.writes_tests else files.test_files_in(brief.words)
         if named:
             return CheckPlan(tests=named)
         return CheckPlan(all_tests=True) if brief.about_tests else None

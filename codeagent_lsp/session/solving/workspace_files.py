@@ -20,6 +20,7 @@ from codeagent_lsp.workspace.files.file_view import FileText, FileView
 
 MOST_SEARCHED = 400
 
+_ONE_TEST = re.compile(r"test_\w+|\w+_test|Test\w+|\w+Tests?")
 _TEST_NAMES = (("test_", ""), ("", "_test"), ("", ".test"), ("", ".spec"), ("", "_spec"), ("", "Test"), ("", "Tests"))
 _TRACE = re.compile(r"([\w./-]+\.\w{1,6})(?:\", line |:)(\d+)")
 
@@ -115,7 +116,7 @@ class WorkspaceFiles:
             name for name in self.names if is_test(name) and PurePosixPath(name).stem in re.split(r"[.:/]", test_id)
         ]
 
-    def named_tests(self, words: str) -> tuple[str, ...]:
+    def test_files_in(self, words: str) -> tuple[str, ...]:
         """Return the test files that a task names."""
         return tuple(name for name in self.named(words) if is_test(name))
 
@@ -131,3 +132,9 @@ class WorkspaceFiles:
         """Return the workspace's files with lines (1-based) in a test's report, the last first."""
         found = [(name, int(line)) for path, line in _TRACE.findall(report) for name in self.ending([path])]
         return list(dict.fromkeys(reversed(found)))
+
+
+def test_names_in(words: str) -> frozenset[str]:
+    """Return the names of single tests and classes of tests in a text, without those of files."""
+    last = (re.split(r"::|[./]", token.strip(".:/"))[-1] for token in re.findall(r"[\w./:]+", words, re.ASCII))
+    return frozenset(name for name in last if _ONE_TEST.fullmatch(name))

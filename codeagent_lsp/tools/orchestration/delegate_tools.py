@@ -67,6 +67,8 @@ class Delegate(Tool[DelegateParameters]):
     )
 
     async def run(self, arguments: DelegateParameters, context: ToolContext) -> ToolOutput:
-        """Return the agent's report."""
+        """Run the agent and return its report; its changes are staged in this run. ToolFailed if it is unknown or
+        fails, or if this run cannot delegate; PermissionDenied if the user does not trust it.
+        """
         delegates = context.need(Delegates, "Nothing can be delegated here. Do it yourself.")
         return ToolOutput(await delegates.delegate(arguments.agent, arguments.task))

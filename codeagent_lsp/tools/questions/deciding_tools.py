@@ -56,7 +56,9 @@ class AskClarificationParameters(Parameters):
 
 
 class RequestDecisionParameters(Parameters):
-    """The decision to make; `default_option` is an id."""
+    """The question to decide and its options. `default_option` is the id of the option taken when nobody answers in
+    time; None to decide nothing then.
+    """
 
     question: str = Field(min_length=1, max_length=2000)
     decision_type: Literal["branch", "method", "confirmation", "risk", "custom"] = "custom"

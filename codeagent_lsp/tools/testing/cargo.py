@@ -74,6 +74,7 @@ class CargoTest(TestFramework):
 
     name: ClassVar[str] = "cargo"
     title: ClassVar[str] = "cargo test"
+    command: ClassVar[str] = "cargo test"
     report: ClassVar[str] = "report.txt"
     style: ClassVar[str] = "Rust's test attribute, in a file below tests/ that uses the crate by its name"
     suffixes: ClassVar[Words] = (".rs",)

@@ -69,6 +69,7 @@ class GoTest(TestFramework):
 
     name: ClassVar[str] = "go"
     title: ClassVar[str] = "go test"
+    command: ClassVar[str] = r"go test(?: \./\.\.\.)?"
     report: ClassVar[str] = "report.json"
     style: ClassVar[str] = "Go's testing package, in the package of the code"
     suffixes: ClassVar[Words] = (".go",)

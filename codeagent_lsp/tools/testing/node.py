@@ -77,6 +77,7 @@ class Vitest(_Script):
 
     name: ClassVar[str] = "vitest"
     title: ClassVar[str] = "vitest"
+    command: ClassVar[str] = r"(?:npx )?vitest(?: run)?"
     report: ClassVar[str] = "report.json"
     style: ClassVar[str] = "vitest; import describe, expect, it from 'vitest'"
     coverage_form: ClassVar[str] = "istanbul"
@@ -108,6 +109,7 @@ class Jest(_Script):
 
     name: ClassVar[str] = "jest"
     title: ClassVar[str] = "jest"
+    command: ClassVar[str] = r"(?:npx )?jest"
     report: ClassVar[str] = "report.json"
     style: ClassVar[str] = "jest, with its globals describe, expect, it"
     coverage_form: ClassVar[str] = "istanbul"
@@ -133,6 +135,7 @@ class NodeRunner(_Script):
 
     name: ClassVar[str] = "node"
     title: ClassVar[str] = "node --test"
+    command: ClassVar[str] = "node --test"
     report: ClassVar[str] = "report.xml"
     style: ClassVar[str] = "node:test and node:assert/strict of Node itself"
 
@@ -154,6 +157,7 @@ class NpmScript(TestFramework):
     """The test script of a package that uses none of those above: only its exit code is known."""
 
     name: ClassVar[str] = "npm"
+    command: ClassVar[str] = "npm (?:run )?test"
 
     @override
     def script(self, project: Project, selection: Selection) -> Script:

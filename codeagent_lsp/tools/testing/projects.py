@@ -9,6 +9,7 @@ module), whether a Python has a framework installed (only running it shows).
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
@@ -26,12 +27,18 @@ MAX_PROJECTS = 6
 NOT_PROJECTS = frozenset(("testdata", "test_data", "test-data", "fixtures", "__fixtures__", "vendor", "third_party"))
 """Folders that hold samples and copies of others' code: what looks like a project in them is none of this workspace."""
 _DEPTH = 3
+_COMMANDS = re.compile("|".join(each.command for kind in ECOSYSTEMS for each in kind.frameworks))
 
 
 def known() -> str:
     """Return the names of all frameworks, as part of an English sentence."""
     *first, last = [each.title for kind in ECOSYSTEMS for each in kind.frameworks if each.title]
     return f"{', '.join(first)} and {last}"
+
+
+def runs_all_tests(command: str) -> bool:
+    """Return whether a command line does nothing but run all tests of a project, as `run_tests` does."""
+    return _COMMANDS.fullmatch(command) is not None
 
 
 def find(view: FileView, path: str | None) -> tuple[Project, ...]:

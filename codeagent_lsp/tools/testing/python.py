@@ -122,6 +122,7 @@ class Pytest(_Python):
 
     name: ClassVar[str] = "pytest"
     title: ClassVar[str] = "pytest"
+    command: ClassVar[str] = r"(?:python3? -m )?pytest(?: -[vqx]+)*"
     report: ClassVar[str] = "report.xml"
     style: ClassVar[str] = "pytest, with plain functions named test_*"
     measures: ClassVar[str] = "pytest-cov"
@@ -168,6 +169,7 @@ class Unittest(_Python):
 
     name: ClassVar[str] = "unittest"
     title: ClassVar[str] = "unittest"
+    command: ClassVar[str] = r"(?:python3? -m )?unittest(?: discover)?(?: -[vqx]+)*"
     report: ClassVar[str] = "report.jsonl"
     style: ClassVar[str] = "unittest of Python's standard library, with classes of unittest.TestCase"
     measures: ClassVar[str] = "coverage"

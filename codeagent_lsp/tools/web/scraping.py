@@ -156,7 +156,9 @@ def _because(notes: Iterable[str]) -> str:
 
 
 def browser_of(path: str, folders: Iterable[str] = ()) -> str | None:
-    """Return the system's browser by `PATH`, ignoring relative entries and those inside `folders` (the workspace)."""
+    """Return the path of a Chromium or Chrome program on `path` (a PATH value), None if there is none. Relative entries
+    and those inside `folders` (the workspace) are ignored.
+    """
     inside = tuple(f"{folder}/" for folder in folders)
     entries = [entry for entry in path.split(os.pathsep) if entry.startswith("/")]
     outside = os.pathsep.join(entry for entry in entries if not f"{entry}/".startswith(inside))

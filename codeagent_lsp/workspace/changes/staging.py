@@ -64,7 +64,7 @@ class Staging:
         return StagedFile(None) if path in _sources(self._changeset) else None
 
     def paths(self) -> Iterable[str]:
-        """Return all paths whose state differs from the user's."""
+        """Return the paths of all files with staged changes, deleted ones and the old paths of moved ones included."""
         return dict.fromkeys((*self._changeset.paths, *_sources(self._changeset)))
 
     def write(self, texts: Mapping[str, str | None], read: Iterable[FileText] = ()) -> Step:

@@ -75,8 +75,8 @@ class Roots:
     def is_protected(self, path: str) -> bool:
         """Return whether writing to `path` needs its own approval.
 
-        That is so if a program runs the file later, its name deceives, it is a root or outside the workspace, or it has
-        another hard link.
+        That is so if a program later runs the file or takes settings or instructions from it, its name deceives, it is
+        a root or outside the workspace, or it has another hard link.
         """
         if is_untitled(path):
             return False

@@ -115,7 +115,7 @@ async def test_a_hook_has_the_user_asked(make: Make) -> None:
         says=(TRUST, ONCE),
     )
     await made.run()
-    assert len(made.user.shown) == 2
+    assert len(made.user.shown) == 2, notes(made)
     assert "grep" in made.user.shown[1].question.title
 
 

@@ -12,7 +12,7 @@ def test_tests_beside_a_file(tmp_path: Path) -> None:
 
 
 def test_the_tests_that_words_name(tmp_path: Path) -> None:
-    assert shop(tmp_path).named_tests("test_taxes.py and taxes.py") == ("tests/test_taxes.py",)
+    assert shop(tmp_path).test_files_in("test_taxes.py and taxes.py") == ("tests/test_taxes.py",)
 
 
 def test_paths_that_begin_elsewhere(tmp_path: Path) -> None:

@@ -240,7 +240,9 @@ def _shell(command: Invocation) -> list[Inner]:
 
 
 def shell_words(words: Sequence[str]) -> tuple[str | None, str | None, tuple[str, ...]]:
-    """Return the script that a shell is given by `-c`, or else the file that it runs, with `$0`, `$1` and so on."""
+    """Return (script, file, arguments) of a shell's words: the script given by `-c` ('' if it is missing), else the
+    file to run; None for what is absent. `arguments` are `$0`, `$1` and so on.
+    """
     place, runs = 1, False
     while place < len(words):
         word = words[place]
