@@ -40,6 +40,11 @@ _PLACEHOLDER = re.compile(
     | change[-_]?(?:me|it|this)\S* | (?:dummy|fake|example|sample)[-_]?(?:key|token|secret|password|value|api[-_]?key)?
     )"""
 )
+_VERSION = re.compile(
+    r"(?:[a-z][\w.-]{0,60}:)?[~^>=<v ]{0,3}\d{1,4}(?:\.\d{1,6}){2,3}"
+    r"(?:[-.](?:alpha|beta|rc|dev|pre|next|canary|final|release|post)[\w.]{0,10})?",
+    re.IGNORECASE,
+)
 _PATH = re.compile(
     r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@ -]+(?:[/\\][\w.@ -]+)+[/\\]?|[\w./-]+\.(?:pem|key|txt|json|ya?ml|crt|py)"
 )
@@ -132,7 +137,7 @@ def looks_scrambled(value: str) -> bool:
     head = max(_PARTS.split(value[:400]), key=len)[:SCRAMBLED_HEAD]
     if len(head) < SHORTEST_PART:
         return False
-    if len(set(head)) < 6 or _NO_SECRET.match(value) or is_placeholder(value) or _path(value):
+    if len(set(head)) < 6 or _NO_SECRET.match(value) or is_placeholder(value) or _is_path_or_version(value):
         return False
     return _irregular(head)
 
@@ -160,7 +165,7 @@ def repeats(name: str, value: str) -> bool:
 
 def quoted_reveals(value: str, *, sure: bool) -> bool:
     """Return whether a quoted value is a secret. `sure` says that its name certainly denotes one."""
-    if not value.strip() or is_placeholder(value) or _URL.match(value) or _path(value):
+    if not value.strip() or is_placeholder(value) or _URL.match(value) or _is_path_or_version(value):
         return False
     if _PATTERN.fullmatch(value[:400]) or _HEADER_NAME.fullmatch(value[:80]):
         return False
@@ -190,7 +195,7 @@ def bare_reveals(value: str, after: str, *, sure: bool, tight: bool, whole_line:
     `after` is the character behind it ("" at the end), `sure` says that its name certainly denotes a secret, `tight`
     that there is no space around the operator, `whole_line` that name and value are alone on their line.
     """
-    if is_placeholder(value) or _URL.match(value) or _path(value):
+    if is_placeholder(value) or _URL.match(value) or _is_path_or_version(value):
         return False
     if after in ("(", "[", "{") or value.endswith(("(", "[", "{")) or (len(value) < 100 and _CHAIN.fullmatch(value)):
         return False
@@ -201,8 +206,9 @@ def bare_reveals(value: str, after: str, *, sure: bool, tight: bool, whole_line:
     return sure and len(value) >= 4 and (tight or whole_line)
 
 
-def _path(value: str) -> bool:
-    return len(value) <= 400 and bool(_PATH.fullmatch(value))
+def _is_path_or_version(value: str) -> bool:
+    """Return whether a value is a path, or a version as lists of packages have them (`"jsonwebtoken": "^9.0.2"`)."""
+    return len(value) <= 400 and bool(_PATH.fullmatch(value) or _VERSION.fullmatch(value))
 
 
 def _word_reveals(value: str, after: str, *, tight: bool, whole_line: bool) -> bool:

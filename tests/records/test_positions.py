@@ -221,6 +221,11 @@ HF_KEY=§
 """,
 }
 HARMLESS = r"""
+"jsonwebtoken": "^9.0.2",
+jsonwebtoken: 9.0.2
+"@octokit/auth-token": "~4.0.0-beta.2"
+rpassword = "7.3.1"
+io.jsonwebtoken:jjwt-api:0.11.5
 user, password = get_credentials()
 user, password = args
 user, password = None, None

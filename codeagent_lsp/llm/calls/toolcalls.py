@@ -9,7 +9,6 @@ an example, and the model is asked. Not here: the dialects (`dialects.py`), bare
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -40,6 +39,7 @@ UNCLEAR = (
 _END = r"(?:\s*(?:</s>|<\|(?:im_end|eot_id|eom_id|end|endoftext|call)\|>|<｜end▁of▁sentence｜>))"
 _END_TOKENS, _ONLY_END_TOKENS = re.compile(rf"{_END}+\Z"), re.compile(rf"{_END}*\s*\Z")
 _END_TOKENS_NEXT = re.compile(rf"{_END}+")
+_ONLY_ENDS = re.compile(rf"(?:\s*</[A-Za-z][\w:.\-]*>|{_END})*\s*\Z")
 _IN_SENTENCE = re.compile(r"[ \t]*[,\w]")
 _NAMED = re.compile(r"[\[{]\s*[\[{\"']")
 _PRINTED = re.compile(r"\A\s*print\((.*)\)\s*\Z", re.DOTALL)
@@ -57,17 +57,26 @@ NEXT = re.compile(
 )
 
 _TAG = re.compile(r"<(?P<closes>/?)(?P<name>[A-Za-z][\w:.\-]*)(?:\s[^<>]*)?>|(?P<opens><!--)|(?P<ends>-->)")
-_OF_CALLS = re.compile(
-    r"(?:\w+:)?(?:(?:function|tool)_?(?:calls?|uses?|code|invocations?)|use_tool|invoke|calls?|tools?|functions?|actions?"
-    r"|parameters?|arguments?|arg_key|arg_value|name|args|input|json)",
-    re.IGNORECASE,
+_QUOTING = frozenset(
+    """
+    <!-- example examples sample samples demo demonstration illustration quote quotation blockquote q cite doc docs
+    document documentation documents excerpt snippet history transcript conversation user human system context
+    result results tool_result tool_results function_result function_results observation observations
+    think thinking thought thoughts reasoning reflection scratchpad
+    pre code samp kbd tt p li ul ol td th tr table section article details summary div span html body
+    """.split()  # noqa: SIM905
 )
+"""Elements whose content is shown or thought, not done; all others, such as `<answer>`, only stand around a call."""
 _CODE = re.compile(r"(`{1,2})[^`\n]+\1")
 _EXAMPLE = re.compile(
-    r"\b(?:(?:for (?:example|instance)|an example)\b|e\.g\.)|\bexample(?: call| usage)?\s*:\s*\Z"
-    r"|\b(?:looks?|look) like(?: this| so)?\s*:\s*\Z|例如|比如|举例|示例",
+    r"^\W*(?:for (?:example|instance)\b|e\.g\.)|\be\.g\.,?\s*\Z|\bfor (?:example|instance)\W*\Z"
+    r"|\bexample(?: call| usage| of (?:a|the|such a|this) call)?\s*:\s*\Z"
+    r"|\b(?:call|usage|invocation|syntax|format)\b.*\blooks? like(?: this| so)?\s*:\s*\Z"
+    r"|例如|比如|举例|示例\s*[:：]\s*\Z",
     re.IGNORECASE,
 )
+_DOES = re.compile(r"\b(?:let me|let us|let's|i|i'll|i'm|i’ll|i’m|we|we'll)\b|我|咱|让", re.IGNORECASE)
+"""Who says that they do something announces no example."""
 _LATE_FENCE, _FENCE_END = re.compile(r"(?:Action:[ \t]*)?`{3}\w*\s*\Z"), re.compile(r"(?:\s*`{3})?")
 _SENTENCE_END = re.compile(r"[.!?。！？](?=\s)")
 _QUOTES = {'"': '"', "'": "'", "`": "`", "(": ")", "“": "”", "‘": "’", "«": "»", "「": "」", "（": "）"}
@@ -171,12 +180,12 @@ class _Finder:
     _scanned: int = 0
     _unread: int = 0
     _pending: list[tuple[list[ToolCall], tuple[int, int]]] = field(default_factory=list)
-    _elements: list[tuple[int, int]] = field(default_factory=list)
+    _open: list[str] = field(default_factory=list)
+    _tags_read: int = 0
 
     def scan(self, text: str) -> None:
         if self._whole(text):
             return
-        self._elements = _elements(text)
         position = 0
         while match := NEXT.search(text, position):
             if match["fence"]:
@@ -247,7 +256,8 @@ class _Finder:
 
     def _fence(self, text: str, match: re.Match[str]) -> int:
         """Note a fenced block that holds nothing but calls of known tools, and return its end."""
-        closing = re.compile(rf"^[ \t]*{match['ticks'][0]}{{{len(match['ticks'])},}}[ \t]*$", re.MULTILINE)
+        ticks = rf"{match['ticks'][0]}{{{len(match['ticks'])},}}"
+        closing = re.compile(rf"^[ \t]*{ticks}(?:[ \t]*$|(?={_END}))", re.MULTILINE)
         close = closing.search(text, match.end())
         end = close.end() if close else len(text)
         if self._pending and text[self._pending[-1][1][1] : match.start()].strip():
@@ -267,7 +277,7 @@ class _Finder:
 
     def _settle(self, text: str) -> None:
         """Accept the fenced calls if no text follows them."""
-        if self._pending and text[self._pending[-1][1][1] :].strip():
+        if self._pending and not _ONLY_ENDS.match(text, self._pending[-1][1][1]):
             self._doubt()
         last = _LAST_ACTION.search(text)
         if last and not self.calls and not self._pending and is_known(last[1], self.tools):
@@ -329,11 +339,28 @@ class _Finder:
             return True
         if after and _QUOTES.get(before[-1:]) == after:
             return True
-        at = bisect_left(self._elements, (start, 0)) - 1
-        if at >= 0 and end <= self._elements[at][1]:
+        if self._in_quoting_element(text, start, end):
             return True
         said = text[max(0, start - _LONG) : start].rstrip().rpartition("\n")[2]
-        return _EXAMPLE.search(_SENTENCE_END.split(said)[-1]) is not None
+        sentence = _SENTENCE_END.split(said)[-1].strip()
+        return _EXAMPLE.search(sentence) is not None and not _DOES.search(sentence)
+
+    def _in_quoting_element(self, text: str, start: int, end: int) -> bool:
+        """Return whether an element around a call quotes it. Tags within earlier calls are text of their arguments, and
+        code in the text opens and closes none.
+        """
+        plain = _CODE.sub(lambda code: " " * len(code[0]), text[self._tags_read : start])
+        for tag in _TAG.finditer(plain):
+            name = "<!--" if tag["opens"] or tag["ends"] else tag["name"].lower()
+            if name not in _QUOTING:
+                continue
+            if not tag["closes"] and not tag["ends"]:
+                self._open = [*self._open[-_DEEPEST:], name]
+            elif name in self._open:
+                del self._open[len(self._open) - 1 - self._open[::-1].index(name) :]
+        self._tags_read = end
+        ends = text[start:].lower() if self._open else ""
+        return any(("-->" if name == "<!--" else f"</{name}") in ends for name in self._open)
 
     def _take(self, raws: list[Raw], span: tuple[int, int], *, sure: bool) -> bool:
         """Add the calls. If it is not certain that they are meant as calls, all must fit or none counts."""
@@ -352,33 +379,6 @@ class _Finder:
         self.problems += bad
         self.spans.append(span)
         return True
-
-
-def _elements(text: str) -> list[tuple[int, int]]:
-    """Return the spans of the outermost elements of a text that are none of calls, such as `<example>…</example>`, and
-    of comments. Code in the text opens and closes none.
-    """
-    opened: list[tuple[str, int]] = []
-    found: list[tuple[int, int]] = []
-    plain = _CODE.sub(lambda code: " " * len(code[0]), text)
-    for tag in _TAG.finditer(plain):
-        name = "<!--" if tag["opens"] or tag["ends"] else tag["name"].lower()
-        if name != "<!--" and _OF_CALLS.fullmatch(name):
-            continue
-        if not tag["closes"] and not tag["ends"]:
-            opened.append((name, tag.start()))
-            continue
-        at = next(
-            (at for at in range(len(opened) - 1, max(-1, len(opened) - _DEEPEST), -1) if opened[at][0] == name), None
-        )
-        if at is not None:
-            found.append((opened[at][1], tag.end()))
-            del opened[at:]
-    outer: list[tuple[int, int]] = []
-    for start, end in sorted(found, key=lambda span: (span[0], -span[1])):
-        if not outer or end > outer[-1][1]:
-            outer.append((start, end))
-    return outer
 
 
 def _as_written(raw: Raw) -> ToolCall:

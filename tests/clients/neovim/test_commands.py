@@ -193,9 +193,9 @@ def test_leaving_while_a_run_works_leaves_nothing_behind(tmp_path: Path) -> None
         return {}
         """,
         files={"a.py": SOURCE},
-        script=[{"text": "Slow.", "delay": 20}],
+        script=[{"text": "Slow.", "delay": 250}],
     )
-    assert time.monotonic() - started < 8
+    assert time.monotonic() - started < 120, "it does not wait for the model"
     assert not left_behind(tmp_path / "state", 0)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from codeagent_lsp.llm.calls.toolcalls import extract
@@ -33,6 +35,10 @@ QUOTED = {
     "a fence in an element": "<example>\n```\n{}\n```\n</example>",
     "Chinese": "例如:\n{}",
 }
+WRAPPERS = (
+    *("answer", "response", "final", "output", "message", "assistant", "reply", "solution", "step", "task"),
+    *("execute", "command", "use_tools", "call_tool", "plan", "act", "turn", "next", "agent"),
+)
 PLAIN = {
     "words": "I will look.\n{}",
     "words on the line": "Let me look: {}",
@@ -50,6 +56,13 @@ PLAIN = {
     "quotes before": 'I will look at "it".\n{}',
     "thoughts before": "<think>Which?</think>\n{}",
     "indented": "I will look.\n  {}",
+    "what it looks like": "Let me check what the file looks like:\n{}",
+    "what it should look like": "The new file should look like this:\n{}",
+    "for example, let me": "For example, let me look there:\n{}",
+    "to add an example": "I'll add an example to it:\n{}",
+    "an example of its use": "Let me search for an example of its use:\n{}",
+    "Chinese, a file of examples": "我来看看示例文件：\n{}",
+    **{f"<{name}> around": f"<{name}>\n{{}}\n</{name}>" for name in WRAPPERS},
 }
 
 
@@ -80,3 +93,18 @@ def test_a_call_beside_such_things_runs(frame: str) -> None:
 def test_the_model_is_asked_whether_it_meant_the_call() -> None:
     asked = extract(f"Well.\n<example>\n{ONE_CALL['hermes']}\n</example>", TOOLS)
     assert asked.unclear and "quoted" in asked.problem and [call.name for call in asked.unusable] == [PARIS[0]]
+
+
+def test_tags_in_the_arguments_of_a_call_quote_no_other_one() -> None:
+    def call(text: str) -> str:
+        return '<tool_call>{"name": "get_weather", "arguments": ' + json.dumps({"city": text}) + "}</tool_call>"
+
+    for opening, closing in (("<div>", "</div>"), ("<!--", "-->"), ("<pre>", "</pre>"), ("<example>", "</example>")):
+        text = "\n".join(map(call, (opening, "x", closing)))
+        assert [each.arguments["city"] for each in extract(text, TOOLS).calls] == [opening, "x", closing]
+
+
+@pytest.mark.parametrize("token", ["<|im_end|>", "</s>", "<|eot_id|>"])
+def test_a_fence_may_end_with_the_token_of_a_reply_s_end(token: str) -> None:
+    fence = '```json\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n```'
+    assert [call.name for call in extract(f"I will look.\n{fence}{token}", TOOLS).calls] == ["get_weather"]

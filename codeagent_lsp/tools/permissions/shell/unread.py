@@ -164,6 +164,8 @@ def _meets_any(rules: Sequence[str], words: Sequence[str]) -> bool:
     name = words[0].rsplit("/", 1)[-1]
     if name.strip(UNKNOWN) == "" and UNKNOWN in name:
         return False  # said already
+    if not any(UNKNOWN in word or word.startswith("-") for word in words[1:]):
+        rules = [rule for rule in rules if not any(word.startswith("-") for word in rule.split())]  # globs give files
     text = " ".join((name, *words[1:]))[:_MAX_LENGTH]
     text = _UNSEEN.sub("*", text)
     return any(meet(form, text) for rule in rules for form in _forms(rule))

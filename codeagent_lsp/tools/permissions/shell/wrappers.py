@@ -46,7 +46,9 @@ def _prefix(values: str = "", *, skip: int = 0, assigns: bool = False) -> _Prefi
 
 
 _RUNNERS = tuple("uv poetry pipenv pdm hatch rye mise asdf bundle pnpm yarn npm conda mamba".split())  # noqa: SIM905
-"""Commands whose first operand (`run`, `exec`) runs what comes behind it."""
+"""Commands whose first operand, one of `_RUNS`, runs what comes behind it."""
+
+_RUNS = frozenset(("run", "exec", "x", "dlx", "execute"))
 
 _READ_INPUT = frozenset(("source", ".", "ssh", "at", "batch"))
 """Commands other than shells that run their input, or hand it to a shell."""
@@ -144,11 +146,20 @@ def is_wrapper(name: str) -> bool:
     return name in _PREFIXES or name in _SCRIPTS or name in SHELLS
 
 
+def _runs_words(words: Sequence[str], name: str) -> bool:
+    """Return whether a command runs its words: `npm test -- a.js` and `npm run build` run a script of the project."""
+    if name not in _RUNNERS:
+        return True
+    operand = next((word for word in words[1:] if not word.startswith("-")), "")
+    scripts = name in ("npm", "yarn", "pnpm") and operand == "run"
+    return operand.strip(UNKNOWN) != operand or (operand in _RUNS and not scripts)
+
+
 def inner(command: Invocation, *, wide: bool = False) -> tuple[Inner, ...]:
     """Return the commands and scripts that `command` runs besides itself, one level deep; `wide` as in `read`."""
     name, words = command.name, command.words
     found: list[Inner] = []
-    if name in _PREFIXES and not (name == "command" and {"-v", "-V"} & set(words[1:2])):
+    if name in _PREFIXES and not (name == "command" and {"-v", "-V"} & set(words[1:2])) and _runs_words(words, name):
         found.extend(_after_prefix(_PREFIXES[name], words))
     if name == "xargs":
         found = [_with_items(part, command, wide=wide) for part in found]

@@ -713,6 +713,12 @@ nice -n 10 make
 sudo apt-get install -y jq
 sudo -u postgres psql -c 'select 1'
 xvfb-run npm test
+npm test -- src/*.test.js
+npm test -- "$T"
+yarn test src/*.ts
+npm run "$f"
+npm run build -- *.ts
+yarn run lint
 find . -name '*.py' | xargs wc -l
 find . -name '*.py' -print0 | xargs -0 grep -l TODO
 find . -name '*.pyc' -delete
