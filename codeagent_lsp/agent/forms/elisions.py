@@ -58,13 +58,14 @@ _LONGEST = 200
 
 def left_out(before: str, after: str, *, document: bool = False) -> str:
     """Return the first line of `after` that stands for code left out and is new; '' for none. In a `document` (prose),
-    `#` begins a heading.
+    `#` begins a heading. Where every line of `before` is still there, words alone are an ordinary comment.
     """
     old, new = _lines(before), _lines(after)
     spare = Counter(old)
+    whole = bool(old) and not spare - Counter(new)
     for line in new:
         spare[line] -= 1
-        if spare[line] < 0 and _stands_for_code(line, document=document):
+        if spare[line] < 0 and _stands_for_code(line, document=document, whole=whole):
             return line
     return _emptied(old, new)
 
@@ -73,7 +74,7 @@ def _lines(text: str) -> list[str]:
     return [line.strip() for line in with_newlines(text, "\n").split("\n") if line.strip()]
 
 
-def _stands_for_code(line: str, *, document: bool) -> bool:
+def _stands_for_code(line: str, *, document: bool, whole: bool) -> bool:
     """Return whether a stripped line is a placeholder by itself. The statement `...` may be one: see `_emptied`."""
     if len(line) > _LONGEST:
         return False
@@ -86,7 +87,7 @@ def _stands_for_code(line: str, *, document: bool) -> bool:
         return not line.strip("\u2026") or (spoken and _is_phrase(bare))
     if dots:
         return not bare or _HINT.search(bare) is not None
-    return (not document or comment["sign"] == "<!--") and _is_phrase(bare)
+    return not whole and (not document or comment["sign"] == "<!--") and _is_phrase(bare)
 
 
 def _is_phrase(words: str) -> bool:

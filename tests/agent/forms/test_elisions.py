@@ -72,7 +72,7 @@ CALLS = f"from typing import Callable\n\nRun = Callable[..., int]\nprint('Loadin
 
 @pytest.mark.parametrize("line", PLACEHOLDERS)
 def test_a_placeholder_is_found(line: str) -> None:
-    assert left_out("x = 1\n", f"x = 1\n    {line}\n") == line.strip()
+    assert left_out("x = 1\ny = 2\n", f"x = 1\n    {line}\n") == line.strip()
 
 
 @pytest.mark.parametrize("line", ORDINARY)
@@ -111,7 +111,15 @@ def test_a_stub_may_stay_a_stub() -> None:
 
 def test_headings_of_documents_are_words() -> None:
     assert left_out("# A\n", "# A\n\n## Other methods\n", document=True) == ""
-    assert left_out("# A\n", "# A\n\n<!-- rest of the file -->\n", document=True)
+    assert left_out("# A\n\nText\n", "# A\n\n<!-- rest of the file -->\n", document=True)
+
+
+@pytest.mark.parametrize(
+    "words", ["# everything else", "# Other imports", "// all other routes", "# same as above", "# 其余部分保持不变"]
+)
+def test_words_where_nothing_is_missing_are_an_ordinary_comment(words: str) -> None:
+    assert left_out("x = 1\ny = 2\n", f"x = 1\n{words}\ny = 2\n") == ""
+    assert left_out("x = 1\ny = 2\n", f"x = 1\n{words}\n") == words
 
 
 @pytest.mark.parametrize("code", ["def big(a): ...\n", "def big(a):\n    # 原有代码\n    return 1\n"])
