@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from codeagent_lsp.errors import EditRefused
+from codeagent_lsp.index.literals import COMMENTS, STRINGS
 from codeagent_lsp.tools.code.meaning import Elsewhere, cannot_mean, is_member, surely_means, with_constructors
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 from codeagent_lsp.tools.code.splices import Splice
@@ -50,7 +51,7 @@ def rename(source: SourceFile, definitions: Sequence[Definition], name: str) -> 
     old = first.symbol.name
     nodes = [each.name for each in with_constructors(source, definitions) if each.name is not None]
     splices = [Splice(*_bare(source, node.start_byte, node.end_byte, old), new) for node in nodes]
-    doubtful = [source.line(place) for place in _exported(source, old)]
+    doubtful = [source.line(place) for place in (*_exported(source, old), *blind(source, old))]
     for use in uses.named(old):
         if surely_means(source, uses, definitions, use) and not uses.is_shared(definitions, use):
             splices.append(Splice(use.node.start_byte, use.node.end_byte, written(use, old, new)))
@@ -66,6 +67,25 @@ def left(source: SourceFile, old: str, changed: Iterable[tuple[int, int]]) -> tu
     word = re.compile(rb"(?<![\w$])" + re.escape(old.encode("utf-8", "replace")) + rb"(?![\w$])")
     found = (match.start() for match in word.finditer(source.data) if match.start() not in starts)
     return tuple(dict.fromkeys(source.line(place) for place in found))
+
+
+def blind(source: SourceFile, old: str) -> Iterator[int]:
+    """Yield the byte offsets of a name in code where the syntax does not show what it is: in the arguments of a macro
+    or of a shell command, a pattern, a line of the preprocessor, or what the grammar cannot read.
+    """
+    captures = source.parsed.captures
+    wanted = old.encode("utf-8", "replace")
+    known = {node.start_byte for kind in ("use", "bound") for node in captures.get(kind, ()) if node.text == wanted}
+    known |= {each.name.start_byte for each in source.definitions if each.name is not None}
+    known |= source.parsed.outline.names_at
+    texts = (STRINGS.get(source.parsed.grammar.name, frozenset()) | COMMENTS) - {"simple_symbol"}  # `private :name`
+    for match in re.finditer(rb"(?<![\w$@-])" + re.escape(wanted) + rb"(?![\w$])", source.data):
+        if match.start() in known:
+            continue
+        node = source.root.descendant_for_byte_range(match.start(), match.end())
+        around = node.parent if node is not None else None
+        if node is not None and node.type not in texts and (around is None or around.type not in texts):
+            yield match.start()
 
 
 def _exported(source: SourceFile, name: str) -> Iterator[int]:

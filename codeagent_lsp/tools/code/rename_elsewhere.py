@@ -17,7 +17,7 @@ from codeagent_lsp.index.symbols import Import
 from codeagent_lsp.tools.code.imports import ImportTargets, resolved
 from codeagent_lsp.tools.code.meaning import cannot_mean, is_member
 from codeagent_lsp.tools.code.references import elsewhere
-from codeagent_lsp.tools.code.rename import Renamed, left, written
+from codeagent_lsp.tools.code.rename import Renamed, blind, left, written
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 from codeagent_lsp.tools.code.splices import Splice
 from codeagent_lsp.tools.code.uses import Use, Uses
@@ -80,6 +80,8 @@ def rename_elsewhere(
     if splices and not of_class and plain:
         _refuse_taken(source, uses, new)
     taken = {(each.start, each.end) for each in splices}
+    if splices:
+        doubtful += [source.line(place) for place in blind(source, old)]
     return Renamed(tuple(splices), left(source, old, taken), tuple(dict.fromkeys(doubtful)))
 
 

@@ -130,7 +130,8 @@ class Uses:
         is_type = node.type in ("type_identifier", "namespace_identifier")
         match language:
             case "bash":
-                return _VALUE if node.type == "variable_name" else _CALL
+                functions = kind == "declaration_command" and any(each.text == b"-f" for each in parent.children)  # type: ignore[union-attr] # as kind
+                return _VALUE if node.type == "variable_name" and not functions else _CALL
             case "c":
                 return _TYPE if is_type and kind in _TAGS else _VALUE
             case "cpp":
@@ -251,6 +252,8 @@ def _access(node: Node) -> tuple[Access, str]:
         return "plain", ""
     if parent.type == "method_reference" and parent.named_children[0] != inner:
         return "member", (parent.named_children[0].text or b"").decode("utf-8", "replace")
+    if placed := _owner_by_place(parent, inner):
+        return "member", placed
     name = _field(parent, inner)
     if (parent.type, name) == ("qualified_identifier", "scope"):
         around = parent.parent
@@ -268,6 +271,20 @@ def _access(node: Node) -> tuple[Access, str]:
     if (parent.type, name) in _KEYS or _is_literal_key(parent):
         return "key", ""
     return ("key", "") if node.type in MEMBER_NAMES else ("plain", "")
+
+
+def _owner_by_place(parent: Node, node: Node) -> str:
+    """Return what stands before the dot of a name where the grammar has no field for it: in the arguments of a macro,
+    for a constant of a class, in a pattern; '' for nothing.
+    """
+    owner: Node | None = None
+    if parent.type == "token_tree" and (dot := node.prev_sibling) is not None and dot.type in (".", "::"):
+        owner = dot.prev_sibling
+    elif parent.type == "class_constant_access_expression" and parent.named_children[0] != node:
+        owner = parent.named_children[0]
+    elif parent.type == "dotted_name" and parent.parent is not None and parent.parent.type == "case_pattern":
+        owner = node.prev_named_sibling
+    return "" if owner is None else (owner.text or b"").decode("utf-8", "replace")
 
 
 def _is_literal_key(parent: Node) -> bool:

@@ -10,6 +10,7 @@ from codeagent_lsp.agent.solving.renaming import Rename, home_of, renamed
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
 from codeagent_lsp.tools.code.imports import ImportTargets
+from codeagent_lsp.tools.code.rename import rename
 from codeagent_lsp.tools.code.source import required
 
 TEXTS = {
@@ -170,3 +171,50 @@ def test_a_name_of_two_kinds_in_two_files_is_left_to_the_model() -> None:
     texts = {"a.h": "struct f { int x; };\n", "b.h": "int f(int);\n", "c.c": '#include "a.h"\n#include "b.h"\nint x;\n'}
     sources = {path: required(path, text) for path, text in texts.items()}
     assert home_of(Rename("f", "other"), sources, ["a.h"]) is None
+
+
+PLACES = {
+    "a method in a macro": (
+        "a.rs",
+        'struct S;\nimpl S {\n    fn load(&self) { println!("{}", self.load()); }\n}\n',
+        "load",
+        2,
+        (),
+    ),
+    "a function in macros": ("a.rs", "fn load() {}\nfn g() { vec![load()]; assert_eq!(load(), ()); }\n", "load", 3, ()),
+    "a constant of a class": (
+        "a.php",
+        "<?php\nclass A { const LIMIT = 3; function f() { return self::LIMIT; } }\n",
+        "LIMIT",
+        2,
+        (),
+    ),
+    "a member in a pattern": (
+        "a.py",
+        "class C:\n    RED = 1\n\ndef f(x):\n    match x:\n        case C.RED:\n            x = 1\n",
+        "RED",
+        2,
+        (),
+    ),
+    "an exported function": ("a.sh", "load() { :; }\nexport -f load\nload\n", "load", 3, ()),
+    "a trap": ("a.sh", "load() { :; }\ntrap load EXIT\nload\n", "load", 2, (2,)),
+    "a line of the preprocessor": ("a.c", "int load(int y) { return y; }\n#define CALL(y) load(y)\n", "load", 1, (2,)),
+    "symbols": (
+        "a.rb",
+        "class A\n  def load\n    1\n  end\n  private :load\n  X = method(:load)\nend\n",
+        "load",
+        1,
+        (5, 6),
+    ),
+    "words in texts": ("a.ts", "function load() {}\n// load it\nconst s = `load ${load()}`;\n", "load", 2, ()),
+}
+
+
+@pytest.mark.parametrize(("path", "text", "name", "splices", "doubtful"), PLACES.values(), ids=PLACES.keys())
+def test_where_the_syntax_does_not_show_it_all(
+    path: str, text: str, name: str, splices: int, doubtful: tuple[int, ...]
+) -> None:
+    """What is sure is renamed, and nothing in code is passed over in silence."""
+    source = required(path, text)
+    done = rename(source, [each for each in source.definitions if each.symbol.name == name], "renamed")
+    assert (len(done.splices), done.doubtful) == (splices, doubtful)
