@@ -17,7 +17,7 @@ from codeagent_lsp.agent.forms.pairing import Given, address, is_method, placed
 from codeagent_lsp.errors import EditRefused, ToolFailed
 from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
 from codeagent_lsp.tools.code.body import has_body
-from codeagent_lsp.tools.code.shift import dedented
+from codeagent_lsp.tools.code.shift import dedented, unmoved
 from codeagent_lsp.tools.code.source import Definition, SourceFile, required, source_of
 from codeagent_lsp.tools.code.splices import problem
 from codeagent_lsp.workspace.edits import merge
@@ -79,7 +79,7 @@ def _parsed(path: str, text: str) -> SourceFile:
 
 
 def _reply(path: str, code: str, source: SourceFile) -> SourceFile:
-    plain = dedented(with_newlines(code, "\n"), source.parsed.grammar)
+    plain = dedented(unmoved(with_newlines(code, "\n"), source), source.parsed.grammar)
     if source.language == "php" and "<?" not in plain:
         plain = f"<?php\n{plain}"
     return _parsed(path, plain)

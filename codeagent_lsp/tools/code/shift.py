@@ -54,6 +54,32 @@ def dedented(code: str, grammar: Grammar) -> str:
     )
 
 
+def unmoved(code: str, source: SourceFile) -> str:
+    """Return code with the lines inside its strings as the text has them, where a model has moved them together with
+    the code: by as many blanks as most lines of the code stand deeper, or less deep, than the same lines of the text.
+    """
+    lines = code.split("\n")
+    inside = [each for each in literals_of_piece(code, source.parsed.grammar) if not each.moves]
+    fixed = fixed_lines(inside)
+    where = {line.strip(): len(_blanks(line)) for line in source.text.splitlines() if line.strip()}
+    deeper = Counter(
+        len(_blanks(line)) - where[line.strip()]
+        for number, line in enumerate(lines if inside else ())
+        if number not in fixed and line.strip() in where
+    )
+    by = deeper.most_common(1)[0][0] if deeper else 0
+    if not by:
+        return code
+
+    def back(line: str) -> str:
+        if by < 0:
+            return " " * -by + line if line.strip() else line
+        return line[by:] if not line[:by].strip() else line
+
+    stay = kept(lines, inside, literal_lines(source.text, source.parsed.grammar), back)
+    return "\n".join(stay.get(number, line) for number, line in enumerate(lines))
+
+
 def line_end(source: SourceFile, place: int) -> str:
     """Return the line end used on the line of a byte offset; on the last line, the dominant one of the text."""
     end = source.line_end(place)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from codeagent_lsp.agent.forms.answer import Answer, Files, read_answer
@@ -234,3 +236,27 @@ def test_a_lost_overload_is_missed_and_a_prototype_is_not() -> None:
     whole = now.removeprefix("int f(int a);\n\n").replace("return a", "return 1")
     assert not lost_definitions("a.c", now, whole)
     assert lost_definitions("Sums.java", SUMS, f"class Sums {{\n{SUM}}}\n") == ("Sums.add",)
+
+
+BODY = "\n            SELECT 1\n        "
+MOVED = {
+    "a.py": f'class A:\n    def f(self):\n        run("""{BODY}""")\n        return 1\n',
+    "a.ts": f"class A {{\n    f() {{\n        run(`{BODY}`);\n        return 1;\n    }}\n}}\n",
+    "A.java": f'class A {{\n    int f() {{\n        run("""{BODY}""");\n        return 1;\n    }}\n}}\n',
+    "a.rs": f'impl A {{\n    fn f(&self) -> i32 {{\n        run("{BODY}");\n        return 1;\n    }}\n}}\n',
+    "a.rb": "class A\n  def f\n    run(<<~S)\n      SELECT 1\n    S\n    return 1\n  end\nend\n",
+    "a.php": f'<?php\nclass A {{\n    function f() {{\n        run("{BODY}");\n        return 1;\n    }}\n}}\n',
+}
+
+
+@pytest.mark.parametrize("depth", [-1, 0, 1, 2])
+@pytest.mark.parametrize(("path", "text"), MOVED.items(), ids=MOVED.keys())
+def test_a_method_that_comes_back_at_another_depth_leaves_its_strings(path: str, text: str, depth: int) -> None:
+    lines = text.splitlines()
+    start = next(number for number, line in enumerate(lines) if re.search(r"\bf\b", line))
+    end = next(number for number, line in enumerate(lines) if "return" in line) + (not path.endswith(".py"))
+    unit = re.match(r" *", lines[start])[0]  # type: ignore[index] # it always matches
+    body = [line.replace("return 1", "return 3") for line in lines[start : end + 1]]
+    given = [line.removeprefix(unit) if depth < 0 else unit * depth + line for line in body]
+    answer = read_answer("```\n" + "\n".join(given) + "\n```", Files({path: text}), "function")
+    assert answer.texts == {path: text.replace("return 1", "return 3")}
