@@ -141,7 +141,7 @@ async def git_state(repository: Repository) -> GitState:
             )
             changed = await asyncio.to_thread(_changed, repository.top, entries)
     except TimeoutError:
-        raise ToolFailed(f"git took longer than {SECONDS:g} s.") from None
+        raise ToolFailed(f"git took longer than {GIT_SECONDS:g} s.") from None
     names = dict.fromkeys((*_names(staged), *changed))
     return GitState(branch, tuple(names), _names(untracked))
 

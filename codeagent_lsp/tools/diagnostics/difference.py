@@ -177,7 +177,7 @@ def show(found: tuple[Diagnostic, ...], name: Callable[[str], str]) -> str:
 
 def _line(item: Diagnostic, name: Callable[[str], str]) -> str:
     message = " ".join(item.message.split())
-    short = message if len(message) <= _SHOWN_CHARS else f"{message[: _MAX_MESSAGE - 1]}…"
+    short = message if len(message) <= _SHOWN_CHARS else f"{message[: _SHOWN_CHARS - 1]}…"
     plain = "".join(char if char.isprintable() else " " for char in short)
     words = (f"{name(item.path)}:{item.line}:{item.column}", item.severity, item.code, plain)
     return " ".join(filter(None, words)) + (f" ({item.source})" if item.source else "")

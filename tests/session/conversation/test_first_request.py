@@ -13,10 +13,12 @@ import pytest
 
 from codeagent_lsp.agent.context.gather import headed_or_parts, names_in_code
 from codeagent_lsp.agent.prompt import OVERVIEW, PIECES, TASK_MAP
+from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.llm.wire import chat_messages, tool_list
+from codeagent_lsp.session.conversation import situation
 from codeagent_lsp.session.conversation.situation import git_state
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.tools.git.repository import Repository
@@ -113,6 +115,14 @@ async def test_the_state_of_git_runs_no_filter(tmp_path: Path) -> None:
     write(tmp_path, {"a.txt": "changed\n"})
     state = await git_state(Repository(str(tmp_path)))
     assert state.changed == ("a.txt",) and not (tmp_path / "ran").exists()
+
+
+async def test_a_git_that_is_late_is_told_with_its_own_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"a.txt": "a\n"})
+    repository(tmp_path)
+    monkeypatch.setattr(situation, "GIT_SECONDS", 0)
+    with pytest.raises(ToolFailed, match="git took longer than 0 s"):
+        await git_state(Repository(str(tmp_path)))
 
 
 @pytest.mark.slow
