@@ -69,8 +69,8 @@ class Environments:
     ) -> None:
         self._settings = settings
         self._load = adapters or {
-            "local": partial(_adapter, "local", "LocalAdapter", settings, state, spool),
-            "container": partial(_adapter, "container", "ContainerAdapter", settings, state, spool),
+            "local": partial(_imported, "local", "LocalAdapter", settings, state, spool),
+            "container": partial(_imported, "container", "ContainerAdapter", settings, state, spool),
         }
         self._adapters: dict[EnvironmentKind, Adapter] = {}
         self._known: dict[str, _Known] = {}
@@ -147,7 +147,7 @@ class _Tracked:
             self._known.running -= 1
 
 
-def _adapter(module: str, name: str, settings: Callable[[], ShellSettings], state: Path, spool: Path) -> Adapter:
+def _imported(module: str, name: str, settings: Callable[[], ShellSettings], state: Path, spool: Path) -> Adapter:
     """Import and create an adapter; blocks."""
     made: Adapter = getattr(import_module(f"codeagent_lsp.environments.{module}"), name)(settings, state, spool)
     return made

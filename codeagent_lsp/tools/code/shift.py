@@ -60,11 +60,13 @@ def unmoved(code: str, source: SourceFile) -> str:
     """
     lines = code.split("\n")
     inside = [each for each in literals_of_piece(code, source.parsed.grammar) if not each.moves]
+    if not inside:
+        return code
     fixed = fixed_lines(inside)
     where = {line.strip(): len(_blanks(line)) for line in source.text.splitlines() if line.strip()}
     deeper = Counter(
         len(_blanks(line)) - where[line.strip()]
-        for number, line in enumerate(lines if inside else ())
+        for number, line in enumerate(lines)
         if number not in fixed and line.strip() in where
     )
     by = deeper.most_common(1)[0][0] if deeper else 0

@@ -72,25 +72,30 @@ class _Script(TestFramework):
         return os.path.join(os.path.dirname(source), f"{words}.test{os.path.splitext(source)[1]}")
 
 
-class Vitest(_Script):
+class _Installed(_Script):
+    """What vitest and jest have in common: the form of their reports."""
+
+    report: ClassVar[str] = "report.json"
+    coverage_form: ClassVar[str] = "istanbul"
+
+    @override
+    def parse(self, project: Project, run: TestRun) -> Parsed:
+        return parse_json(run.report, run.folder)
+
+
+class Vitest(_Installed):
     """vitest, as installed in the project."""
 
     name: ClassVar[str] = "vitest"
     title: ClassVar[str] = "vitest"
     command: ClassVar[str] = r"(?:npx )?vitest(?: run)?"
-    report: ClassVar[str] = "report.json"
     style: ClassVar[str] = "vitest; import describe, expect, it from 'vitest'"
-    coverage_form: ClassVar[str] = "istanbul"
     image_program: ClassVar[str] = "vitest"
 
     @override
     def script(self, project: Project, selection: Selection) -> Script:
         words = (*project.program, "run", "--reporter=default", "--reporter=json", *_named(selection))
         return (*words, *project.targets), f'exec "$@" "--outputFile.json={REPORTS}/{self.report}"'
-
-    @override
-    def parse(self, project: Project, run: TestRun) -> Parsed:
-        return parse_json(run.report, run.folder)
 
     @override
     def measuring(self, project: Project, view: FileView) -> Script:
@@ -104,25 +109,19 @@ class Vitest(_Script):
         return f"`npm install --save-dev {provider[1]}`" if provider else ""
 
 
-class Jest(_Script):
+class Jest(_Installed):
     """jest, as installed in the project."""
 
     name: ClassVar[str] = "jest"
     title: ClassVar[str] = "jest"
     command: ClassVar[str] = r"(?:npx )?jest"
-    report: ClassVar[str] = "report.json"
     style: ClassVar[str] = "jest, with its globals describe, expect, it"
-    coverage_form: ClassVar[str] = "istanbul"
     image_program: ClassVar[str] = "jest"
 
     @override
     def script(self, project: Project, selection: Selection) -> Script:
         words = (*project.program, "--json", "--testLocationInResults", *_named(selection), *project.targets)
         return words, f'exec "$@" "--outputFile={REPORTS}/{self.report}"'
-
-    @override
-    def parse(self, project: Project, run: TestRun) -> Parsed:
-        return parse_json(run.report, run.folder)
 
     @override
     def measuring(self, project: Project, view: FileView) -> Script:
