@@ -16,6 +16,7 @@ from codeagent_lsp.llm.providers.embedded import engine_installed
 from codeagent_lsp.llm.weights import installed
 from tests.examples import FEW, letters_known
 from tests.garbage import uncollected
+from tests.tables import as_one_test
 
 KEPT_OUT = (
     "CODEAGENT_BASE_URL",
@@ -147,6 +148,21 @@ def pytest_configure() -> None:
     beside = str(Path(sys.executable).parent)
     if os.environ.get("PATH", "").split(os.pathsep)[0] != beside:
         os.environ["PATH"] = os.pathsep.join([beside, os.environ.get("PATH", os.defpath)])
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Offer to take tables apart."""
+    parser.addoption("--rows", action="store_true", help="each row of a table is a test of its own")
+
+
+def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> pytest.Item | None:
+    """Make one test of a table of fast ones, unless its rows are asked for."""
+    config = collector.config
+    if config.option.rows or any("[" in argument for argument in config.args):
+        return None
+    if str(collector.path).startswith((*ALONE, *SLOW)):
+        return None
+    return as_one_test(collector, name, obj)
 
 
 @pytest.hookimpl(tryfirst=True)
