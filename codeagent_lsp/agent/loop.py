@@ -56,7 +56,7 @@ ANOTHER_TRY = 0.3
 class LoopResult:
     """The ending of a run of the loop, and the model's last text. After `handed_over` the turn goes on elsewhere.
 
-    `unsolved` never comes from the loop: it is a step on the direct path that was not done (`agent/solving`).
+    `unsolved` never comes from the loop: it is a step on the direct path that was not done (`direct/solver.py`).
     """
 
     ending: Ending

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from codeagent_lsp.agent.forms.proof import KnownForms
+from codeagent_lsp.direct.proof import KnownForms
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.config import Settings
 from codeagent_lsp.index.port import Indexing

@@ -29,7 +29,7 @@ from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.screens import Desk
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
-from codeagent_lsp.session.solving.change_checks import LookingShell
+from codeagent_lsp.direct.change_checks import LookingShell
 from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutput, RecordCommand, Shell, no_output
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.commands.background import BackgroundCommands

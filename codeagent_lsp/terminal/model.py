@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.text import Text
 
-from codeagent_lsp.agent.forms.form import AnswerForm
-from codeagent_lsp.agent.forms.proof import Proof, ProofStore, Score
+from codeagent_lsp.direct.form import AnswerForm
+from codeagent_lsp.direct.proof import Proof, ProofStore, Score
 from codeagent_lsp.config import NetworkSettings, Settings
 from codeagent_lsp.errors import UserError
 from codeagent_lsp.llm import download, weights
@@ -84,7 +84,7 @@ async def probe_model(out: Console, language: str, settings: Settings) -> int:
     """Try the configured model on tiny edits in each answer form, print the results, store them for later runs, and
     return the exit code 0. UserError if the model cannot be opened or asked.
     """
-    from codeagent_lsp.agent.forms.form_probe import probe  # late: it loads the loop, the tools and the parsers
+    from codeagent_lsp.direct.form_probe import probe  # late: it loads the loop, the tools and the parsers
     from codeagent_lsp.llm.factory import Surroundings, open_model  # late: it loads what opens models
 
     def told(form: AnswerForm, score: Score) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.agent.forms.envelope import read_envelope
+from codeagent_lsp.direct.envelope import read_envelope
 from codeagent_lsp.agent.replacement import in_style, replaced
 
 CLASS = "import os\n\n\nclass A:\n    def one(self):\n        return 1\n\n    def two(self):\n        return 2\n"

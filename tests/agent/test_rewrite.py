@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeagent_lsp.agent.replacement import PLACE
-from codeagent_lsp.agent.solving.question import RewriteLimits, RewriteRequest, prompt
+from codeagent_lsp.direct.question import RewriteLimits, RewriteRequest, prompt
 from codeagent_lsp.errors import ModelReplyInvalid
 from codeagent_lsp.messages import estimate_tokens
 

@@ -42,7 +42,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from codeagent_lsp.agent.forms.form_probe import EDITS, FILE
+from codeagent_lsp.direct.form_probe import EDITS, FILE
 from tests.bench.chat_requests import Asked, in_json, text_of, told_full, told_next, told_stats
 
 MODEL = "strong"

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from codeagent_lsp.agent.solving.material import ShownFile
+from codeagent_lsp.direct.material import ShownFile
 from codeagent_lsp.index.parse import parse
 from codeagent_lsp.index.repomap import SIGNATURE_CHARS
 from codeagent_lsp.index.symbols import SymbolInfo

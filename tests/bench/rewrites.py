@@ -2,7 +2,7 @@
 
 Each hunk of a repository's history is a selection (its old lines) and an answer (its new lines in one fence, with words
 around it as models write them). Prints for each repository how many are taken as they were meant, and why others are
-not. Not here: the generated replies that hold no code (`tests/agent/forms/prose_replies.py`).
+not. Not here: the generated replies that hold no code (`tests/direct/prose_replies.py`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from codeagent_lsp.agent.forms.definitions import syntax_problem
-from codeagent_lsp.agent.forms.envelope import read_envelope
+from codeagent_lsp.direct.definitions import syntax_problem
+from codeagent_lsp.direct.envelope import read_envelope
 from codeagent_lsp.agent.replacement import replaced
 from tests.workspace.perturbations import Hunk, hunks_from_git
 

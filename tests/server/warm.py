@@ -49,7 +49,7 @@ _PARTS = (
     "codeagent_lsp.session.redaction.guarded_model",
     "codeagent_lsp.session.own_commands",
     "codeagent_lsp.session.plan.steering",
-    "codeagent_lsp.agent.solving.question",
+    "codeagent_lsp.direct.question",
     "codeagent_lsp.records.sanitizer",
     "codeagent_lsp.environments.local",
     "codeagent_lsp.shadow.workspace",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from codeagent_lsp.agent.forms.form import ANSWER_FORMS
+from codeagent_lsp.direct.form import ANSWER_FORMS
 from codeagent_lsp.config import ModelSettings, Settings
 from codeagent_lsp.doctor import Check
 from codeagent_lsp.errors import ModelNotFound

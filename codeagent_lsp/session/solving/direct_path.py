@@ -1,8 +1,8 @@
 """Implements a run's direct path: the model answers with changed code instead of tool calls, and the program stages and
 checks it.
 
-Not here: the attempts (`agent/solving/solver.py`), files and checks (`workshop.py`), which form a model is good at
-(`agent/forms`).
+Not here: the attempts (`direct/solver.py`), files and checks (`workshop.py`), which form a model is good at
+(`direct/answer.py`).
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.forms.envelope import CUT
-from codeagent_lsp.agent.forms.form import TextForm
-from codeagent_lsp.agent.forms.proof import Proof
+from codeagent_lsp.direct.envelope import CUT
+from codeagent_lsp.direct.form import TextForm
+from codeagent_lsp.direct.proof import Proof
 from codeagent_lsp.agent.instructions import INSTRUCTIONS_LIMIT, rendered, root_instructions
 from codeagent_lsp.agent.limits import reply_tokens, window_of
 from codeagent_lsp.agent.prompt import Selection, system_prompt, task_message
-from codeagent_lsp.agent.solving.brief import Brief, brief_of
-from codeagent_lsp.agent.solving.prompt import REPEATED
-from codeagent_lsp.agent.solving.question import FilesQuestion, RewriteLimits, RewriteRequest, SelectionQuestion
-from codeagent_lsp.agent.solving.solver import Solution, Solver, SolverLimits
-from codeagent_lsp.agent.solving.verdict import Verdict
+from codeagent_lsp.direct.brief import Brief, brief_of
+from codeagent_lsp.direct.prompt import REPEATED
+from codeagent_lsp.direct.question import FilesQuestion, RewriteLimits, RewriteRequest, SelectionQuestion
+from codeagent_lsp.direct.solver import Solution, Solver, SolverLimits
+from codeagent_lsp.direct.verdict import Verdict
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.messages import Message, estimate_tokens
 from codeagent_lsp.session.conversation.repo_maps import SMALL_WINDOW, unless_failed
 from codeagent_lsp.session.decisions import decisions
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.session.run_parts import RunParts, remember, selection_of
-from codeagent_lsp.session.solving.relevance import Subject
+from codeagent_lsp.direct.relevance import Subject
 from codeagent_lsp.session.solving.workshop import SelectionWorkshop, SolvingWorkshop
 from codeagent_lsp.workspace.text.excerpts import excerpt
 from codeagent_lsp.workspace.text.position import LineIndex

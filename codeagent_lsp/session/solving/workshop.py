@@ -1,6 +1,6 @@
 """Implements the `Workshop` of one run: files as the run sees them, checks in the shadow, staging, progress messages.
 
-Not here: the attempts (`agent/solving/solver.py`), when a run works this way (`direct_path.py`).
+Not here: the attempts (`direct/solver.py`), when a run works this way (`direct_path.py`).
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from pydantic import Field
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.gather import MOST_FILES
 from codeagent_lsp.agent.loop import call_data, result_event
-from codeagent_lsp.agent.solving.material import Material, ShownFile
-from codeagent_lsp.agent.solving.pieces import identifiers
-from codeagent_lsp.agent.solving.renaming import Rename, home_of, rename_in, renamed, still_used
-from codeagent_lsp.agent.solving.verdict import FailedTest, Verdict, satisfied
+from codeagent_lsp.direct.material import Material, ShownFile
+from codeagent_lsp.direct.pieces import identifiers
+from codeagent_lsp.direct.renaming import Rename, home_of, rename_in, renamed, still_used
+from codeagent_lsp.direct.verdict import FailedTest, Verdict, satisfied
 from codeagent_lsp.errors import AgentError, EditRefused
 from codeagent_lsp.index.kinds import is_made, is_test
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.proving.trial_tests import trial_place
 from codeagent_lsp.session.request import Target
 from codeagent_lsp.session.run_parts import RunParts, hear
-from codeagent_lsp.session.solving.change_checks import Checker, CheckPlan, LookingShell
-from codeagent_lsp.session.solving.gathering import Gatherer
-from codeagent_lsp.session.solving.relevance import Relevance, Subject
-from codeagent_lsp.session.solving.workspace_files import WorkspaceFiles
+from codeagent_lsp.direct.change_checks import Checker, CheckPlan, LookingShell
+from codeagent_lsp.direct.gathering import Gatherer
+from codeagent_lsp.direct.relevance import Relevance, Subject
+from codeagent_lsp.direct.workspace_files import WorkspaceFiles
 from codeagent_lsp.tools.code.source import SourceFile, source_of
 from codeagent_lsp.tools.context import OnTested, Tally, ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor

@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.forms.proof import Proof, Score
+from codeagent_lsp.direct.proof import Proof, Score
 from codeagent_lsp.config import Settings
 from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import Model, ModelInfo

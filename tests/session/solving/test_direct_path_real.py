@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.forms.proof import KnownForms, ProofStore
+from codeagent_lsp.direct.proof import KnownForms, ProofStore
 from codeagent_lsp.config import ModelSettings, ShellSettings
 from codeagent_lsp.environments.environments import Environments
 from codeagent_lsp.llm.factory import open_model

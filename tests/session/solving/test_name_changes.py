@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from codeagent_lsp.agent.context.gather import MOST_FILES
-from codeagent_lsp.agent.solving.material import Material
+from codeagent_lsp.direct.material import Material
 from codeagent_lsp.session.solving.workshop import NameChanges
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
-from tests.session.solving.shop import over, shop
+from tests.direct.shop import over, shop
 
 
 def test_a_rename_reaches_every_file_or_is_left_to_the_model(tmp_path: Path) -> None:

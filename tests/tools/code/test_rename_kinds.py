@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from codeagent_lsp.agent.solving.renaming import Rename, home_of, renamed
+from codeagent_lsp.direct.renaming import Rename, home_of, renamed
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
 from codeagent_lsp.tools.code.imports import ImportTargets

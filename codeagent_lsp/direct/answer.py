@@ -1,0 +1,396 @@
+"""Turns a model's reply into the new texts of files: fences, definitions, search and replace blocks, or diffs. Pure
+functions.
+
+The content of the reply decides how it is read; the form that was asked for only settles ambiguous cases. A reply that
+leaves parts out, cuts a file short or breaks its syntax is refused with a sentence for the model. Not here: asking the
+model, staging (`direct/solver.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from codeagent_lsp.direct.completeness import has_blocks, holds_all, stands_for_all
+from codeagent_lsp.direct.definitions import syntax_problem, with_definitions
+from codeagent_lsp.direct.elisions import left_out
+from codeagent_lsp.direct.fences import Fence, ReplyParts, block_mark, only_path, parts_of, path_in
+from codeagent_lsp.direct.form import TextForm
+from codeagent_lsp.direct.line import line_pair, with_line
+from codeagent_lsp.errors import EditRefused, PatchRefused
+from codeagent_lsp.index.grammars import grammar_of
+from codeagent_lsp.index.kinds import is_prose, is_source
+from codeagent_lsp.index.literals import refuse_altered
+from codeagent_lsp.tools.code.source import source_of
+from codeagent_lsp.workspace.edits import merge
+from codeagent_lsp.workspace.edits.match import replace
+from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of, without_signs
+from codeagent_lsp.workspace.text.lines import split_lines, with_newlines, without_line_numbers
+
+_BLOCK = re.compile(
+    r"^(?P<marks><{3,12}) *SEARCH\b[^\n]*\n(?P<body>.*?)^>{3,12} *REPLACE\b[^\n]*$", re.MULTILINE | re.DOTALL
+)
+_MARKER = re.compile(r"^(?:<{3,12} *SEARCH|>{3,12} *REPLACE)\b", re.MULTILINE)
+_DIFF = re.compile(r"^(?:--- |\*\*\* Begin Patch|diff --git )", re.MULTILINE)
+_DIFF_SIGN = re.compile(r"^(?:\+\+\+ |@@|\*\*\* Begin Patch)", re.MULTILINE)
+_FENCE_LINE = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[^\n]*$", re.MULTILINE)
+_ENDINGS = """
+    json jsonc json5 jsonl yaml yml toml ini cfg conf env properties xml html htm css scss sass less svg csv tsv
+    graphql gql proto astro fish zsh ksh bat cmd ps1 mk mak cmake make gradle groovy tf tfvars hcl nix lock example
+    template tmpl j2 jinja jinja2 erb ejs hbs mustache vue svelte po pot ipynb plist service mod sol vim el lisp
+    awk sed diff patch asm vhd sv bib pm cxx kts mli fs fsx vb csproj sln xaml razor cshtml
+"""
+_DATA = frozenset(_ENDINGS.split())
+_NAMES = """
+    node.js next.js vue.js nuxt.js react.js express.js three.js d3.js chart.js discord.js alpine.js angular.js
+    ember.js backbone.js moment.js socket.io asp.net require.js nest.js solid.js deno.js bun.js p5.js
+    res.json resp.json response.json req.json request.json r.json
+"""
+_PRODUCTS = frozenset(_NAMES.split())
+"""Names of products and calls that look like files, unless such a file is shown."""
+
+
+_MARKS_LEFT = (
+    "In the text of {path} the marks of search and replace blocks would be left ({mark!r}). Write each block with the "
+    "lines <<<<<<< SEARCH, ======= and >>>>>>> REPLACE, which begin in the first column, or give the whole file "
+    "without any marks."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A reply as read: new texts by path (only of files that change), the prose around them, and `problem`, a sentence
+    for the model, where code could not be used. `unknown` are paths it wants to change that were not shown to it.
+    `declined` is the reason why nothing has to change, where the model says so in the form asked for.
+    """
+
+    texts: Mapping[str, str] = field(default_factory=dict)
+    prose: str = ""
+    problem: str = ""
+    unknown: tuple[str, ...] = ()
+    has_code: bool = False
+    declined: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files that a reply may change, with whole texts by path; `preferred` are dotted names of the definitions it
+    is about, `creates` says whether it may make new files. What a reply gives for the `fixed` files is ignored.
+    """
+
+    texts: Mapping[str, str]
+    preferred: Sequence[str] = ()
+    creates: bool = True
+    fixed: Sequence[str] = ()
+
+
+def read_answer(reply: str, files: Files, form: TextForm) -> Answer:
+    """Read a reply as new texts of files. Never raises: where it cannot be used, `problem` says why and there are no
+    texts.
+    """
+    parts = parts_of(reply, (*files.texts, *files.fixed))
+    prose = parts.prose
+    try:
+        if _MARKER.search(reply):
+            prose = _BLOCK.sub("", "\n".join(_without_fences(prose))).strip()
+            texts = _from_blocks(reply, files)
+        elif form == "line" and (pair := line_pair(reply)) is not None:
+            prose, texts = "", _from_line(*pair, files)
+        elif (diff := _diff_in(reply, parts)) is not None:
+            texts = _from_diff(diff, files)
+        elif not parts.fences:
+            return Answer(prose=prose)
+        else:
+            texts = _from_fences(parts, files, form)
+        texts = {path: text for path, text in texts.items() if text != files.texts.get(path)}
+        for path, text in texts.items():
+            if path in files.texts and (gap := left_out(files.texts[path], text, document=is_prose(path))):
+                raise EditRefused("not_found", f"Code is left out at {gap!r}. Give every function whole.")
+            _refuse_marks(path, files.texts.get(path, ""), text)
+            if wrong := syntax_problem(path, files.texts.get(path, ""), text):
+                raise EditRefused("not_found", f"{path} would be broken: {wrong}.")
+    except _UnknownFile as error:
+        return Answer({}, prose, str(error), error.paths, has_code=True)
+    except (EditRefused, PatchRefused) as refusal:
+        return Answer({}, prose, str(refusal), has_code=True)
+    return Answer(texts, prose, has_code=True)
+
+
+class _UnknownFile(Exception):
+    """Raised when the reply changes files that were not shown to the model."""
+
+    def __init__(self, paths: Sequence[str], known: Sequence[str]) -> None:
+        self.paths = tuple(paths)
+        shown = ", ".join(known) or "none"
+        super().__init__(
+            f"It is not clear which file the code belongs to. The files that may change: {shown}. "
+            "Give the path of each block, alone on the line before it."
+        )
+
+
+def _without_fences(text: str) -> list[str]:
+    return [line for line in text.split("\n") if not _FENCE_LINE.match(line) and not path_in(line)]
+
+
+def _from_fences(parts: ReplyParts, files: Files, form: TextForm) -> dict[str, str]:
+    """Return the texts of fenced blocks; several blocks for one file are applied one after the other."""
+    texts: dict[str, str] = {}
+    for fence in _worth_reading(parts.fences, files):
+        if _is_fixed(fence.path, files):
+            continue
+        path = _path_of(fence, files)
+        if not fence.closed:
+            raise EditRefused("not_found", "The reply was cut before its code ended. Give less code.")
+        now = texts.get(path, files.texts.get(path))
+        code = _without_path_line(fence, path)
+        _refuse_marks(path, now or "", code)
+        texts[path] = code if now is None else _changed(path, now, code, files, form)
+    return texts
+
+
+def _refuse_marks(path: str, before: str, text: str) -> None:
+    """Refuse a text with the marks of blocks (EditRefused), unless the file has such marks itself."""
+    if (mark := block_mark(text)) and not block_mark(before):
+        raise EditRefused("not_found", _MARKS_LEFT.format(path=path, mark=mark))
+
+
+def _worth_reading(fences: Sequence[Fence], files: Files) -> list[Fence]:
+    """Return the fences without the shell commands and outputs that models add, if other blocks are code."""
+    shell = ("sh", "bash", "shell", "console", "text", "output", "plaintext", "")
+    code = [
+        each for each in fences if (each.path and not _is_command(each)) or each.info.split(" ")[0].lower() not in shell
+    ]
+    return code or list(fences)
+
+
+def _is_command(fence: Fence) -> bool:
+    """Return whether a block is a command that a sentence such as `Run a test with this:` explains by a file."""
+    is_shell = fence.info.split(" ")[0].lower() in ("sh", "bash", "shell", "console")
+    return is_shell and fence.mentioned and not fence.path.endswith((".sh", ".bash"))
+
+
+def _is_fixed(path: str, files: Files) -> bool:
+    return bool(path) and any(ends_alike(path, each) for each in files.fixed) and not meant(path, files.texts)
+
+
+def _path_of(fence: Fence, files: Files) -> str:
+    """Return the file that a block belongs to: the one it names, else the only one, else the one that defines its
+    names. A block that names another file is none of theirs.
+    """
+    found = meant(fence.path, files.texts) if fence.path else ()
+    if not found and is_file_name(fence.path):
+        if files.creates and may_be_new(fence.path) and not fence.mentioned:
+            return fence.path
+        raise _UnknownFile([fence.path], list(files.texts))
+    known = found or list(files.texts)
+    shared = {path: _shared(path, files.texts[path], fence.code) for path in known}
+    most = [path for path in known if shared[path] and shared[path] == max(shared.values())]
+    if len(known) == 1 or len(most) == 1:
+        return (most or known)[0]
+    raise _UnknownFile([fence.path] if fence.path else [], list(files.texts))
+
+
+def _shared(path: str, text: str, code: str) -> int:
+    """Return how many names both the file and `code` define."""
+    one, other = source_of(path, text), source_of(path, code)
+    if one is None or other is None:
+        return 0
+    names = {each.symbol.name for each in one.definitions}
+    return len(names.intersection(each.symbol.name for each in other.definitions))
+
+
+def _without_path_line(fence: Fence, path: str) -> str:
+    """Return the code without a first line that is only a comment with its path."""
+    first, _, rest = fence.code.partition("\n")
+    named = first.strip(" #/-*;%<!>\t")
+    is_path = bool(named) and (named == path or path.endswith(f"/{named}") or named == f"path: {path}")
+    return rest.removeprefix("\n") if is_path and first.strip() != named else fence.code
+
+
+def _changed(path: str, now: str, code: str, files: Files, form: TextForm) -> str:
+    """Return the file with the code of one block applied: as its whole new text, or as some of its definitions."""
+    plain = without_line_numbers(code) if without_line_numbers(now) == now else code
+    known = grammar_of(path, now[:200].encode("utf-8", "replace")) is not None
+    whole = not left_out(now, plain, document=is_prose(path)) and stands_for_all(path, now, plain)
+    source = source_of(path, now)
+    parts = source is not None and has_blocks(source)
+    if whole and (form != "function" or not parts or not _only_definitions(path, now, plain, files)):
+        return _ended_like(now, merge.with_line_ends_of(now, plain))
+    if parts:
+        return with_definitions(path, now, plain, files.preferred)
+    try:
+        done = with_definitions(path, now, plain, files.preferred) if known else now
+    except EditRefused:
+        done = now
+    if done == now or not holds_all(done, plain):
+        raise EditRefused(
+            "not_found", f"Parts of {path} are missing. Give the file whole, from its first to its last line."
+        )
+    return done
+
+
+def _only_definitions(path: str, now: str, code: str, files: Files) -> bool:
+    """Return whether `code` can be applied definition by definition."""
+    try:
+        with_definitions(path, now, code, files.preferred)
+    except EditRefused:
+        return False
+    return True
+
+
+def _ended_like(now: str, text: str) -> str:
+    """Return `text` with the line ends at its end that `now` has."""
+    ending = now[len(now.rstrip("\r\n")) :]
+    return text.rstrip("\r\n") + ending if now.strip() else text
+
+
+def _from_blocks(reply: str, files: Files) -> dict[str, str]:
+    """Return the texts after search and replace blocks, each matched by the edit engine."""
+    unified = with_newlines(reply, "\n")
+    texts: dict[str, str] = {}
+    blocks = list(_BLOCK.finditer(unified))
+    if not blocks or len(_MARKER.findall(unified)) != 2 * len(blocks):
+        raise EditRefused("not_found", "A block is not complete. It needs <<<<<<< SEARCH, =======, >>>>>>> REPLACE.")
+    last = ""
+    end = 0
+    for block in blocks:
+        before = _lines_before(unified[end : block.start()])
+        end = block.end()
+        old, new = _sides(block)
+        path = last = _block_path(before, last, old, {**files.texts, **texts}, files)
+        now = texts.get(path, files.texts.get(path))
+        if now is None or not now:
+            texts[path] = new
+            continue
+        done = replace(now, old.removesuffix("\n"), new.removesuffix("\n"))
+        if done.tier != "exact":
+            refuse_altered(path, now, done.text, [new])
+        texts[path] = done.text
+    return texts
+
+
+def _sides(block: re.Match[str]) -> tuple[str, str]:
+    """Return the old and the new text of a block. A line of signs may also be the underline of a heading: the divider
+    is as long as the marker.
+    """
+    divider = "=" * len(block["marks"])
+    lines = split_lines(block["body"])
+    places = [number for number, line in enumerate(lines) if line.rstrip() == divider]
+    if not places:
+        raise EditRefused(
+            "not_found", f"A block has no line {divider}, as long as its first marker, between its parts."
+        )
+    if len(places) > 1:
+        raise EditRefused(
+            "not_found",
+            f"A block has {len(places)} lines {divider}. Write all its markers with another length, such as "
+            f"{'<' * 9} SEARCH, {'=' * 9} and {'>' * 9} REPLACE.",
+        )
+    return "".join(lines[: places[0]]), "".join(lines[places[0] + 1 :])
+
+
+def _from_line(wrong: str, right: str, files: Files) -> dict[str, str]:
+    """Return the text of the first file that has the wrong line, corrected."""
+    refusal: EditRefused | None = None
+    for path, text in files.texts.items():
+        try:
+            return {path: with_line(path, text, wrong, right, files.preferred)}
+        except EditRefused as error:
+            refusal = refusal or error
+    raise refusal or _UnknownFile([], [])
+
+
+def _lines_before(text: str) -> list[str]:
+    """Return the lines that may name the file of a block, best first: the last one, and the opening of its fence."""
+    lines = [line for line in text.split("\n") if line.strip() and not _FENCE_LINE.match(line)]
+    opening = [line.strip("`~ ") for line in text.split("\n") if _FENCE_LINE.match(line)]
+    return [*lines[-1:], *reversed(opening)]
+
+
+def _block_path(before: Sequence[str], last: str, old: str, texts: Mapping[str, str], files: Files) -> str:
+    known = list(texts)
+    line, named = next(((each, path) for each in before if (path := path_in(each, known))), ("", ""))
+    found = meant(named, known) if named else ()
+    if len(found) == 1:
+        return found[0]
+    if not found and is_file_name(named):
+        if files.creates and not old.strip() and may_be_new(named) and only_path(line, named):
+            return named
+        raise _UnknownFile([named], list(files.texts))
+    having = [path for path in found or known if old.strip() and old.strip() in texts[path]]
+    if last and last in having:
+        return last
+    if len(having) == 1:
+        return having[0]
+    if len(known) == 1:
+        return known[0]
+    raise _UnknownFile([named] if named else [], list(files.texts))
+
+
+def _diff_in(reply: str, parts: ReplyParts) -> str | None:
+    """Return the diff of a reply; None where it has none."""
+    fenced = [fence.code for fence in parts.fences if fence.info.startswith(("diff", "patch")) or _is_diff(fence.code)]
+    if fenced:
+        return "".join(fenced)
+    return reply if not parts.fences and _DIFF.search(reply) and _DIFF_SIGN.search(reply) else None
+
+
+def _is_diff(code: str) -> bool:
+    """Return whether code starts as a diff and goes on as one: `--- words` is a comment in Lua."""
+    return _DIFF.match(code) is not None and _DIFF_SIGN.search(code) is not None
+
+
+def _from_diff(diff: str, files: Files) -> dict[str, str]:
+    """Return the texts after a unified diff or a `*** Begin Patch` patch."""
+    named = paths_of(diff)
+    found = {path: meant(path, files.texts) for path in named}
+    renamed = {path: known[0] if len(known) == 1 else path for path, known in found.items()}
+    unknown = [path for path in named if renamed[path] not in files.texts and not files.creates]
+    if unknown:
+        raise _UnknownFile(unknown, list(files.texts))
+    before = {path: files.texts.get(renamed[path]) for path in named}
+    after = apply_patch(before, diff)
+    gone = [path for path, text in after.items() if text is None and before.get(path) is not None]
+    if gone:
+        raise PatchRefused(f"{gone[0]} would be deleted. Change only what is in the files.")
+    texts = {path: text for path, text in after.items() if text is not None}
+    for path, text in texts.items():
+        if (old := before.get(path)) is not None and text != old:
+            refuse_altered(path, old, text, [without_signs(diff)])
+    return {renamed.get(path, path): text for path, text in texts.items()}
+
+
+# Tells which file a path in a model's reply means: a known one, a new one, or none. Pure functions.
+
+
+def ends_alike(one: str, other: str) -> bool:
+    """Return whether two paths are the same, or one ends with the other."""
+    return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
+
+
+def meant(path: str, known: Collection[str]) -> Sequence[str]:
+    """Return the known paths that `path` may mean: itself, or those that it shortens or, from a folder on, prolongs.
+
+    A path with a folder is not the file of that name in the top folder.
+    """
+    if path in known:
+        return (path,)
+    absolute = path.startswith("/") or ":" in path
+    return tuple(each for each in known if ends_alike(path, each) and (absolute or "/" in each or "/" not in path))
+
+
+def is_file_name(path: str) -> bool:
+    """Return whether a path can only be meant as a file: its ending is one of a language or of texts."""
+    name = PurePosixPath(path).name
+    ending = PurePosixPath(path).suffix[1:].lower()
+    if not ending or name.lower() in _PRODUCTS or name.startswith(("self.", "this.")):
+        return False
+    return ending in _DATA or is_source(name) or is_prose(name) or grammar_of(name) is not None
+
+
+def may_be_new(path: str) -> bool:
+    """Return whether a file of this path may be made: it is inside the workspace, and of a known kind."""
+    parts = PurePosixPath(path).parts
+    return is_file_name(path) and not path.startswith("/") and ".." not in parts and ":" not in path

@@ -1,0 +1,200 @@
+"""Tells whether code in a reply is the whole new text of a file, or only a part of it. Pure functions.
+
+In doubt it is a part: taken as the whole, it would delete the rest. Not here: placeholders (`elisions.py`), putting
+parts in place (`definitions.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+
+from codeagent_lsp.direct.definitions import lost_definitions
+from codeagent_lsp.index.kinds import is_prose
+from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
+from codeagent_lsp.workspace.text.lines import with_newlines
+
+LEAST_SHARE = 0.5
+"""A new text with less than this share of the file's lines, or of its top-level lines, was cut short."""
+NEARLY_ALL = 0.8
+"""A new text that has this share of the file's lines is the whole file, whatever its first and last lines are."""
+MOST_LINES = 0.7
+"""A text of an unknown language that has no line like these many of the file's was cut short."""
+FEW = 80
+"""Lines of which each is compared with each."""
+ALIKE = 0.7
+"""How alike, digits aside, a changed first or last line must be to the old one."""
+SHORT_LINES = 3
+"""A text with so many lines that say something is short."""
+
+_BLOCKS = frozenset(("function", "method", "class", "struct", "interface", "enum", "module"))
+_IMPORT = re.compile(r"(?:import|from|use|using|#include|require)\b")
+_QUOTED = re.compile(r"['\"<]([^'\">]+)['\">]")
+_SYNTAX = re.compile(r"[{}\[\]()<>=;]|:(?!//)")
+_HEADING = re.compile(r"^#{1,6}(?= )", re.MULTILINE)
+
+
+def stands_for_all(path: str, now: str, code: str) -> bool:
+    """Return whether `code` can be the whole new text of a file."""
+    if not now.strip():
+        return True
+    old, new = source_of(path, now), source_of(path, code)
+    if old is None or new is None:
+        return _nearly_same(now, code) or _is_short_text(now, code) or _keeps_text(path, now, code)
+    if has_blocks(old):
+        return (
+            not lost_definitions(path, now, code) and _only_renames(old, new) and _head_share(old, new) >= LEAST_SHARE
+        )
+    return _nearly_same(now, code) or (_keeps_ends(now, code) and _head_share(old, new) > LEAST_SHARE)
+
+
+def holds_all(text: str, code: str) -> bool:
+    """Return whether `text` has every line of `code`."""
+    return set(_saying(code)) <= set(_saying(text))
+
+
+def has_blocks(source: SourceFile) -> bool:
+    """Return whether a text defines functions or types."""
+    return any(map(_is_block, source.definitions))
+
+
+def _blocks(source: SourceFile) -> Iterator[Definition]:
+    return filter(_is_block, source.definitions)
+
+
+def _is_block(definition: Definition) -> bool:
+    return definition.symbol.kind in _BLOCKS
+
+
+def _only_renames(old: SourceFile, new: SourceFile) -> bool:
+    """Return whether definitions that are gone were renamed: most others are still there, or the bodies are the same
+    for the most part. Else the new ones are additions, and the old ones were left out.
+    """
+    before, after = _innermost(old), _innermost(new)
+    lost = [each for name, each in before.items() if name not in after]
+    if len(lost) < LEAST_SHARE * len(before):
+        return True
+    return all(any(_same_body(old, one, new, other) for other in after.values()) for one in lost)
+
+
+def _innermost(source: SourceFile) -> dict[str, Definition]:
+    """Return functions, methods, and types without any, by their dotted names."""
+    owners = {each.symbol.parent for each in _blocks(source)}
+    return {each.qualified: each for each in _blocks(source) if each.qualified not in owners}
+
+
+def _same_body(old: SourceFile, one: Definition, new: SourceFile, other: Definition) -> bool:
+    before, after = _body_lines(old, one), _body_lines(new, other)
+    renamed = Counter(re.sub(rf"\b{re.escape(one.symbol.name)}\b", other.symbol.name, line) for line in before)
+    return (renamed & Counter(after)).total() >= LEAST_SHARE * max(len(before), len(after), 1)
+
+
+def _body_lines(source: SourceFile, definition: Definition) -> list[str]:
+    node = definition.body or definition.node
+    lines = (line.strip() for line in source.slice(node.start_byte, node.end_byte).splitlines())
+    return [line for line in lines if _says(line)]
+
+
+def _head_share(old: SourceFile, new: SourceFile) -> float:
+    """Return the share of the top-level lines beside definitions (imports, constants) that remain: one function alone
+    may define all that the file defines, and yet not be the file.
+    """
+    top, kept = _top_lines(old, heads=False), set(_top_lines(new, heads=True))
+    return sum(line in kept for line in top) / len(top) if top else 1.0
+
+
+def _top_lines(source: SourceFile, *, heads: bool) -> list[str]:
+    """Return the lines that are not indented, without lone brackets, with or without the `heads` of definitions. A
+    variable stands for its line, and what is imported from for an import: the rest of the line may change.
+    """
+    blocks = {each.symbol.line_start for each in _blocks(source)}
+    variables = {each.symbol.line_start: each.symbol.name for each in source.definitions if not _is_block(each)}
+    lines = enumerate(with_newlines(source.text, "\n").split("\n"), 1)
+    top = [(number, line) for number, line in lines if _says(line) and not line[0].isspace()]
+    return [variables.get(number) or _bare(line) for number, line in top if heads or number not in blocks]
+
+
+def _bare(line: str) -> str:
+    words = line.split()
+    if not _IMPORT.match(line) or len(words) < 2:
+        return " ".join(words).rstrip(" {;")
+    quoted = _QUOTED.search(line)
+    return f"import {quoted[1] if quoted else words[1].strip(',;')}"
+
+
+def _says(line: str) -> bool:
+    """Return whether a line has more than brackets and signs."""
+    return any(char.isalnum() for char in line)
+
+
+def _nearly_same(now: str, code: str) -> bool:
+    old, new = _saying(now), _saying(code)
+    if len(old) == len(new) == 1 and not _IMPORT.match(old[0]):
+        return _alike(old[0], new[0])
+    return (Counter(old) & Counter(new)).total() >= NEARLY_ALL * len(old)
+
+
+def _is_short_text(now: str, code: str) -> bool:
+    """Return whether a text of a few lines, such as a version, became another of as many lines or somewhat more: there
+    is nothing that could have been left out. Data with signs of a syntax is more than words.
+    """
+    old, new = _saying(now), _saying(code)
+    if len(old) > SHORT_LINES or _SYNTAX.search(now):
+        return False
+    return len(old) <= len(new) <= max(SHORT_LINES, 2 * len(old))
+
+
+def _keeps_ends(now: str, code: str) -> bool:
+    old, new = _saying(now), _saying(code)
+    return not old or (old[0] in new and old[-1] in new)
+
+
+def _keeps_text(path: str, now: str, code: str) -> bool:
+    """Return whether a text of an unknown language keeps most lines, the first and the last too, or, a document, its
+    headings.
+    """
+    old, new = _saying(now), _saying(code)
+    if not old or len(new) < LEAST_SHARE * len(old):
+        return not old
+    if not is_prose(path) and _share_kept(old, new) < MOST_LINES:
+        return False
+    ends = (old[0] in new or _alike(old[0], new[0])) and any(_alike(old[-1], line) for line in new)
+    return ends or (is_prose(path) and _same_headings(now, code))
+
+
+def _share_kept(old: list[str], new: list[str]) -> float:
+    """Return the share of lines that have a line like them, each another one."""
+    left = Counter(map(_digits_aside, new))
+    missing = []
+    for line in map(_digits_aside, old):
+        if left[line]:
+            left[line] -= 1
+        else:
+            missing.append(line)
+    kept, rest = len(old) - len(missing), list(left.elements())
+    for line in missing if max(len(missing), len(rest)) <= FEW else ():
+        like = next((other for other in rest if _alike(line, other)), None)
+        if like is not None:
+            rest.remove(like)
+            kept += 1
+    return kept / len(old)
+
+
+def _saying(text: str) -> list[str]:
+    return [line.strip() for line in with_newlines(text, "\n").split("\n") if _says(line)]
+
+
+def _alike(old: str, new: str) -> bool:
+    return SequenceMatcher(None, _digits_aside(old), _digits_aside(new), autojunk=False).ratio() >= ALIKE
+
+
+def _digits_aside(line: str) -> str:
+    return re.sub(r"\d+", "0", line)
+
+
+def _same_headings(now: str, code: str) -> bool:
+    """Return whether a document has all levels of headings of the old one, in order: a translation."""
+    old, new = _HEADING.findall(now), iter(_HEADING.findall(code))
+    return len(old) > 1 and all(level in new for level in old)

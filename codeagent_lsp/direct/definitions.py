@@ -1,0 +1,217 @@
+"""The answer form `function`: puts whole definitions in the place of those with the same name and scope. Pure
+functions.
+
+Definitions that the file does not have are added beside their neighbours; imports that it lacks are added to its
+imports. Everything else of the file stays byte for byte. Not here: finding the code in a reply (`answer.py`),
+which definition is meant (`pairing.py`), the imports (`imports.py`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from codeagent_lsp.direct.imports import with_imports
+from codeagent_lsp.direct.pairing import Given, address, is_method, placed
+from codeagent_lsp.errors import EditRefused, ToolFailed
+from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
+from codeagent_lsp.tools.code.body import has_body
+from codeagent_lsp.tools.code.shift import dedented, unmoved
+from codeagent_lsp.tools.code.source import Definition, SourceFile, required, source_of
+from codeagent_lsp.tools.code.splices import problem
+from codeagent_lsp.workspace.edits import merge
+from codeagent_lsp.workspace.text.lines import with_newlines
+
+_TYPES = frozenset(("class", "struct", "interface", "enum", "module"))
+_CALLED = frozenset(("function", "method"))
+_INSIDE_CLASSES = frozenset(("javascript", "typescript", "tsx", "java", "csharp"))
+_AROUND = "_Around"
+
+
+def with_definitions(path: str, text: str, code: str, preferred: Sequence[str] = ()) -> str:
+    """Return the file's `text` with the definitions of `code` put in place. The ending of `path` gives the language.
+
+    `preferred` are dotted names that win where a bare name fits several definitions. EditRefused, in English for the
+    model, when the code has a syntax error, defines nothing, or a name is ambiguous.
+    """
+    source = _parsed(path, text)
+    reply = _reply(path, code, source)
+    given = _methods_alone(path, reply, source)
+    if reply.faults and not source.faults and not given:
+        line = reply.line(reply.faults[0].start_byte)
+        raise EditRefused("not_found", f"The code for {path} has a syntax error in its line {line}.")
+    indent = code[: len(code) - len(code.lstrip())].rpartition("\n")[2]
+    given = given or _given(reply, source, indented=bool(indent))
+    if not given:
+        raise EditRefused("not_found", f"The code for {path} has no whole function, method or class in it.")
+    done = _replaced(path, source, given, preferred)
+    imported = with_imports(path, done, reply)
+    return done if syntax_problem(path, done, imported) else imported
+
+
+def lost_definitions(path: str, before: str, after: str) -> tuple[str, ...]:
+    """Return dotted names of functions and types that `after` lacks and `before` defines, less as many as are new."""
+    old, new = _names(path, before), _names(path, after)
+    lost = tuple((old - new).elements())
+    return lost[: max(0, len(lost) - sum(name not in old for name in new.elements()))]
+
+
+_WITH_MACROS = ("c", "cpp", "csharp", "objc")
+
+
+def syntax_problem(path: str, before: str, after: str) -> str:
+    """Return what is wrong with the syntax of `after` that was not wrong with `before`, in English; '' for nothing.
+
+    A file that uses macros as syntax is not understood before either: it is not judged.
+    """
+    source = source_of(path, before) or source_of(path, "\n")
+    if source is not None and source.faults and source.language in _WITH_MACROS:
+        return ""
+    return (problem(source, after) or "") if source is not None and after.strip() else ""
+
+
+def _parsed(path: str, text: str) -> SourceFile:
+    try:
+        return required(path, text)
+    except ToolFailed as error:
+        raise EditRefused("not_found", f"{path} is no code that can be changed by function: {error}") from error
+
+
+def _reply(path: str, code: str, source: SourceFile) -> SourceFile:
+    plain = dedented(unmoved(with_newlines(code, "\n"), source), source.parsed.grammar)
+    if source.language == "php" and "<?" not in plain:
+        plain = f"<?php\n{plain}"
+    return _parsed(path, plain)
+
+
+def _methods_alone(path: str, reply: SourceFile, source: SourceFile) -> list[Given]:
+    """Return the methods of code that is valid inside a class only, as those of JavaScript are; [] for other code."""
+    if not reply.faults or source.language not in _INSIDE_CLASSES:
+        return []
+    inside = _parsed(path, f"class {_AROUND} {{\n{reply.text}\n}}")
+    if inside.faults:
+        return []
+    members = [each for each in inside.definitions if each.symbol.parent == _AROUND]
+    return [Given(each.symbol.name, _code(inside, each), "", inside, each, indented=True) for each in members]
+
+
+def _names(path: str, text: str) -> Counter[str]:
+    source = source_of(path, text)
+    found = source.definitions if source is not None else ()
+    kept = [each for each in found if each.symbol.kind in _TYPES | _CALLED]
+    whole = [each for each in kept if has_body(each)]  # a prototype beside its function is none that can be lost
+    return _counted(whole) | Counter({each.qualified for each in kept})
+
+
+def _given(reply: SourceFile, source: SourceFile, *, indented: bool) -> list[Given]:
+    """Return the definitions to put in place: the outermost ones, or only the members of a type given in part."""
+    known = {each.qualified for each in source.definitions}
+    found: list[Given] = []
+    taken = 0
+    for each in reply.definitions:
+        if each.outer.start_byte < taken:
+            continue
+        taken = each.outer.end_byte
+        members = _members(reply, each.qualified)
+        owner = _type_named(source, each.qualified) if each.symbol.kind in _TYPES else ""
+        if owner and _is_part(members, _members(source, owner)):
+            found += [_as_given(reply, other, owner) for other in members]
+        elif each.symbol.kind != "variable" or each.qualified in known:  # a new variable is an example of use
+            found.append(_as_given(reply, each, each.symbol.parent))
+    return [replace(each, indented=True) for each in found] if indented else found
+
+
+def _as_given(reply: SourceFile, definition: Definition, parent: str) -> Given:
+    name = f"{parent}.{definition.symbol.name}" if parent else definition.symbol.name
+    return Given(name, _code(reply, definition), parent, reply, definition)
+
+
+def _type_named(source: SourceFile, name: str) -> str:
+    """Return the dotted name of a type in the file: `name`, else the only one in a namespace; '' for none."""
+    types = {each.qualified: each.symbol for each in source.definitions if each.symbol.kind in _TYPES}
+    spaces = {other for other, symbol in types.items() if symbol.kind == "module" and source.language != "rust"}
+    inner = [other for other, symbol in types.items() if symbol.name == name and symbol.parent in spaces]
+    return name if name in types else inner[0] if len(inner) == 1 else ""
+
+
+def _is_part(members: Sequence[Definition], own: Sequence[Definition]) -> bool:
+    """Return whether a type of the reply lacks members that the file's has, so that it cannot replace all of it."""
+    given, there = (Counter(name.rpartition(".")[2] for name in _counted(each).elements()) for each in (members, own))
+    return bool(given) and bool(there - given)
+
+
+def _members(source: SourceFile, name: str) -> list[Definition]:
+    """Return what the type `name` has inside it, without methods that its language puts beside it."""
+    types = [each.outer for each in source.definitions if each.qualified == name and each.symbol.kind in _TYPES]
+    return [
+        each
+        for each in source.definitions
+        if each.symbol.parent == name
+        and any(outer.start_byte <= each.outer.start_byte < outer.end_byte for outer in types)
+    ]
+
+
+def _counted(definitions: Sequence[Definition]) -> Counter[str]:
+    """Return how often each name is defined. Overloads count each, a variable that is set again does not."""
+    found = Counter(each.qualified for each in definitions if each.symbol.kind in _CALLED)
+    return found | Counter({each.qualified for each in definitions})
+
+
+def _code(reply: SourceFile, definition: Definition) -> str:
+    start = reply.line_start(definition.outer.start_byte)
+    indent = reply.slice(start, definition.outer.start_byte)
+    start = start if not indent.strip() else definition.outer.start_byte
+    return dedented(reply.slice(start, reply.trimmed(definition.outer.end_byte)), reply.parsed.grammar)
+
+
+def _replaced(path: str, source: SourceFile, given: Sequence[Given], preferred: Sequence[str]) -> str:
+    edits: list[AstEdit] = []
+    after: dict[str, list[str]] = {}
+    anchor = ""
+    for target, each in placed(source, given, preferred):
+        if target:
+            edits.append(AstEdit(target, "replace", each.code))
+            anchor = target.partition("#")[0]
+        else:
+            after.setdefault(each.parent or _owner(source, each, preferred) or anchor, []).append(each.code)
+    text = source.text
+    if edits:
+        try:
+            text = edited(path, text, edits).text
+        except EditRefused as refusal:
+            if refusal.reason != "already_applied" or not after:
+                raise
+    for beside, codes in after.items():
+        text = _added(path, text, beside, "\n\n".join(code.strip("\n") for code in codes))
+    return text
+
+
+def _owner(source: SourceFile, given: Given, preferred: Sequence[str]) -> str:
+    """Return the class of a new Python method that was given without its class; '' for none, or where that is
+    ambiguous.
+    """
+    if source.language != "python" or not is_method("python", given.code):
+        return ""
+    classes = [each.qualified for each in source.definitions if each.symbol.kind == "class"]
+    shown = dict.fromkeys(name.rpartition(".")[0] for name in preferred)
+    near = [name for name in shown if name in classes] or classes
+    return near[0] if len(near) == 1 else ""
+
+
+def _added(path: str, text: str, beside: str, code: str) -> str:
+    """Return `text` with new code after the definition `beside`, inside the type `beside`, or at the end."""
+    source = _parsed(path, text)
+    inside = [each for each in source.definitions if each.symbol.parent == beside and beside]
+    is_type = any(each.qualified == beside and each.symbol.kind in _TYPES for each in source.definitions)
+    if is_type and inside:
+        return edited(path, text, [AstEdit(address(source, _last(inside)), "insert_after", code)]).text
+    top = [each for each in source.definitions if not each.symbol.parent and each.symbol.kind not in ("variable",)]
+    near = [each for each in source.definitions if each.qualified == beside] or top
+    if near:
+        return edited(path, text, [AstEdit(address(source, _last(near)), "insert_after", code)]).text
+    return merge.with_line_ends_of(text, f"{text.rstrip()}\n\n\n{code}\n" if text.strip() else f"{code}\n")
+
+
+def _last(definitions: Sequence[Definition]) -> Definition:
+    return max(definitions, key=lambda each: each.outer.end_byte)

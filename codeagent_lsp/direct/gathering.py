@@ -1,0 +1,247 @@
+"""Gathers the parts of files that the model is shown for a task, as the run sees them.
+
+Blocks; use it in a thread. Not here: which files a task is about (`relevance.py`), choosing definitions in one file
+(`direct/pieces.py`), the map.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
+
+from codeagent_lsp.direct.material import Material, Piece, ShownFile
+from codeagent_lsp.direct.pieces import (
+    Hints,
+    chosen_pieces,
+    functions_of,
+    identifiers,
+    names_definition,
+    pointed_at,
+    text_of,
+)
+from codeagent_lsp.direct.verdict import Verdict
+from codeagent_lsp.index.kinds import is_test
+from codeagent_lsp.messages import estimate_tokens
+from codeagent_lsp.direct.relevance import Relevance, Subject
+from codeagent_lsp.direct.workspace_files import WorkspaceFiles
+from codeagent_lsp.tools.code.source import Definition, SourceFile
+
+LISTED_FILES = 30
+CONTEXT_SHARE = 4
+EXAMPLE_FILES = 40
+"""Files in which an example of the project's style is looked for, those beside the best file first."""
+WHOLE_TOKENS, FOCUS_TOKENS = 1500, 500
+"""A file with definitions that has more tokens is shown to small models in pieces, since each token costs them time and
+attention. The second number is for files in which the task names the function."""
+LEAST, MOST = 30, 200
+"""Tokens of an example: a shorter one shows nothing, a longer one takes the attention from the task."""
+_CALLABLE = frozenset(("function", "method"))
+_SHORT = 5
+"""Words that are added to those of each function, so that the shortest do not win by one common word."""
+MOST_SUSPECTS = 12
+_SHORTEST, _LONGEST = 4, 200
+_STRUCTURE = re.compile(
+    r"(?:else|try|finally|do|begin|then|end|pass|break|continue|return|fi|done|default|[\W_]*)[:;{]?"
+    r"|(?:(?:async )?def|class|(?:pub )?fn|func|function)\b[^=]*|(?:global|nonlocal|import|from|use|package)\b.*|@\w.*"
+)
+_OPERATORS = re.compile(r"[<>]=?|[!=]=|[-+*/%&|^]|\bnot\b|\band\b|\bor\b|\bis\b|\bin\b|!|\d")
+
+
+class Gatherer:
+    """Gathers what a model is shown for a task, from the files of one state of the workspace."""
+
+    def __init__(self, files: WorkspaceFiles) -> None:
+        self._files = files
+
+    def material(
+        self, subject: Subject, verdict: Verdict | None, *, room: int, small: bool, wide: bool = False
+    ) -> Material:
+        """Return what to show for a task in about `room` tokens. `small` models are shown less of long files; with
+        `wide` definitions that are only related are shown, too.
+        """
+        names = Relevance(self._files).about(subject, verdict)
+        context = self._failing(subject, verdict, room // CONTEXT_SHARE)
+        left = room - sum(estimate_tokens(piece.text) for piece in context)
+        hints = self._hints(subject, verdict, context, wide=wide)
+        shown: list[ShownFile] = []
+        for number, name in enumerate(names):
+            share = max(left // (2 if number + 1 < len(names) else 1), min(left, room // 4))
+            file = self._shown(name, hints, share, small=small, everywhere=subject.brief.everywhere)
+            if file is not None and file.tokens <= left:
+                shown.append(file)
+                left -= file.tokens
+        example = self._example(shown, hints) if subject.brief.adds and not subject.brief.everywhere else None
+        if example is not None and estimate_tokens(example.text) > left:
+            example = None
+        return Material(tuple(shown), context, example, self._listing(subject, shown), self._suspects(shown, hints))
+
+    def _example(self, shown: Sequence[ShownFile], hints: Hints) -> Piece | None:
+        """Return a function in the language of the best file, of those that are not shown anyway."""
+        if not shown:
+            return None
+        best = PurePosixPath(shown[0].name)
+        seen = {(file.name, piece.name) for file in shown for piece in file.pieces}
+        whole = {file.name for file in shown if file.whole}
+        names = [name for name in self._files.sources() if PurePosixPath(name).suffix == best.suffix]
+        names.sort(key=lambda name: PurePosixPath(name).parent != best.parent)
+        found = (self._files.source(name) for name in names[:EXAMPLE_FILES] if name not in whole)
+        return example_of_style(filter(None, found), hints, seen)
+
+    def _suspects(self, shown: Sequence[ShownFile], hints: Hints) -> tuple[str, ...]:
+        """Return the lines of the best file that may contain a small fault, to be asked about one by one."""
+        source = self._files.source(shown[0].name) if shown else None
+        return suspects(source, hints) if source is not None else ()
+
+    def _hints(self, subject: Subject, verdict: Verdict | None, context: Sequence[Piece], *, wide: bool) -> Hints:
+        lines: dict[str, set[int]] = {}
+        for name, line in self._files.traced(verdict.report) if verdict is not None else ():
+            lines.setdefault(name, set()).add(line)
+        if subject.target and subject.lines:
+            lines.setdefault(subject.target, set()).update(subject.lines)
+        likely: dict[str, list[range]] = {}
+        for name, found in subject.pieces:
+            likely.setdefault(name, []).append(found)
+        used = frozenset[str]().union(*(identifiers(piece.text) for piece in context))
+        return Hints(identifiers(subject.brief.words), used, lines, wide, likely)
+
+    def _shown(self, name: str, hints: Hints, budget: int, *, small: bool, everywhere: bool) -> ShownFile | None:
+        file = self._files.read(name)
+        if file is None:
+            return None
+        source = self._files.source(name)
+        defines = source is not None and bool(source.definitions)
+        most = budget
+        if small and source is not None and defines and not everywhere:
+            most = min(budget, FOCUS_TOKENS if names_definition(source, hints) else WHOLE_TOKENS)
+        if estimate_tokens(file.text) <= most:
+            return ShownFile(name, file, has_definitions=defines and not everywhere)
+        if source is None or not defines:
+            return None
+        pieces, outline = chosen_pieces(source, hints, min(budget, WHOLE_TOKENS) if small else budget)
+        return ShownFile(name, file, pieces, outline, has_definitions=True) if pieces else None
+
+    def _failing(self, subject: Subject, verdict: Verdict | None, budget: int) -> tuple[Piece, ...]:
+        """Return the code of the failed tests, else the named test files, as far as they fit into `budget` tokens."""
+        found: list[Piece] = []
+        for each in verdict.failed if verdict is not None else ():
+            written = [name for name in self._files.ending([each.path]) if is_test(name)]
+            for name in written or self._files.defining(each.test_id):
+                found += self._test_code(name, each.test_id)
+        if not found and not subject.brief.writes_tests:
+            found = [
+                Piece(name, 1, file.text, name)
+                for name in self._files.test_files_in(subject.brief.words)
+                if (file := self._files.read(name))
+            ]
+        kept: list[Piece] = []
+        for piece in dict.fromkeys(found):
+            if estimate_tokens(piece.text) <= budget:
+                kept.append(piece)
+                budget -= estimate_tokens(piece.text)
+        return tuple(kept)
+
+    def _test_code(self, name: str, test_id: str) -> list[Piece]:
+        """Return the function of a test, or the whole file if it is short."""
+        file, source = self._files.read(name), self._files.source(name)
+        if file is None:
+            return []
+        if estimate_tokens(file.text) <= 400 or source is None:
+            return [Piece(name, 1, file.text, name)]
+        last = re.split(r"::|\.|\s|/|\[", test_id.partition("[")[0].strip())[-1]
+        fitting = [each for each in source.definitions if each.symbol.name == last]
+        return [
+            Piece(
+                f"{name}, line {each.symbol.line_start}",
+                each.symbol.line_start,
+                source.slice(source.line_start(each.outer.start_byte), each.outer.end_byte),
+                name,
+            )
+            for each in fitting[:1]
+        ]
+
+    def _listing(self, subject: Subject, shown: Sequence[ShownFile]) -> str:
+        """Return the files of a small workspace, if a new one may be wanted or none is shown; '' otherwise."""
+        if len(self._files.names) > LISTED_FILES or (shown and not subject.brief.creates):
+            return ""
+        return f"Files of the workspace: {', '.join(self._files.names)}"
+
+
+# Chooses a function as an example of how a project writes code, for a task that wants something new. Pure functions.
+
+
+def example_of_style(
+    sources: Iterable[SourceFile], hints: Hints, shown: Collection[tuple[str, str]] = ()
+) -> Piece | None:
+    """Return the function that has most words of the task and its tests, for its length; None where none has any.
+
+    `shown` are the definitions that the model sees anyway, by path and dotted name. Of equals the first one wins.
+    """
+    wanted = hints.named | hints.used
+    examples = ((_likeness(piece.text, wanted), piece) for piece in _pieces(sources, shown))
+    likeness, best = max(examples, key=lambda each: each[0], default=(0.0, None))
+    return best if likeness > 0 else None
+
+
+def _pieces(sources: Iterable[SourceFile], shown: Collection[tuple[str, str]]) -> Iterator[Piece]:
+    for source in sources:
+        for each in functions_of(source):
+            if each.symbol.kind in _CALLABLE and (source.path, each.qualified) not in shown:
+                text = text_of(source, each)
+                if LEAST <= estimate_tokens(text) <= MOST:
+                    yield Piece(each.qualified, each.symbol.line_start, text, source.path)
+
+
+def _likeness(text: str, wanted: frozenset[str]) -> float:
+    words = identifiers(text)
+    return len(words & wanted) / float((_SHORT + len(words)) ** 0.5)
+
+
+# Ranks the lines of code that may contain a small fault, by the syntax tree and the hints of the task. Pure functions.
+
+
+def suspects(source: SourceFile, hints: Hints) -> tuple[str, ...]:
+    """Return at most 12 lines without their indentation, the most likely first; each occurs in the text only once."""
+    often = Counter(line.strip() for line in source.text.splitlines())
+    traced = set(hints.lines.get(source.path, ()))
+    scores: dict[str, float] = {}
+    for rank, definition in enumerate(pointed_at(source, hints)):
+        for number, line in _lines(source, definition):
+            if often[line] == 1 and _may_be_wrong(line):
+                scores.setdefault(line, _score(line, traced=number in traced) - rank)
+    return tuple(sorted(scores, key=lambda line: -scores[line])[:MOST_SUSPECTS])
+
+
+def _lines(source: SourceFile, definition: Definition) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a definition that begin with code, with their 1-based numbers."""
+    first, last = definition.symbol.line_start, definition.symbol.line_end
+    place = source.line_start(definition.node.start_byte)
+    for number in range(first, last + 1):
+        line = source.slice(place, source.line_end(place))
+        begins = place + len(line) - len(line.lstrip())
+        if line.strip() and not _is_prose(source, begins):
+            yield number, line.strip()
+        place = source.line_after(place)
+
+
+def _is_prose(source: SourceFile, place: int) -> bool:
+    """Return whether the line that begins at this byte offset is a comment, or begins with or inside a string
+    (documentation).
+    """
+    node = source.root.descendant_for_byte_range(place, place + 1)
+    while node is not None and not node.type.endswith(("statement", "definition", "declaration", "block")):
+        if "comment" in node.type or "string" in node.type or "heredoc" in node.type:
+            return True
+        node = node.parent
+    return False
+
+
+def _may_be_wrong(line: str) -> bool:
+    return _SHORTEST <= len(line) <= _LONGEST and not _STRUCTURE.fullmatch(line)
+
+
+def _score(line: str, *, traced: bool) -> float:
+    """Return how likely a line is wrong: operators, constants and several arguments are typical of small faults."""
+    score = 3.0 * traced + min(2.0, 0.5 * len(_OPERATORS.findall(line)))
+    return score + 0.5 * (line.count(",") > 0) + 0.3 * line.startswith(("return", "if", "elif", "while"))

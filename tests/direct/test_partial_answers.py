@@ -1,0 +1,207 @@
+"""A part of a file is never taken as the whole file: the rest stays, or the answer is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from codeagent_lsp.direct.answer import Answer, Files, read_answer
+
+CALC = "def add(a, b):\n    return a + b\n"
+MULTIPLY = "def multiply(a, b):\n    return a * b\n"
+JEST = (
+    "const { add } = require('./add');\n\n"
+    "test('a', () => {\n  expect(add(1, 2)).toBe(3);\n});\n\n"
+    "test('b', () => {\n  expect(add(2, 2)).toBe(4);\n});\n"
+)
+NEW_TEST = "test('d', () => {\n  expect(add(5, 5)).toBe(10);\n});\n"
+ROUTES = (
+    "const express = require('express');\nconst app = express();\n\n"
+    "app.get('/a', (req, res) => {\n  res.send('a');\n});\n\napp.listen(3000);\n"
+)
+README = "# Tool\n\nIt does things.\n\n## Usage\n\nRun it.\n\n## License\n\nMIT\n"
+USAGE = "## Usage\n\nRun it so:\n\n    tool --all\n\nOr so:\n\n    tool --some\n"
+
+
+def whole(name: str, now: str, code: str) -> Answer:
+    """Read an answer for the only file, asked for whole."""
+    return read_answer(f"{name}\n````\n{code}````\n", Files({name: now}), "whole")
+
+
+def test_a_new_function_is_not_the_old_one_renamed() -> None:
+    text = whole("calc.py", CALC, MULTIPLY).texts["calc.py"]
+    assert text.startswith(CALC)
+    assert MULTIPLY in text
+
+
+def test_the_only_function_may_be_renamed() -> None:
+    renamed = CALC.replace("add", "plus")
+    assert whole("calc.py", CALC, renamed).texts == {"calc.py": renamed}
+
+
+def test_a_renamed_function_may_call_itself() -> None:
+    now = "def walk(tree):\n    for each in tree:\n        walk(each)\n    print(tree)\n"
+    renamed = now.replace("walk", "visit").replace("print", "show")
+    assert whole("a.py", now, renamed).texts == {"a.py": renamed}
+
+
+@pytest.mark.parametrize(
+    ("now", "code"),
+    [
+        (JEST, NEW_TEST),
+        (JEST, f"const {{ add }} = require('./add');\n\n{NEW_TEST}"),
+        (ROUTES, "app.get('/b', (req, res) => {\n  res.send('b');\n});\n"),
+    ],
+)
+def test_statements_without_definitions_are_refused_in_part(now: str, code: str) -> None:
+    answer = whole("a.test.js", now, code)
+    assert answer.texts == {}
+    assert "Give the file whole" in answer.problem
+
+
+@pytest.mark.parametrize(
+    ("now", "text"),
+    [
+        (JEST, JEST + "\n" + NEW_TEST),
+        (JEST, JEST.replace("toBe(3)", "toEqual(3)")),
+        (ROUTES, ROUTES.replace("send('a')", "json('a')")),
+        (ROUTES, ROUTES.replace("3000", "8080")),
+    ],
+)
+def test_statements_without_definitions_are_taken_whole(now: str, text: str) -> None:
+    assert whole("a.test.js", now, text).texts == {"a.test.js": text}
+
+
+def test_a_setting_alone_is_put_in_place() -> None:
+    now = "DEBUG = True\nPORT = 80\nHOST = 'a'\n"
+    assert whole("settings.py", now, "DEBUG = False\n").texts == {"settings.py": now.replace("True", "False")}
+
+
+def test_a_section_is_not_the_document() -> None:
+    answer = whole("README.md", README, USAGE)
+    assert answer.texts == {}
+    assert "Give the file whole" in answer.problem
+
+
+@pytest.mark.parametrize(
+    ("name", "now", "text"),
+    [
+        ("README.md", README, README.replace("## License", f"{USAGE}\n## License")),
+        ("README.md", README, "# 工具\n\n它做事。\n\n## 用法\n\n运行它。\n\n## 许可证\n\n麻省\n"),
+        ("version.txt", "1.9.0\n", "2.0.0\n"),
+        ("a.yaml", "version: 1\nname: a\n", "version: 2\nname: b\nkind: c\n"),
+        ("requirements.txt", "requests==2.0\nrich==13\n", "requests==2.0\nflask==3\nrich==13\n"),
+    ],
+)
+def test_whole_texts_are_taken(name: str, now: str, text: str) -> None:
+    assert whole(name, now, text).texts == {name: text}
+
+
+def test_a_list_is_not_replaced_by_a_line() -> None:
+    assert whole("requirements.txt", "requests==2.0\nrich==13\n", "flask==3\n").texts == {}
+
+
+def test_an_import_that_changes_is_still_the_head() -> None:
+    now = "from a import b\n\n\ndef f():\n    return b\n"
+    text = now.replace("import b", "import b, c").replace("return b", "return b + c")
+    assert whole("f.py", now, text).texts == {"f.py": text}
+
+
+def test_a_closing_bracket_is_no_head_that_was_kept() -> None:
+    now = "export const KINDS = new Map([\n  [1, 2],\n]);\n\nregister(() => {\n});\n\nfunction f() {\n  return 1;\n}\n"
+    text = whole("a.js", now, "function f() {\n  return 2;\n}\n\nrun(() => {\n});\n").texts["a.js"]
+    assert "register" in text
+    assert "KINDS" in text
+    assert "return 2" in text
+
+
+CASE = "import unittest\n\n\nclass T(unittest.TestCase):\n    def setUp(self):\n        self.a = 1\n"
+FIRST = "\n    def test_a(self):\n        self.assertEqual(self.a, 1)\n"
+
+
+@pytest.mark.parametrize("now", [CASE + FIRST, CASE.partition("    def")[0] + FIRST.removeprefix("\n")])
+def test_a_new_method_is_not_an_old_one_renamed(now: str) -> None:
+    code = now.replace("test_a", "test_b").replace("self.assertEqual(self.a, 1)", "self.assertTrue(self)")
+    text = whole("t.py", now, code).texts["t.py"]
+    assert "def test_a" in text
+    assert "def test_b" in text
+
+
+def test_a_script_of_one_line_may_change() -> None:
+    assert whole("a.py", "print('hello')\n", "print('hello world')\n").texts == {"a.py": "print('hello world')\n"}
+    assert whole("a.py", "from .a import A\n", "from .b import A\n").texts == {}
+
+
+def test_a_statement_is_not_dropped_in_silence() -> None:
+    answer = whole("a.py", "x = 1\nshow(1)\nrun(2)\nend(3)\n", "x = 2\nstart(4)\n")
+    assert answer.texts == {}
+    assert "Give the file whole" in answer.problem
+
+
+def test_a_script_without_definitions_is_taken_whole_where_a_function_was_asked_for() -> None:
+    text = "x = 2\nshow(1)\nrun(2)\nrun(3)\nend(3)\n"
+    reply = f"a.py\n```python\n{text}```"
+    assert read_answer(reply, Files({"a.py": text.replace("run(3)\n", "")}), "function").texts == {"a.py": text}
+
+
+@pytest.mark.parametrize(
+    ("path", "now", "new"),
+    [
+        ("VERSION", "1.2.3\n", "1.2.4\n"),
+        ("VERSION", "0.9.9.dev0\n", "1.0.0\n"),
+        ("VERSION", "1.2.3\nstable\n", "1.2.4\nbeta\n"),
+        ("MODE", "true\n", "false\n"),
+        (".nvmrc", "v18\n", "lts/hydrogen\n"),
+        ("names.txt", "a\nb\n", "a\nc\nd\n"),
+        ("a.txt", "hello\n", "你好\n"),
+        ("CODEOWNERS", "* @ann\n/docs @bob\n", "* @cid\n/docs @dan\n"),
+    ],
+)
+@pytest.mark.parametrize("around", ["```\n{}```", "{path}\n```\n{}```", "Here it is:\n\n```text\n{}```\n"])
+def test_a_short_text_is_replaced_whole(path: str, now: str, new: str, around: str) -> None:
+    answer = read_answer(around.format(new, path=path), Files({path: now}), "whole")
+    assert (dict(answer.texts), answer.problem) == ({path: new}, "")
+
+
+@pytest.mark.parametrize("new", ["five\n", "one\n# ... rest unchanged\n", "a\nb\nc\nd\ne\nf\ng\n"])
+def test_of_a_short_text_too_nothing_is_lost(new: str) -> None:
+    now = "one\ntwo\nthree\n"
+    answer = read_answer(f"```\n{new}```", Files({"list.txt": now}), "whole")
+    assert not answer.texts and answer.problem
+
+
+@pytest.mark.parametrize(
+    ("path", "now", "kept"),
+    [
+        (
+            "a.lua",
+            "function f()\n  return 1\nend\n\nfunction g()\n  return 2\nend\n",
+            "function g()\n  return 3\nend\n",
+        ),
+        ("a.css", "a {\n  width: 1px;\n}\n\nb {\n  width: 2px;\n}\n", "b {\n  width: 3px;\n}\n"),
+        (
+            "a.sql",
+            "CREATE TABLE a (\n  x char(1)\n);\nCREATE TABLE b (\n  y int\n);\n",
+            "CREATE TABLE b (\n  y text\n);\n",
+        ),
+        *(
+            (
+                name,
+                head + "".join(row.format(n) for n in range(9)) + end,
+                head + "".join(row.format(n) for n in range(5)),
+            )
+            for name, head, row, end in (
+                ("a.json", "{\n", '  "k{0}": {0},\n', '  "z": 1\n}\n'),
+                ("a.yaml", "", "s{0}:\n  image: a\n  port: {0}\n", ""),
+                ("a.html", "<html>\n<body>\n", "<p>{0} words</p>\n", "</body>\n</html>\n"),
+                ("a.ini", "", "[s{0}]\nkey = {0}\n", ""),
+                ("a.tf", "", 'resource "a" "b{0}" {{\n  x = {0}\n}}\n', ""),
+            )
+        ),
+    ],
+)
+def test_a_part_of_a_file_of_any_kind_is_not_the_file(path: str, now: str, kept: str) -> None:
+    found = read_answer(f"{path}\n```\n{kept}```", Files({path: now}), "whole")
+    assert found.texts == {}
+    assert found.problem
+    whole = read_answer(f"{path}\n```\n{now.replace('1', '7')}```", Files({path: now}), "whole")
+    assert whole.texts == {path: now.replace("1", "7")}
