@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codeagent_lsp import __version__
-from codeagent_lsp.direct.proof import BY_SCRIPT, ProofStore
 from codeagent_lsp.agent.limits import SMALL_WINDOW, limits_for
 from codeagent_lsp.config import NetworkSettings, Settings
+from codeagent_lsp.direct.aptitude import BY_SCRIPT, ProofStore
 from codeagent_lsp.errors import ModelError, ModelRejected, SettingError, ToolFailed
 from codeagent_lsp.fact_words import facts_told
 from codeagent_lsp.index.vectors import installed as vectors_installed

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import reprlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 from _pytest.python import PyCollector
@@ -23,10 +24,15 @@ NOT_A_TABLE = {"slow", "alone", "usefixtures"}
 
 
 class Row(NamedTuple):
-    """One set of arguments."""
+    """One set of arguments, with the ids that were given for it."""
 
-    name: str
+    ids: tuple[str, ...]
     arguments: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Return the ids and the values, each of some characters."""
+        return ", ".join([*self.ids, *map(reprlib.repr, self.arguments.values())])
 
 
 def as_one_test(collector: pytest.Collector, name: str, test: object) -> pytest.Function | None:
@@ -40,12 +46,14 @@ def as_one_test(collector: pytest.Collector, name: str, test: object) -> pytest.
     if NOT_A_TABLE & {mark.name for mark in [*own, *collector.iter_markers()]}:
         return None
     rows = _rows(marks)
-    wanted = inspect.signature(test).parameters.keys() - {"self"}
+    wanted = set(inspect.signature(test).parameters) - {"self"}
     if not rows or wanted - {FOLDER} != rows[0].arguments.keys():
         return None
     if isinstance(collector, pytest.Class):
-        test = getattr(collector.newinstance(), name)
-    run = _in_turn(test, rows, FOLDER in wanted)
+        if FOLDER in wanted:  # pytest takes a first argument for `self`
+            return None
+        test = getattr(collector.obj(), name)
+    run = _in_turn(cast("Callable[..., Any]", test), rows, FOLDER in wanted)
     run.pytestmark = [mark for mark in own if mark.name != "parametrize"]  # type: ignore[attr-defined]
     return pytest.Function.from_parent(collector, name=name, callobj=run)
 
@@ -65,11 +73,8 @@ def _rows(marks: Sequence[pytest.Mark]) -> list[Row]:
             return []
         axes.append([row for row in axis if row])
     return [
-        Row(
-            "-".join(row.name for row in chosen),
-            {name: value for row in chosen for name, value in row.arguments.items()},
-        )
-        for chosen in itertools.product(*axes)
+        Row(sum((row.ids for row in rows), ()), dict(pair for row in rows for pair in row.arguments.items()))
+        for rows in itertools.product(*axes)
     ]
 
 
@@ -82,11 +87,9 @@ def _row(names: list[str], values: Any, ids: Any, number: int) -> Row | None:
         name, values = values.id, values.values
     elif len(names) == 1:
         values = (values,)
-    if not name and callable(ids):
-        name = "-".join(str(ids(value) or value) for value in values)
-    elif not name and ids is not None:
-        name = str(ids[number])
-    return Row(str(name or ", ".join(f"{value!r:.60}" for value in values)), dict(zip(names, values, strict=True)))
+    if not name and ids is not None and not callable(ids):
+        name = list(ids)[number]
+    return Row((str(name),) if name else (), dict(zip(names, values, strict=True)))
 
 
 def _in_turn(test: Callable[..., Any], rows: list[Row], in_folder: bool) -> Callable[..., Any]:

@@ -1,8 +1,8 @@
 """Fits the code of a model's answer into a file in place of a selection. Pure functions.
 
 Models repeat the lines around the code and shift its indentation; all of that is undone here, and nothing else: what
-stands inside strings stays as it was given. Not here: what of a reply is code (`forms/envelope.py`), asking the model
-(`solving/question.py`).
+stands inside strings stays as it was given. Not here: what of a reply is code (`direct/fences.py`), asking the model
+(`direct/question.py`).
 """
 
 from __future__ import annotations

@@ -11,14 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 
-from codeagent_lsp.direct.completeness import has_blocks, holds_all, stands_for_all
+from codeagent_lsp.direct import TextForm
+from codeagent_lsp.direct.completeness import has_blocks, holds_all, left_out, stands_for_all
 from codeagent_lsp.direct.definitions import syntax_problem, with_definitions
-from codeagent_lsp.direct.elisions import left_out
 from codeagent_lsp.direct.fences import Fence, ReplyParts, block_mark, only_path, parts_of, path_in
-from codeagent_lsp.direct.form import TextForm
-from codeagent_lsp.direct.line import line_pair, with_line
 from codeagent_lsp.errors import EditRefused, PatchRefused
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.index.kinds import is_prose, is_source
@@ -27,7 +26,7 @@ from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.edits.match import replace
 from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of, without_signs
-from codeagent_lsp.workspace.text.lines import split_lines, with_newlines, without_line_numbers
+from codeagent_lsp.workspace.text.lines import content_of, ending_of, split_lines, with_newlines, without_line_numbers
 
 _BLOCK = re.compile(
     r"^(?P<marks><{3,12}) *SEARCH\b[^\n]*\n(?P<body>.*?)^>{3,12} *REPLACE\b[^\n]*$", re.MULTILINE | re.DOTALL
@@ -57,6 +56,12 @@ _MARKS_LEFT = (
     "lines <<<<<<< SEARCH, ======= and >>>>>>> REPLACE, which begin in the first column, or give the whole file "
     "without any marks."
 )
+_PAIR = re.compile(
+    r"^[ \t>*-]*WRONG:[ \t]*\n?(?P<wrong>.*?)\n+[ \t>*-]*RIGHT:[ \t]*\n?(?P<right>.*?)\s*(?=\n```|\n\s*\n|\Z)",
+    re.MULTILINE | re.DOTALL | re.IGNORECASE,
+)
+_LABEL = re.compile(r"^\s*(?:RIGHT|CORRECT(?:ED)?)(?: LINE)?:\s*", re.IGNORECASE)
+_FENCE = re.compile(r"^ {0,3}```[^\n]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,3 +399,61 @@ def may_be_new(path: str) -> bool:
     """Return whether a file of this path may be made: it is inside the workspace, and of a known kind."""
     parts = PurePosixPath(path).parts
     return is_file_name(path) and not path.startswith("/") and ".." not in parts and ":" not in path
+
+
+# The answer form `line`: the one line that is wrong, and the corrected line. Pure functions.
+
+
+def line_pair(reply: str) -> tuple[str, str] | None:
+    """Return the wrong and the corrected line of a reply; None where it gives none."""
+    found = _PAIR.search(reply)
+    return (_bare(found["wrong"]), _bare(found["right"])) if found is not None else None
+
+
+def as_pair(wrong: str, reply: str) -> str:
+    """Return the reply to a question about one line as an answer that names both lines. Of the reply's lines the one
+    most similar to `wrong` is taken, since models repeat the lines around it.
+    """
+    pair = line_pair(reply)
+    given = pair[1] if pair is not None else _FENCE.sub("", reply)
+    lines = [plain for line in given.splitlines() if (plain := _bare(_LABEL.sub("", line)).strip())]
+    nearest = max(lines, key=lambda line: SequenceMatcher(None, line, wrong, autojunk=False).ratio(), default="")
+    return f"WRONG: {wrong}\nRIGHT: {nearest}"
+
+
+def with_line(path: str, text: str, wrong: str, right: str, preferred: Sequence[str] = ()) -> str:
+    """Return `text` with the line `wrong` replaced by `right`, with its indentation kept.
+
+    `preferred` are dotted names of definitions that are searched first. EditRefused when `wrong` is empty, or no line
+    or more than one matches it.
+    """
+    if not wrong.strip():
+        raise EditRefused("empty", "The line after WRONG: is empty. Copy the line that is wrong.")
+    if "\n" in wrong.strip("\n"):
+        done = replace(text, wrong, right)
+        refuse_altered(path, text, done.text, [right])
+        return done.text
+    lines = split_lines(text)
+    having = [number for number, line in enumerate(lines) if content_of(line).strip() == wrong.strip()]
+    near = [number for number in having if number in _inside(path, text, preferred)]
+    found = near or having
+    if len(found) != 1:
+        why = f"{len(found)} lines of {path} are" if found else f"No line of {path} is"
+        raise EditRefused("ambiguous" if found else "not_found", f"{why} {wrong.strip()!r}. Copy it exactly.")
+    old = lines[found[0]]
+    indent = content_of(old)[: len(content_of(old)) - len(content_of(old).lstrip())]
+    lines[found[0]] = indent + right.strip() + ending_of(old)
+    return "".join(lines)
+
+
+def _inside(path: str, text: str, names: Sequence[str]) -> frozenset[int]:
+    """Return the 0-based numbers of the lines of these definitions."""
+    source = source_of(path, text) if names else None
+    spans = [each.symbol for each in source.definitions if each.qualified in names] if source is not None else []
+    return frozenset(line for each in spans for line in range(each.line_start - 1, each.line_end))
+
+
+def _bare(text: str) -> str:
+    """Return a line without the fences and backticks that models put around it."""
+    plain = _FENCE.sub("", text).strip("\n")
+    return plain.strip()[1:-1] if re.fullmatch(r"\s*`[^`\n]+`\s*", plain) else plain

@@ -1,8 +1,8 @@
 """Probes a model: asks for tiny edits in each answer form, and counts how many come out right.
 
 An answer that can be read proves nothing; the edited file has to have the right syntax tree. Tool calls are tried
-first: a model that does all of its edits by them is asked for nothing else. Not here: keeping the result (`proof.py`),
-choosing a form for a task (`direct/question.py`).
+first: a model that does all of its edits by them is asked for nothing else. Not here: keeping the result
+(`aptitude.py`), choosing a form for a task (`direct/question.py`).
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from pathlib import Path
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import History
-from codeagent_lsp.direct.answer import Files, read_answer
-from codeagent_lsp.direct.form import TEXT_FORMS, AnswerForm, TextForm
-from codeagent_lsp.direct.proof import Proof, Score
 from codeagent_lsp.agent.limits import LoopLimits
 from codeagent_lsp.agent.loop import AgentLoop
 from codeagent_lsp.agent.prompt import load
-from codeagent_lsp.direct.material import Material, ShownFile
-from codeagent_lsp.direct.prompt import messages_for
 from codeagent_lsp.config import Settings
+from codeagent_lsp.direct import TEXT_FORMS, AnswerForm, TextForm
+from codeagent_lsp.direct.answer import Files, read_answer
+from codeagent_lsp.direct.aptitude import Proof, Score
+from codeagent_lsp.direct.material import Material, ShownFile
+from codeagent_lsp.direct.question import messages_for
 from codeagent_lsp.errors import ContextOverflow, ModelReplyInvalid, ModelStreamBroken
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply
 from codeagent_lsp.messages import Message

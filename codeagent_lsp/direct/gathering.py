@@ -1,7 +1,7 @@
-"""Gathers the parts of files that the model is shown for a task, as the run sees them.
+"""Chooses the files that a task is about, and gathers the parts of them that the model is shown, as the run sees them.
 
-Blocks; use it in a thread. Not here: which files a task is about (`relevance.py`), choosing definitions in one file
-(`direct/pieces.py`), the map.
+A file counts if the task names it, a traceback contains it, the failing tests import it, or the index finds it. Blocks;
+use it in a thread. Not here: choosing definitions in one file (`material.py`), the map.
 """
 
 from __future__ import annotations
@@ -9,11 +9,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from codeagent_lsp.direct.material import Material, Piece, ShownFile
-from codeagent_lsp.direct.pieces import (
+from codeagent_lsp.direct.brief import Brief
+from codeagent_lsp.direct.checks import Verdict
+from codeagent_lsp.direct.material import (
     Hints,
+    Material,
+    Piece,
+    ShownFile,
     chosen_pieces,
     functions_of,
     identifiers,
@@ -21,11 +26,9 @@ from codeagent_lsp.direct.pieces import (
     pointed_at,
     text_of,
 )
-from codeagent_lsp.direct.verdict import Verdict
-from codeagent_lsp.index.kinds import is_test
-from codeagent_lsp.messages import estimate_tokens
-from codeagent_lsp.direct.relevance import Relevance, Subject
 from codeagent_lsp.direct.workspace_files import WorkspaceFiles
+from codeagent_lsp.index.kinds import is_made, is_source, is_test
+from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 
 LISTED_FILES = 30
@@ -47,6 +50,13 @@ _STRUCTURE = re.compile(
     r"|(?:(?:async )?def|class|(?:pub )?fn|func|function)\b[^=]*|(?:global|nonlocal|import|from|use|package)\b.*|@\w.*"
 )
 _OPERATORS = re.compile(r"[<>]=?|[!=]=|[-+*/%&|^]|\bnot\b|\band\b|\bor\b|\bis\b|\bin\b|!|\d")
+TARGET, WANTED, NAMED, TRACED, IMPORTED, USING, EARLIER, MAPPED = 100, 70, 50, 30, 25, 22, 12, 5
+SURE = 20
+"""Files with at least this score are shown; others only where there is none of these."""
+MOST_SHOWN = 6
+FEW_FILES = 8
+
+_CODE_NAME = re.compile(r"`([A-Za-z_]\w+)`|\b([A-Za-z]+_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*)\b|\b([A-Za-z_]\w+)\(\)")
 
 
 class Gatherer:
@@ -245,3 +255,85 @@ def _score(line: str, *, traced: bool) -> float:
     """Return how likely a line is wrong: operators, constants and several arguments are typical of small faults."""
     score = 3.0 * traced + min(2.0, 0.5 * len(_OPERATORS.findall(line)))
     return score + 0.5 * (line.count(",") > 0) + 0.3 * line.startswith(("return", "if", "elif", "while"))
+
+
+# Chooses the files that a task is about, by how much each has to do with it.
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The subject of a task: its brief, the file that the user points at with its lines (1-based), files of earlier
+    runs and of the index, best first, and files that the model has asked for. `pieces` are the files and lines that the
+    search finds, best first. Paths are relative to the workspace.
+    """
+
+    brief: Brief
+    target: str = ""
+    lines: range = range(0)
+    earlier: tuple[str, ...] = ()
+    mapped: tuple[str, ...] = ()
+    wanted: tuple[str, ...] = ()
+    pieces: tuple[tuple[str, range], ...] = ()
+
+
+class Relevance:
+    """The relevance of a workspace's files to tasks."""
+
+    def __init__(self, files: WorkspaceFiles) -> None:
+        self._files = files
+
+    def about(self, subject: Subject, verdict: Verdict | None) -> tuple[str, ...]:
+        """Return the names of the files that may have to change, best first, at most 6."""
+        scores = self._scores(subject, verdict)
+        fixed = set() if subject.brief.writes_tests else self._fixed(subject, verdict)
+        names = sorted((name for name in scores if name not in fixed), key=lambda name: -scores[name])
+        sure = [name for name in names if scores[name] >= SURE]
+        if not sure and not names and len(sources := self._files.sources()) <= FEW_FILES:
+            names = [name for name in sources if name not in fixed]
+        return tuple((sure or names)[:MOST_SHOWN])
+
+    def _scores(self, subject: Subject, verdict: Verdict | None) -> dict[str, float]:
+        scores: dict[str, float] = {}
+
+        def add(names: Iterable[str], score: float) -> None:
+            for name in names:
+                if name in self._files.names and not is_made(name):
+                    scores[name] = max(score, scores.get(name, 0.0))
+
+        named = self._files.named(subject.brief.words)
+        add([subject.target], TARGET)
+        add(self._files.ending(subject.wanted), WANTED)
+        add(named, NAMED)
+        tests = {name for name in named if is_test(name)}
+        if verdict is not None and verdict.failed:
+            add((name for name, _ in self._files.traced(verdict.report) if not is_test(name)), TRACED)
+            failing = {name for each in verdict.failed for name in self._files.ending([each.path])}
+            add((name for name in failing if not is_test(name)), TRACED)
+            tests.update(filter(is_test, failing))
+        for test in sorted(tests):
+            add(self._files.imported(test), IMPORTED)
+        if subject.brief.everywhere:
+            add(self._files.using(self._meant(subject, named)), USING)
+        if not scores:
+            add(subject.earlier, EARLIER)
+        add((name for name in subject.mapped if is_source(name) and not is_test(name)), MAPPED)
+        return scores
+
+    def _fixed(self, subject: Subject, verdict: Verdict | None) -> set[str]:
+        """Return the tests that a change is judged by, which therefore may not change."""
+        judged = {name for each in (verdict.failed if verdict else ()) for name in self._files.ending([each.path])}
+        named = {name for name in self._files.named(subject.brief.words) if is_test(name)}
+        tests = {name for name in self._files.names if is_test(name)} if subject.brief.about_tests else set()
+        return {name for name in judged | named | tests if is_test(name)} - {subject.target}
+
+    def _meant(self, subject: Subject, named: Sequence[str]) -> frozenset[str]:
+        """Return the names of code that a task mentions: defined in the files it names, or written like code."""
+        words = subject.brief.words
+        sources = [source for name in (subject.target, *named) if (source := self._files.source(name)) is not None]
+        defined = {each.symbol.name for source in sources for each in source.definitions}
+        return _code_names(words) | (identifiers(words) & defined)
+
+
+def _code_names(words: str) -> frozenset[str]:
+    """Return the words of a task that look like names of code."""
+    return frozenset(name for groups in _CODE_NAME.findall(words) for name in groups if name)

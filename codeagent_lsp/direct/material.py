@@ -1,14 +1,31 @@
-"""The parts of the workspace that the model is shown for one request, as immutable values.
+"""The parts of the workspace that the model is shown for one request, as immutable values, and the choice of
+definitions from a long file, so that not all of it need be shown. Pure functions.
 
-Not here: choosing them (`direct/gathering.py`, `pieces.py`), writing the prompt (`prompt.py`).
+A definition counts by its name in the task, by the lines of a traceback, by the names that the failing tests use. Not
+here: which files (`gathering.py`), writing the prompt (`question.py`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from codeagent_lsp.messages import estimate_tokens
+from codeagent_lsp.tools.code.extent import extent_of
+from codeagent_lsp.tools.code.source import Definition, SourceFile
 from codeagent_lsp.workspace.files.file_view import FileText
+
+NAMED, TRACED, USED, CALLED = 10.0, 8.0, 6.0, 0.5
+LIKELY, NEXT_LIKELY = 2.5, 0.8
+"""For the best piece of a file that the search has found, and the share of it for each next one. With the common words,
+still less than for a definition that is named: a guess does not widen what is shown then."""
+DIRECT = 6.0
+"""The score from which on a definition is itself meant; with less it is only called by one that is."""
+MOST_OUTLINE = 40
+LEAST_SCORE = 0.5
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]+")
+_CALLABLE = frozenset(("function", "method", "macro"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +90,136 @@ class Material:
     def tokens(self) -> int:
         """Return the estimated tokens of what is shown of the files that may change."""
         return sum(file.tokens for file in self.files)
+
+
+# Chooses the definitions of a long file that a task is about, so that not all of it need be shown. Pure functions.
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """References to definitions: identifiers of the task, identifiers of the failing tests, and 1-based lines by file
+    name. `likely` are the lines of the pieces that the search has found, by file name, best first. With `wide` related
+    definitions count too: a first answer is better on little code, a second one may need more.
+    """
+
+    named: frozenset[str] = frozenset()
+    used: frozenset[str] = frozenset()
+    lines: Mapping[str, Collection[int]] = field(default_factory=dict)
+    wide: bool = False
+    likely: Mapping[str, Sequence[range]] = field(default_factory=dict)
+
+
+def identifiers(text: str) -> frozenset[str]:
+    """Return the words of a text that can be names in code, also between Chinese characters without a space."""
+    return frozenset(_WORD.findall(text))
+
+
+def names_definition(source: SourceFile, hints: Hints) -> bool:
+    """Return whether the task or the failing tests name a function of the file, or a hint's line is in one."""
+    names = hints.named | hints.used
+    return any(
+        each.symbol.kind in _CALLABLE and (each.symbol.name in names or _has_line(source, each, hints))
+        for each in source.definitions
+    )
+
+
+def chosen_pieces(source: SourceFile, hints: Hints, budget: int) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
+    """Return the definitions that matter most within `budget` tokens, in the file's order, and signatures of others.
+
+    No pieces where the file has no definitions, or the best one alone is over the budget.
+    """
+    leaves = functions_of(source)
+    ranked, direct = _ranked(source, leaves, hints)
+    taken: list[Definition] = []
+    left = budget
+    for each in (ranked if hints.wide else direct) or leaves[:1]:
+        cost = estimate_tokens(text_of(source, each)) + 20
+        if cost <= left:
+            taken.append(each)
+            left -= cost
+    taken.sort(key=lambda each: each.outer.start_byte)
+    pieces = tuple(Piece(each.qualified, each.symbol.line_start, _shown(source, each)) for each in taken)
+    names = {piece.name for piece in pieces}
+    outlined = (each for each in source.definitions if each.symbol.kind != "variable" and each.qualified not in names)
+    return pieces, tuple(signature for each in outlined if (signature := each.symbol.signature))[:MOST_OUTLINE]
+
+
+def pointed_at(source: SourceFile, hints: Hints) -> tuple[Definition, ...]:
+    """Return the definitions that a task is itself about, best first; all of them where there is no hint at one."""
+    leaves = functions_of(source)
+    return tuple(_ranked(source, leaves, hints)[1] or leaves)
+
+
+def functions_of(source: SourceFile) -> list[Definition]:
+    """Return functions and methods that are not inside another function, and types without any."""
+    found: list[Definition] = []
+    end = 0
+    parents = {each.symbol.parent for each in source.definitions if each.symbol.kind in _CALLABLE}
+    for each in source.definitions:
+        if each.outer.start_byte < end or each.symbol.kind == "variable":
+            continue
+        if each.symbol.kind in _CALLABLE or each.qualified not in parents:
+            found.append(each)
+            end = each.outer.end_byte
+    return found
+
+
+def text_of(source: SourceFile, definition: Definition) -> str:
+    """Return the definition with its decorators and comments, from the start of its line."""
+    extent = extent_of(source, definition)
+    return source.slice(source.line_start(extent.top), extent.end)
+
+
+def _ranked(
+    source: SourceFile, leaves: Sequence[Definition], hints: Hints
+) -> tuple[list[Definition], list[Definition]]:
+    """Return the definitions that count, best first, and those of them that are themselves meant."""
+    scores = _scores(source, leaves, hints)
+    ranked = sorted((each for each in leaves if scores[id(each)] >= LEAST_SCORE), key=lambda each: -scores[id(each)])
+    return ranked, [each for each in ranked if scores[id(each)] >= min(DIRECT, 0.7 * scores[id(ranked[0])])]
+
+
+def _scores(source: SourceFile, leaves: Sequence[Definition], hints: Hints) -> dict[int, float]:
+    words = {id(each): identifiers(text_of(source, each)) for each in leaves}
+    scores: dict[int, float] = {}
+    for each in leaves:
+        name = each.symbol.name
+        score = NAMED * (name in hints.named) + USED * (name in hints.used) + TRACED * _has_line(source, each, hints)
+        score += LIKELY * _likelihood(source, each, hints)
+        scores[id(each)] = score + min(3.0, 0.4 * len(words[id(each)] & hints.named))
+    by_name: dict[str, list[Definition]] = {}
+    for each in leaves:
+        by_name.setdefault(each.symbol.name, []).append(each)
+    for _ in range(2):
+        for each in leaves:
+            passed_on = CALLED * scores[id(each)]
+            for name in words[id(each)] & by_name.keys():
+                for other in by_name[name]:
+                    scores[id(other)] = max(scores[id(other)], passed_on if other is not each else 0.0)
+    return scores
+
+
+def _has_line(source: SourceFile, definition: Definition, hints: Hints) -> bool:
+    symbol = definition.symbol
+    return any(symbol.line_start <= line <= symbol.line_end for line in hints.lines.get(source.path, ()))
+
+
+def _likelihood(source: SourceFile, definition: Definition, hints: Hints) -> float:
+    """Return 1 for a definition with lines of the file's best piece, less for the next ones, 0 for no piece."""
+    symbol = definition.symbol
+    found = (
+        NEXT_LIKELY**number
+        for number, lines in enumerate(hints.likely.get(source.path, ()))
+        if lines.start <= symbol.line_end and symbol.line_start < lines.stop
+    )
+    return next(found, 0.0)
+
+
+def _shown(source: SourceFile, definition: Definition) -> str:
+    """Return the definition's code; a method comes below the first line of its class, as an answer has to give it."""
+    text = text_of(source, definition)
+    parent = next((each for each in source.definitions if each.qualified == definition.symbol.parent), None)
+    if parent is None or not text[:1].isspace():
+        return text
+    start = source.line_start(parent.node.start_byte)
+    return f"{source.slice(start, source.line_end(start))}\n{text}"

@@ -1,4 +1,4 @@
-"""The solver, the module to read second: how a model that is not good with tools does a task.
+"""The solver: how a model that is not good with tools does a task.
 
 Check first, where the task mentions tests; do what needs no model (a rename); show the model the files; ask for the
 changed code; stage it; check again; report what still fails, and ask again, up to a number of attempts. The state with
@@ -20,16 +20,14 @@ from typing import Literal, Protocol
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.tokens import size
-from codeagent_lsp.direct.answer import Answer
-from codeagent_lsp.direct.envelope import CUT
-from codeagent_lsp.direct.fences import path_in
-from codeagent_lsp.direct.form import TextForm
 from codeagent_lsp.agent.guards import LoopGuard
 from codeagent_lsp.agent.loop import usage_event
+from codeagent_lsp.direct import TextForm
+from codeagent_lsp.direct.answer import Answer
+from codeagent_lsp.direct.checks import Verdict, better, no_worse, satisfied
+from codeagent_lsp.direct.fences import CUT, path_in
 from codeagent_lsp.direct.material import Material
-from codeagent_lsp.direct.prompt import NO_CODE, REPEATED, SAME, Tried
-from codeagent_lsp.direct.question import Question, Situation
-from codeagent_lsp.direct.verdict import Verdict, better, no_worse, satisfied
+from codeagent_lsp.direct.question import NO_CODE, REPEATED, SAME, Question, Situation, Tried
 from codeagent_lsp.errors import CodeAgentError, ContextOverflow, ModelStreamBroken
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply, TextChunk
 from codeagent_lsp.workspace.changes.changeset import Changeset

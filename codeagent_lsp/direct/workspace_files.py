@@ -1,6 +1,6 @@
 """The files of a workspace, each read and parsed once, and which of them a text, a path or a test means.
 
-Blocks; use it in a thread. Not here: which of them a task is about (`relevance.py`).
+Blocks; use it in a thread. Not here: which of them a task is about (`gathering.py`).
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from codeagent_lsp.direct.proof import Proof, ProofStore
 from codeagent_lsp.config import ModelSettings, NetworkSettings
+from codeagent_lsp.direct.aptitude import Proof, ProofStore
 from codeagent_lsp.errors import ModelRejected
 from codeagent_lsp.fact_words import facts_data
 from codeagent_lsp.llm.model import Model

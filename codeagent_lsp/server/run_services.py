@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from codeagent_lsp.direct.proof import KnownForms, ProofStore
+from codeagent_lsp.direct.aptitude import KnownForms, ProofStore
 from codeagent_lsp.server.workspace_ports import workspace_ports
 from codeagent_lsp.session.screens import SessionScreens
 from codeagent_lsp.session.services import ModelPorts, Services, SessionStorage, Shells, UserPorts

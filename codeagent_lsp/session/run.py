@@ -15,10 +15,10 @@ from functools import partial
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.custom_commands import MOST_ARGUMENTS, called_name, item_of
-from codeagent_lsp.direct.proof import BY_SCRIPT
 from codeagent_lsp.agent.intent import Intent, classify, classify_with_model
 from codeagent_lsp.agent.limits import DEFAULT_WINDOW, window_of
 from codeagent_lsp.config import AgentSettings
+from codeagent_lsp.direct.aptitude import BY_SCRIPT
 from codeagent_lsp.errors import BudgetSpent, CodeAgentError, ErrorCode, PermissionDenied, UsageError
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.conversation.conversation import Conversation

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from codeagent_lsp.direct.proof import KnownForms
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.config import Settings
+from codeagent_lsp.direct.aptitude import KnownForms
 from codeagent_lsp.index.port import Indexing
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.inbox import Inbox

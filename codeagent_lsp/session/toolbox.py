@@ -15,6 +15,7 @@ from typing import Any
 from codeagent_lsp import events
 from codeagent_lsp.agent.completion import complete
 from codeagent_lsp.background_tasks import BackgroundTasks
+from codeagent_lsp.direct.checks import LookingShell
 from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.errors import AgentError, CodeAgentError, ErrorCode, SettingError, ToolFailed
 from codeagent_lsp.index.port import CodeIndex
@@ -29,7 +30,6 @@ from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.screens import Desk
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
-from codeagent_lsp.direct.change_checks import LookingShell
 from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutput, RecordCommand, Shell, no_output
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.commands.background import BackgroundCommands

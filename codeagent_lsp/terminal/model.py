@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.text import Text
 
-from codeagent_lsp.direct.form import AnswerForm
-from codeagent_lsp.direct.proof import Proof, ProofStore, Score
 from codeagent_lsp.config import NetworkSettings, Settings
+from codeagent_lsp.direct import AnswerForm
+from codeagent_lsp.direct.aptitude import Proof, ProofStore, Score
 from codeagent_lsp.errors import UserError
 from codeagent_lsp.llm import download, weights
 from codeagent_lsp.llm.providers.embedded import engine_installed

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from codeagent_lsp.direct.answer import Files, read_answer
 from codeagent_lsp.agent.replacement import replaced
+from codeagent_lsp.direct.answer import Files, read_answer
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
 from codeagent_lsp.workspace.edits.match import replace

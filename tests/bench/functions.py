@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from codeagent_lsp.direct.brief import brief_of
+from codeagent_lsp.direct.gathering import Gatherer, Subject
+from codeagent_lsp.direct.workspace_files import WorkspaceFiles
 from codeagent_lsp.index.answers import Answers
 from codeagent_lsp.index.chunks import split
 from codeagent_lsp.index.lexical import Lexical
@@ -26,9 +28,6 @@ from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.worker import do
 from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.session.solving.direct_path import MAP_TOKENS, PIECES
-from codeagent_lsp.direct.gathering import Gatherer
-from codeagent_lsp.direct.relevance import Subject
-from codeagent_lsp.direct.workspace_files import WorkspaceFiles
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.bench.edited import (

@@ -12,9 +12,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from codeagent_lsp.direct.definitions import syntax_problem
-from codeagent_lsp.direct.envelope import read_envelope
 from codeagent_lsp.agent.replacement import replaced
+from codeagent_lsp.direct.definitions import syntax_problem
+from codeagent_lsp.direct.fences import read_envelope
 from tests.workspace.perturbations import Hunk, hunks_from_git
 
 WORDS = ("", "Here is the new version:\n\n", "Sure!\n")

@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from codeagent_lsp.direct.form_probe import probe
 from codeagent_lsp.config import ModelSettings
+from codeagent_lsp.direct.form_probe import probe
 from codeagent_lsp.llm.factory import open_model
 from codeagent_lsp.llm.model import ModelRequest
 from codeagent_lsp.messages import Message

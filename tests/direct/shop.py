@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from codeagent_lsp.direct.brief import brief_of
-from codeagent_lsp.direct.verdict import FailedTest, Verdict
-from codeagent_lsp.direct.relevance import Subject
+from codeagent_lsp.direct.checks import FailedTest, Verdict
+from codeagent_lsp.direct.gathering import Subject
 from codeagent_lsp.direct.workspace_files import WorkspaceFiles
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.files.paths import Roots

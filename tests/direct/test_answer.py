@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from codeagent_lsp.direct import TEXT_FORMS, TextForm
 from codeagent_lsp.direct.answer import Files, read_answer
-from codeagent_lsp.direct.form import TEXT_FORMS, TextForm
 
 NOW = '''"""Sums."""
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from codeagent_lsp import events
+from codeagent_lsp.direct.checks import REPORT_CHARS, Checker, CheckPlan, LookingShell
 from codeagent_lsp.messages import Status, ToolCall, ToolError, ToolResult
-from codeagent_lsp.direct.change_checks import REPORT_CHARS, Checker, CheckPlan, LookingShell
 from codeagent_lsp.shadow.shell import Command, CommandResult, Finished
 from tests.tools.shells import OVERLAY, FakeShell
 

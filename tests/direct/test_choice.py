@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.direct.form import TextForm
-from codeagent_lsp.direct.proof import Proof, Score
+from codeagent_lsp.direct import TextForm
+from codeagent_lsp.direct.aptitude import Proof, Score
 from codeagent_lsp.direct.question import LONG_FILES, Subject, choose_form, preferred_forms
 
 BAD, GOOD = Score(0, 3), Score(3, 3)

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from codeagent_lsp.direct.envelope import CUT, DIFF, ELISION, NO_FENCE, SEVERAL, WORDS, grammar, read_envelope
+from codeagent_lsp.direct.fences import CUT, DIFF, ELISION, NO_FENCE, SEVERAL, WORDS, grammar, read_envelope
 from tests.direct.prose_replies import prose_replies
 
 SELECTED = {

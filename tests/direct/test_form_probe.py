@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.direct.form import TEXT_FORMS, AnswerForm
+from codeagent_lsp.direct import TEXT_FORMS, AnswerForm
+from codeagent_lsp.direct.aptitude import FILE, STRIKES, KnownForms, ProofStore, Score
 from codeagent_lsp.direct.form_probe import EDITS, TEXT, Edit, is_right, probe
-from codeagent_lsp.direct.proof import FILE, STRIKES, KnownForms, ProofStore, Score
 from codeagent_lsp.errors import ModelReplyInvalid, ModelUnreachable
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply, StreamItem
 from codeagent_lsp.llm.providers.scripted import ScriptedModel

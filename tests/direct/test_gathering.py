@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.direct.gathering import Gatherer
+from codeagent_lsp.messages import estimate_tokens
 from tests.direct.shop import FAILING, LONG, over, shop, subject
 from tests.workspace.file_fakes import FakeBuffers
 

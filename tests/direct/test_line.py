@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.direct.line import as_pair, line_pair
+from codeagent_lsp.direct.answer import as_pair, line_pair
 
 WRONG = "if first > second:"
 

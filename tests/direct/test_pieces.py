@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.direct.pieces import Hints, chosen_pieces, identifiers, names_definition
+from codeagent_lsp.direct.material import Hints, chosen_pieces, identifiers, names_definition
 from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.tools.code.source import SourceFile, source_of
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from codeagent_lsp.direct import TextForm
 from codeagent_lsp.direct.answer import Files, read_answer
-from codeagent_lsp.direct.envelope import BLOCKS as BLOCKS_TOLD
-from codeagent_lsp.direct.envelope import read_envelope
-from codeagent_lsp.direct.fences import block_mark, parts_of
-from codeagent_lsp.direct.form import TextForm
+from codeagent_lsp.direct.fences import BLOCKS as BLOCKS_TOLD
+from codeagent_lsp.direct.fences import block_mark, parts_of, read_envelope
 
 RST = "Title\n=====\n\nSome words.\n\nInstall\n=======\n\nRun it.\n"
 

@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.direct.form import TextForm
-from codeagent_lsp.direct.proof import Proof, Score
+from codeagent_lsp.direct import TextForm
+from codeagent_lsp.direct.aptitude import Proof, Score
+from codeagent_lsp.direct.checks import FailedTest, Verdict
 from codeagent_lsp.direct.material import Material, ShownFile
-from codeagent_lsp.direct.prompt import REPEATED, SAME
-from codeagent_lsp.direct.question import FilesQuestion
+from codeagent_lsp.direct.question import REPEATED, SAME, FilesQuestion
 from codeagent_lsp.direct.solver import Solution, Solver, SolverLimits
-from codeagent_lsp.direct.verdict import FailedTest, Verdict
 from codeagent_lsp.errors import ContextOverflow, ModelStreamBroken
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply

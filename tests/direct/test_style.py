@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.direct.material import Material, ShownFile
-from codeagent_lsp.direct.pieces import Hints, identifiers
-from codeagent_lsp.direct.prompt import messages_for
-from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.direct.gathering import MOST, example_of_style
+from codeagent_lsp.direct.material import Hints, Material, ShownFile, identifiers
+from codeagent_lsp.direct.question import messages_for
+from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.tools.code.source import SourceFile, source_of
 from codeagent_lsp.workspace.files.file_view import FileText
 

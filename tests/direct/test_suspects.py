@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from codeagent_lsp.direct.pieces import Hints
 from codeagent_lsp.direct.gathering import MOST_SUSPECTS, suspects
+from codeagent_lsp.direct.material import Hints
 from codeagent_lsp.tools.code.source import SourceFile, source_of
 
 CODE = '''import math

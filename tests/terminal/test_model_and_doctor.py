@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from codeagent_lsp.direct.form import ANSWER_FORMS
 from codeagent_lsp.config import ModelSettings, Settings
+from codeagent_lsp.direct import ANSWER_FORMS
 from codeagent_lsp.doctor import Check
 from codeagent_lsp.errors import ModelNotFound
 from codeagent_lsp.llm import download, weights

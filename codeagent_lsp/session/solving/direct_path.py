@@ -11,24 +11,23 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from codeagent_lsp import events
-from codeagent_lsp.direct.envelope import CUT
-from codeagent_lsp.direct.form import TextForm
-from codeagent_lsp.direct.proof import Proof
 from codeagent_lsp.agent.instructions import INSTRUCTIONS_LIMIT, rendered, root_instructions
 from codeagent_lsp.agent.limits import reply_tokens, window_of
 from codeagent_lsp.agent.prompt import Selection, system_prompt, task_message
+from codeagent_lsp.direct import TextForm
+from codeagent_lsp.direct.aptitude import Proof
 from codeagent_lsp.direct.brief import Brief, brief_of
-from codeagent_lsp.direct.prompt import REPEATED
-from codeagent_lsp.direct.question import FilesQuestion, RewriteLimits, RewriteRequest, SelectionQuestion
+from codeagent_lsp.direct.checks import Verdict
+from codeagent_lsp.direct.fences import CUT
+from codeagent_lsp.direct.gathering import Subject
+from codeagent_lsp.direct.question import REPEATED, FilesQuestion, RewriteLimits, RewriteRequest, SelectionQuestion
 from codeagent_lsp.direct.solver import Solution, Solver, SolverLimits
-from codeagent_lsp.direct.verdict import Verdict
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.messages import Message, estimate_tokens
 from codeagent_lsp.session.conversation.repo_maps import SMALL_WINDOW, unless_failed
 from codeagent_lsp.session.decisions import decisions
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.session.run_parts import RunParts, remember, selection_of
-from codeagent_lsp.direct.relevance import Subject
 from codeagent_lsp.session.solving.workshop import SelectionWorkshop, SolvingWorkshop
 from codeagent_lsp.workspace.text.excerpts import excerpt
 from codeagent_lsp.workspace.text.position import LineIndex

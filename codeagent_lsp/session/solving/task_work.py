@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import Literal
 
 from codeagent_lsp import events
-from codeagent_lsp.direct.form import AnswerForm, TextForm
-from codeagent_lsp.direct.proof import BY_SCRIPT, Proof
 from codeagent_lsp.agent.limits import limits_for, window_of
 from codeagent_lsp.agent.loop import LoopResult
+from codeagent_lsp.direct import AnswerForm, TextForm
+from codeagent_lsp.direct.aptitude import BY_SCRIPT, Proof
 from codeagent_lsp.direct.brief import may_want_edit, wants_edit
-from codeagent_lsp.direct.verdict import Verdict
+from codeagent_lsp.direct.checks import Verdict
 from codeagent_lsp.llm.facts import CAPABLE_WINDOW
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.conversation.conversation import Conversation

@@ -16,20 +16,17 @@ from pydantic import Field
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.gather import MOST_FILES
 from codeagent_lsp.agent.loop import call_data, result_event
-from codeagent_lsp.direct.material import Material, ShownFile
-from codeagent_lsp.direct.pieces import identifiers
+from codeagent_lsp.direct.checks import Checker, CheckPlan, FailedTest, LookingShell, Verdict, satisfied
+from codeagent_lsp.direct.gathering import Gatherer, Relevance, Subject
+from codeagent_lsp.direct.material import Material, ShownFile, identifiers
 from codeagent_lsp.direct.renaming import Rename, home_of, rename_in, renamed, still_used
-from codeagent_lsp.direct.verdict import FailedTest, Verdict, satisfied
+from codeagent_lsp.direct.workspace_files import WorkspaceFiles
 from codeagent_lsp.errors import AgentError, EditRefused
 from codeagent_lsp.index.kinds import is_made, is_test
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.proving.trial_tests import trial_place
 from codeagent_lsp.session.request import Target
 from codeagent_lsp.session.run_parts import RunParts, hear
-from codeagent_lsp.direct.change_checks import Checker, CheckPlan, LookingShell
-from codeagent_lsp.direct.gathering import Gatherer
-from codeagent_lsp.direct.relevance import Relevance, Subject
-from codeagent_lsp.direct.workspace_files import WorkspaceFiles
 from codeagent_lsp.tools.code.source import SourceFile, source_of
 from codeagent_lsp.tools.context import OnTested, Tally, ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor

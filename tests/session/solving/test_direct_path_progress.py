@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from codeagent_lsp import events
-from codeagent_lsp.direct.proof import Proof, Score
+from codeagent_lsp.direct.aptitude import Proof, Score
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.request import RunRequest

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.direct.proof import KnownForms, ProofStore
 from codeagent_lsp.config import ModelSettings, ShellSettings
+from codeagent_lsp.direct.aptitude import KnownForms, ProofStore
 from codeagent_lsp.environments.environments import Environments
 from codeagent_lsp.llm.factory import open_model
 from codeagent_lsp.llm.providers.scripted import ScriptedReply

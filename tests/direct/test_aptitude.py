@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.direct.proof import FILE, STRIKES, Proof, ProofStore, Score, family_of, key_of
+from codeagent_lsp.direct.aptitude import FILE, STRIKES, Proof, ProofStore, Score, family_of, key_of
 from codeagent_lsp.llm.model import ModelInfo
 
 OURS = ModelInfo("my-model", "openai", "http://127.0.0.1:9/v1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.direct.verdict import FailedTest, Verdict, better, no_worse, satisfied
+from codeagent_lsp.direct.checks import FailedTest, Verdict, better, no_worse, satisfied
 
 
 def verdict(passed: int, *failed: str, binding: bool = True) -> Verdict:

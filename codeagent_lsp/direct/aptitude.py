@@ -14,7 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from codeagent_lsp.direct.form import ANSWER_FORMS, AnswerForm
+from codeagent_lsp.direct import ANSWER_FORMS, AnswerForm
 from codeagent_lsp.llm import learned_facts
 from codeagent_lsp.llm.model import Model, ModelInfo
 
