@@ -94,6 +94,7 @@ def anything(cls: type[events.Event]) -> st.SearchStrategy[events.Event]:
     return st.builds(cls, **{item.name: _strategy(hints[item.name]) for item in fields(cls)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
 @given(data=st.data())
 def test_what_is_written_can_be_read_again(name: str, data: st.DataObject) -> None:

@@ -93,9 +93,12 @@ def test_the_schema_of_the_events() -> None:
         assert definition["properties"]["type"] == {"const": name}
 
 
+SCHEMA = generate.events_schema()
+
+
 @pytest.mark.parametrize("name", [name for name, cls in events.EVENT_TYPES.items() if not cls.internal])
 def test_events_have_what_their_schema_requires(name: str) -> None:
-    definition = generate.events_schema()["$defs"][events.EVENT_TYPES[name].__name__]
+    definition = SCHEMA["$defs"][events.EVENT_TYPES[name].__name__]
     written = events.to_dict(events.EVENT_TYPES[name]())
     assert set(definition["required"]) <= set(written) <= set(definition["properties"])
 

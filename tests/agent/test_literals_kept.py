@@ -30,6 +30,7 @@ def test_a_quick_action(written: Written, way: str) -> None:
         assert replaced(given.text, given.start, given.end, reply, given.path) == wanted, reply
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["same", "dedented", "deeper"])
 @pytest.mark.parametrize("written", INDEXED.values(), ids=INDEXED.keys())
 def test_the_form_function_and_the_tool_edit_by_ast(written: Written, way: str) -> None:

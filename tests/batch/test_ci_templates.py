@@ -224,6 +224,7 @@ def test_gitlab_does_nothing_for_other_events(runner: Runner) -> None:
 # --- parts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "event",
     [
@@ -295,6 +296,7 @@ def test_what_a_person_did_on_the_branch_is_kept(runner: Runner, way: str) -> No
     assert [request["head"] for request in server.requests] == ["codeagent/issue-12", "codeagent/issue-12-1002"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -317,6 +319,7 @@ def test_the_files_of_the_ci_may_be_allowed(tmp_path: Path, runner: Runner, monk
     assert len(proposed(runner).requests) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("patch", "said"),
     [

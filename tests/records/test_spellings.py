@@ -49,6 +49,7 @@ msgid "Enter password:"⏎msgstr "Passwort eingeben:"
 """.strip().replace("⏎", "\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alphabet", [ALNUM, HEX], ids=["letters", "hex"])
 @pytest.mark.parametrize("kind", SPELLINGS)
 def test_nothing_is_left_of_a_secret_of_any_length(kind: str, alphabet: str) -> None:

@@ -58,6 +58,7 @@ def arguments(schema: dict[str, Any], chance: random.Random) -> dict[str, Any]:
 TOOLS = sorted(tool().traits.name for tool in BUILTIN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TOOLS)
 async def test_any_arguments_of_any_tool_give_a_result(tmp_path: Path, name: str) -> None:
     found, chance = made(tmp_path), random.Random(name)

@@ -136,6 +136,7 @@ async def check_after_a_kill(folder: Path, wait: float, lines: int = 1) -> int:
     return sum(line[0] == "finished" for line in said)
 
 
+@pytest.mark.slow
 async def test_killed_once(tmp_path: Path) -> None:
     assert await check_after_a_kill(tmp_path, 0.0, lines=5) > 0
 

@@ -214,6 +214,7 @@ def test_endless_output_takes_constant_memory(tmp_path: Path) -> None:
     assert output.finish().whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [b"\x1b[", b"\x1b]", b"\x1b", b"\x1b]0;x", "\x9d".encode(), "\x9b0".encode(), b"\r", b"a\x08", b"0" * 50, b"\x08"],

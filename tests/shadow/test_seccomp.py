@@ -114,6 +114,7 @@ REAL = {
 }
 
 
+@pytest.mark.slow
 @needs_overlay
 @pytest.mark.parametrize("call", REAL.values(), ids=REAL.keys())
 def test_a_command_cannot_make_the_call(over: Rig, call: str) -> None:

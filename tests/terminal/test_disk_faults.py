@@ -60,6 +60,7 @@ class Faulty(Disk):
         super().remove(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_one_fault_anywhere_changes_nothing(tmp_path: Path, operation: str, fault: Callable[[], BaseException]) -> None:

@@ -305,6 +305,7 @@ def test_schemas_of_other_origins_are_understood(dialect: str) -> None:
     assert parse(render(call, dialect), [LOOSE]) == [call]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -89,6 +89,7 @@ PROVIDERS: dict[str, tuple[Callable[[], FakeServer], Callable[[str], Model], Cal
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", [False, True], ids=["", "stored"])
 @pytest.mark.parametrize("name", PROVIDERS)
 async def test_a_prompt_only_grows_and_all_reasoning_is_given_back(

@@ -407,6 +407,7 @@ def test_a_script_that_is_too_long_is_covered(shelf: Shelf) -> None:
     assert shelf.only.digest != first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["@/", "sh ", "sh\t", "${", "./a ", "from a import b\n", "-m ", "cd \t", "' "])
 def test_hostile_scripts_take_no_time(shelf: Shelf, part: str) -> None:
     """Linear in the length of a script, and at most so much of them is looked at."""

@@ -87,6 +87,7 @@ def test_each_run_is_known_to_be_in_or_out(written: Callable[[str], str]) -> Non
     assert runs > examples(CASES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("written", [as_it_is, by_a_formatter])
 def test_taking_back_what_is_in_leaves_the_rest_as_it_is_written(written: Callable[[str], str]) -> None:
     """The text without the change has no line of it any more, all lines of before, and whatever else was there."""
