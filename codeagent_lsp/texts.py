@@ -441,6 +441,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "solve.fails": ("Still failing: {names}", "仍然失败：{names}"),
     "solve.passed": ("Tests: {passed} passed.", "测试：{passed} 个通过。"),
+    "solve.left": (
+        "Left where {name} is in a comment or a string, or means something else: {places}",
+        "{name} 在注释或字符串中、或另有所指之处未改：{places}",
+    ),
     "solve.unchecked": ("The tests could not be run: {reason}", "无法运行测试：{reason}"),
     "run.unknown": ("There is no run {run}.", "没有运行 {run}。"),
     "session.unknown": (

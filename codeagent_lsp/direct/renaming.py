@@ -8,7 +8,7 @@ result and the model does it. Not here: uses in one text (`tools/code/uses.py`),
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from codeagent_lsp.errors import EditRefused
@@ -20,6 +20,7 @@ from codeagent_lsp.tools.code.rename_elsewhere import rename_elsewhere
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 from codeagent_lsp.tools.code.splices import applied
 from codeagent_lsp.tools.code.uses import Uses, of_one_kind
+from codeagent_lsp.workspace.text.lines import split_lines
 
 READ = 2000
 
@@ -120,6 +121,12 @@ def renamed(asked: Rename, home: Home, sources: Mapping[str, SourceFile], files:
     if any(each.doubtful for each in found.values()):
         return {}
     return {path: applied(sources[path], each.splices) for path, each in found.items() if each.splices}
+
+
+def lines_with(name: str, text: str) -> Iterator[int]:
+    """Yield the 1-based lines of a text in which the name stands as a word."""
+    word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
+    return (number for number, line in enumerate(split_lines(text), 1) if word.search(line))
 
 
 def still_used(asked: Rename, home: Home, sources: Mapping[str, SourceFile], files: ImportTargets) -> tuple[str, ...]:

@@ -56,8 +56,10 @@ class Workshop(Protocol):
     async def check(self) -> Verdict | None:
         """Run the checks on the staged state; None where there are none."""
 
-    async def draft(self) -> tuple[Mapping[str, str], Material]:
-        """Return new texts by file name that need no model, and the files they were made from; empty for most tasks."""
+    async def draft(self) -> tuple[Mapping[str, str], Material, str]:
+        """Return new texts by file name that need no model, the files they were made from, and what the user is told
+        with them; empty for most tasks.
+        """
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
         """Choose what to show for the task in about `room` tokens: what the hints name, with `wide` also what is
@@ -105,8 +107,9 @@ class Solution:
     enough), `declined` (nothing has to change, the model says), `unchanged`, or `failing` (changed for the better, but
     the check still fails).
 
-    `text` is the model's last prose, `verdict` the check of what is staged, `forms` the forms that were asked for,
-    `problem` what was wrong with the last answer that could not be used, in English for the model.
+    `text` is the model's last prose, or what the user is told of a draft without it; `verdict` the check of what is
+    staged, `forms` the forms that were asked for, `problem` what was wrong with the last answer that could not be used,
+    in English for the model.
     """
 
     ending: Ending
@@ -238,12 +241,12 @@ class Solver:
 
     async def _drafted(self, state: _State) -> bool:
         """Stage the draft that needs no model, if there is one, and check it. Return whether that does the task."""
-        texts, material = await self._workshop.draft()
+        texts, material, told = await self._workshop.draft()
         if not texts or await self._workshop.stage(texts, material):
             return False
         verdict = await self._workshop.check()
         if satisfied(verdict, state.before):
-            state.verdict = verdict
+            state.verdict, state.text = verdict, told
             return True
         if better(verdict, state.verdict):
             state.best, state.verdict = self._workshop.staged(), verdict

@@ -45,10 +45,9 @@ class Bench:
         self.checks += 1
         return self._check(self.text)
 
-    async def draft(self) -> tuple[Mapping[str, str], Material]:
-        return {"a.py": self.drafts} if self.drafts else {}, Material(
-            (ShownFile("a.py", FileText("/w/a.py", NOW, "disk")),)
-        )
+    async def draft(self) -> tuple[Mapping[str, str], Material, str]:
+        shown = ShownFile("a.py", FileText("/w/a.py", NOW, "disk"))
+        return {"a.py": self.drafts} if self.drafts else {}, Material((shown,)), ""
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
         self.rooms.append(room)

@@ -19,7 +19,7 @@ from codeagent_lsp.agent.loop import call_data, result_event
 from codeagent_lsp.direct.checks import Checker, CheckPlan, FailedTest, LookingShell, Verdict, satisfied
 from codeagent_lsp.direct.gathering import Gatherer, Relevance, Subject
 from codeagent_lsp.direct.material import Material, ShownFile, identifiers
-from codeagent_lsp.direct.renaming import Rename, home_of, rename_in, renamed, still_used
+from codeagent_lsp.direct.renaming import Rename, home_of, lines_with, rename_in, renamed, still_used
 from codeagent_lsp.direct.workspace_files import WorkspaceFiles
 from codeagent_lsp.errors import AgentError, EditRefused
 from codeagent_lsp.index.kinds import is_made, is_test
@@ -42,6 +42,7 @@ from codeagent_lsp.workspace.text.excerpts import excerpt
 
 MOST_BESIDE = 3
 BESIDE_SECONDS = 30.0
+NAMED_PLACES = 5
 
 
 class _RunWorkshop:
@@ -54,9 +55,9 @@ class _RunWorkshop:
         self._context = replace(context, shell=LookingShell(context.shell)) if context.shell is not None else context
         self._checker = self._checker_on(self._context)
 
-    async def draft(self) -> tuple[Mapping[str, str], Material]:
+    async def draft(self) -> tuple[Mapping[str, str], Material, str]:
         """Return nothing: every text has to come from the model."""
-        return {}, Material()
+        return {}, Material(), ""
 
     def revealed(self, reply: str) -> str:
         """Return a reply with the secrets whose marks it has."""
@@ -183,12 +184,17 @@ class SolvingWorkshop(_RunWorkshop):
             known.passed, (*known.failed, *(FailedTest(use, use.partition(": ")[2]) for use in left)), report
         )
 
-    async def draft(self) -> tuple[Mapping[str, str], Material]:
-        """Return the new texts for a rename that is plainly asked for, made with the syntax trees; empty for others."""
+    async def draft(self) -> tuple[Mapping[str, str], Material, str]:
+        """Return the new texts for a rename that is plainly asked for, made with the syntax trees, and where the
+        name is left; empty for others.
+        """
         words = self._subject.brief.words
-        if rename_in(words) is None:  # before the workspace is listed
-            return {}, Material()
-        return await asyncio.to_thread(lambda: NameChanges(self._files()).renamed(words))
+        asked = rename_in(words)
+        if asked is None:  # before the workspace is listed
+            return {}, Material(), ""
+        texts, material, left = await asyncio.to_thread(lambda: NameChanges(self._files()).renamed(words))
+        places = ", ".join(left[:NAMED_PLACES]) + (f", … ({len(left)})" if len(left) > NAMED_PLACES else "")
+        return texts, material, self._parts.output.text("solve.left", name=asked.word, places=places) if left else ""
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
         """Return what to show for the task in its present state."""
@@ -297,18 +303,19 @@ class NameChanges:
     def __init__(self, files: WorkspaceFiles) -> None:
         self._files = files
 
-    def renamed(self, words: str) -> tuple[Mapping[str, str], Material]:
-        """Return the new texts, by name, for a rename that is all that the words ask for, and the files as they were;
-        empty for other tasks.
+    def renamed(self, words: str) -> tuple[Mapping[str, str], Material, tuple[str, ...]]:
+        """Return the new texts, by name, for a rename that is all that the words ask for, the files as they were, and
+        where they have the old name still, as `file:line`; empty for other tasks.
         """
         asked = rename_in(words)
         if asked is None or not asked.alone or not self._files.complete:
-            return {}, Material()
+            return {}, Material(), ()
         sources = self._sources_with(asked)
         home = home_of(asked, sources, self._files.named(words))
         texts = renamed(asked, home, sources, self._files.targets) if home is not None else {}
         read = [ShownFile(name, file) for name in texts if (file := self._files.read(name)) is not None]
-        return texts, Material(tuple(read))
+        left = [f"{name}:{line}" for name, text in texts.items() for line in lines_with(asked.word, text)]
+        return texts, Material(tuple(read)), tuple(left)
 
     def left_behind(self, words: str, staged: Changeset) -> tuple[str, ...]:
         """Return the uses of names that the words mention and the staged changes have removed, as `name: file`.

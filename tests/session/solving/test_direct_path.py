@@ -398,7 +398,9 @@ async def test_a_plain_rename_needs_no_model(tmp_path: Path) -> None:
     )
     made.open("report.py", typed)
     done = await made.run("Rename the function mean in stats.py to average, everywhere it is used.")
-    assert (done.status, done.outcome, done.summary) == ("completed", "full", "Changed: report.py, stats.py.")
+    assert (done.status, done.outcome) == ("completed", "full")
+    left = "Left where mean is in a comment or a string, or means something else: report.py:5\n"
+    assert done.summary == f"{left}Changed: report.py, stats.py."
     assert not made.models["model"].requests  # type: ignore[attr-defined]
     assert made.text("stats.py") == "def average(values):\n    return sum(values)\n"
     new = typed.replace("import mean", "import average")
