@@ -212,7 +212,8 @@ def _characters(hunk: Hunk, rng: random.Random) -> Iterator[Case]:
     fancy = tuple((tag, _typographic(line) if tag != "+" else line) for tag, line in hunk.tagged)
     there = Hunk(text.replace(old, Hunk(text, fancy).old), fancy)
     if there.old != old:
-        yield Case("Unicode punctuation in the file", there.text, old, new, expected)
+        yield Case("Unicode punctuation in the file", there.text, old, new, there.expected)
+        yield Case("Unicode punctuation in the edit", text, there.old, there.new, expected)
 
 
 def _escaped(block: str) -> str:

@@ -37,8 +37,8 @@ class Tier(IntEnum):
         return self.name.lower()
 
 
-_DOUBLE = "\u201c\u201d\u201e\u201f\u2033\u2036\u00ab\u00bb"
-_SINGLE = "\u2018\u2019\u201a\u201b\u2032\u2035"
+_DOUBLE = "\u201c\u201d\u201e\u201f\u2033\u2036\u00ab\u00bb\uff02"
+_SINGLE = "\u2018\u2019\u201a\u201b\u2032\u2035\uff07"
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 _SPACES = "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 _FOLD = {
@@ -189,13 +189,17 @@ def _conversion(known: dict[str, str]) -> Shift | None:
 
 @dataclass(frozen=True)
 class BlockMatch:
-    """One match of a block in a file: its first token there, its tier, its shift, and the tokens that hold a typo."""
+    """One match of a block in a file: its first token there, its tier, its shift, and the tokens that hold a typo.
+
+    `folded`: its lines are indented with other blanks, such as non-breaking ones, and the shift is between plain ones.
+    """
 
     first: int
     size: int
     tier: Tier
     shift: Shift
     typos: tuple[int, ...] = ()
+    folded: bool = False
 
     @property
     def stop(self) -> int:
@@ -271,7 +275,11 @@ def _typos_at(file: Block, block: Block, start: int, allowed: int) -> tuple[int,
 
 def _place_at(file: Block, block: Block, parts: list[Part], start: int, typos: tuple[int, ...]) -> BlockMatch | None:
     theirs = [file.part(start + token) for token in range(len(parts))]
-    shift = shift_between([(ours.indent, other.indent) for ours, other in zip(parts, theirs, strict=True)])
+    indents = [(ours.indent, other.indent) for ours, other in zip(parts, theirs, strict=True)]
+    plain = [(fold(ours), fold(other)) for ours, other in indents]
+    shift = shift_between(indents)
+    folded = shift is None and plain != indents
+    shift = shift_between(plain) if folded else shift
     if shift is None:
         return None
     tier = Tier.LINE_ENDS
@@ -280,13 +288,13 @@ def _place_at(file: Block, block: Block, parts: list[Part], start: int, typos: t
     if not shift.none:
         tier = Tier.INDENTATION
     pairs = enumerate(zip(parts, theirs, strict=True))
-    if any(ours.body != other.body for token, (ours, other) in pairs if token not in typos):
+    if folded or any(ours.body != other.body for token, (ours, other) in pairs if token not in typos):
         tier = Tier.PUNCTUATION
     if _blanks_differ(file, block, start):
         tier = Tier.BLANK_LINES
     elif tier == Tier.LINE_ENDS and _blank_trails_differ(file, block, start):
         tier = Tier.TRAILING_BLANKS
-    return BlockMatch(start, len(parts), Tier.TYPO if typos else tier, shift, typos)
+    return BlockMatch(start, len(parts), Tier.TYPO if typos else tier, shift, typos, folded)
 
 
 def _blanks_differ(file: Block, block: Block, start: int) -> bool:

@@ -1,9 +1,9 @@
 """The text of a match after an edit: the file's own lines, with only the edit's changes applied.
 
-A line that is the same in the old and the new block keeps the file's bytes, except for typographic punctuation that
-the edit writes in plain ASCII: there the edit's own characters are taken. A new line is indented by
-the match's shift and takes the line ending used there. Wherever two readings of the edit would give different
-files, `Unsafe` is raised. Not here: finding the match (`match_block.py`).
+A line that is the same in the old and the new block keeps the file's bytes, also where the edit writes its quotes,
+dashes and blanks in other characters. A new line is indented by the match's shift and takes the line ending used
+there. Wherever two readings of the edit would give different files, `Unsafe` is raised. Not here: finding the match
+(`match_block.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from codeagent_lsp.workspace.edits.match_block import Block, BlockMatch, Part, fold
@@ -86,7 +86,7 @@ class _Merge:
 
     def _added(self, j: int, near: int) -> str:
         fresh = self.fresh[j]
-        indent = self.place.shift.apply(fresh.indent)
+        indent = self.place.shift.apply(fold(fresh.indent) if self.place.folded else fresh.indent)
         if indent is None:
             raise Unsafe("a new line cannot be indented as the file is with certainty")
         body = self.pairing.name(fresh)[1]
@@ -373,7 +373,7 @@ class Pairing:
     def __init__(self, file: Block, place: BlockMatch, old: Block, new: Block) -> None:
         self.place = place
         self.ours = [old.part(t) for t in range(place.size)]
-        self.theirs = [_plain(file.part(place.first + t), self.ours[t]) for t in range(place.size)]
+        self.theirs = [file.part(place.first + t) for t in range(place.size)]
         self.fresh = [new.part(t) for t in range(len(new.at))]
         self.names = self._class_names()
         self.pairs = self._pair_up()
@@ -381,6 +381,7 @@ class Pairing:
     def check(self) -> None:
         """Raise `Unsafe` unless the lines alone determine the result."""
         self._check_typos()
+        self._check_both_spellings()
         self._check_copies()
         self._check_frame()
         self._check_punctuation()
@@ -401,6 +402,17 @@ class Pairing:
         if any(other in names for other in names.values()):
             raise Unsafe("lines of old_str are each other's typo")
         return names
+
+    def _check_both_spellings(self) -> None:
+        """Raise `Unsafe` if the file has a line in two spellings, one of them that of `old`, and not all stay."""
+        kept = set(self.pairs.values())
+        spelled = {(ours.indent, ours.body) for ours, theirs in self._lines() if ours.body == theirs.body}
+        both = spelled & self.names.keys()
+        if any((part.indent, part.body) in both for t, part in enumerate(self.ours) if t not in kept):
+            raise Unsafe("the same line of old_str stands for two different lines of the file")
+
+    def _lines(self) -> Iterator[tuple[Part, Part]]:
+        return zip(self.ours, self.theirs, strict=True)
 
     def _check_copies(self) -> None:
         """Raise `Unsafe` if a line that the file spells differently is duplicated.
@@ -461,14 +473,3 @@ class Pairing:
         added = (part for j, part in enumerate(self.fresh) if j not in self.pairs)
         if invented and any(fold(part.body) != part.body for part in added):
             raise Unsafe("old_str has typographic quotes or dashes that the file does not have")
-
-
-def _plain(theirs: Part, ours: Part) -> Part:
-    """Return the file's line, with its typographic punctuation in ASCII where the edit writes it so."""
-    if theirs.body == ours.body or fold(theirs.body) != fold(ours.body):
-        return theirs
-    return replace(theirs, body=ours.body) if _typographic(ours.body) < _typographic(theirs.body) else theirs
-
-
-def _typographic(body: str) -> int:
-    return 0 if body.isascii() else sum(fold(letter) != letter for letter in body)

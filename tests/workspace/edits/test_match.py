@@ -34,6 +34,27 @@ NEW = """\
             self.items.remove(item)
         return len(self.items)
 """
+# A line, and the same one with the characters that word processors and models write.
+LOOK_ALIKE = [
+    ('say("hi")', "say(\u201chi\u201d)"),
+    ('say("hi")', "say(\u201ehi\u201c)"),
+    ('say("hi")', "say(\u00abhi\u00bb)"),
+    ('say("hi")', "say(\uff02hi\uff02)"),
+    ("say('hi')", "say(\u2018hi\u2019)"),
+    ("say('hi')", "say(\uff07hi\uff07)"),
+    ("# it's here", "# it\u2019s here"),
+    ("# 5' 3\"", "# 5\u2032 3\u2033"),
+    ("a = b - c", "a = b \u2212 c"),
+    ("# a - b", "# a \u2013 b"),
+    ("# non-stop", "# non\u2011stop"),
+    ("# wait...", "# wait\u2026"),
+    ("# a b", "# a\u00a0b"),
+    ("# a b", "# a\u202fb"),
+    ("# a b", "# a\u3000b"),
+    ("    c()", "\u00a0   c()"),
+    ("    c()", "\u00a0\u00a0\u00a0\u00a0c()"),
+    ("    c()", "\u3000   c()"),
+]
 
 
 def refusal(text: str, old: str, new: str, *, replace_all: bool = False) -> EditRefused:
@@ -156,13 +177,36 @@ class TestTiers:
         done = replace(text, "    x = 1\n    y = 2\n", "    x = 1\ny = 2\n")
         assert done.text == "def f():\n    if a:\n        x = 1\n    y = 2\n"
 
-    def test_plain_punctuation_of_the_edit_replaces_typographic_one(self) -> None:
+    def test_kept_lines_keep_their_typographic_punctuation(self) -> None:
         text = "print(\u201chi\u201d)\nx = 1\n# a\u00a0b \u2013 c\u2026\n"
         done = replace(text, 'print("hi")\nx = 1\n# a b - c...\n', 'print("hi")\nx = 2\n# a b - c...\n')
-        assert (done.text, done.tier) == ('print("hi")\nx = 2\n# a b - c...\n', "punctuation")
-        untouched = "# \u201cquoted\u201d\n"
-        done = replace(untouched + text, 'print("hi")\nx = 1\n', 'print("hi")\nx = 2\n')
-        assert done.text == untouched + 'print("hi")\nx = 2\n# a\u00a0b \u2013 c\u2026\n'
+        assert (done.text, done.tier) == (text.replace("1", "2"), "punctuation")
+        done = replace("# \u201cquoted\u201d\n" + text, 'print("hi")\nx = 1\n', 'print("hi")\nx = 2\n')
+        assert done.text == "# \u201cquoted\u201d\n" + text.replace("1", "2")
+
+    def test_a_changed_line_is_written_as_the_edit_writes_it(self) -> None:
+        done = replace("say(\u201chi\u201d)\nx = 1\n", 'say("hi")\nx = 1\n', 'say("ho")\nx = 1\n')
+        assert done.text == 'say("ho")\nx = 1\n'
+        done = replace('say("hi")\nx = 1\n', "say(\u201chi\u201d)\nx = 1\n", 'say("hi", 2)\nx = 1\n')
+        assert done.text == 'say("hi", 2)\nx = 1\n'
+
+    @pytest.mark.parametrize("kept", ["above", "below", "around"])
+    @pytest.mark.parametrize("of_file", ["plain", "typographic"])
+    @pytest.mark.parametrize(("plain", "typographic"), LOOK_ALIKE)
+    def test_look_alike_characters_of_a_kept_line(self, plain: str, typographic: str, of_file: str, kept: str) -> None:
+        there, given = (plain, typographic) if of_file == "plain" else (typographic, plain)
+        shown = {"above": ("", "\ny = 2"), "below": ("x = 1\n", ""), "around": ("x = 1\n", "\ny = 2")}[kept]
+        new = given.join(part.replace("1", "8").replace("2", "9") for part in shown)
+        text = f"first\nx = 1\n{there}\ny = 2\nlast\n"
+        before, after = (there.join(shown), there.join(part.replace("1", "8").replace("2", "9") for part in shown))
+        done = replace(text, given.join(shown) + "\n", new + "\n")
+        assert (done.text, done.tier) == (text.replace(before, after), "punctuation")
+
+    def test_new_lines_below_a_line_indented_with_non_breaking_blanks(self) -> None:
+        text = "if a:\n\u00a0   b()\n"
+        assert replace(text, "if a:\n    b()\n", "if a:\n    b()\n    c()\n").text == text + "    c()\n"
+        wrong = "if a:\n\u00a0   b()\n"
+        assert replace("if a:\n    b()\n", wrong, wrong + "\u00a0   c()\n").text == "if a:\n    b()\n    c()\n"
 
     def test_leading_blank_line_added(self) -> None:
         text = "a = 1\nb = 2\nc = 3\n"
@@ -277,6 +321,16 @@ class TestRefused:
         old = "a = load()\nb = use(a)\nsave(b)\n"
         error = refusal(meant + "end()\n" + twin, old, "a = load()\n\nb = use(a)\nsave(b, 1)\n")
         assert error.reason == "ambiguous"
+
+    def test_places_that_differ_in_their_quotes_alone(self) -> None:
+        text = "x = 1\n# \u201ca\u201d\nx = 1\n# \u00aba\u00bb\n"
+        assert refusal(text, 'x = 1\n# "a"\n', 'x = 2\n# "a"\n').reason == "ambiguous"
+
+    def test_a_line_of_two_spellings_of_which_one_goes(self) -> None:
+        text = '# \u201ca\u201d\nx = 1\n# "a"\n'
+        assert refusal(text, '# "a"\nx = 1\n# "a"\n', '# "a"\nx = 2\n').reason == "not_found"
+        done = replace(text, '# "a"\nx = 1\n# "a"\n', '# "a"\nx = 2\n# "a"\n')
+        assert done.text == text.replace("1", "2")
 
     def test_uneven_indentation(self) -> None:
         assert refusal("if a:\n    x()\n      y()\n", "x()\ny()\n", "z()\n").reason == "not_found"
