@@ -12,7 +12,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.tools.permissions.shell.syntax import NodePlace, parse, walk
@@ -56,14 +56,30 @@ _SUBSCRIPT = re.compile(r"[\w\]]\[[^\n]{0,200}?(?:\$\(|`)")
 _EXPANDED_LATER = re.compile(r"@P\}|\bPS[0-4]=|PROMPT_COMMAND")
 _FINDERS = (("which",), ("command", "-v"), ("type", "-P"))
 MAX_CHOICES = 8
+_MAX_CALLS = 64
+_MAX_CALLED = 500
+"""The calls of functions of a script that are followed, and the commands after which no more are."""
 WIDE = ""
 """The name, which no variable has, by which the variables of a wide reading are known."""
+_QUOTED = '"'
+"""Before a name: the pattern of files that a loop goes through, the value of its variable between quotes."""
 _DEFAULT = re.compile(r"\$\{(\w+):?([-=+])(.*)\}", re.DOTALL)
 _MODIFIED = re.compile(r"\$\{(\w+)(?::?\?|[:%#/^,@]).*\}", re.DOTALL)
 _SUBSTITUTED = "/dev/fd/63"  # what bash makes of `<(…)`
 _FIXED = {"HOME": "~", "IFS": _BREAK, "@": "", "*": "", "0": "$0", "SHELL": "bash", "BASH": "bash"}
 
+_POSITIONS = tuple("123456789@*")
+_EACH_PARAMETER = re.compile(r"\bshift\b|\$\{?[@*]|\bfor[ \t]+\w+[ \t]*(?:;|\n|do\b)")
+"""What makes a function go through its parameters."""
+_SETS_UNSEEN = re.compile(
+    r"\b(?:read|mapfile|readarray|getopts|declare|typeset|local|eval|source|let|printf)\b|-\S{0,200}v|\$['(\"]|`|\(\(|\\"
+)
+"""What could set a variable whose name is not seen."""
+# Names of files that a pattern gives are no options if they have a letter first, or a dot or a slash in them.
+_NO_OPTION = re.compile(r"[\w./][^\x00]*|[*?][^\x00]*[./][^\x00]*")
+
 Variables = Mapping[str, str]
+Functions = Mapping[str, "Node"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +110,26 @@ class Script:
     cut: bool = False
     choices: int = 1
     """The number of readings in which every loop over a few texts takes each of them."""
+    functions: Functions = field(default_factory=dict)
+    """The bodies of the functions that are known behind the script, by their names."""
 
 
-def read(text: str, parameters: tuple[str, ...] = (), *, wide: bool = False, choice: int = 0) -> Script:
+def read(
+    text: str,
+    parameters: tuple[str, ...] = (),
+    *,
+    wide: bool = False,
+    choice: int = 0,
+    functions: Functions | None = None,
+) -> Script:
     """Parse a script and return its commands and redirections in the order of the text.
 
-    `parameters` are `$0`, `$1` and so on. With `wide`, what the text does not determine is `UNKNOWN`: a variable with
-    several values, a parameter that is not given; loops take the value number `choice` of those they name.
+    `parameters` are `$0`, `$1` and so on, `functions` those that are defined before. With `wide`, what the text does
+    not determine is `UNKNOWN`: a variable with several values, a parameter that is not given; loops take the value
+    number `choice` of those they name. The calls of functions are followed if not `wide`.
     """
     tree = parse(text.encode("utf-8", "replace"))
-    found = _Found(_given(text, parameters, wide=wide), text if wide else None, choice)
+    found = _Found(_given(text, parameters, wide=wide), text if wide else None, choice, functions or {})
     if tree is not None:
         for place in walk(tree.root_node):
             found.visit(place)
@@ -113,7 +139,7 @@ def read(text: str, parameters: tuple[str, ...] = (), *, wide: bool = False, cho
         found.writes.extend(_rough_writes(text))
     cut = len(found.invocations) > MAX_COMMANDS
     commands = tuple(found.invocations[:MAX_COMMANDS])
-    return Script(text, commands, tuple(found.writes), tuple(found.reads), tree, cut, found.choices)
+    return Script(text, commands, tuple(found.writes), tuple(found.reads), tree, cut, found.choices, found.functions)
 
 
 def _given(text: str, parameters: tuple[str, ...], *, wide: bool) -> dict[str, str]:
@@ -128,18 +154,29 @@ def _given(text: str, parameters: tuple[str, ...], *, wide: bool) -> dict[str, s
 class _Found:
     """Collects commands, redirections and variables during a walk over the tree."""
 
-    def __init__(self, variables: dict[str, str], wide: str | None, choice: int) -> None:
+    def __init__(self, variables: dict[str, str], wide: str | None, choice: int, functions: Functions) -> None:
         self.invocations: list[Invocation] = []
         self.writes: list[str] = []
         self.reads: list[str] = []
         self.choices = 1
         self._variables = variables
         self._wide = wide is not None
+        self._text = wide
         self._prompts = wide is not None and bool(_EXPANDED_LATER.search(wide))
         self._choice = choice
+        self.functions = dict(functions)
+        self._calls = 0
+        self._active: list[str] = []
+        self._definition_end = 0
+        self._outside: dict[str, str] = {}
 
     def visit(self, place: NodePlace) -> None:
         node = place.node
+        if self._definition_end and node.start_byte >= self._definition_end:
+            self._set_positions(self._outside)
+            self._definition_end = 0
+        if node.type == "function_definition":
+            self._define(node)
         if self._wide and node.type in ("raw_string", "ansi_c_string", "string"):
             self._later(node)
         if node.type in _COMMANDS:
@@ -164,6 +201,46 @@ class _Found:
             words = ["["]
         if words:
             self.invocations.append(Invocation(tuple(words), _cut(node), self._stdin(place)))
+            if not self._wide:
+                self._follow(words)
+
+    def _define(self, node: Node) -> None:
+        """Note the body of a function, in which the parameters are not those of the script."""
+        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        if name is not None and body is not None:
+            self.functions[_cut(name)] = body
+        if not self._definition_end:
+            self._definition_end = node.end_byte
+            self._outside = self._set_positions(dict.fromkeys(_POSITIONS, UNKNOWN))
+
+    def _follow(self, words: Sequence[str]) -> None:
+        """Read the body of a function with the words of its call as parameters; follow `shift` and `set --`."""
+        if words[0] == "shift" and "@" in self._variables and not self._definition_end:
+            number = int(words[1]) if words[1:2] and words[1].isdecimal() else 1
+            self._set_positions(_positions(self._variables["@"].split(_BREAK)[number:]))
+        elif words[0] == "set" and "--" in words and not self._definition_end:
+            self._set_positions(_positions(words[words.index("--") + 1 :]))
+        body = self.functions.get(words[0])
+        if body is None or self._definition_end or self._active.count(words[0]) > 1:
+            return
+        each = bool(_EACH_PARAMETER.search(_cut(body)))
+        for first in range(1, min(len(words), MAX_CHOICES) + 1) if each else (1,):
+            if self._calls >= _MAX_CALLS or len(self.invocations) > _MAX_CALLED or (first > 1 and first == len(words)):
+                return
+            self._calls += 1
+            self._active.append(words[0])
+            before = self._set_positions(_positions(words[first:]))
+            for inside in walk(body):
+                self.visit(inside)
+            self._active.pop()
+            self._definition_end = 0
+            self._set_positions(before)
+
+    def _set_positions(self, values: Mapping[str, str]) -> dict[str, str]:
+        """Set the positional parameters, unset those that have no value, and return what they were."""
+        before = {name: self._variables.pop(name) for name in _POSITIONS if name in self._variables}
+        self._variables.update(values)
+        return before
 
     def _redirect(self, node: Node) -> None:
         operators = {child.type for child in node.children if not child.is_named}
@@ -190,12 +267,20 @@ class _Found:
         if name is None or not given:
             return
         if not self._wide:
-            self._variables[_cut(name)] = value(given[0], self._variables)
+            self._variables[_cut(name)] = next(iter(fields(given[0], self._variables)), "")
             return
         values = [word for each in given for word in fields(each, self._variables)]
         fixed = 0 < len(values) <= MAX_CHOICES and not any(char in word for word in values for char in f"*?[{UNKNOWN}")
         self.choices = max(self.choices, len(values) if fixed else 1)
         self._variables[_cut(name)] = values[self._choice % len(values)] if fixed else UNKNOWN
+        if not fixed and len(values) == 1 and _NO_OPTION.fullmatch(values[0]) and self._only_loops(_cut(name)):
+            self._variables[_QUOTED + _cut(name)] = values[0]  # one file; unquoted, its name may be several words
+
+    def _only_loops(self, name: str) -> bool:
+        """Return whether nothing in the script but one loop could set a variable."""
+        text = self._text or ""
+        bare = re.findall(rf"(?<![-${{\w]){re.escape(name)}\b|(?<!\$)\{{{re.escape(name)}\b", text)
+        return len(bare) == 1 and len(text) <= MAX_TEXT and not _SETS_UNSEEN.search(text)
 
     def _later(self, node: Node) -> None:
         """Collect the command that bash runs when it expands a quoted text later: in a subscript, or in a prompt."""
@@ -228,6 +313,12 @@ class _Found:
             return None
         before = self.invocations[-1]
         return printed(before.name, before.words[1:], before.stdin)
+
+
+def _positions(values: Sequence[str]) -> dict[str, str]:
+    """Return the positional parameters for the words of a call, without the name of what is called."""
+    named = {str(place): text for place, text in enumerate(values[:9], 1)}
+    return {**named, "@": _BREAK.join(values), "*": _BREAK.join(values)}
 
 
 def _cut(node: Node) -> str:
@@ -364,7 +455,9 @@ def _string(node: Node, variables: Variables, depth: int) -> str:
         if child.type == "string_content":
             continue
         parts.append(source[end - node.start_byte : child.start_byte - node.start_byte].decode(errors="replace"))
-        parts.append(_decoded(child, variables, depth + 1).replace(_BREAK, " "))
+        name = _VARIABLE.fullmatch(_text(child))
+        pattern = variables.get(_QUOTED + name[1]) if name else None
+        parts.append(pattern or _decoded(child, variables, depth + 1).replace(_BREAK, " "))
         end = child.end_byte
     parts.append(source[end - node.start_byte :].decode(errors="replace"))
     parts[0] = parts[0].removeprefix("$")[1:]

@@ -39,6 +39,34 @@ _TAKERS = frozenset(
     pushd pytest jest
     """.split()  # noqa: SIM905
 )
+# The options of runners of tests whose values are names of tests, and no more.
+_NAMES_OF_TESTS: dict[str, frozenset[str]] = {
+    "cargo": frozenset(("--test", "--bench", "--skip", "-E", "--filter-expr", "--filterset")),
+    **dict.fromkeys(("bun", "vitest"), frozenset(("-t", "--test-name-pattern", "--testNamePattern"))),
+    **dict.fromkeys(("deno", "dotnet", "phpunit", "pest", "jasmine"), frozenset(("--filter",))),
+    **dict.fromkeys(("mocha", "playwright"), frozenset(("-g", "--grep", "-f", "--fgrep", "--grep-invert"))),
+    "go": frozenset(("-run", "--run", "-test.run", "-bench", "-skip", "--skip", "-fuzz")),
+    "rspec": frozenset(("-e", "--example", "-E", "--example-matches")),
+    "ctest": frozenset(("-R", "-E", "-L", "-LE", "--tests-regex", "--exclude-regex", "--label-regex")),
+    "swift": frozenset(("--filter", "--skip")),
+    **dict.fromkeys(("gradle", "gradlew"), frozenset(("--tests",))),
+    **dict.fromkeys(("mvn", "mvnw"), frozenset(("-Dtest", "-Dit.test"))),
+    "bats": frozenset(("-f", "--filter")),
+    **dict.fromkeys(("behave", "cucumber", "rails"), frozenset(("-n", "--name"))),
+    "ginkgo": frozenset(("--focus", "--skip", "-focus", "-skip")),
+    "ava": frozenset(("-m", "--match")),
+    "busted": frozenset(("--filter",)),
+}
+_TESTING = frozenset(("test", "t", "bench", "nextest"))
+_BY_SUBCOMMAND = frozenset(("cargo", "bun", "deno", "go", "dotnet", "swift", "playwright", "rails"))
+"""Runners of tests that also run other things, such as `bun run`."""
+_NAMES_AS_OPERANDS = frozenset(("cargo", "bun", "vitest"))
+_FLAGS = frozenset(
+    """
+    -- -q -v --quiet --verbose --release --lib --bins --tests --doc --all --workspace --all-features --all-targets
+    --no-fail-fast --nocapture --exact --ignored --watch --run --coverage --bail run
+    """.split()  # noqa: SIM905
+)
 
 
 def unread(readings: Sequence[Everything], rules: Sequence[str]) -> tuple[str, bool] | None:
@@ -143,10 +171,28 @@ def _carries(command: Invocation, stems: Sequence[re.Pattern[str]]) -> bool | No
     name = command.name
     if name in _TAKERS or is_wrapper(name) or not stems:
         return None
-    text = "\n".join((" ".join(command.words[1:]), command.stdin or ""))
+    text = "\n".join((" ".join(_without_names_of_tests(command)[1:]), command.stdin or ""))
     if not any(stem.search(text) for stem in stems):
         return None
     return name in _CARRIERS
+
+
+def _without_names_of_tests(command: Invocation) -> list[str]:
+    """Return the words of a command without those by which a runner of tests chooses tests."""
+    name, words = command.name, list(command.words)
+    options = _NAMES_OF_TESTS.get(name)
+    if options is None:
+        return words
+    sub = next((word for word in words[1:] if not word.startswith(("-", "+"))), "")
+    if name in _BY_SUBCOMMAND and (sub not in _TESTING or (sub == "t" and name != "cargo")):
+        return words
+    for place in range(2 if name in _BY_SUBCOMMAND else 1, len(words)):
+        word, before = words[place], words[place - 1]
+        option, equals, _ = word.partition("=")
+        is_operand = name in _NAMES_AS_OPERANDS and word[:1] != "-" and (before[:1] != "-" or before in _FLAGS)
+        if before in options or (equals and option in options) or is_operand:
+            words[place] = "_"
+    return words
 
 
 def _stem(rule: str) -> re.Pattern[str] | None:

@@ -5,6 +5,7 @@ For denial and for ask and deny rules. Not here: how a wrapper is looked through
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from codeagent_lsp.tools.permissions.shell.reading import MAX_CHOICES, MAX_TEXT, UNKNOWN, Invocation, Script, read
@@ -35,6 +36,7 @@ def unwrap(script: Script, *, wide: bool = False, choice: int = 0) -> Everything
     how these are read, as in `read`.
     """
     scripts = [script]
+    functions = dict(script.functions)
     if _CONTINUED in script.text:  # the shell joins such lines before it looks at words
         scripts.append(read(script.text.replace(_CONTINUED, ""), wide=wide, choice=choice))
     invocations = [invocation for each in scripts for invocation in each.invocations]
@@ -48,9 +50,12 @@ def unwrap(script: Script, *, wide: bool = False, choice: int = 0) -> Everything
         for part in found:
             new = _direct(part.words, invocation.stdin)
             text = part.script or (part.words[0] if part.words and " " in part.words[0] else "")
+            if not wide and part.words and part.words[0] in functions:
+                text = shlex.join(part.words)
             if text.strip():
                 text = text.replace(UNKNOWN, _UNKNOWN_TEXT) if wide else text
-                scripts.append(read(text, part.parameters, wide=wide, choice=choice))
+                scripts.append(read(text, part.parameters, wide=wide, choice=choice, functions=functions))
+                functions |= scripts[-1].functions
                 new.extend(scripts[-1].invocations)
             invocations.extend(new)
             added += sum(len(each.words) for each in new)

@@ -529,6 +529,136 @@ git send-pack origin; git p
 """.strip("\n")
 """The same for the rule against `git push` alone: asked, or denied."""
 
+# Loops over files between quotes: no rule about the options of a program covers them.
+LOOPS = r"""
+for f in *.tmp; do rm "$f"; done
+for f in *.tmp; do rm "${f}"; done
+for f in ./*; do rm "$f"; done
+for f in build/*; do rm "$f"; done
+for f in build/*.o; do rm -- "$f"; done
+for f in *.tmp; do rm -f "$f"; done
+for f in *.tmp; do [ -f "$f" ] && rm "$f"; done
+for f in *.tmp; do if [ -e "$f" ]; then rm "$f"; fi; done
+for f in a*; do rm "$f"; done
+for f in *.tmp⏎do⏎  rm "$f"⏎done
+for f in *.txt; do git add "$f"; done
+for f in */; do rmdir "$f"; done
+for file in ?.log; do rm "$file"; done
+for file in *.log; do rm "logs/$file"; done
+""".strip("\n")
+
+# The same loops, where the variable may hold something else, or the name of a file be an option or several words.
+SET_IN_LOOPS = r"""
+for f in *.tmp; do rm $f; done
+for f in *; do rm "$f" build; done
+for f in -*; do rm "$f" build; done
+for f in [-]rf; do rm "$f" build; done
+for f in ?rf; do rm "$f" build; done
+for f in *.tmp; do rm "$f" -rf; done
+for f in pu*; do git "$f"; done
+for f in *sh; do git "$f"; done
+for f in *.tmp; do rm "$f"; f="-rf x"; rm "$f"; done
+for f in *.tmp; do read f; git "$f"; done <<< push
+for f in *.tmp; do read -af; git "$f"; done <<< push
+for f in *.tmp; do read -r f; rm $f; done <<< '-rf x'
+for f in *.tmp; do printf -v f push; git "$f"; done
+for f in *.tmp; do printf -vf push; git "$f"; done
+for f in *.tmp; do printf -v $'\x66' push; git "$f"; done
+for f in *.tmp; do p\rintf -v 'f' push; git "$f"; done
+for f in *.tmp; do mapfile f; git "$f"; done
+for f in *.tmp; do readarray -t f; git "$f"; done
+for f in *.tmp; do declare -n y=f; y=push; git "$f"; done
+for f in *.tmp; do local f=push; git "$f"; done
+for f in *.tmp; do { f=push; }; git "$f"; done
+for f in *.tmp; do eval "$x"; git "$f"; done
+for f in *.tmp; do source x; git "$f"; done
+for f in *.tmp; do getopts p f; git "$f"; done
+for f in *.tmp; do for f in push; do git "$f"; done; done
+for f in *.tmp; do select f in push; do git "$f"; done; done
+for f in *.tmp; do :; done; f=push; git "$f"
+for f in *.tmp; do x=$(cat y); git "$f" "$x"; done
+""".strip("\n")
+
+# `§` is the name of a test, or a part of it.
+NAMES = r"""
+cargo test "§"
+cargo test -- "§"
+cargo test -q "§"
+cargo test --lib "§"
+cargo test -- --skip "§"
+cargo test -- --exact "§"
+cargo t "§"
+cargo bench "§"
+cargo nextest run "§"
+cargo nextest run -E "test(§)"
+bun test -t "§"
+bun test --test-name-pattern "§"
+bun test --test-name-pattern="§"
+bun test "§"
+deno test --filter "§"
+deno test --filter="asks before §"
+pytest -k "§"
+python -m pytest -k "§"
+npx jest -t "§"
+npx vitest -t "§"
+vitest run -t "asks before §"
+vitest --testNamePattern="§"
+go test -run "§" ./...
+go test ./... -run="§"
+go test -skip "§"
+mocha --grep "§"
+mocha -g "§"
+npx playwright test -g "§"
+rspec -e "§"
+bundle exec rspec --example "§"
+ctest -R "§"
+ctest --tests-regex "§"
+phpunit --filter "§"
+dotnet test --filter "§"
+swift test --filter "§"
+gradle test --tests "§"
+./gradlew test --tests "§"
+mvn test -Dtest="§"
+bats -f "§" tests
+behave -n "§"
+ava --match="§"
+npm test -- -t "§"
+""".strip("\n")
+
+# Words of runners of tests that are no names of tests, and other commands of the same programs.
+IN_NAMES = r"""
+cargo test --config "§"
+cargo test --config="target.x.runner='§'"
+cargo run "§"
+cargo run -- "§"
+cargo x test "§"
+cargo watch -x "§"
+go test -exec "§" ./...
+go test -toolexec="§" ./...
+go run . "§"
+bun -e "§"
+bun run "§"
+bun exec "§"
+bun test --preload "§"
+deno eval "§"
+deno run x "§"
+deno test --x "§"
+vitest --globalSetup "§"
+mocha --require "§"
+ctest --build-and-test "§"
+ctest -S "§"
+rspec --require "§"
+gradle -PcommandLine="§" test
+mvn exec:exec -Dexec.executable="§"
+dotnet run "§"
+swift run "§"
+sh -c "cargo test; §"
+cargo test "$(§ x)"
+cargo test; § x
+bun test -t x && § x
+docker run x "§"
+""".strip("\n")
+
 WORK = r"""
 pytest
 pytest -q

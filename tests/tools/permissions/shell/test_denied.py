@@ -47,6 +47,33 @@ CLOSER = [
     *("git rebase -x 'rm -rf /' main", "git bisect run rm -rf /", "alias l='rm -rf /'"),
 ]  # fmt: skip
 
+# A function that removes what it is given, as it is defined, called by `f`; and where the call decides.
+REMOVES = [
+    *('{ rm -rf "$1"; }', '{ rm -r -- "$1"; }', '{ rm -rf "$@"; }', "{ rm -rf $*; }", '( rm -rf "$1" )'),
+    *('{ local d="$1"; rm -rf "$d"; }', '{ d=$1; rm -rf "$d"; }', '{ for d in "$@"; do rm -rf "$d"; done; }'),
+    *('{ while [ "$1" ]; do rm -rf "$1"; shift; done; }', '{ if [ -d "$1" ]; then rm -rf "$1"; fi; }'),
+    *('{ g "$1"; }; g() { rm -rf "$1"; }', '{ h() { rm -rf "$1"; }; h "$1"; }', '{ sudo rm -rf "$1"; }'),
+    *('{ bash -c \'rm -rf "$1"\' x "$1"; }', '{ rm -rf "${1:?}"; }', '{ [ -n "$1" ] && rm -rf "$1"; }'),
+    *('{ echo "$1" | xargs rm -rf; }', '{ eval "rm -rf $1"; }', '{ chmod -R 777 "$1"; }', '{ mv "$1" x; }'),
+    *('{ rm -rf "$1"/*; }', '{ rm -rf "$1"/; }', "{ rm -rf $1/*; }", '{ f "$1/x"; rm -rf "$1"; }'),
+]  # fmt: skip
+CALLS = [
+    *("f /", "f ~", "f build; f /", "eval f /", "eval 'f /'", "trap 'f /' EXIT", "export -f f; bash -c 'f /'"),
+    *("time f /", "echo $(f /)", "f / &", "if f /; then ls; fi", "x=/; f $x", "for x in /; do f $x; done", "! f /"),
+    *("f /etc", "f $HOME", "(f /)", "ls && f /", "false || f /", "f '/'", "f {/,x}"),
+    *("echo / | xargs -I{} bash -c 'f {}'"),
+]  # fmt: skip
+HARMLESS_CALLS = [
+    "ls",
+    "f build",
+    "f ./build",
+    "f a b",
+    "f /tmp/x",
+    "trap 'f build' EXIT",
+    "d=build; f $d",
+    "eval f build",
+]
+
 DISGUISED = [
     *("fakeroot rm -rf /", "prlimit --nofile=9 rm -rf ~", "runuser -u me -- rm -rf /", "setpriv --reuid 0 rm -rf /"),
     *("uv run rm -rf /", "poetry run rm -rf ~", "mise exec -- rm -rf /", "direnv exec . rm -rf /", "xvfb-run rm -rf /"),
@@ -217,3 +244,31 @@ def test_padding_hides_nothing() -> None:
     assert judge("echo " + "a" * 60_000 + "; rm -rf /", allow=("*",)).decision == "deny"
     assert judge("true\n" * 1_500 + "rm -rf /", allow=("*",)).decision == "deny"
     assert judge("cat <<A\n" * 70 + "x\nA\nrm -rf /", allow=("*",)).decision == "deny"
+
+
+@pytest.mark.parametrize("body", REMOVES)
+def test_a_function_is_judged_by_the_words_of_its_calls(body: str) -> None:
+    denied = [call for call in CALLS if judge(f"f() {body}; {call}").decision == "deny"]
+    assert denied == CALLS
+    assert [call for call in HARMLESS_CALLS if judge(f"function f {body}; {call}").decision == "deny"] == []
+    assert judge(f"f() {body}").decision == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *('f() { shift; rm -rf "$1"; }; f x /', 'f() { rm -rf "$2"; }; f x ~', 'f() { rm -rf "$@"; }; f build /'),
+        *('f() { d="$1"; }; f /; rm -rf "$d"', 'f() { set -- /; rm -rf "$1"; }; f x', 'f() { rm -rf "${1:-/}"; }'),
+        *("f() { rm -rf /; }", "f() { rm -rf ~; }; ls", 'x=/; f() { rm -rf "$x"; }; f', 'f() { rm -rf "$1"/*; }; f'),
+        *('rm -rf "$1"/*', 'set -- /; rm -rf "$1"', 'bash -c \'f() { rm -rf "$1"; }; f "$1"\' x /'),
+        *('for x in "/" a; do rm -rf "$x"; done', 'f() { git config --global user.name "$1"; }; f me'),
+        *("f() { f | f & }; f", 'f() { rm -rf "$1"; }; f() { ls; }; f; rm -rf /'),
+    ],
+)
+def test_a_function_hides_nothing(command: str) -> None:
+    assert judge(command, allow=("*",)).decision == "deny"
+
+
+def test_calls_without_end_are_followed_some_way_only() -> None:
+    script = 'f() { for x in "$@"; do f "$x/a" "$x/b"; done; }; f a b c d'
+    assert judge(script).decision == "ask"

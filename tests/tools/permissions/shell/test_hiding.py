@@ -13,7 +13,19 @@ from codeagent_lsp.tools.permissions.policy import decide
 from codeagent_lsp.tools.permissions.shell.unread import meet
 from codeagent_lsp.tools.permissions.shell_policy import judge
 from tests.tools.fakes import Bench
-from tests.tools.permissions.shell.hiding import DENIED_COMMANDS, OF_GIT, READ, UNREAD, WORK, hidden, lines
+from tests.tools.permissions.shell.hiding import (
+    DENIED_COMMANDS,
+    IN_NAMES,
+    LOOPS,
+    NAMES,
+    OF_GIT,
+    READ,
+    SET_IN_LOOPS,
+    UNREAD,
+    WORK,
+    hidden,
+    lines,
+)
 from tests.tools.shells import OVERLAY
 
 RULES = tuple(f"{first} {second} *" for first, second in DENIED_COMMANDS)
@@ -64,6 +76,22 @@ def test_everyday_work_is_not_asked_about(bench: Bench) -> None:
 
 def test_without_rules_nothing_is_asked_more(bench: Bench) -> None:
     assert [command for _, command in list(hidden(UNREAD))[::9] if decided(bench, command) != "allow"] == []
+
+
+def test_a_file_that_a_loop_goes_through_is_no_option(bench: Bench) -> None:
+    rules = ("rm -rf *", "git push *")
+    assert [command for command in lines(LOOPS) if decided(bench, command, deny=rules) != "allow"] == []
+    assert [command for command in lines(SET_IN_LOOPS) if decided(bench, command, deny=rules) == "allow"] == []
+
+
+@pytest.mark.parametrize("rule", ["git push", "rm -rf", "npm publish"])
+def test_the_name_of_a_test_is_no_command(bench: Bench, rule: str) -> None:
+    def told(rows: str) -> list[str]:
+        return [row.replace("§", rule) for row in lines(rows)]
+
+    deny = (f"{rule} *",)
+    assert [command for command in told(NAMES) if decided(bench, command, deny=deny) != "allow"] == []
+    assert [command for command in told(IN_NAMES) if decided(bench, command, deny=deny) == "allow"] == []
 
 
 @pytest.mark.parametrize(
