@@ -19,6 +19,11 @@ from codeagent_lsp.records.positions import elsewhere, is_one_of_several
 from codeagent_lsp.records.stems import Name, sensitive_names
 from codeagent_lsp.records.values import (
     bare_reveals,
+    is_hexadecimal_constant,
+    is_name_of_object,
+    is_number_of_error,
+    is_other_name,
+    is_type_of_js,
     looks_generated,
     looks_random,
     looks_scrambled,
@@ -62,6 +67,7 @@ _TYPE = re.compile(r"[ \t]{1,4}\*?[A-Za-z][\w.<>]{0,30}[ \t]{1,4}=[ \t]{1,4}(?=[
 _BLOCK = re.compile(rf"[|>][+-]?[0-9]?[+-]?[ \t]*(?:#[^\n]{{0,80}})?{_NEXT_LINE}")  # YAML: `key: |`
 _TAG = re.compile(r"(?:&[\w-]{1,40}|![\w!./:-]{0,40})[ \t]{1,4}")  # YAML: `key: !tag value`
 _BRACKET = re.compile(rf"[(\[{{](?:\s|{MARGIN})?\s{{0,80}}(?=[A-Za-z@$]{{0,3}}[\"'`])")
+_KEY_OF_MAPPING = re.compile(r"[ \t]{0,20}(?::|=>)")
 _LIST = re.compile(  # pieces in a bracket, joined by what is called on it or around it
     r"(?:(?P<by>[\"'])[^\"'\n]{0,3}(?P=by)\.join\(|concat!?\("
     r"|(?:implode|join)\([\"']{2}, ?)\s{0,20}[(\[]?\s{0,80}(?=[\"'])"
@@ -206,7 +212,10 @@ class _Finder:
 
     def _counts(self, place: _Place, span: _Span) -> bool:
         value = self._text[span[0] : min(span[1], span[0] + HEAD)]
-        if MARK.fullmatch(value) or repeats(place.name.text, value):
+        name = place.name.text
+        if MARK.fullmatch(value) or repeats(name, value) or is_type_of_js(value, place.sign):
+            return False
+        if is_number_of_error(name, value) or is_name_of_object(name, value):
             return False
         return place.name.kind is not NameKind.LOOKS or (looks_generated(value) and looks_scrambled(value))
 
@@ -267,7 +276,8 @@ class _Finder:
             return document.start, document.end
         bracket = _BRACKET.match(text, start)
         found = literal(text, bracket.end()) if bracket else None
-        if found and looks_random(found.value) and " " not in found.value:
+        is_key = found is not None and bool(_KEY_OF_MAPPING.match(text, found.after))
+        if found and (looks_scrambled if is_key else looks_random)(found.value) and " " not in found.value:
             return found.start, found.end
         if array := _CHARACTERS.match(text, start):
             edge = 1 if array["q"] else 0
@@ -344,6 +354,8 @@ class _Finder:
         whole = alone and "." not in name.text and after in ("", "\n", "\r")
         value = text[span[0] : min(span[1], span[0] + HEAD)]
         tight = place.sign == "=" or name.text.startswith("-")
+        if is_hexadecimal_constant(value) and (not tight or after in (",", ";", ")")):
+            return None
         reveals = bare_reveals(value, after, sure=place.sure, tight=tight, whole_line=whole)
         if reveals and alone and place.sure and (rest := _REST.match(text, stop)):
             span = (span[0], rest.end())  # a password may hold any sign
@@ -434,7 +446,7 @@ def _directive(before: str) -> str:
 
 
 def _quoted(found: Literal, place: _Place) -> _Span | None:
-    if "," in place.sign and not any(map(str.isdigit, found.value)):
+    if "," in place.sign and (not any(map(str.isdigit, found.value)) or is_other_name(found.value)):
         return None
     return (found.start, found.end) if quoted_reveals(found.value, sure=place.sure) else None
 

@@ -6,14 +6,17 @@ from __future__ import annotations
 import re
 
 from codeagent_lsp.records.mark import MARK, Mark
-from codeagent_lsp.records.values import looks_random
+from codeagent_lsp.records.values import looks_random, looks_scrambled
 
 PEM_WINDOW = 16_384
 
 _PEM_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_PEM_BODY = re.compile(r"(?:[A-Za-z0-9+/=,:\s-]|\\+[nrt/])*+")
-_PEM_LINES = re.compile(r"(?:[A-Za-z0-9+/=]|\\+[nr]|\s){40,}\Z")
+_PEM_BODY = re.compile(r"(?:(?<=\n)[0-9]{1,7}\||[A-Za-z0-9+/=,:\s-]|\\+[nrt/])*+")
+_PEM_RUN = re.compile(r"[A-Za-z0-9+/=]{16,}+")
+_PEM_TOKENS = re.compile(r"[ \t]*(?:(?:\r?\n|\\+[nr])[ \t]*)*(?:[A-Za-z0-9+/=]+[ \t]*(?:(?:\r?\n|\\+[nr])[ \t]*|\Z)+)+")
+_PEM_SIGN = re.compile(r"[A-Z0-9]")
+_PEM_LINES = re.compile(r"(?:(?<=\n)[0-9]{1,7}\||[A-Za-z0-9+/=]|\\+[nr]|\s){40,}\Z")
 _JWT = re.compile(
     r"eyJ(?:(?<![\w.-]eyJ)|(?<=\\[nrt]eyJ))[\w-]{8,}+\.(?:(?:eyJ)?[\w-]{8,}+(?:\.[\w-]*+){1,3}|eyJ[\w-]{8,}+)", re.ASCII
 )
@@ -46,24 +49,45 @@ def open_block(text: str) -> int:
 
 def _mask_pem(text: str, mark: Mark) -> str:
     parts, position = [], 0
-    while begin := _PEM_BEGIN.search(text, position):
-        end = _PEM_END.search(text, begin.end(), begin.end() + PEM_WINDOW)
-        body = _PEM_BODY.match(text, begin.end())
+    another = _PEM_BEGIN.search(text)
+    while begin := another:
+        another = _PEM_BEGIN.search(text, begin.end())
+        limit = min(another.start() if another else len(text), begin.end() + PEM_WINDOW)
+        end = _PEM_END.search(text, begin.end(), limit)
+        body = _PEM_BODY.match(text, begin.end(), limit)
         stop = end.end() if end else (body.end() if body else begin.end())
+        cut = end is None and stop < limit
+        if not _has_key(
+            text[begin.end() : end.start() if end else stop], cut=cut
+        ):  # its first line alone, as parsers have it
+            parts.append(text[position : begin.end()])
+            position = begin.end()
+            continue
         block = text[begin.start() : stop]
         kept = block[len(block.rstrip()) :]  # white space behind a cut key belongs to the text
         parts += [text[position : begin.start()], mark(block.rstrip()), kept]
         position = stop
-    text = "".join((*parts, text[position:]))
-    end = _PEM_END.search(text)
-    return text if end is None else _mask_headless(text, end, mark)
+    return _mask_headless("".join((*parts, text[position:])), mark)
 
 
-def _mask_headless(text: str, end: re.Match[str], mark: Mark) -> str:
-    """Mask a private key whose beginning is missing: the lines before its end."""
-    lines = _PEM_LINES.search(text, max(0, end.start() - _TAIL), end.start())
-    start = lines.start() if lines else end.start()
-    return text[:start] + mark(text[start : end.end()]) + text[end.end() :]
+def _has_key(body: str, *, cut: bool = False) -> bool:
+    """Return whether there is a key behind its first line: lines of Base64, or a long piece of it. `cut`: what follows
+    the body is no part of a key, so that its lines alone are none.
+    """
+    tokens = not cut and _PEM_TOKENS.fullmatch(body) and _PEM_SIGN.search(body)
+    return bool(tokens) or any(looks_scrambled(run[0]) for run in _PEM_RUN.finditer(body))
+
+
+def _mask_headless(text: str, mark: Mark) -> str:
+    """Mask private keys whose beginning is missing: the lines before their end."""
+    parts, position, before = [], 0, 0
+    for end in _PEM_END.finditer(text):
+        lines = _PEM_LINES.search(text, max(before, end.start() - _TAIL), end.start())
+        if lines and _has_key(lines[0]):
+            parts += [text[position : lines.start()], mark(text[lines.start() : end.end()])]
+            position = end.end()
+        before = end.end()
+    return "".join((*parts, text[position:]))
 
 
 def _without_dots(token: str, mark: Mark) -> str:

@@ -52,8 +52,8 @@ _TWILIO_ID = re.compile(
 # The password comes first: piped into the program that reads it, or named behind it.
 _PIPED = re.compile(
     rf"(?P<head>(?:echo|printf)\s{{1,4}}(?:-\w\s{{1,4}})?[\"']?(?:[\w.-]{{1,64}}:)?)(?P<value>{_V}{{4,65536}}+)"
-    r"(?=[\"']?[ \t]{0,4}\|[ \t]{0,4}(?:sudo[ \t]|docker[ \t]|podman[ \t]"
-    r"|(?:ch|smb|htp?)?passwd\b|[^\r\n|]{0,200}?--password-stdin))"
+    r"(?=[\"']?[ \t]{0,4}\|[ \t]{0,4}(?:sudo[ \t]|(?:ch|smb|htp?)?passwd\b|[^\r\n|]{0,200}?--password-stdin"
+    r"|(?P<container>docker[ \t]|podman[ \t])(?P<reads>[^\r\n|]{0,200}?(?:\blogin\b|secret|passw|token|cred))?))"
 )
 _FED_TO = re.compile(
     r"(?P<head>(?:--password-stdin|--with-token|\b(?:chpasswd|passwd|kinit|cryptsetup|smbpasswd)\b"
@@ -107,7 +107,7 @@ def mask_command_lines(text: str, mark: Mark) -> str:
     if "<<" in text and any(word in text for word in ("passw", "with-token", "kinit", "cryptsetup", "sudo")):
         text = _FED_TO.sub(lambda match: _masked(match, mark), text)
     if "|" in text and ("echo " in text or "printf " in text):
-        text = _PIPED.sub(lambda match: _masked(match, mark), text)
+        text = _PIPED.sub(lambda match: _piped(match, mark), text)
     lower = text.lower()
     if any(word in lower for word in _SECRET_WORDS):
         text = _mask_said(text, mark)
@@ -123,6 +123,12 @@ def mask_command_lines(text: str, mark: Mark) -> str:
             lambda match: _mixed(match, mark), _AFTER_TWILIO.sub(lambda match: _mixed(match, mark), text)
         )
     return text
+
+
+def _piped(match: re.Match[str], mark: Mark) -> str:
+    """Mask what a program reads as a password; what a container reads may be anything."""
+    anything = match["container"] and match["reads"] is None and not looks_scrambled(match["value"])
+    return match[0] if anything else _masked(match, mark)
 
 
 def _of_pgpass(match: re.Match[str], mark: Mark) -> str:

@@ -14,7 +14,7 @@ from codeagent_lsp.records.literals import MARGIN, Literal, literal
 from codeagent_lsp.records.mark import MARK, Mark
 from codeagent_lsp.records.names import NameKind, kind_of
 from codeagent_lsp.records.stems import Name
-from codeagent_lsp.records.values import bare_reveals, looks_generated, looks_random, quoted_reveals
+from codeagent_lsp.records.values import bare_reveals, looks_generated, looks_random, looks_scrambled, quoted_reveals
 
 MOST_ITEMS = 200
 MOST_FUNCTIONS = 50
@@ -39,6 +39,7 @@ _BULLET = re.compile(
 )
 _JOINING = re.compile(r"join|concat|implode|strings")
 _JOINED = re.compile(r"\s{0,80},?\s{0,80}[\])}]{1,2}\s{0,20}\.?(?:join|concat|,\s*[\"']{2}\))")
+_KEY_OF_MAPPING = re.compile(r"[ \t]{0,20}(?::|=>)")
 _COMMA = re.compile(r"\s{0,20},\s{0,80}")
 _WORD = re.compile(r"[^\s\"'`,;&<>(){}\[\]|\\$]{1,4096}")
 _VALUE_BEFORE = re.compile(
@@ -132,7 +133,11 @@ def _items(text: str, name: Name) -> Iterator[_Span]:
             found = [item for item in _arguments(text, opening.end()) if item is not None]
             if found and (_JOINING.search(opening[0]) or _JOINED.match(text, found[-1].after)):
                 return
-            yield from ((item.start, item.end) for item in found if judge(item.value))
+            yield from (
+                (item.start, item.end)
+                for item in found
+                if judge(item.value) and (not _KEY_OF_MAPPING.match(text, item.after) or looks_scrambled(item.value))
+            )
         elif opening[0].endswith("=("):
             place, end = opening.end(), text.find(")", opening.end(), opening.end() + 4096)
             words = _WORD.finditer(text, place, end) if end > 0 else ()

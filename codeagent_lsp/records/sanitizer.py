@@ -26,7 +26,7 @@ from codeagent_lsp.records.names import NameKind, kind_of
 from codeagent_lsp.records.own import OwnSecrets
 from codeagent_lsp.records.positions import mask_calls
 from codeagent_lsp.records.urls import mask_urls
-from codeagent_lsp.records.values import looks_generated
+from codeagent_lsp.records.values import is_name_of_object, is_number_of_error, looks_generated
 from codeagent_lsp.records.vendors import mask_vendor_tokens
 
 SHORTEST = 6  # no secret is shorter than this, with its name
@@ -209,6 +209,10 @@ class Structure:
     def _under(self, name: str, value: Any, above: tuple[int, ...]) -> Any:
         """Return the sanitized value of a key called `name`."""
         kind = kind_of(name)
+        if isinstance(value, str | int) and (
+            is_number_of_error(name, str(value)) or is_name_of_object(name, str(value))
+        ):
+            return self._any(value, above)
         if kind is NameKind.SECRET or (
             kind is NameKind.PERHAPS and (isinstance(value, str) or name.lower().startswith("cred"))
         ):
@@ -236,7 +240,7 @@ class Structure:
         return self._mark(str(value)) if isinstance(value, str | int | float) else self._any(value, above)
 
     def _replace_within(self, value: Mapping[Any, Any], above: tuple[int, ...]) -> Any:
-        if str(value.get("type")) in _SCHEMA_TYPES:  # a schema names a secret; it holds none
+        if str(value.get("type")) in _SCHEMA_TYPES or _is_schema(value):  # it names a secret; it holds none
             return self._any(value, above)
         return self._guarded(
             value.items(), above, lambda items, here: {self._key(key): self._replace(item, here) for key, item in items}
@@ -262,6 +266,14 @@ class Structure:
             else:
                 found.append(self._any(item, above))
         return found
+
+
+def _is_schema(value: Mapping[Any, Any]) -> bool:
+    """Return whether a mapping is a JSON schema by a keyword that no other mapping has."""
+    more, reference = value.get("additionalProperties"), value.get("$ref")
+    choices = (value.get(word) for word in ("anyOf", "oneOf", "allOf"))
+    refers = isinstance(reference, str) and reference.startswith("#/")
+    return isinstance(more, bool | Mapping) or refers or any(isinstance(each, list) for each in choices)
 
 
 def _is_number_token(name: str, value: Any) -> bool:

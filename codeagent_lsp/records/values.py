@@ -58,11 +58,11 @@ _HEADER_NAME = re.compile(r"(?:[A-Z][a-z]*-)+[A-Z][a-z]+")
 _SEED = re.compile(r"(?:[a-z]{3,8} ){11,23}[a-z]{3,8}")  # a mnemonic seed phrase (BIP 39)
 _URL = re.compile(r"[a-z][a-z0-9+.-]{1,20}://\S*", re.IGNORECASE)
 _ID = re.compile(r"(?:call|toolu|fc|run|chatcmpl|msg|resp|thread|step|task|req)[_-]")
-_NAMED_WITH_NUMBER = re.compile(  # sha256, base64, utf-8, x86_64, python3.12, v2.10, RFC-6749, 2024-01-01, 10px
+_NAMED_WITH_NUMBER = re.compile(  # 0x0001, sha256, base64, utf-8, x86_64, python3.12, v2.10, RFC-6749, 2024-01-01, 10px
     r"(?i:(?:sha|shake|aes|des|rsa|dsa|base|utf|iso|cp|md|ed|ecdsa|curve|secp|nist|x|u?int|float|oauth|pbkdf|argon|bcrypt"
     r"|scrypt|blake|http|tls|ssl|win|ipv|python|py|java|node|es|v|ver|version|step|chapter|section|room|user|option|field"
     r"|line|test|case|part|level|phase|issue|bug|pr|rfc|cve|pep|iteration|attempt|port|page|item|table|figure|example"
-    r"|api|amd|arm|armv|mp|h|vt|ps|rc|beta|alpha|year|fy|q)[-_. ]?\d)|\d[\d.,:/-]*[A-Za-z%]{0,3}\Z|#"
+    r"|api|amd|arm|armv|mp|h|vt|ps|rc|beta|alpha|year|fy|q)[-_. ]?\d)|0x[0-9a-f]{1,8}\Z|\d[\d.,:/-]*[A-Za-z%]{0,3}\Z|#"
 )
 _IDENTIFIER_OR_WORDS = re.compile(r"[A-Za-z_][\w-]*")
 _SEPARATORS = re.compile(r"[\W_]+")
@@ -78,6 +78,53 @@ _DIGIT = re.compile(r"[0-9]")
 _LETTER = re.compile(r"[A-Za-z]")
 _UPPER = re.compile(r"[A-Z]")
 _LOWER = re.compile(r"[a-z]")
+_HEXADECIMAL = re.compile(r"0[xX][0-9A-Fa-f]{1,8}[uUlL]{0,3}")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,10}[uUlL]{0,3}|0[xX][0-9A-Fa-f]{1,8}")
+_OF_ERRORS = frozenset(
+    """
+    bad invalid wrong incorrect err error errors expired missing unknown unauthorized duplicate revoked weak malformed
+    failed failure unsupported mismatch empty short reused locked
+    """.split()  # noqa: SIM905
+)
+_TYPES_OF_JS = frozenset(("function", "symbol", "bigint"))
+_PART_OF_NAME = r"[a-z]+[0-9]{0,3}|[0-9]{1,3}|v[0-9]{1,3}"
+_NAME_OF_OBJECT = re.compile(rf"[a-z](?:{_PART_OF_NAME})?(?:[-.](?:{_PART_OF_NAME})){{0,12}}")
+_NAME_IN_CAPITALS = re.compile(r"[A-Z]+[0-9]{0,3}(?:_[A-Z]+[0-9]{0,3})+")
+_NAME_IN_SMALL = re.compile(r"[a-z]+[0-9]{0,3}(?:_[a-z]+[0-9]{0,3})*_[a-z]+")
+LONGEST_NAME_OF_OBJECT = 63  # DNS-1123
+
+
+def is_number_of_error(name: str, value: str) -> bool:
+    """Return whether a value is the number of an error that is about a secret: `BAD_PASSWORD = 40101`."""
+    return bool(_NUMBER.fullmatch(value)) and not _OF_ERRORS.isdisjoint(_words(name))
+
+
+def is_name_of_object(name: str, value: str) -> bool:
+    """Return whether a value names what holds the secret elsewhere, as in `existingSecret: my-release-db`."""
+    short = len(value) <= LONGEST_NAME_OF_OBJECT and "existing" in name.lower()
+    return short and bool(_NAME_OF_OBJECT.fullmatch(value))
+
+
+def is_hexadecimal_constant(value: str) -> bool:
+    """Return whether a value is a short number as code has it, `0x0001`."""
+    return bool(_HEXADECIMAL.fullmatch(value))
+
+
+def is_type_of_js(value: str, operator: str) -> bool:
+    """Return whether a value is one that `typeof` is compared with."""
+    return value in _TYPES_OF_JS and "==" in operator
+
+
+def is_other_name(value: str) -> bool:
+    """Return whether a value is the name of a secret itself, as in a list of such: `"CACHING_SHA2_PASSWORD"`."""
+    named = len(value) <= LONGEST_PLACEHOLDER and (
+        _NAME_IN_CAPITALS.fullmatch(value) or _NAME_IN_SMALL.fullmatch(value)
+    )
+    return bool(named) and not SECRET_WORDS.isdisjoint(_words(value))
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in _RUNS.findall(name)]
 
 
 def is_placeholder(value: str) -> bool:

@@ -233,6 +233,63 @@ xoxo, your friend
 0123456789abcdef0123456789abcdef01234567
 """
 
+_KEY = "PRIVATE" + " KEY-----"
+_OF_PARSERS = f"""
+-----BEGIN {_KEY}
+const PEM_HEADER = "-----BEGIN {_KEY}"; const PEM_FOOTER = "-----END {_KEY}";
+if pem.startswith("-----BEGIN RSA {_KEY}") and pem.endswith("-----END RSA {_KEY}"):
+s.replace("-----BEGIN {_KEY}", "").replace("-----END {_KEY}", "").replace("\\n", "")
+HEADER = "-----BEGIN {_KEY}"⏎FOOTER = "-----END {_KEY}"
+case "-----BEGIN EC {_KEY}":⏎    return parse_ec(body)⏎case "-----BEGIN {_KEY}":⏎    return parse_pkcs8(body)
+begin = pem.find("-----BEGIN {_KEY}") + 27⏎end = pem.find("-----END {_KEY}")⏎decodeBase64PrivateKey(pem[begin:end])
+A key starts with -----BEGIN {_KEY} and it always ends with the line -----END {_KEY}
+#define PEM_STRING_PKCS8INF "{_KEY.rstrip("-")}"
+let re = /-----BEGIN (?:RSA )?{_KEY}([^-]*)-----END (?:RSA )?{_KEY}/;
+"""
+
+# Names of errors, constants of enumerations, comparisons of types, lists of names, schemas, references, containers.
+NAMED_ONLY = """
+BAD_PASSWORD = 40101
+    BAD_PASSWORD = 40101,
+INVALID_TOKEN = 1001
+INVALID_TOKEN: 100102
+ERR_WRONG_PASSWORD = 40101;
+WRONG_PASSWORD=40101
+ErrInvalidToken = 1003
+ERROR_EXPIRED_PASSWORD = -2147023568
+"BAD_PASSWORD": 40101,
+public static final int BAD_PASSWORD = 40101;
+    Secret = 0x0001,⏎    Password = 0x0002,
+Password=0x0002,
+PASSWORD = 0x20
+    Token = 0x00ff00ffU,
+Secret = 0x00000001;
+#define KEY_PASSWORD 0x0001
+const TOKEN_PASSWORD = 0x80;
+typeof x.getToken === "function"
+if (typeof client.getAccessToken === "function") {
+if (typeof opts.secret !== 'symbol') return;
+return typeof api.password == "bigint";
+const NAMES = ["MYSQL_NATIVE_PASSWORD", "SHA2_PASSWORD"]
+["MYSQL_NATIVE_PASSWORD", "CACHING_SHA2_PASSWORD", "DB_PASSWORD2"]
+"plugins": ["mysql_native_password", "caching_sha2_password"]
+("DB_PASSWORD", "OAUTH2_TOKEN", "S3_SECRET")
+"Authorization": {"additionalProperties": false}
+  "Authorization": {"additionalProperties": {"type": "string"}}
+"password": {"additionalProperties": false, "minLength": 8}
+"access_token": { "patternProperties": {} }
+  existingSecret: my-release-postgresql
+existingSecret: name
+auth:⏎  existingSecret: db-credentials-v2⏎  existingSecretPasswordKey: password1
+  existingSecret: app.prod-eu-1.credentials
+"existingSecret": "release-10-db-credentials"
+  existingSecretKey: api-key-2
+echo hello | docker run -i image
+echo test123 | docker run -i --rm alpine cat
+echo "input42" | docker exec -i web sh
+printf 'data2024' | podman run -i x sort
+"""
+
 
 def generated() -> list[str]:
     """Hashes, ids and pictures: as random as a secret, and none."""
@@ -268,5 +325,5 @@ def generated() -> list[str]:
 
 def everything() -> list[str]:
     """All look-alikes, one a line or block."""
-    lines = "".join((CODE, CONFIGURATION, ECHOES, PROSE, ADDRESSES, OTHERS)).splitlines()
-    return [line for line in lines if line.strip()] + generated()
+    lines = "".join((CODE, CONFIGURATION, ECHOES, PROSE, ADDRESSES, OTHERS, _OF_PARSERS, NAMED_ONLY)).splitlines()
+    return [line.replace("⏎", "\n") for line in lines if line.strip()] + generated()

@@ -68,6 +68,20 @@ gh auth login --with-token <<< "§"
 kinit bob <<< "§"
 cryptsetup open /dev/sda x <<< "§"
 """,
+    "beside errors, types, schemas and containers": r"""
+BAD_PASSWORD = "§"
+BAD_PASSWORD = §
+INVALID_TOKEN: "§"
+WRONG_PASSWORD=§
+typeof x.password === "string" && x.password === "§"
+if (password == "§") { f(); }
+PASSWORD = §
+DB_PASSWORD=0x§
+"Authorization": {"value": "Bearer §"}
+echo § | docker login -u bob --password-stdin
+echo § | podman secret create db -
+echo "§" | docker run -i x mysql --password-stdin
+""",
     "arguments": r"""
 keyring.set_password("app", "bob", "§")
 set_password("§")
@@ -188,6 +202,13 @@ bob's password is §
 мой пароль §
 """,
     "names": r"""
+["DB_PASSWORD", "§"]
+("MYSQL_NATIVE_PASSWORD", "§")
+existingSecret: §
+existingSecret: "§"
+"Authorization": {"§": true}
+echo § | docker run -i image
+"additionalProperties": {"password": "§"}
 DATA_KEY=§
 SERVER_KEY=§
 STRIPE_SK=§

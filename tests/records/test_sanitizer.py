@@ -212,3 +212,16 @@ def test_no_surroundings_save_a_token(before: str, after: str, seed: int) -> Non
     rng = random.Random(seed)
     secret = TOKENS[rng.choice(sorted(TOKENS))](rng)
     assert not survives(secret, sanitizer.sanitize(f"{before} {secret} {after}"))
+
+
+@pytest.mark.parametrize("margin", ["", "{}|"])
+@pytest.mark.parametrize(
+    "frame", ["{begin}\n{key}\n{end}", "{begin}\n{key}", "{key}\n{end}", "A = '{begin}'\n{begin}\n{key}"]
+)
+def test_a_private_key_is_found_whole_cut_and_behind_a_constant(frame: str, margin: str) -> None:
+    rng = random.Random(frame)
+    lines = [chars(rng, ALNUM, 64) for _ in range(4)]
+    kind = "PRIVATE " + "KEY-----"
+    text = frame.format(begin=f"-----BEGIN {kind}", end=f"-----END {kind}", key="\n".join(lines))
+    text = "\n".join(margin.format(number) + line for number, line in enumerate(text.split("\n"), 1))
+    assert not any(survives(line, sanitizer.sanitize(text)) for line in lines)

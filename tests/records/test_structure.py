@@ -176,3 +176,23 @@ def form(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: form(item) for key, item in value.items()}
     return [form(item) for item in value] if isinstance(value, list) else None
+
+
+def test_names_of_errors_schemas_and_references_hold_no_secret() -> None:
+    kept = {
+        "BAD_PASSWORD": 40101,
+        "INVALID_TOKEN": "1001",
+        "existingSecret": "release-10-db",
+        "Authorization": {"additionalProperties": {"type": "string"}, "description": "The header"},
+        "password": {"$ref": "#/definitions/text"},
+        "token": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+    }
+    assert sanitizer.sanitize(kept) == kept
+    secret = "Zx81kQp0" + "Lm4vT7yB"
+    held = {
+        "BAD_PASSWORD": secret,
+        "existingSecret": secret,
+        "password": {"additionalProperties": secret, "$ref": secret, "anyOf": secret},
+        "PASSWORD": 40101,
+    }
+    assert secret not in str(sanitizer.sanitize(held)) and "40101" not in str(sanitizer.sanitize(held))
