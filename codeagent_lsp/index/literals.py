@@ -7,8 +7,9 @@ here: how code is moved (`tools/code/shift.py`).
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from codeagent_lsp.errors import EditRefused
@@ -78,6 +79,35 @@ count, too.
 """
 _BODIES = frozenset(("heredoc_body", "heredoc_end", "uninterpreted"))
 """Literals that begin with a line: also the blanks in front of their first word are content."""
+
+
+class _Margin(NamedTuple):
+    """Literals of which a language takes away the blanks that their lines share: what their first line ends with, what
+    is on their last line, and what in them makes this uncertain, as it is filled in before the blanks are taken away.
+    """
+
+    opening: str
+    closing: str = ""
+    filled: str = ""
+
+
+_CALLED = r"(?:\b(?:textwrap\.)?dedent|\b(?:inspect\.)?cleandoc)\(\s*[rR]?(?:\"\"\"|''')\\?"
+_MARGINS: dict[str, tuple[_Margin, ...]] = {
+    "java": (_Margin(r'"""'),),
+    "csharp": (_Margin(r'\$*"{3,}'),),
+    "python": (_Margin(_CALLED, r"(?:\"\"\"|''')\s*,?\s*(?:\)|$)"),),
+    "ruby": (_Margin(r"(?:(?!<<).)*<<~[\"'`]?\w+[\"'`]?(?:(?!<<).)*"),),
+    "php": (_Margin(r"<<<[ \t]*[\"']?\w+[\"']?", r"[ \t]+\w+\b"),),
+    **dict.fromkeys(("swift", "jl", "graphql", "gql"), (_Margin(r'"""'),)),
+    **dict.fromkeys(("ex", "exs"), (_Margin(r'(?:~[A-Za-z])?(?:"""|\'\'\')'),)),
+    **dict.fromkeys(("kt", "kts"), (_Margin(r'"""', r'"""\s*\.trim(?:Indent|Margin)\(\)', r"\$"),)),
+    **dict.fromkeys(("scala", "sc"), (_Margin(r'(?<![A-Za-z])"""\|?.*', r'"""\s*\.stripMargin\b(?!\()'),)),
+    **dict.fromkeys(("groovy", "gradle"), (_Margin(r'"""\\?', r'"""\s*\.strip(?:Indent|Margin)\(\)', r"\$"),)),
+    "nix": (_Margin(r"''"),),
+    **dict.fromkeys(("pl", "pm", "t"), (_Margin(r"(?:(?!<<).)*<<~[\"']?\w+[\"']?(?:(?!<<).)*"),)),
+    **dict.fromkeys(("tf", "tfvars", "hcl"), (_Margin(r"(?:(?!<<).)*<<-\w+"),)),
+}
+"""By the name of the grammar or the signs. Python's functions take the blanks of a text away that is not filled in."""
 
 
 class Literal(NamedTuple):
@@ -166,12 +196,65 @@ def refuse_altered(path: str, before: str, after: str, given: Iterable[str]) -> 
     new = _lines_of(after, fixed) - literal_lines(before, language) if fixed else Counter[str]()
     said = {content_of(line) for text in (before, *given) for line in split_lines(text)} if new else set()
     wrong = next((line for line in new if line not in said), None)
-    if wrong is not None:
+    if wrong is not None and not _only_shifted(
+        after, fixed, language, given, {line for line in new if line not in said}
+    ):
         raise EditRefused(
             "not_found",
             "The old text is not indented as in the file, so that other blanks would come into a string than were "
             f"given for it: {wrong[:_MOST_SHOWN]!r}. Copy the old lines with the file's indentation.",
         )
+
+
+def _only_shifted(
+    after: str, fixed: Iterable[Literal], language: Language, given: Iterable[str], wrong: Collection[str]
+) -> bool:
+    """Return whether the lines of a text that are `wrong` are given ones, moved with all others of their literals, and
+    the language takes the common blanks of these away: then the literals say what was meant.
+    """
+    lines = [content_of(line) for line in split_lines(after)]
+    told: dict[str, set[str]] = {}
+    for line in (content_of(line) for text in given for line in split_lines(text)):
+        told.setdefault(line.lstrip(" \t"), set()).add(line)
+    for each in fixed:
+        filled = [line for line in lines[each.first : each.last + 1] if line.strip()]
+        altered = [line for line in filled if line in wrong]
+        if not altered:
+            continue
+        if not _loses_margin(lines, each, language.name):
+            return False
+        shifts = set.intersection(*(_shifts(line, told) for line in altered))
+        kept = [line for line in filled if line not in wrong and any(map(str.isalnum, line))]
+        if not shifts or (kept and not any(shifts & _shifts(line, told) for line in kept)):
+            return False
+    return True
+
+
+def _shifts(line: str, told: Mapping[str, Collection[str]]) -> set[tuple[str, str]]:
+    """Return by which blanks more, or less, a line stands deeper than the same lines of what was given."""
+    found: set[tuple[str, str]] = set()
+    for given in told.get(line.lstrip(" \t"), ()):
+        if line.endswith(given):
+            found.add((line.removesuffix(given), ""))
+        elif given.endswith(line):
+            found.add(("", given.removesuffix(line)))
+    return found
+
+
+def _loses_margin(lines: Sequence[str], inside: Literal, name: str) -> bool:
+    """Return whether the language takes away the blanks that all lines of a literal share."""
+    first = inside.first - 1
+    if first < 0:
+        return False
+    opening = " ".join((lines[first - 1].strip() if first and name == "python" else "", lines[first].rstrip()))
+    closing = " ".join((lines[inside.last], *(lines[inside.last + 1 : inside.last + 2] if name == "python" else ())))
+    content = "\n".join(lines[inside.first : inside.last + 1])
+    return any(
+        re.search(rf"(?:{margin.opening})\Z", opening)
+        and (not margin.closing or re.search(margin.closing, closing))
+        and (not margin.filled or not re.search(margin.filled, content))
+        for margin in _MARGINS.get(name, ())
+    )
 
 
 def _lines_of(text: str, inside: Iterable[Literal]) -> Counter[str]:

@@ -228,3 +228,63 @@ def _swapped(line: str, one: str, other: str) -> str:
     while rest.startswith(one):
         rest, count = rest[len(one) :], count + 1
     return other * count + rest
+
+
+class Margin(NamedTuple):
+    """A file, what stands before the lines of a function in it, how a literal opens and closes, what stands behind."""
+
+    path: str
+    head: str
+    literal: tuple[str, str]
+    foot: str
+
+    def lines(self, content: tuple[str, ...], indent: str) -> str:
+        """The lines of the function, with a literal of this content, all of it at one indentation."""
+        rows = ("x1", self.literal[0], *content, self.literal[1], "y1")
+        return "".join(f"{indent}{row}\n" if row else "\n" for row in rows)
+
+
+WITHOUT_MARGIN = {
+    "java": Margin("A.java", "class A {\n    void f() {\n", ('String q = """', '""";'), "    }\n}\n"),
+    "csharp": Margin("a.cs", "class A {\n    void F() {\n", ('var q = """', '""";'), "    }\n}\n"),
+    "csharp$": Margin("a.cs", "class A {\n    void F() {\n", ('var q = $"""', '""";'), "    }\n}\n"),
+    "ruby": Margin("a.rb", "class A\n    def f\n", ("q = <<~EOS", "EOS"), "    end\nend\n"),
+    "ruby raw": Margin("a.rb", "class A\n    def f\n", ("q = g(<<~'EOS', 1)", "EOS"), "    end\nend\n"),
+    "swift": Margin("a.swift", "class A {\n    func f() {\n", ('let q = """', '"""'), "    }\n}\n"),
+    "swift#": Margin("a.swift", "class A {\n    func f() {\n", ('let q = #"""', '"""#'), "    }\n}\n"),
+    "kotlin": Margin("a.kt", "class A {\n    fun f() {\n", ('val q = """', '""".trimIndent()'), "    }\n}\n"),
+    "kotlin margin": Margin("a.kt", "class A {\n    fun f() {\n", ('val q = """', '""".trimMargin()'), "    }\n}\n"),
+    "nix": Margin("a.nix", "{\n    f = {\n", ("q = ''", "'';"), "    };\n}\n"),
+    "python": Margin("a.py", "class A:\n    def f(self):\n", ('q = textwrap.dedent("""', '""")'), ""),
+    "python\\": Margin("a.py", "class A:\n    def f(self):\n", ('q = dedent("""\\', '""")'), ""),
+    "python c": Margin("a.py", "class A:\n    def f(self):\n", ("q = inspect.cleandoc('''", "''')"), ""),
+    "php": Margin("a.php", "<?php\nclass A {\n    function f() {\n", ("$q = <<<EOT", "EOT;"), "    }\n}\n"),
+    "php now": Margin("a.php", "<?php\nclass A {\n    function f() {\n", ("$q = <<<'EOT'", "EOT;"), "    }\n}\n"),
+    "elixir": Margin("a.ex", "defmodule A do\n    def f do\n", ('q = """', '"""'), "    end\nend\n"),
+    "julia": Margin("a.jl", "module A\n    function f()\n", ('q = """', '"""'), "    end\nend\n"),
+    "scala": Margin("a.scala", "class A {\n    def f() = {\n", ('val q = """', '""".stripMargin'), "    }\n}\n"),
+    "groovy": Margin("a.groovy", "class A {\n    def f() {\n", ('def q = """', '""".stripIndent()'), "    }\n}\n"),
+    "perl": Margin("a.pl", "{\n    sub f {\n", ("my $q = <<~EOT;", "EOT"), "    }\n}\n"),
+    "terraform": Margin("a.tf", "a {\n    f {\n", ("q = <<-EOF", "EOF"), "    }\n}\n"),
+    "graphql": Margin("a.graphql", "type A {\n    f {\n", ('"""', '"""'), "    }\n}\n"),
+}
+"""Literals of which the language takes away the blanks that all lines share."""
+WITH_MARGIN = {
+    "js": Margin("a.js", "class A {\n    f() {\n", ("const q = `", "`;"), "    }\n}\n"),
+    "go": Margin("a.go", "package a\nfunc f() {\n    if x {\n", ("q := `", "`"), "    }\n}\n"),
+    "python plain": Margin("a.py", "class A:\n    def f(self):\n", ('q = """', '"""'), ""),
+    "python f": Margin("a.py", "class A:\n    def f(self):\n", ('q = textwrap.dedent(f"""', '""")'), ""),
+    "python other": Margin("a.py", "class A:\n    def f(self):\n", ('q = g("""', '""")'), ""),
+    "ruby -": Margin("a.rb", "class A\n    def f\n", ("q = <<-EOS", "EOS"), "    end\nend\n"),
+    "ruby two": Margin("a.rb", "class A\n    def f\n", ("q = g(<<~EOS, <<-E)", "EOS"), "    end\nend\n"),
+    "kotlin plain": Margin("a.kt", "class A {\n    fun f() {\n", ('val q = """', '"""'), "    }\n}\n"),
+    "kotlin $": Margin("a.kt", "class A {\n    fun f() {\n", ('val q = """$a', '""".trimIndent()'), "    }\n}\n"),
+    "c# verbatim": Margin("a.cs", "class A {\n    void F() {\n", ('var q = @"', '";'), "    }\n}\n"),
+    "dart": Margin("a.dart", "class A {\n    f() {\n", ("var q = '''", "''';"), "    }\n}\n"),
+    "rust": Margin("a.rs", "impl A {\n    fn f() {\n", ('let q = r#"', '"#;'), "    }\n}\n"),
+    "scala plain": Margin("a.scala", "class A {\n    def f() = {\n", ('val q = """', '"""'), "    }\n}\n"),
+    "scala s": Margin("a.scala", "class A {\n    def f() = {\n", ('val q = s"""', '""".stripMargin'), "    }\n}\n"),
+    "bash": Margin("a.sh", "x() {\n    f() {\n", ("cat <<EOF", "EOF"), "    }\n}\n"),
+    "toml": Margin("a.toml", "[a]\n    [a.f]\n", ('q = """', '"""'), ""),
+}
+"""Literals that keep all blanks, and those of which it is not certain."""

@@ -9,9 +9,10 @@ import pytest
 from codeagent_lsp.agent.replacement import replaced
 from codeagent_lsp.direct.answer import Files, read_answer
 from codeagent_lsp.errors import EditRefused
+from codeagent_lsp.index.literals import refuse_altered
 from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
 from codeagent_lsp.workspace.edits.match import replace
-from tests.agent.literals import INDEXED, LANGUAGES, Written, case, moved
+from tests.agent.literals import INDEXED, LANGUAGES, WITH_MARGIN, WITHOUT_MARGIN, Margin, Written, case, moved
 
 WAYS = ("same", "dedented", "deeper", "other blanks")
 ROUNDS = 12
@@ -110,3 +111,52 @@ def test_lines_of_a_literal_are_taken_as_they_are_given(
 ) -> None:
     done = replaced(before + selected + after, len(before), len(before + selected), reply, path)
     assert done == before + wanted + after
+
+
+OLD = ("    SELECT 1", "    FROM t", "", "      WHERE x")
+NEW = {
+    "a line changed": ("    SELECT 2", *OLD[1:]),
+    "a line added": (*OLD[:2], "    JOIN u", *OLD[2:]),
+    "all of it": ("    A", "      B"),
+    "another depth": ("  SELECT 9", *OLD[1:]),
+}
+
+
+def _edited(written: Margin, old: str, new: str) -> str:
+    """The file after an edit by lines whose literal stands eight blanks deep in it."""
+    text = written.head + written.lines(OLD, " " * 8) + written.foot
+    done = replace(text, old, new).text
+    refuse_altered(written.path, text, done, [new])
+    return done
+
+
+@pytest.mark.parametrize("given", ["", "    ", " " * 12], ids=["dedented", "half", "deeper"])
+@pytest.mark.parametrize("written", WITHOUT_MARGIN.values(), ids=WITHOUT_MARGIN.keys())
+def test_a_literal_moves_with_the_code_where_the_language_takes_its_margin_away(written: Margin, given: str) -> None:
+    for new in NEW.values():
+        wanted = written.head + written.lines(new, " " * 8) + written.foot
+        assert _edited(written, written.lines(OLD, given), written.lines(new, given)) == wanted
+
+
+@pytest.mark.parametrize("given", ["", "    ", " " * 12], ids=["dedented", "half", "deeper"])
+@pytest.mark.parametrize("written", WITH_MARGIN.values(), ids=WITH_MARGIN.keys())
+def test_no_other_literal_does(written: Margin, given: str) -> None:
+    for new in NEW.values():
+        with pytest.raises(EditRefused):
+            _edited(written, written.lines(OLD, given), written.lines(new, given))
+
+
+@pytest.mark.parametrize("written", WITHOUT_MARGIN.values(), ids=WITHOUT_MARGIN.keys())
+def test_a_line_of_a_literal_of_which_no_other_is_given_is_refused(written: Margin) -> None:
+    opening = f"x1\n{written.literal[0]}\n"
+    with pytest.raises(EditRefused):
+        _edited(written, opening, f"{opening}    MORE\n")
+
+
+@pytest.mark.parametrize("written", WITHOUT_MARGIN.values(), ids=WITHOUT_MARGIN.keys())
+def test_a_new_literal_without_margin_moves_as_a_whole(written: Margin) -> None:
+    text = f"{written.head}        a0\n        b0\n{written.foot}"
+    new = "a0\n" + written.lines(("    A", "      B"), "") + "b0\n"
+    done = replace(text, "a0\nb0\n", new).text
+    refuse_altered(written.path, text, done, [new])
+    assert done == text.replace("        b0\n", written.lines(("    A", "      B"), " " * 8) + "        b0\n")
