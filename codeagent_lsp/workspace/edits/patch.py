@@ -1,13 +1,14 @@
 """Application of a patch, a unified diff or the `*** Begin Patch` format, to texts: all of it or nothing.
 
 Pure: files come in as a mapping and go out as a new one. A hunk is placed by its lines; the line numbers and headers
-of the patch only choose between exact matches. Not here: reading and writing files.
+of the patch only choose between exact matches, except where a hunk has no old line. Not here: reading and writing files.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from codeagent_lsp.errors import EditRefused, PatchRefused
 from codeagent_lsp.workspace.edits.match import Edit, apply_edits, plan_lines
@@ -19,6 +20,7 @@ from codeagent_lsp.workspace.text.lines import (
     runs_together,
     shared_ends,
     split_lines,
+    with_newlines,
 )
 
 FileTexts = dict[str, str | None]
@@ -116,11 +118,12 @@ def _with_hunks(text: str, change: FileChange) -> str:
     edits: list[Edit] = []
     drift = 0
     changes_some = not all(hunk.only_shows for hunk in change.hunks)
+    numbers = _LineNumbers(text, change)
     for number, hunk in enumerate(change.hunks, 1):
         if hunk.only_shows and changes_some:
             continue
         try:
-            edit, drift = _Placing(body, hunk, drift).run()
+            edit, drift = _Placing(body, hunk, drift, numbers).run()
         except EditRefused as refused:
             message = f"{change.path}, hunk {number} of {len(change.hunks)}: {_in_patch_terms(refused)}"
             raise PatchRefused(message) from None
@@ -146,11 +149,67 @@ def _trimmed(text: str, edit: Edit) -> Edit:
     return Edit(start, stop, "".join(new[head : len(new) - tail]), edit.tier)
 
 
+class _LineNumbers:
+    """Judges whether the line numbers of a patch are those of a text: for hunks that have no line around them."""
+
+    def __init__(self, text: str, change: FileChange) -> None:
+        self.text, self.change = text, change
+        self.lines = [content_of(line) for line in split_lines(text.removeprefix(_BOM))]
+
+    def problem(self, hunk: Hunk) -> str:
+        """Return why the place of a hunk that only adds lines is not certain, in English; "" if it is."""
+        told = hunk.numbers
+        if told is None:
+            return "it only adds lines; show some lines around them so that the place is clear."
+        if told.old_count or told.new_count != len(hunk.rows) or told.new != told.old + 1 + self._added_before(hunk):
+            return (
+                "it only adds lines, and its line numbers do not agree with its lines; show some lines around them so "
+                "that the place is clear."
+            )
+        if told.old > len(self.lines) or not self._are_of_this_text(hunk):
+            return (
+                "it only adds lines, and its line numbers are not those of the file as it is now; show some lines "
+                "around them so that the place is clear."
+            )
+        return ""
+
+    def _added_before(self, hunk: Hunk) -> int:
+        """Return how many more lines the text has above a hunk once the hunks before it are applied."""
+        before = takewhile(lambda other: other is not hunk, self.change.hunks)
+        return sum({"+": 1, "-": -1}.get(tag, 0) for other in before for tag, _ in other.rows)
+
+    def _are_of_this_text(self, hunk: Hunk) -> bool:
+        """Return whether nothing in the patch shows that it was made from another text than this."""
+        blob = self.change.blob
+        is_blob = bool(blob) and any(
+            _blob(form).startswith(blob) for form in (self.text, with_newlines(self.text, "\n"))
+        )
+        if (blob and not is_blob) or (
+            hunk.line == 0 and self.lines and not is_blob
+        ):  # `-0,0` is also said of new files
+            return False
+        section = hunk.numbers.section if hunk.numbers else ""
+        if section and not any(line.strip().startswith(section) for line in self.lines[: hunk.line]):
+            return False
+        return all(self._stands(other) for other in self.change.hunks if other.old)
+
+    def _stands(self, hunk: Hunk) -> bool:
+        """Return whether the old lines of a hunk stand where its number says."""
+        old = [content_of(line) for line in split_lines(hunk.old)]
+        return hunk.line is not None and self.lines[hunk.line - 1 : hunk.line - 1 + len(old)] == old
+
+
+def _blob(text: str) -> str:
+    """Return git's name for a text: the SHA-1 of its length and its bytes."""
+    data = text.encode("utf-8", "surrogateescape")
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
 class _Placing:
     """The search for the match of one hunk in a file. `drift` is by how many lines the previous line number was off."""
 
-    def __init__(self, text: str, hunk: Hunk, drift: int) -> None:
-        self.text, self.hunk, self.drift = text, hunk, drift
+    def __init__(self, text: str, hunk: Hunk, drift: int, numbers: _LineNumbers) -> None:
+        self.text, self.hunk, self.drift, self.numbers = text, hunk, drift, numbers
         self.lines = split_lines(text)
         self.contents = [content_of(line) for line in self.lines]
         self.old = [content_of(line) for line in split_lines(hunk.old)]
@@ -181,17 +240,33 @@ class _Placing:
         return any(at >= d and self.contents[at - d : at - d + size] == self.new for d in inner)
 
     def _insertion(self) -> Edit:
-        """Return the edit of a hunk without any old line: only at the end of a file, or into an empty one."""
+        """Return the edit of a hunk without any old line: at the end of a file, into an empty one, or behind the line
+        that it names, if the numbers of the patch are those of this text.
+        """
         if self.lines and (self.hunk.line is not None or self.hunk.headers):
-            raise EditRefused(
-                "not_found", "it only adds lines; show some lines around them so that the place is clear."
-            )
+            if problem := self.numbers.problem(self.hunk):
+                raise EditRefused("not_found", problem)
+            return self._behind(self.hunk.line or 0)
         if self.new and self.contents[-len(self.new) :] == self.new:
             raise EditRefused("already_applied", "it seems to be applied already, at the end of the file.")
         newline = dominant_newline(self.text)
         joint = newline if self.lines and not ending_of(self.lines[-1]) else ""
         added = "".join(content_of(line) + newline * bool(ending_of(line)) for line in split_lines(self.hunk.new))
         return Edit(len(self.text), len(self.text), joint + added, "exact")
+
+    def _behind(self, at: int) -> Edit:
+        """Return the edit that adds the hunk's lines behind the first `at` lines."""
+        if any(self.new) and self.contents[at : at + len(self.new)] == self.new:
+            raise EditRefused("already_applied", f"it seems to be applied already, at line {at + 1}.")
+        newline = ending_of(self.lines[max(at - 1, 0)]) or dominant_newline(self.text)
+        joint = newline if at and not ending_of(self.lines[at - 1]) else ""
+        added = "".join(row + newline for row in self.new)
+        if at == len(self.lines) and not self.hunk.new.endswith("\n"):
+            added = added.removesuffix(newline)
+        place = sum(map(len, self.lines[:at]))
+        if runs_together([*self.lines[max(at - 1, 0) : at], *split_lines(joint + added), *self.lines[at : at + 1]]):
+            raise EditRefused("not_found", "the mixed line ends of the file would run together.")
+        return Edit(place, place, joint + added, "exact")
 
     # --- choosing between places that fit exactly
 

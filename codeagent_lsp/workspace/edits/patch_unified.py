@@ -81,6 +81,8 @@ class _UnifiedDiffReader:
             self._at_names() or self._at_git_header() or _HUNK.match(self.lines[self.at])
         ):
             line = self.lines[self.at]
+            if line.startswith("index ") and ".." in line:
+                facts["blob"] = line[6:].partition("..")[0]
             for start, key in (("new file", "new"), ("deleted file", "deleted"), ("copy from", "copy")):
                 if line.startswith(start):
                     facts[key] = line
@@ -106,10 +108,11 @@ class _UnifiedDiffReader:
                     break
                 self.at += 1
                 continue
+            start = self.at
             self.at += 1
             rows, at_end = self._rows(header)
-            line = int(header.group(1)) if header.group(1) else None
-            hunks.append(Hunk(rows, line=line, at_end=at_end))
+            numbers = _Numbers.of(header, self.lines[start]) if header.group(1) else None
+            hunks.append(Hunk(rows, line=numbers.old if numbers else None, at_end=at_end, numbers=numbers))
         return hunks
 
     def _rows(self, header: re.Match[str]) -> tuple[tuple[tuple[str, str], ...], bool]:
@@ -197,10 +200,29 @@ def _change(before: str | None, after: str | None, hunks: tuple[Hunk, ...], fact
                 f"The patch calls one file {before} and {after}. To rename, write 'rename from/to' lines."
             )
         before = after
-    return FileChange("update", before, None if before == after else after, hunks)
+    return FileChange("update", before, None if before == after else after, hunks, facts.get("blob", ""))
 
 
 # The content of a patch in any format: per file an operation and hunks of kept, removed and added lines.
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """The head of a hunk: the 1-based numbers of its first old and its first new line, how many there are of each, and
+    the line above them that `diff` shows behind the second `@@`.
+    """
+
+    old: int
+    old_count: int
+    new: int
+    new_count: int
+    section: str
+
+    @classmethod
+    def of(cls, header: re.Match[str], line: str) -> _Numbers:
+        """Return the numbers of a head that has them; a count that is left out is 1."""
+        old, old_count, new, new_count = (int(group) if group else 1 for group in header.groups())
+        return cls(old, old_count, new, new_count, line[header.end() :].strip())
 
 
 @dataclass(frozen=True)
@@ -208,13 +230,15 @@ class Hunk:
     """One hunk. `rows` are pairs of a tag (` `, `-` or `+`) and a line, with LF or without.
 
     `line` is the 1-based number of the first old line according to the patch, or None; `headers` are the texts after
-    `@@`, which name lines above the hunk; `at_end` says that the hunk ends with the file.
+    `@@`, which name lines above the hunk; `at_end` says that the hunk ends with the file. `numbers` are those of
+    the head of a unified diff.
     """
 
     rows: tuple[tuple[str, str], ...]
     line: int | None = None
     headers: tuple[str, ...] = ()
     at_end: bool = False
+    numbers: _Numbers | None = None
 
     @property
     def only_shows(self) -> bool:
@@ -240,6 +264,8 @@ class FileChange:
     path: str
     moved_to: str | None = None
     hunks: tuple[Hunk, ...] = field(default=())
+    blob: str = ""
+    """The beginning of git's name for the text that the patch was made from; "" if it is not told."""
 
     @property
     def paths(self) -> tuple[str, ...]:

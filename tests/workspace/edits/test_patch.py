@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
+import hashlib
+import random
+
 import pytest
 
 from codeagent_lsp.errors import PatchRefused
@@ -24,6 +28,58 @@ def unified(hunks: str, path: str = "a.py") -> str:
 
 def begin(body: str) -> str:
     return f"*** Begin Patch\n{body}*** End Patch\n"
+
+
+def blob(text: str) -> str:
+    data = text.encode()
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()[:7]
+
+
+class TestWithoutContext:
+    """The hunks of `diff -U0`: lines that are added have no line around them, only its number."""
+
+    @pytest.mark.parametrize("newline", ["\n", "\r\n"])
+    @pytest.mark.parametrize("final", [True, False])
+    @pytest.mark.parametrize("told", ["", "index"])
+    @pytest.mark.parametrize("seed", range(12))
+    def test_any_diff_applies_to_the_text_it_was_made_from(
+        self, seed: int, told: str, final: bool, newline: str
+    ) -> None:
+        rng = random.Random(seed)
+        before = [f"line {number}\n" for number in range(rng.choice((3, 12, 40)))]
+        after = list(before)
+        for number in range(rng.randint(1, 4)):
+            at = rng.randint(1, len(after))
+            after[at : at + rng.choice((0, 0, 1))] = [f"new {number}.{row}\n" for row in range(rng.randint(1, 3))]
+        hunks = list(difflib.unified_diff(before, after, "a/f.py", "b/f.py", n=0))
+        old, new = "".join(before), "".join(after)
+        if not final:
+            old, new = old.removesuffix("\n"), new.removesuffix("\n")
+        index = f"diff --git a/f.py b/f.py\nindex {blob(old)}..0000000 100644\n" if told else ""
+        text = {"f.py": old.replace("\n", newline)}
+        if not final and before[-1] != after[-1]:
+            return  # it would have to say where no line end is
+        assert apply_patch(text, index + "".join(hunks)) == {"f.py": new.replace("\n", newline)}
+
+    @pytest.mark.parametrize(
+        ("hunks", "wanted"),
+        [
+            ("@@ -3,0 +4,2 @@\n+x\n+y\n", A.replace("three\n", "three\nx\ny\n")),
+            ("@@ -6,0 +7 @@\n+x\n", A + "x\n"),
+            ("@@ -6,0 +7 @@\n+x\n\\ No newline at end of file\n", A + "x"),
+            ("@@ -3,0 +4 @@ two\n+x\n", A.replace("three\n", "three\nx\n")),
+            ("@@ -1,2 +0,0 @@\n-one\n-two\n@@ -4,0 +3 @@\n+x\n", "three\nfour\nx\nfive\nsix\n"),
+            ("@@ -2 +2 @@\n-two\n+2\n@@ -2,0 +3 @@\n+x\n", A.replace("two\n", "2\nx\n")),
+            ("@@ -2,0 +3 @@\n+x\n@@ -3 +4 @@\n-three\n+3\n", A.replace("three\n", "x\n3\n")),
+            ("@@ -3,0 +4 @@\n+\n", A.replace("three\n", "three\n\n")),
+        ],
+    )
+    def test_lines_are_added_behind_the_one_of_the_number(self, hunks: str, wanted: str) -> None:
+        assert apply_patch({"a.py": A}, unified(hunks)) == {"a.py": wanted}
+
+    def test_at_the_top_of_the_text_that_git_names(self) -> None:
+        head = f"diff --git a/a.py b/a.py\nindex {blob(A)}..0000000 100644\n"
+        assert apply_patch({"a.py": A}, head + unified("@@ -0,0 +1 @@\n+x\n")) == {"a.py": "x\n" + A}
 
 
 class TestUnified:
@@ -198,8 +254,26 @@ class TestRefused:
         hunks = "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n@@ -1,3 +1,3 @@\n one\n-two\n+zwei\n three\n"
         assert "same lines" in refusal({"a.py": A}, unified(hunks))
 
-    def test_lines_added_nowhere_in_particular(self) -> None:
-        assert "only adds lines" in refusal({"a.py": A}, unified("@@ -3,0 +4 @@\n+x\n"))
+    @pytest.mark.parametrize(
+        "hunks",
+        [
+            *("@@ -3,0 +5 @@\n+x\n", "@@ -3,0 +3 @@\n+x\n", "@@ -3,0 +4,2 @@\n+x\n", "@@ -7,0 +8 @@\n+x\n"),
+            *("@@ -3 +4 @@\n+x\n", "@@ -3,0 +4 @@ def f():\n+x\n", "@@ -3,0 +4 @@ four\n+x\n", "@@ -0,0 +1 @@\n+x\n"),
+            *("@@ -1 +1 @@\n-two\n+2\n@@ -4,0 +5 @@\n+x\n", "@@ -1,0 +2 @@\n+x\n@@ -3,0 +4 @@\n+y\n"),
+            *("@@ -2,2 +2,0 @@\n-one\n-two\n@@ -5,0 +4 @@\n+x\n", "@@ -3,0 +4 @@\n+x\n@@ -5 +6 @@\n-six\n+6\n"),
+        ],
+    )
+    def test_lines_added_nowhere_in_particular(self, hunks: str) -> None:
+        assert "only adds lines" in refusal({"a.py": A}, unified(hunks))
+
+    def test_lines_added_to_another_text_than_the_patch_was_made_from(self) -> None:
+        head = "diff --git a/a.py b/a.py\nindex 0123456..89abcde 100644\n"
+        assert "as it is now" in refusal({"a.py": A}, head + unified("@@ -3,0 +4 @@\n+x\n"))
+
+    def test_lines_added_already(self) -> None:
+        patch = unified("@@ -3,0 +4,2 @@\n+x\n+y\n")
+        once = apply_patch({"a.py": A}, patch)["a.py"]
+        assert "already" in refusal({"a.py": once}, patch)
 
     def test_two_names_for_one_file(self) -> None:
         assert "rename" in refusal({"a.py": A}, "--- a/a.py\n+++ b/b.py\n@@ -1,2 +1,2 @@\n-one\n+1\n two\n")

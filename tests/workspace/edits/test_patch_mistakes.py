@@ -109,7 +109,7 @@ REFUSED = {
     "the same hunk twice": (HEAD + ONE + ONE, "same lines"),
     "applied already": (GOOD.replace("10", "30").replace("20", "10").replace("30", "20"), "already"),
     "only context": (f"{HEAD}@@ -1,1 +1,1 @@\n import os\n", "no line that begins with"),
-    "only additions": (f"{HEAD}@@ -3,0 +4 @@\n+x = 1\n", "only adds lines"),
+    "only additions": (f"{HEAD}@@ -3,0 +5 @@\n+x = 1\n", "only adds lines"),
     "no hunk": (HEAD, "no hunk"),
     "creating what is there": ("--- /dev/null\n+++ b/f.py\n@@ -0,0 +1 @@\n+x\n", "exists already"),
     "creating with old lines": ("--- /dev/null\n+++ b/n.py\n@@ -1 +1 @@\n-x\n+y\n", "begin with '+'"),
