@@ -1,11 +1,13 @@
 -- What a scenario needs of a real Neovim: our server as a stock client starts it, and a record of what was shown.
 -- Nothing here makes Neovim behave in another way than it does for a user, but that `vim.ui.select` answers itself.
 
+local function apply(_, titles) return vim.tbl_contains(titles, "Apply") and "Apply" or nil end
+
 local rig = {
   prompts = {}, -- {prompt, titles}
   messages = {}, -- texts of window/showMessage
   progress = {}, -- values by token
-  choose = function(_, titles) return vim.tbl_contains(titles, "Apply") and "Apply" or nil end,
+  choose = apply,
 }
 
 vim.o.swapfile = false
@@ -41,7 +43,7 @@ end
 function rig.open(name)
   vim.cmd.edit(vim.fn.fnameescape(rig.workspace .. "/" .. name))
   local buffer = vim.api.nvim_get_current_buf()
-  rig.wait("the server", 10000, function()
+  rig.wait("the server", 30000, function()
     rig.client = vim.lsp.get_clients({ name = "codeagent", bufnr = buffer })[1]
     return rig.client ~= nil and rig.client.initialized
   end)
@@ -72,7 +74,7 @@ function rig.command(name, arguments)
   rig.client:exec_cmd({ title = name, command = "codeagent." .. name, arguments = { arguments } }, nil, function(err, result)
     answer = { err = err, result = result }
   end)
-  rig.wait(name, 5000, function() return answer ~= nil end)
+  rig.wait(name, 20000, function() return answer ~= nil end)
   if answer.err then error(answer.err.message) end
   return answer.result
 end
@@ -82,7 +84,7 @@ function rig.token(run_id) return "codeagent-" .. run_id end
 -- The sentence a run ended with.
 function rig.ended(run_id)
   local found
-  rig.wait("the end of the run", 10000, function()
+  rig.wait("the end of the run", 30000, function()
     for _, value in ipairs(rig.progress[rig.token(run_id)] or {}) do
       if value.kind == "end" then found = value.message end
     end
@@ -94,7 +96,7 @@ end
 function rig.run(name, arguments) return rig.ended(rig.command(name, arguments).runId) end
 
 function rig.told(part)
-  rig.wait("message " .. part, 3000, function()
+  rig.wait("message " .. part, 20000, function()
     return vim.iter(rig.messages):any(function(message) return message:find(part, 1, true) ~= nil end)
   end)
 end
@@ -107,8 +109,8 @@ function rig.disk(name)
   return content
 end
 
--- Starts Neovim's own LSP client for every file type, plays the scenario, writes what it found.
-function rig.play(plan)
+-- Starts Neovim's own LSP client for every file type.
+local function configure(plan)
   rig.workspace = plan.workspace
   vim.lsp.config("codeagent", {
     cmd = plan.command,
@@ -116,6 +118,10 @@ function rig.play(plan)
     init_options = plan.options,
   })
   vim.lsp.enable("codeagent")
+end
+
+-- Plays a scenario, writes what it found.
+local function play(plan)
   local scenario = assert(loadfile(plan.scenario))
   local ok, found = xpcall(function() return scenario(rig) end, debug.traceback)
   local record = {
@@ -125,9 +131,40 @@ function rig.play(plan)
     messages = rig.messages,
     encoding = rig.client and rig.client.offset_encoding,
   }
-  local file = assert(io.open(plan.record, "w"))
+  local file = assert(io.open(plan.record .. ".part", "w"))
   file:write(vim.json.encode(record))
   file:close()
+  assert(os.rename(plan.record .. ".part", plan.record))
+end
+
+-- What one scenario left is gone for the next: its buffers, its session and changes that wait, its words.
+local function clear(plan)
+  for _, item in ipairs(rig.command("pending")) do
+    if item.kind == "changes" then rig.command("discard", { runId = item.runId }) end
+  end
+  vim.cmd("silent! %bwipeout!")
+  rig.command("session.new")
+  rig.command("model.select", { name = plan.script })
+  rig.prompts, rig.messages, rig.progress, rig.choose = {}, {}, {}, apply
+end
+
+function rig.play(plan)
+  configure(plan)
+  play(plan)
+end
+
+-- Plays one scenario after the other, each as soon as its plan is in the folder, until there is a file named "end".
+function rig.play_all(plan)
+  configure(plan)
+  for number = 1, 1000 do
+    local next = ("%s/%d.json"):format(plan.folder, number)
+    local function there(path) return vim.uv.fs_stat(path) ~= nil end
+    vim.wait(600000, function() return there(next) or there(plan.folder .. "/end") end, 5)
+    if not there(next) then return end
+    local part = vim.json.decode(io.open(next):read("a"))
+    if number > 1 then clear(part) end
+    play(part)
+  end
 end
 
 return rig

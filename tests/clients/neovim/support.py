@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 RIG = Path(__file__).with_name("rig.lua")
 SERVER = (sys.executable, "-m", "codeagent_lsp.cli", "serve")
-SECONDS = 30.0
+SECONDS = 90.0
 
 
 def find_neovim() -> str | None:
@@ -69,27 +69,107 @@ def play(
     script: Sequence[Mapping[str, Any]],
     settings: Mapping[str, Any] | None = None,
 ) -> Played:
-    """Run the body of a Lua function of `rig` and give what it returned. Fails when a process is left behind."""
+    """Run the body of a Lua function of `rig` in a Neovim of its own and give what it returned. Fails when a process is
+    left behind.
+    """
     workspace, state, home = folder / "ws", folder / "state", folder / "home"
     for place in (workspace, state, home):
         place.mkdir(exist_ok=True)
+    plan = _plan(folder, workspace, "", scenario, files, script)
+    options = {**(settings or {}), "model": {"provider": "scripted", "name": plan["script"]}}
+    start = _start(folder, "play", {**plan, "workspace": str(workspace), "options": options})
+    done = subprocess.run(
+        start, cwd=folder, env=environment(home, state), capture_output=True, timeout=SECONDS, check=False
+    )
+    assert (folder / "record.json").exists(), (done.stdout + done.stderr).decode(errors="replace")
+    assert not left_behind(state), "the server outlived the editor"
+    return _played(workspace, folder / "record.json")
+
+
+class Neovim:
+    """A Neovim with a server that plays one scenario after the other, each on files, a script and a session of its own.
+
+    One that could not play a scenario to its end is started anew for the next.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._root = folder
+        self._starts = self._count = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def _folder(self) -> Path:
+        return self._root / str(self._starts)
+
+    def play(self, scenario: str, *, files: Mapping[str, str], script: Sequence[Mapping[str, Any]]) -> Played:
+        """Run the body of a Lua function of `rig` and give what it returned."""
+        if self._process is None:
+            self._starts, self._count = self._starts + 1, 0
+            for name in ("ws", "state", "home"):
+                (self._folder / name).mkdir(parents=True)
+        self._count += 1
+        folder, workspace = self._folder, self._folder / "ws"
+        for entry in workspace.iterdir():
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        plan = _plan(folder, workspace, f"{self._count}-", scenario, files, script)
+        (folder / f"{self._count}.part").write_text(json.dumps(plan))
+        (folder / f"{self._count}.part").rename(folder / f"{self._count}.json")
+        if self._process is None:
+            model = {"provider": "scripted", "name": plan["script"]}
+            start = {"folder": str(folder), "workspace": str(workspace), "options": {"model": model}}
+            self._process = subprocess.Popen(
+                _start(folder, "play_all", start),
+                cwd=folder,
+                env=environment(folder / "home", folder / "state"),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=(folder / "stderr").open("wb"),
+            )
+        record, deadline = Path(plan["record"]), time.monotonic() + 2 * SECONDS
+        try:
+            while not record.exists():
+                assert self._process.poll() is None, (folder / "stderr").read_text(errors="replace")
+                assert time.monotonic() < deadline, "the scenario never ended"
+                time.sleep(0.01)
+            return _played(workspace, record)
+        except BaseException:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+            raise
+
+    def close(self) -> None:
+        """Leave it as a user does. Fails when a process is left behind."""
+        if self._process is not None:
+            (self._folder / "end").touch()
+            assert self._process.wait(SECONDS) == 0
+            assert not left_behind(self._folder / "state"), "the server outlived the editor"
+
+
+def _plan(
+    folder: Path,
+    workspace: Path,
+    prefix: str,
+    scenario: str,
+    files: Mapping[str, str],
+    script: Sequence[Mapping[str, Any]],
+) -> dict[str, str]:
     for name, text in files.items():
         (workspace / name).parent.mkdir(parents=True, exist_ok=True)
         (workspace / name).write_bytes(text.encode())
-    (folder / "script.json").write_text(json.dumps(list(script)))
-    (folder / "scenario.lua").write_text(f"local rig = ...\n{scenario}")
     plan = {
-        "workspace": str(workspace),
-        "command": list(SERVER),
-        "options": {**(settings or {}), "model": {"provider": "scripted", "name": str(folder / "script.json")}},
-        "scenario": str(folder / "scenario.lua"),
-        "record": str(folder / "record.json"),
+        "script": str(folder / f"{prefix}script.json"),
+        "scenario": str(folder / f"{prefix}scenario.lua"),
+        "record": str(folder / f"{prefix}record.json"),
     }
-    (folder / "plan.json").write_text(json.dumps(plan))
-    _start(folder, environment(home, state))
-    record = json.loads((folder / "record.json").read_text())
+    Path(plan["script"]).write_text(json.dumps(list(script)))
+    Path(plan["scenario"]).write_text(f"local rig = ...\n{scenario}")
+    return plan
+
+
+def _played(workspace: Path, path: Path) -> Played:
+    record = json.loads(path.read_text())
     assert "problem" not in record, record
-    assert not left_behind(state), "the server outlived the editor"
     return Played(workspace, record["found"], record["prompts"], record["messages"], record["encoding"])
 
 
@@ -127,17 +207,16 @@ def _carrying(state: Path) -> list[int]:
     return found
 
 
-def _start(folder: Path, variables: Mapping[str, str]) -> None:
+def _start(folder: Path, how: str, plan: Mapping[str, Any]) -> list[str]:
+    (folder / "plan.json").write_text(json.dumps({**plan, "command": list(SERVER)}))
     start = folder / "start.lua"
     start.write_text(
         f"local rig = dofile({json.dumps(str(RIG))})\n"
-        f"rig.play(vim.json.decode(io.open({json.dumps(str(folder / 'plan.json'))}):read('a')))\n"
+        f"rig.{how}(vim.json.decode(io.open({json.dumps(str(folder / 'plan.json'))}):read('a')))\n"
     )
     neovim = find_neovim()
     assert neovim is not None
-    command = [neovim, "--clean", "--headless", "-l", str(start)]
-    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, timeout=SECONDS, check=False)
-    assert (folder / "record.json").exists(), (done.stdout + done.stderr).decode(errors="replace")
+    return [neovim, "--clean", "--headless", "-l", str(start)]
 
 
 def _version(program: str) -> tuple[int, int]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
 
-from tests.clients.neovim.support import MARKS, SOURCE, call, edit, play
+from tests.clients.neovim.support import MARKS, SOURCE, Neovim, call, edit, play
+from tests.examples import WHOLE
 
 pytestmark = MARKS
+PACES = [*product((5, 8, 12, 20, 30, 60), (1, 50))]
 
 
 @pytest.mark.journey
-def test_a_run_changes_the_unsaved_buffer_and_not_the_disk(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_a_run_changes_the_unsaved_buffer_and_not_the_disk(neovim: Neovim) -> None:
+    played = neovim.play(
         """
         local buffer = rig.open("a.py")
         rig.replace(buffer, 1, "    return 11")
@@ -33,9 +35,8 @@ def test_a_run_changes_the_unsaved_buffer_and_not_the_disk(tmp_path: Path) -> No
     assert "Changed." in played.messages
 
 
-def test_what_the_user_types_elsewhere_meanwhile_stays(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_what_the_user_types_elsewhere_meanwhile_stays(neovim: Neovim) -> None:
+    played = neovim.play(
         """
         local buffer = rig.open("a.py")
         rig.choose = function(prompt)
@@ -52,9 +53,8 @@ def test_what_the_user_types_elsewhere_meanwhile_stays(tmp_path: Path) -> None:
     assert played.found["text"] == "# typed while the question was open\n" + SOURCE.replace("return 3", "return 4")
 
 
-def test_what_the_user_types_on_the_same_line_wins_and_the_conflict_is_shown(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_what_the_user_types_on_the_same_line_wins_and_the_conflict_is_shown(neovim: Neovim) -> None:
+    played = neovim.play(
         """
         local buffer = rig.open("a.py")
         rig.choose = function(prompt)
@@ -73,10 +73,9 @@ def test_what_the_user_types_on_the_same_line_wins_and_the_conflict_is_shown(tmp
     assert "changes" in [item["kind"] for item in played.found["pending"]]  # the conflict may be asked about just then
 
 
-def test_a_change_right_before_the_edit_arrives_is_not_garbled(tmp_path: Path) -> None:
+def test_a_change_right_before_the_edit_arrives_is_not_garbled(neovim: Neovim) -> None:
     """Neovim tells of typing up to 150 ms late, so the edit is made for a version that is gone."""
-    played = play(
-        tmp_path,
+    played = neovim.play(
         """
         local buffer = rig.open("a.py")
         rig.type(buffer, 0, "# first")
@@ -99,9 +98,8 @@ def test_a_change_right_before_the_edit_arrives_is_not_garbled(tmp_path: Path) -
         assert "Applied" not in played.found["sentence"]
 
 
-def test_undo_keeps_what_was_typed_later(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_undo_keeps_what_was_typed_later(neovim: Neovim) -> None:
+    played = neovim.play(
         """
         local buffer = rig.open("a.py")
         rig.run("run", { task = "change it" })
@@ -119,9 +117,8 @@ def test_undo_keeps_what_was_typed_later(tmp_path: Path) -> None:
     assert played.found["text"] == "# later\n" + SOURCE
 
 
-def test_one_undo_of_neovim_takes_an_edit_back(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_one_undo_of_neovim_takes_an_edit_back(neovim: Neovim) -> None:
+    played = neovim.play(
         """
         local buffer = rig.open("a.py")
         rig.run("run", { task = "change it" })
@@ -134,9 +131,8 @@ def test_one_undo_of_neovim_takes_an_edit_back(tmp_path: Path) -> None:
     assert played.found["text"] == SOURCE
 
 
-def test_two_files_of_which_one_is_not_open(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_two_files_of_which_one_is_not_open(neovim: Neovim) -> None:
+    played = neovim.play(
         """
         local buffer = rig.open("a.py")
         local sentence = rig.run("run", { task = "change both" })
@@ -150,9 +146,8 @@ def test_two_files_of_which_one_is_not_open(tmp_path: Path) -> None:
     assert played.disk("b.py") == "x = 1\n"
 
 
-def test_text_with_characters_beyond_the_basic_plane(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_text_with_characters_beyond_the_basic_plane(neovim: Neovim) -> None:
+    played = neovim.play(
         """
         local buffer = rig.open("a.py")
         rig.run("run", { task = "change it" })
@@ -164,9 +159,8 @@ def test_text_with_characters_beyond_the_basic_plane(tmp_path: Path) -> None:
     assert played.found["text"] == "s = '🎉 ü 𝒳'; x = 2; y = '🎈'\n"
 
 
-def test_a_file_with_crlf_keeps_its_line_ends(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_a_file_with_crlf_keeps_its_line_ends(neovim: Neovim) -> None:
+    played = neovim.play(
         """
         local buffer = rig.open("a.py")
         local sentence = rig.run("run", { task = "change it" })
@@ -180,9 +174,8 @@ def test_a_file_with_crlf_keeps_its_line_ends(tmp_path: Path) -> None:
     assert played.disk("a.py") == SOURCE.replace("return 3", "return 4\n    # end").replace("\n", "\r\n")
 
 
-def test_lines_added_at_the_very_end_bring_no_empty_line(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_lines_added_at_the_very_end_bring_no_empty_line(neovim: Neovim) -> None:
+    played = neovim.play(
         """
         local buffer = rig.open("a.py")
         local sentence = rig.run("run", { task = "change it" })
@@ -202,13 +195,12 @@ def test_lines_added_at_the_very_end_bring_no_empty_line(tmp_path: Path) -> None
     assert played.found["sentence"] == "Applied 3 file(s)."
 
 
-@pytest.mark.parametrize("pause", [200, 83, 33, 16], ids=["5", "12", "30", "60"])
-def test_fifty_hunks_land_while_the_user_types_above_them(tmp_path: Path, pause: int) -> None:
+@pytest.mark.parametrize("pause", [200, 83, 33, 16] if WHOLE else [33])
+def test_fifty_hunks_land_while_the_user_types_above_them(neovim: Neovim, pause: int) -> None:
     base = "# notes: \n" + "".join(f"line {number}.\n" for number in range(600))
     text = "".join(f"changed {number}\nmore\n" if number % 12 == 6 else f"line {number}.\n" for number in range(600))
     edits = [edit(f"line {number}.\n", f"changed {number}\nmore\n", "a.txt") for number in range(6, 600, 12)]
-    played = play(
-        tmp_path,
+    played = neovim.play(
         f"""
         local buffer, typed = rig.open("a.txt"), "k"
         vim.api.nvim_buf_set_text(buffer, 0, 9, 0, 9, {{ "k" }})
@@ -272,8 +264,7 @@ return { after = after, undone = rig.text(buffer), typed = typed, formats = form
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("hunks", [1, 50])
-@pytest.mark.parametrize("rate", [5, 8, 12, 20, 30, 60])
+@pytest.mark.parametrize(("rate", "hunks"), PACES if WHOLE else [(8, 50), (60, 1)])
 def test_it_lands_and_is_taken_back_while_keys_are_pressed_and_saving_formats(
     tmp_path: Path, rate: int, hunks: int
 ) -> None:

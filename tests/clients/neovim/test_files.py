@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from tests.clients.neovim.support import MARKS, SOURCE, call, edit, play
+from tests.clients.neovim.support import MARKS, SOURCE, Neovim, call, edit
 
 pytestmark = MARKS
 
 
-def test_a_new_file_is_text_in_a_buffer_and_empty_on_disk(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_a_new_file_is_text_in_a_buffer_and_empty_on_disk(neovim: Neovim) -> None:
+    played = neovim.play(
         """
         rig.open("a.py")
         local sentence = rig.run("run", { task = "add a file" })
@@ -23,9 +20,8 @@ def test_a_new_file_is_text_in_a_buffer_and_empty_on_disk(tmp_path: Path) -> Non
     assert played.found == {"text": "x = 1\n", "sentence": "Applied 1 file(s).", "disk": ""}
 
 
-def test_a_new_file_in_a_new_folder_can_be_saved_and_undone(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_a_new_file_in_a_new_folder_can_be_saved_and_undone(neovim: Neovim) -> None:
+    played = neovim.play(
         """
         rig.open("a.py")
         rig.run("run", { task = "add a file" })
@@ -41,10 +37,9 @@ def test_a_new_file_in_a_new_folder_can_be_saved_and_undone(tmp_path: Path) -> N
     assert played.disk("deep/er/new.py") is None
 
 
-def test_a_file_that_came_meanwhile_is_not_emptied(tmp_path: Path) -> None:
+def test_a_file_that_came_meanwhile_is_not_emptied(neovim: Neovim) -> None:
     """Neovim empties a file that it is asked to create."""
-    played = play(
-        tmp_path,
+    played = neovim.play(
         """
         rig.open("a.py")
         rig.choose = function()
@@ -63,9 +58,8 @@ def test_a_file_that_came_meanwhile_is_not_emptied(tmp_path: Path) -> None:
     assert [item["kind"] for item in played.found["pending"]] == ["changes"]
 
 
-def test_a_buffer_without_a_file_is_edited_as_it_is(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_a_buffer_without_a_file_is_edited_as_it_is(neovim: Neovim) -> None:
+    played = neovim.play(
         """
         local buffer = rig.open("fresh.py")
         vim.api.nvim_buf_set_lines(buffer, 0, -1, true, { "x = 1", "y = 2" })
@@ -80,9 +74,8 @@ def test_a_buffer_without_a_file_is_edited_as_it_is(tmp_path: Path) -> None:
     assert played.disk("fresh.py") is None
 
 
-def test_a_file_is_deleted_and_comes_back(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_a_file_is_deleted_and_comes_back(neovim: Neovim) -> None:
+    played = neovim.play(
         """
         rig.open("b.py")
         rig.open("a.py")
@@ -98,9 +91,8 @@ def test_a_file_is_deleted_and_comes_back(tmp_path: Path) -> None:
     assert played.found == {"there": False, "sentence": "Applied 1 file(s).", "text": "x = 1\n"}
 
 
-def test_unsaved_text_is_only_deleted_after_a_question_of_its_own(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_unsaved_text_is_only_deleted_after_a_question_of_its_own(neovim: Neovim) -> None:
+    played = neovim.play(
         """
         local buffer = rig.open("b.py")
         rig.type(buffer, 0, "# unsaved")
@@ -117,9 +109,8 @@ def test_unsaved_text_is_only_deleted_after_a_question_of_its_own(tmp_path: Path
     assert [prompt["titles"] for prompt in played.prompts] == [["Review", "Apply", "Discard"], ["Keep", "Delete"]]
 
 
-def test_a_file_is_renamed_and_edited_in_one_go(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_a_file_is_renamed_and_edited_in_one_go(neovim: Neovim) -> None:
+    played = neovim.play(
         """
         rig.open("b.py")
         local sentence = rig.run("run", { task = "rename b" })
@@ -135,9 +126,8 @@ def test_a_file_is_renamed_and_edited_in_one_go(tmp_path: Path) -> None:
     assert played.found == {"old": "gone", "text": "x = 1\ny = 2\n", "sentence": "Applied 1 file(s)."}
 
 
-def test_a_renamed_file_goes_back(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_a_renamed_file_goes_back(neovim: Neovim) -> None:
+    played = neovim.play(
         """
         rig.open("b.py")
         rig.run("run", { task = "rename b" })
