@@ -12,7 +12,10 @@
 (defvar rig-ready nil "Tells whether the server is there.")
 (defvar rig-prompts nil "What was asked, newest first: (:prompt TEXT :titles LIST).")
 (defvar rig-told nil "What the echo area showed, newest first.")
-(defvar rig-answer (lambda (_prompt titles) (car (member "Apply" titles)))
+(defun rig-apply (_prompt titles)
+  "The answer \"Apply\" where TITLES have it."
+  (car (member "Apply" titles)))
+(defvar rig-answer #'rig-apply
   "What is typed at a prompt with these titles, followed by RET; nil presses \\`C-g'.")
 
 (setq last-nonmenu-event ?x ; commands come by keys, not from a mouse
@@ -112,30 +115,79 @@
   (forward-line (- (1+ last) first))
   (setq mark-active t transient-mark-mode t))
 
-(defun rig-ask (name)
-  "The result of the command NAME, waited for."
-  (let ((params (list :command (concat "codeagent." name) :arguments [])))
+(defun rig-ask (name &rest given)
+  "The result of the command NAME with the properties GIVEN, waited for."
+  (let ((params (list :command (concat "codeagent." name) :arguments (if given (vector given) []))))
     (if (featurep 'lsp-mode)
         (lsp-request "workspace/executeCommand" params)
       (jsonrpc-request (eglot-current-server) :workspace/executeCommand params))))
 
-(defun rig-play (plan)
-  "Play the scenario of the JSON file PLAN; leave a record of it."
-  (let* ((plan (json-parse-string (with-temp-buffer (insert-file-contents plan) (buffer-string))
-                                  :object-type 'plist))
-         (record
+(defun rig--read-plan (file)
+  "The property list of the JSON FILE."
+  (json-parse-string (with-temp-buffer (insert-file-contents file) (buffer-string)) :object-type 'plist))
+
+(defun rig--configure (plan)
+  "Be as the init file of PLAN says, in its workspace."
+  (setq rig-workspace (plist-get plan :workspace))
+  (load (plist-get plan :configuration) nil t))
+
+(defun rig--play (plan clear)
+  "Play the scenario of PLAN and leave a record of it; before, CLEAR what another has left."
+  (let* ((record
           (condition-case problem
               (progn
-                (setq rig-workspace (plist-get plan :workspace))
-                (load (plist-get plan :configuration) nil t)
+                (when clear (rig--clear plan))
                 (list :found (rig--value-of (plist-get plan :scenario))))
-            ((error quit) (list :problem (format "%S" problem))))))
-    (with-temp-file (plist-get plan :record)
+            ((error quit) (list :problem (format "%S" problem)))))
+         (part (concat (plist-get plan :record) ".part")))
+    (with-temp-file part
       (insert (json-encode (append record (list :prompts (vconcat (reverse rig-prompts))
                                                 :told (vconcat (reverse rig-told)))))))
-    (let ((confirm-kill-processes nil))
-      (mapc (lambda (buffer) (with-current-buffer buffer (set-buffer-modified-p nil))) (buffer-list))
-      (kill-emacs 0))))
+    (rename-file part (plist-get plan :record))))
+
+(defun rig--clear (plan)
+  "Take what a scenario left from the next, that of PLAN: buffers, session, changes that wait, words."
+  (switch-to-buffer (cl-find-if #'buffer-file-name (buffer-list)))
+  (mapc (lambda (item)
+          (when (equal (plist-get (rig--plist item) :kind) "changes")
+            (rig-ask "discard" :runId (plist-get (rig--plist item) :runId))))
+        (append (rig-ask "pending") nil))
+  (rig-ask "session.new")
+  (rig-ask "model.select" :name (plist-get plan :script))
+  (dolist (buffer (buffer-list))
+    (when (or (buffer-file-name buffer) (equal (buffer-name buffer) "*agent runs*"))
+      (with-current-buffer buffer (set-buffer-modified-p nil))
+      (kill-buffer buffer)))
+  (setq rig-prompts nil rig-told nil rig-answer #'rig-apply))
+
+(defun rig--plist (item)
+  "ITEM of an answer as a property list; some clients give tables."
+  (json-parse-string (json-encode item) :object-type 'plist))
+
+(defun rig--leave ()
+  "Leave Emacs without a word."
+  (let ((confirm-kill-processes nil))
+    (mapc (lambda (buffer) (with-current-buffer buffer (set-buffer-modified-p nil))) (buffer-list))
+    (kill-emacs 0)))
+
+(defun rig-play (plan)
+  "Play the scenario of the JSON file PLAN; leave a record of it."
+  (let ((plan (rig--read-plan plan)))
+    (rig--configure plan)
+    (rig--play plan nil)
+    (rig--leave)))
+
+(defun rig-play-all (plan)
+  "Play one scenario after the other, each as soon as its plan is in the folder of PLAN, until there is a file \"end\"."
+  (let* ((plan (rig--read-plan plan)) (folder (plist-get plan :folder)) (number 1) next)
+    (rig--configure plan)
+    (while (progn
+             (setq next (format "%s/%d.json" folder number))
+             (rig-wait "the next" 600 (lambda () (or (file-exists-p next) (file-exists-p (concat folder "/end")))))
+             (file-exists-p next))
+      (rig--play (rig--read-plan next) (> number 1))
+      (setq number (1+ number)))
+    (rig--leave)))
 
 (defun rig--value-of (file)
   "The value of the last form in FILE."

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,7 @@ EXAMPLE = ':baseUrl "http://127.0.0.1:8080/v1"'
 SECONDS = 120.0
 
 # How a user starts each client in a buffer, and how it says that the server is there.
-START = {"eglot": "(call-interactively #'eglot)", "lsp-mode": "(lsp)"}
+START = {"eglot": "(unless (eglot-current-server) (call-interactively #'eglot))", "lsp-mode": "(lsp)"}
 READY = {
     "eglot": "(eglot-current-server)",
     "lsp-mode": "(eq 'initialized (lsp--workspace-status (lsp-find-workspace 'codeagent (buffer-file-name))))",
@@ -77,27 +78,106 @@ class Played:
 def play(
     folder: Path, client: str, scenario: str, *, files: Mapping[str, str], script: Sequence[Mapping[str, Any]]
 ) -> Played:
-    """Run Lisp with `rig.el` and give what it returned. Fails when a process is left behind."""
+    """Run Lisp with `rig.el` in an Emacs of its own and give what it returned. Fails when a process is left behind."""
     init = prepare(folder, client, files=files, script=script)
-    (folder / "scenario.el").write_text(scenario)
+    plan = {"workspace": str(folder / "ws"), "configuration": str(init), **_plan(folder, "", scenario)}
+    done = subprocess.run(
+        _start(folder, "rig-play", plan),
+        cwd=folder,
+        env=variables_of(folder),
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    said = (done.stdout + done.stderr).decode(errors="replace")
+    assert (folder / "record.json").exists(), said
+    assert not left_behind(folder / "state"), "the server outlived the editor"
+    return _played(folder / "ws", folder / "record.json", said)
+
+
+class Emacs:
+    """An Emacs with a server that plays one scenario after the other, each on files, a script and a session of its own.
+
+    One that could not play a scenario to its end is started anew for the next.
+    """
+
+    def __init__(self, folder: Path, client: str) -> None:
+        self.client = client
+        self._root = folder
+        self._starts = self._count = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def _folder(self) -> Path:
+        return self._root / str(self._starts)
+
+    def play(self, scenario: str, *, files: Mapping[str, str], script: Sequence[Mapping[str, Any]]) -> Played:
+        """Run Lisp with `rig.el` and give what it returned."""
+        if self._process is None:
+            self._starts, self._count = self._starts + 1, 0
+            init = prepare(self._folder, self.client, files={}, script=script)
+            start = {"workspace": str(self._folder / "ws"), "configuration": str(init), "folder": str(self._folder)}
+            self._process = subprocess.Popen(
+                _start(self._folder, "rig-play-all", start),
+                cwd=self._folder,
+                env=variables_of(self._folder),
+                stdin=subprocess.DEVNULL,
+                stdout=(self._folder / "said").open("wb"),
+                stderr=subprocess.STDOUT,
+            )
+        self._count += 1
+        folder, workspace = self._folder, self._folder / "ws"
+        for entry in workspace.iterdir():
+            if entry.name != ".git":
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        for name, text in files.items():
+            (workspace / name).write_text(text)
+        plan = _plan(folder, f"{self._count}-", scenario)
+        Path(plan["script"]).write_text(json.dumps(list(script)))
+        (folder / f"{self._count}.part").write_text(json.dumps(plan))
+        (folder / f"{self._count}.part").rename(folder / f"{self._count}.json")
+        record, deadline = Path(plan["record"]), time.monotonic() + 2 * SECONDS
+        try:
+            while not record.exists():
+                assert self._process.poll() is None, (folder / "said").read_text(errors="replace")
+                assert time.monotonic() < deadline, "the scenario never ended"
+                time.sleep(0.01)
+            return _played(workspace, record, (folder / "said").read_text(errors="replace"))
+        except BaseException:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+            raise
+
+    def close(self) -> None:
+        """Leave it as a user does. Fails when a process is left behind."""
+        if self._process is not None:
+            (self._folder / "end").touch()
+            assert self._process.wait(SECONDS) == 0
+            assert not left_behind(self._folder / "state"), "the server outlived the editor"
+
+
+def _plan(folder: Path, prefix: str, scenario: str) -> dict[str, str]:
     plan = {
-        "workspace": str(folder / "ws"),
-        "configuration": str(init),
-        "scenario": str(folder / "scenario.el"),
-        "record": str(folder / "record.json"),
+        "script": str(folder / f"{prefix}script.json"),
+        "scenario": str(folder / f"{prefix}scenario.el"),
+        "record": str(folder / f"{prefix}record.json"),
     }
+    Path(plan["scenario"]).write_text(scenario)
+    return plan
+
+
+def _start(folder: Path, how: str, plan: Mapping[str, str]) -> list[str]:
     (folder / "plan.json").write_text(json.dumps(plan))
     emacs = find_emacs()
     assert emacs is not None
-    command = [emacs, "-Q", "--batch", *packages(), "-l", str(RIG), "--eval", f'(rig-play "{folder / "plan.json"}")']
-    variables = variables_of(folder)
-    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, timeout=SECONDS, check=False)
-    said = (done.stdout + done.stderr).decode(errors="replace")
-    assert (folder / "record.json").exists(), said
-    record = json.loads((folder / "record.json").read_text())
+    return [emacs, "-Q", "--batch", *packages(), "-l", str(RIG), "--eval", f'({how} "{folder / "plan.json"}")']
+
+
+def _played(workspace: Path, path: Path, said: str) -> Played:
+    record = json.loads(path.read_text())
     assert "problem" not in record, f"{record}\n{said}"
-    assert not left_behind(folder / "state"), "the server outlived the editor"
-    return Played(folder / "ws", record["found"] or {}, record["prompts"], record["told"])
+    return Played(workspace, record["found"] or {}, record["prompts"], record["told"])
 
 
 def prepare(folder: Path, client: str, *, files: Mapping[str, str], script: Sequence[Mapping[str, Any]]) -> Path:

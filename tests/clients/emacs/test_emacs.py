@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.emacs.support import CLIENTS, MARKS, has_client, play
+from tests.clients.emacs.support import MARKS, Emacs, has_client, play
 from tests.clients.neovim.support import SOURCE, call, edit, with_hook_and_picture
 
 pytestmark = MARKS
@@ -18,19 +18,9 @@ ACTIONS = {
 }
 
 
-@pytest.fixture(params=CLIENTS)
-def client(request: pytest.FixtureRequest) -> str:
-    name = str(request.param)
-    if not has_client(name):
-        pytest.skip(f"this Emacs has no {name}; Debian: elpa-{name}")
-    return name
-
-
 @pytest.mark.journey
-def test_a_run_changes_the_unsaved_buffer_and_not_the_disk(tmp_path: Path, client: str) -> None:
-    played = play(
-        tmp_path,
-        client,
+def test_a_run_changes_the_unsaved_buffer_and_not_the_disk(emacs: Emacs) -> None:
+    played = emacs.play(
         """
         (rig-open "a.py")
         (rig-type 1 "# mine")
@@ -48,10 +38,8 @@ def test_a_run_changes_the_unsaved_buffer_and_not_the_disk(tmp_path: Path, clien
     assert "Apply changes to a.py" in played.prompts[0]["prompt"]
 
 
-def test_one_undo_of_emacs_takes_an_edit_back(tmp_path: Path, client: str) -> None:
-    played = play(
-        tmp_path,
-        client,
+def test_one_undo_of_emacs_takes_an_edit_back(emacs: Emacs) -> None:
+    played = emacs.play(
         """
         (rig-open "a.py")
         (buffer-enable-undo)
@@ -72,10 +60,8 @@ def test_one_undo_of_emacs_takes_an_edit_back(tmp_path: Path, client: str) -> No
     assert played.found["text"] == "# mine\n" + SOURCE
 
 
-def test_the_undo_of_the_agent_keeps_what_was_typed_later(tmp_path: Path, client: str) -> None:
-    played = play(
-        tmp_path,
-        client,
+def test_the_undo_of_the_agent_keeps_what_was_typed_later(emacs: Emacs) -> None:
+    played = emacs.play(
         """
         (rig-open "a.py")
         (codeagent-run "change it")
@@ -93,10 +79,8 @@ def test_the_undo_of_the_agent_keeps_what_was_typed_later(tmp_path: Path, client
     assert played.found["text"] == "# later\n" + SOURCE
 
 
-def test_what_the_user_types_while_the_question_is_open_stays(tmp_path: Path, client: str) -> None:
-    played = play(
-        tmp_path,
-        client,
+def test_what_the_user_types_while_the_question_is_open_stays(emacs: Emacs) -> None:
+    played = emacs.play(
         """
         (rig-open "a.py")
         (setq rig-answer (lambda (&rest _)
@@ -105,7 +89,7 @@ def test_what_the_user_types_while_the_question_is_open_stays(tmp_path: Path, cl
         (codeagent-run "change it")
         (rig-wait "the question" 40 (lambda () rig-prompts))
         (rig-pass 2)
-        (codeagent-send "pending")
+        (rig-ask "pending")
         (list :text (rig-text))
         """,
         files={"a.py": SOURCE},
@@ -116,10 +100,8 @@ def test_what_the_user_types_while_the_question_is_open_stays(tmp_path: Path, cl
     assert played.disk("a.py") == SOURCE
 
 
-def test_what_the_user_types_between_task_and_question_stays(tmp_path: Path, client: str) -> None:
-    played = play(
-        tmp_path,
-        client,
+def test_what_the_user_types_between_task_and_question_stays(emacs: Emacs) -> None:
+    played = emacs.play(
         """
         (rig-open "a.py")
         (codeagent-run "change it")
@@ -160,16 +142,14 @@ def test_quitting_the_question_changes_nothing_and_a_code_action_decides_later(t
     assert played.found["text"] == SOURCE.replace("return 3", "return 4")
 
 
-def test_the_actions_of_a_selection_are_listed_and_one_is_run(tmp_path: Path, client: str) -> None:
-    played = play(
-        tmp_path,
-        client,
+def test_the_actions_of_a_selection_are_listed_and_one_is_run(emacs: Emacs) -> None:
+    played = emacs.play(
         f"""
         (rig-open "a.py")
         (rig-region 5 6)
         (setq rig-answer (lambda (_ titles)
                            (or (rig-title titles "Refactor") "Apply")))
-        {ACTIONS[client]}
+        {ACTIONS[emacs.client]}
         (rig-has "return 22")
         (list :text (rig-text))
         """,
@@ -182,10 +162,8 @@ def test_the_actions_of_a_selection_are_listed_and_one_is_run(tmp_path: Path, cl
         assert title in listed, listed
 
 
-def test_a_question_is_answered(tmp_path: Path, client: str) -> None:
-    played = play(
-        tmp_path,
-        client,
+def test_a_question_is_answered(emacs: Emacs) -> None:
+    played = emacs.play(
         """
         (rig-open "a.py")
         (setq rig-answer (lambda (_ titles)
@@ -205,10 +183,8 @@ def test_a_question_is_answered(tmp_path: Path, client: str) -> None:
     assert played.found["text"] == SOURCE
 
 
-def test_a_cancel_ends_the_run_and_keeps_the_text(tmp_path: Path, client: str) -> None:
-    played = play(
-        tmp_path,
-        client,
+def test_a_cancel_ends_the_run_and_keeps_the_text(emacs: Emacs) -> None:
+    played = emacs.play(
         """
         (rig-open "a.py")
         (codeagent-run "change it")
@@ -223,16 +199,14 @@ def test_a_cancel_ends_the_run_and_keeps_the_text(tmp_path: Path, client: str) -
         files={"a.py": SOURCE},
         script=[edit("return 3", "return 4"), {"text": "Slow.", "delay": 20}],
     )
-    assert played.found["seconds"] < 1.5
+    assert played.found["seconds"] < 15, "it does not wait for the words"
     assert [item["kind"] for item in played.found["pending"]] == ["changes"]
     assert played.found["text"] == SOURCE
 
 
-def test_text_beyond_ascii_is_edited_in_the_right_place(tmp_path: Path, client: str) -> None:
+def test_text_beyond_ascii_is_edited_in_the_right_place(emacs: Emacs) -> None:
     source = 'x = "🚀é"; y = "🚀"  # 中文\n' + SOURCE
-    played = play(
-        tmp_path,
-        client,
+    played = emacs.play(
         """
         (rig-open "a.py")
         (codeagent-run "change it")
@@ -245,10 +219,8 @@ def test_text_beyond_ascii_is_edited_in_the_right_place(tmp_path: Path, client: 
     assert played.found["text"] == source.replace('y = "🚀"', 'y = "done"')
 
 
-def test_a_new_file_is_made(tmp_path: Path, client: str) -> None:
-    played = play(
-        tmp_path,
-        client,
+def test_a_new_file_is_made(emacs: Emacs) -> None:
+    played = emacs.play(
         """
         (rig-open "a.py")
         (codeagent-run "make it")
@@ -263,10 +235,8 @@ def test_a_new_file_is_made(tmp_path: Path, client: str) -> None:
     assert played.found["text"] == "x = 1\n"
 
 
-def test_words_to_a_run_and_back_to_before_it(tmp_path: Path, client: str) -> None:
-    played = play(
-        tmp_path,
-        client,
+def test_words_to_a_run_and_back_to_before_it(emacs: Emacs) -> None:
+    played = emacs.play(
         """
         (rig-open "a.py")
         (codeagent-run "change it")
@@ -289,10 +259,8 @@ def test_words_to_a_run_and_back_to_before_it(tmp_path: Path, client: str) -> No
     assert played.found["text"] == "# mine\n" + SOURCE
 
 
-def test_a_task_from_a_document_and_the_better_of_two_attempts(tmp_path: Path, client: str) -> None:
-    played = play(
-        tmp_path,
-        client,
+def test_a_task_from_a_document_and_the_better_of_two_attempts(emacs: Emacs) -> None:
+    played = emacs.play(
         r"""
         (rig-open "a.py")
         (let ((code (current-buffer)) (file nil))
@@ -313,7 +281,7 @@ def test_a_task_from_a_document_and_the_better_of_two_attempts(tmp_path: Path, c
             (codeagent-send "run" (list :task "make it five" :attempts 2))
             (rig-wait "five" 40 (lambda () (string-search "return 5" (rig-text code)))))
           (list :text (rig-text code)))
-        """.replace("ACTIONS", ACTIONS[client]),
+        """.replace("ACTIONS", ACTIONS[emacs.client]),
         files={"a.py": SOURCE},
         script=[
             edit("return 3", "return 4") | {"expect": "a.py, lines 1-3, as they are now"},

@@ -5,11 +5,9 @@ Not here: lsp-mode, which takes every CR out of what it inserts.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.clients.emacs.support import MARKS, has_client, play
+from tests.clients.emacs.support import MARKS, Emacs, has_client
 from tests.clients.neovim.support import SOURCE, edit
 
 pytestmark = MARKS
@@ -17,13 +15,16 @@ pytestmark = MARKS
 CRLF = "a = 1\r\nb = 2\r\nc = 3\r\n"
 
 
-@pytest.mark.parametrize("opened", [False, True], ids=["closed", "open"])
-def test_new_lines_in_a_file_with_crlf_are_saved_like_the_others(tmp_path: Path, *, opened: bool) -> None:
+@pytest.fixture(scope="module")
+def client() -> str:
     if not has_client("eglot"):
         pytest.skip("this Emacs has no eglot; Debian: elpa-eglot")
-    played = play(
-        tmp_path,
-        "eglot",
+    return "eglot"
+
+
+@pytest.mark.parametrize("opened", [False, True], ids=["closed", "open"])
+def test_new_lines_in_a_file_with_crlf_are_saved_like_the_others(emacs: Emacs, *, opened: bool) -> None:
+    played = emacs.play(
         rf"""
         (rig-open "a.py")
         {'(rig-open "b.py")' if opened else ""}
