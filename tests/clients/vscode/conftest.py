@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import fcntl
 import os
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
 from tests.clients.vscode import support
+from tests.clients.vscode.support import Editor
 
 
 @pytest.fixture(scope="session")
-def extensions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of extensions for code-server. Workers share one package: two builds at once write the same files."""
+def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
+    """What the windows of one worker share. Workers share one package: two builds at once write the same files."""
     if lacks := support.missing():
         pytest.skip(lacks)
     folder = tmp_path_factory.mktemp("extension")
@@ -22,4 +23,5 @@ def extensions(tmp_path_factory: pytest.TempPathFactory) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (shared / "codeagent.vsix").exists():
             support.package(shared)
-    return support.install(shared / "codeagent.vsix", folder / "extensions")
+    with Editor(folder / "editor", support.install(shared / "codeagent.vsix", folder / "extensions")) as editor:
+        yield editor

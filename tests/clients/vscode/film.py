@@ -76,9 +76,12 @@ def main(target: Path) -> None:
             "editor.cursorBlinking": "solid",
         }
         files = {"prices.py": pictures.SOURCE}
-        with support.window(
-            folder / "play", extensions, files=files, script=_SCRIPT, settings=settings, size=SIZE
-        ) as opened:
+        with (
+            support.Editor(folder / "editor", extensions) as editor,
+            support.window(
+                folder / "play", editor, files=files, script=_SCRIPT, settings=settings, size=SIZE
+            ) as opened,
+        ):
             film = Film(opened.page)
             _ask(opened, film)
             _decide(opened, film)

@@ -59,9 +59,10 @@ def main(target: Path) -> None:
             "codeagent.inline.enabled": True,
         }
         files = {"prices.py": SOURCE, "orders.py": CALLS}
-        with support.window(
-            folder / "play", extensions, files=files, script=[], settings=settings, size=SIZE
-        ) as opened:
+        with (
+            support.Editor(folder / "editor", extensions) as editor,
+            support.window(folder / "play", editor, files=files, script=[], settings=settings, size=SIZE) as opened,
+        ):
             film = Film(opened.page)
             opened.command("View: Toggle Primary Side Bar Visibility")
             _complete(opened, film)

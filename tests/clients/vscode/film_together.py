@@ -64,9 +64,10 @@ def main(target: Path) -> None:
             "codeagent.edits.apply": "auto",
         }
         files = {"prices.py": SOURCE}
-        with support.window(
-            folder / "play", extensions, files=files, script=SCRIPT, settings=settings, size=SIZE
-        ) as opened:
+        with (
+            support.Editor(folder / "editor", extensions) as editor,
+            support.window(folder / "play", editor, files=files, script=SCRIPT, settings=settings, size=SIZE) as opened,
+        ):
             film = Film(opened.page)
             opened.open("prices.py")
             _tell(opened, film)

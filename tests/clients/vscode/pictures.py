@@ -116,10 +116,11 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         extensions = support.install(support.package(Path(name)), Path(name) / "extensions")
-        with _open(Path(name) / "work", extensions, _WORK, "Dark Modern") as opened:
-            _review(opened, folder)
-        with _open(Path(name) / "plan", extensions, _PLAN, "Light Modern") as opened:
-            _plan(opened, folder)
+        with support.Editor(Path(name) / "editor", extensions) as editor:
+            with _open(Path(name) / "work", editor, _WORK, "Dark Modern") as opened:
+                _review(opened, folder)
+            with _open(Path(name) / "plan", editor, _PLAN, "Light Modern") as opened:
+                _plan(opened, folder)
 
 
 def _review(opened: Window, folder: Path) -> None:
@@ -154,12 +155,12 @@ def _plan(opened: Window, folder: Path) -> None:
 
 
 def _open(
-    folder: Path, extensions: Path, script: Sequence[Mapping[str, Any]], theme: str
+    folder: Path, editor: support.Editor, script: Sequence[Mapping[str, Any]], theme: str
 ) -> AbstractContextManager[Window]:
     folder.mkdir()
     settings = {"workbench.colorTheme": theme, "editor.minimap.enabled": False}
     files = {"prices.py": SOURCE}
-    return support.window(folder, extensions, files=files, script=script, settings=settings, size=SIZE)
+    return support.window(folder, editor, files=files, script=script, settings=settings, size=SIZE)
 
 
 if __name__ == "__main__":

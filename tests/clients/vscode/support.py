@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ ROOT = Path(__file__).resolve().parents[3]
 EXTENSION = ROOT / "editors" / "vscode"
 RIG = Path(os.environ.get("CODEAGENT_VSCODE_RIG", "/nonexistent"))  # named by the script that installs it
 SECONDS = 60.0
+SERVER = (sys.executable, "-m", "codeagent_lsp.cli", "serve")
+USUAL = ("--disable-workspace-trust",)
 STATUS = "[id='codeagent-lsp.codeagent.codeagent.status']"
 INPUT = ".quick-input-widget input >> nth=0"
 ROWS = ".quick-input-list .monaco-list-row"
@@ -85,7 +87,6 @@ class Window:
     url: str
     workspace: Path
     state: Path
-    process: subprocess.Popen[bytes] = field(repr=False)
 
     def load(self) -> None:
         """Load the editor, or load it again: what was in the window is gone then. The server has started, or failed."""
@@ -217,67 +218,141 @@ class Window:
         self.page.wait_for_function(f"() => {{ {VALUE}; return {holds}; }}", timeout=seconds * 1000)
 
 
+class Editor:
+    """The installed extension, a Chromium, and a code-server started as usual: what the windows of one worker share.
+
+    Each window has a workspace, settings, script and state of its own all the same. The browser keeps what code-server
+    sends, so that the next window is there sooner.
+    """
+
+    def __init__(self, folder: Path, extensions: Path) -> None:
+        self.folder = folder
+        self.extensions = extensions
+        self.states: list[Path] = []
+        self._opened = contextlib.ExitStack()
+        self._context: Any = None
+        self._served: Served | None = None
+
+    def __enter__(self) -> Editor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
+        for state in self.states:
+            _kill_all(state)
+
+    @contextlib.contextmanager
+    def page(self, size: tuple[int, int]) -> Iterator[Any]:
+        """A page of the browser, closed afterwards with all that were opened beside it."""
+        if self._context is None:
+            self._context = self._opened.enter_context(_browser())
+        page = self._context.new_page()
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        page.set_default_timeout(SECONDS * 1000)
+        try:
+            yield page
+        finally:
+            for shown in self._context.pages:
+                shown.close()
+
+    def served(self) -> Served:
+        """The code-server for windows without a wish of their own."""
+        if self._served is None or self._served.process.poll() is not None:
+            user = self.folder / "user"
+            served = serving(user, self.extensions, self.folder / "state", USUAL, "en")
+            self._served = self._opened.enter_context(served)
+        return self._served
+
+
+@dataclass(frozen=True)
+class Served:
+    """A code-server that answers, and the folder of its user's data."""
+
+    port: int
+    user: Path
+    process: subprocess.Popen[bytes]
+
+
 @contextlib.contextmanager
-def window(
-    folder: Path,
-    extensions: Path,
-    *,
-    files: Mapping[str, str],
-    script: Sequence[Mapping[str, Any]],
-    settings: Mapping[str, Any] | None = None,
-    arguments: Sequence[str] = ("--disable-workspace-trust",),
-    size: tuple[int, int] = (1280, 800),
-    locale: str = "en",
-) -> Iterator[Window]:
-    """An editor that is ready to use. Everything it started is gone afterwards."""
-    workspace, state, user = folder / "ws", folder / "state", folder / "user"
-    for name, text in files.items():
-        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
-        (workspace / name).write_text(text)
-    (folder / "script.json").write_text(json.dumps(list(script)))
-    _write_settings(user, folder, settings or {})
+def serving(user: Path, extensions: Path, state: Path, arguments: Sequence[str], locale: str) -> Iterator[Served]:
+    """A code-server; everything it started is gone afterwards."""
+    (user / "User").mkdir(parents=True, exist_ok=True)
     if locale != "en":
         _write_language(user, locale)
     port = _free_port()
     process = _start(port, user, extensions, state, arguments, locale)
     try:
         _wait_healthy(port, process)
-        with _browser(size) as page:
-            page.set_default_timeout(SECONDS * 1000)
-            try:
-                opened = Window(page, f"http://127.0.0.1:{port}/?folder={workspace}", workspace, state, process)
-                opened.load()
-                yield opened
-            except BaseException:
-                for number, shown in enumerate(page.context.pages):
-                    shown.screenshot(path=folder / f"failed{number}.png")
-                raise
+        yield Served(port, user, process)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(10)
-        for pid in _processes(f"CODEAGENT_STATE_DIR={state}"):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        _kill_all(state)
 
 
 @contextlib.contextmanager
-def _browser(size: tuple[int, int]) -> Iterator[Any]:
+def window(
+    folder: Path,
+    editor: Editor,
+    *,
+    files: Mapping[str, str],
+    script: Sequence[Mapping[str, Any]],
+    settings: Mapping[str, Any] | None = None,
+    arguments: Sequence[str] = USUAL,
+    size: tuple[int, int] = (1280, 800),
+    locale: str = "en",
+    own: bool = False,
+) -> Iterator[Window]:
+    """An editor that is ready to use. It has a code-server of its `own` where its environment or user data counts."""
+    workspace, state = folder / "ws", folder / "state"
+    for name, text in files.items():
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_text(text)
+    (folder / "script.json").write_text(json.dumps(list(script)))
+    with contextlib.ExitStack() as opened:
+        if own or arguments != USUAL or locale != "en":
+            _write_settings(folder / "user", folder, SERVER, settings or {})
+            served = opened.enter_context(serving(folder / "user", editor.extensions, state, arguments, locale))
+        else:
+            served = editor.served()
+            command = ["env", f"CODEAGENT_STATE_DIR={state}", *SERVER]
+            _write_settings(served.user, folder, command, settings or {})
+            editor.states.append(state)
+        page = opened.enter_context(editor.page(size))
+        try:
+            found = Window(page, f"http://127.0.0.1:{served.port}/?folder={workspace}", workspace, state)
+            found.load()
+            yield found
+        except BaseException:
+            for number, shown in enumerate(page.context.pages):
+                shown.screenshot(path=folder / f"failed{number}.png")
+            raise
+
+
+@contextlib.contextmanager
+def _browser() -> Iterator[Any]:
     api = importlib.import_module("playwright.sync_api")
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(BROWSER))
         try:
-            context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+            context = browser.new_context()
             context.grant_permissions(["clipboard-read", "clipboard-write"])
-            yield context.new_page()
+            yield context
         finally:
             browser.close()
 
 
-def _write_settings(user: Path, folder: Path, settings: Mapping[str, Any]) -> None:
+def _kill_all(state: Path) -> None:
+    for pid in _processes(f"CODEAGENT_STATE_DIR={state}"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _write_settings(user: Path, folder: Path, command: Sequence[str], settings: Mapping[str, Any]) -> None:
     data = {
-        "codeagent.server.command": [sys.executable, "-m", "codeagent_lsp.cli", "serve"],
+        "codeagent.server.command": [*command],
         "codeagent.model.provider": "scripted",
         "codeagent.model.name": str(folder / "script.json"),
         "workbench.startupEditor": "none",
@@ -292,7 +367,7 @@ def _write_settings(user: Path, folder: Path, settings: Mapping[str, Any]) -> No
         "editor.minimap.enabled": False,
         **settings,
     }
-    (user / "User").mkdir(parents=True)
+    (user / "User").mkdir(parents=True, exist_ok=True)
     (user / "User" / "settings.json").write_text(json.dumps(data))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.clients.vscode import support
-from tests.clients.vscode.support import Window, window
+from tests.clients.vscode.support import Editor, Window, window
 from tests.clients.vscode.test_runs import (
     CHANGED,
     LAST,
@@ -72,7 +72,7 @@ def from_menu(opened: Window, name: str, title: str) -> None:
     raise AssertionError(f"{title}: not in the menu of {name}: {entries.all_inner_texts()}")
 
 
-def test_an_approval_a_question_and_a_review_without_a_mouse(tmp_path: Path, extensions: Path) -> None:
+def test_an_approval_a_question_and_a_review_without_a_mouse(tmp_path: Path, editor: Editor) -> None:
     script: list[dict[str, Any]] = [
         {"tool_calls": [call("run_cmd", command="echo made >made.txt")]},
         {"tool_calls": [call("AskUser", questions=[{"text": "Which name?"}])]},
@@ -80,7 +80,7 @@ def test_an_approval_a_question_and_a_review_without_a_mouse(tmp_path: Path, ext
         CHANGED,
     ]
     settings = {"codeagent.shell.confirm": "always"}
-    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script, settings=settings) as opened:
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=script, settings=settings) as opened:
         page = opened.page
         opened.open("a.py")
         press(opened, "Control+Alt+g")
@@ -113,9 +113,9 @@ def test_an_approval_a_question_and_a_review_without_a_mouse(tmp_path: Path, ext
         assert buffer(opened) == SOURCE.replace(ONE, "return 10\n\n\ndef f0")
 
 
-def test_a_hidden_notification_and_a_closed_window_lose_nothing(tmp_path: Path, extensions: Path) -> None:
+def test_a_hidden_notification_and_a_closed_window_lose_nothing(tmp_path: Path, editor: Editor) -> None:
     script: list[dict[str, Any]] = [{"text": "I think. ", "chunks": 10, "delay": 0.2} | both_ends(), CHANGED]
-    with window(tmp_path, extensions, files={"a.py": SOURCE, "b.py": "x = 1\n"}, script=script) as opened:
+    with window(tmp_path, editor, files={"a.py": SOURCE, "b.py": "x = 1\n"}, script=script) as opened:
         page = opened.page
         opened.open("b.py")
         opened.task("Change both ends")
@@ -151,7 +151,7 @@ def plan(*titles: str) -> dict[str, Any]:
     return call("create_plan", goal="All parts", steps=steps, estimated_complexity="low")
 
 
-def test_the_buttons_of_a_plan(tmp_path: Path, extensions: Path) -> None:
+def test_the_buttons_of_a_plan(tmp_path: Path, editor: Editor) -> None:
     script: list[dict[str, Any]] = [
         {"tool_calls": [plan("First part", "Second part")]},
         {"tool_calls": [edit(LAST, "return 990")]},
@@ -160,7 +160,7 @@ def test_the_buttons_of_a_plan(tmp_path: Path, extensions: Path) -> None:
         {"tool_calls": [edit(ONE, "return 10\n\n\ndef f0")]},
         {"text": "The second part is done."},
     ]
-    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script) as opened:
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=script) as opened:
         page = opened.page
         opened.open("a.py")
         opened.task("Do both parts", "CodeAgent: New Task with a Plan…")
@@ -179,7 +179,7 @@ def test_the_buttons_of_a_plan(tmp_path: Path, extensions: Path) -> None:
         assert buffer(opened) == SOURCE
 
 
-def test_the_menu_of_a_plans_step_by_the_keyboard(tmp_path: Path, extensions: Path) -> None:
+def test_the_menu_of_a_plans_step_by_the_keyboard(tmp_path: Path, editor: Editor) -> None:
     script: list[dict[str, Any]] = [
         {"tool_calls": [plan("First part", "Second part", "Third part")]},
         {"tool_calls": [edit(LAST, "return 990")]},
@@ -189,7 +189,7 @@ def test_the_menu_of_a_plans_step_by_the_keyboard(tmp_path: Path, extensions: Pa
         {"tool_calls": [edit(ONE, "return 10\n\n\ndef f0")]},
         {"text": "The third part is done."},
     ]
-    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script) as opened:
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=script) as opened:
         page = opened.page
         opened.open("a.py")
         opened.task("Do all parts", "CodeAgent: New Task with a Plan…")
@@ -214,9 +214,9 @@ def test_the_menu_of_a_plans_step_by_the_keyboard(tmp_path: Path, extensions: Pa
         assert buffer(opened) == SOURCE.replace(LAST, "return 990")
 
 
-def test_code_is_copied_from_the_transcript(tmp_path: Path, extensions: Path) -> None:
+def test_code_is_copied_from_the_transcript(tmp_path: Path, editor: Editor) -> None:
     text = "Like this:\n\n```python\nx = [1,\n     2]\n```\n"
-    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=[{"text": text}]) as opened:
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=[{"text": text}]) as opened:
         opened.task("Show me")
         opened.transcript().locator("button.copy").click()
         opened.transcript().locator("button.copy").filter(has_text="Copied").wait_for()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.vscode.support import ROOT, Window, window
+from tests.clients.vscode.support import ROOT, Editor, Window, window
 from tests.clients.vscode.test_runs import CHANGED, SOURCE, both_ends, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.vscode]
@@ -29,9 +29,9 @@ def files_with(folder: Path, words: str) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and words.encode() in path.read_bytes()]
 
 
-def test_the_key_is_in_the_servers_environment_and_nowhere_else(tmp_path: Path, extensions: Path) -> None:
+def test_the_key_is_in_the_servers_environment_and_nowhere_else(tmp_path: Path, editor: Editor) -> None:
     key = "key-" + secrets.token_hex(12)
-    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=[{"text": "Hello."}]) as opened:
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=[{"text": "Hello."}], own=True) as opened:
         until(lambda: len(opened.servers()) == 1, "no server")
         (before,) = opened.servers()
         assert "CODEAGENT_API_KEY" not in environment(before)
@@ -64,7 +64,7 @@ def stub(folder: Path, name: str, log: Path) -> None:
     program.chmod(0o755)
 
 
-def test_the_server_is_looked_for_in_order(tmp_path: Path, extensions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_server_is_looked_for_in_order(tmp_path: Path, editor: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
     log, local = tmp_path / "started", tmp_path / "ws" / ".venv" / "bin"
     stub(local, "python", log)
     (local / "python").symlink_to(sys.executable)
@@ -76,7 +76,7 @@ def test_the_server_is_looked_for_in_order(tmp_path: Path, extensions: Path, mon
         return log.read_text().split() if log.exists() else []
 
     settings: dict[str, list[str]] = {"codeagent.server.command": []}
-    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=[], settings=settings) as opened:
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=[], settings=settings, own=True) as opened:
         until(lambda: started() == ["python"], "the one beside the workspace's Python comes first")
         (local / "codeagent-lsp").unlink()
         opened.command("CodeAgent: Restart Server")
@@ -92,9 +92,9 @@ def test_the_server_is_looked_for_in_order(tmp_path: Path, extensions: Path, mon
         until(lambda: started()[-1:] == ["again"], "one that comes later is taken")
 
 
-def test_reports_and_lists(tmp_path: Path, extensions: Path) -> None:
+def test_reports_and_lists(tmp_path: Path, editor: Editor) -> None:
     files = {"a.py": SOURCE, "hello.py": HELLO}
-    with window(tmp_path, extensions, files=files, script=[{"text": "Good morning."}]) as opened:
+    with window(tmp_path, editor, files=files, script=[{"text": "Good morning."}]) as opened:
         page = opened.page
         rows = page.locator(".quick-input-list .monaco-list-row")
         opened.command("CodeAgent: Doctor")
@@ -143,9 +143,9 @@ def commands(opened: Window, words: str) -> str:
     return found
 
 
-def test_chinese_and_commands_only_where_they_make_sense(tmp_path: Path, extensions: Path) -> None:
+def test_chinese_and_commands_only_where_they_make_sense(tmp_path: Path, editor: Editor) -> None:
     script = [both_ends(), CHANGED]
-    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script, locale="zh-cn") as opened:
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=script, locale="zh-cn") as opened:
         page = opened.page
         assert "接受所有更改" not in commands(opened, "CodeAgent 接受")
         assert "停止" not in commands(opened, "CodeAgent 停止")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.vscode.support import window
+from tests.clients.vscode.support import Editor, window
 from tests.clients.vscode.test_runs import ONE, SOURCE, edit, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.vscode]
@@ -18,13 +18,13 @@ HOST = Path(__file__).parent / "host"
 SECONDS = 120.0
 
 
-def test_what_the_extension_is_to_other_code(tmp_path: Path, extensions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_extension_is_to_other_code(tmp_path: Path, editor: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
     report = tmp_path / "report.json"
     monkeypatch.setenv("CODEAGENT_HOST_REPORT", str(report))
     one = {"tool_calls": [edit(ONE, "return 10\n\n\ndef f0")]}
     script: list[dict[str, Any]] = [one, {"text": "Changed."}, one, {"text": "Changed."}]
     driver = ("--disable-workspace-trust", "--vscode-option", "enable-smoke-test-driver")
-    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script, arguments=driver) as opened:
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=script, arguments=driver) as opened:
         server = opened.url.split("//")[1].split("/")[0]
         at = f"vscode-remote://{server}{HOST}"
         payload = [["extensionDevelopmentPath", at], ["extensionTestsPath", f"{at}/index.js"], ["skipWelcome", "true"]]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.vscode.support import Window, window
+from tests.clients.vscode.support import Editor, Window, window
 from tests.clients.vscode.test_runs import until
 from tests.inline.fill_server import FillServer, fill_server
 
@@ -19,7 +19,7 @@ TEXT = "def add(a, b):\n    return\n"
 
 
 @contextmanager
-def typing(folder: Path, extensions: Path) -> Iterator[tuple[Window, FillServer]]:
+def typing(folder: Path, editor: Editor) -> Iterator[tuple[Window, FillServer]]:
     """An editor at the end of a line, on a server that fills in."""
     with fill_server(lambda path, body: ["sum(", "\n        a, b)", "\n\n"]) as server:
         settings = {
@@ -31,7 +31,7 @@ def typing(folder: Path, extensions: Path) -> Iterator[tuple[Window, FillServer]
             "editor.quickSuggestions": {"other": "off", "comments": "off", "strings": "off"},
             "editor.autoIndent": "none",
         }
-        with window(folder, extensions, files={"a.py": TEXT}, script=[], settings=settings) as opened:
+        with window(folder, editor, files={"a.py": TEXT}, script=[], settings=settings) as opened:
             opened.open("a.py")
             opened.page.locator(".editor-group-container.active .view-lines").click()
             until(lambda: asked_at_the_end(opened, server), "completion is not offered", 90)
@@ -64,8 +64,8 @@ def saved(opened: Window) -> str:
     return opened.disk("a.py") or ""
 
 
-def test_ghost_text_typed_along_and_taken(tmp_path: Path, extensions: Path) -> None:
-    with typing(tmp_path, extensions) as (opened, server):
+def test_ghost_text_typed_along_and_taken(tmp_path: Path, editor: Editor) -> None:
+    with typing(tmp_path, editor) as (opened, server):
         opened.page.keyboard.type(" ")
         until(lambda: ghost(opened).startswith("sum("), "no ghost text")
         assert opened.disk("a.py") == TEXT, "nothing is written"
@@ -78,8 +78,8 @@ def test_ghost_text_typed_along_and_taken(tmp_path: Path, extensions: Path) -> N
         assert saved(opened) == "def add(a, b):\n    return sum(\n        a, b)\n"
 
 
-def test_taken_by_word_and_line_and_switched_off(tmp_path: Path, extensions: Path) -> None:
-    with typing(tmp_path, extensions) as (opened, server):
+def test_taken_by_word_and_line_and_switched_off(tmp_path: Path, editor: Editor) -> None:
+    with typing(tmp_path, editor) as (opened, server):
         opened.page.keyboard.type(" ")
         until(lambda: ghost(opened).startswith("sum("), "no ghost text")
         opened.page.keyboard.press("Control+ArrowRight")
@@ -89,7 +89,7 @@ def test_taken_by_word_and_line_and_switched_off(tmp_path: Path, extensions: Pat
         until(lambda: "return sum(\n" in saved(opened), "no line was taken")
         assert "        a, b)" not in saved(opened)
         opened.page.keyboard.press("Control+Alt+Backslash")
-        settings = tmp_path / "user" / "User" / "settings.json"
+        settings = editor.served().user / "User" / "settings.json"
         until(lambda: '"codeagent.inline.enabled": false' in settings.read_text(), "the key did not switch it off")
         until(lambda: not asked_at_the_end(opened, server), "still on")
         opened.page.wait_for_timeout(1500)

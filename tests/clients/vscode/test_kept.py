@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.vscode.support import window
+from tests.clients.vscode.support import Editor, window
 from tests.clients.vscode.test_runs import buffer, call, edit, row, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.vscode]
@@ -15,10 +15,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.vscode]
 BOX = ".quick-input-widget:not(:has(.monaco-list-row)) input >> nth=0"
 
 
-def test_a_question_waits_until_a_box_is_closed(tmp_path: Path, extensions: Path) -> None:
+def test_a_question_waits_until_a_box_is_closed(tmp_path: Path, editor: Editor) -> None:
     asks = {"tool_calls": [call("AskUser", questions=[{"text": "Which name?"}])], "delay": 8}
     script: list[dict[str, Any]] = [asks, {"text": "Done."}]
-    with window(tmp_path, extensions, files={"a.py": "x = 1\n"}, script=script) as opened:
+    with window(tmp_path, editor, files={"a.py": "x = 1\n"}, script=script) as opened:
         opened.task("ask me")
         opened.wait_status("working")
         opened.command("CodeAgent: New Task…")
@@ -32,9 +32,9 @@ def test_a_question_waits_until_a_box_is_closed(tmp_path: Path, extensions: Path
         opened.idle()
 
 
-def test_a_task_that_cannot_be_sent_is_in_the_composer_again(tmp_path: Path, extensions: Path) -> None:
+def test_a_task_that_cannot_be_sent_is_in_the_composer_again(tmp_path: Path, editor: Editor) -> None:
     settings = {"codeagent.server.command": ["/nonexistent/server"]}
-    with window(tmp_path, extensions, files={"a.py": "x = 1\n"}, script=[], settings=settings) as opened:
+    with window(tmp_path, editor, files={"a.py": "x = 1\n"}, script=[], settings=settings) as opened:
         opened.command("CodeAgent: Show Transcript")
         area = opened.transcript().locator("#composer textarea")
         area.fill("A long task")
@@ -44,10 +44,10 @@ def test_a_task_that_cannot_be_sent_is_in_the_composer_again(tmp_path: Path, ext
         assert area.input_value() == "A long task"
 
 
-def test_the_selection_is_edited_wherever_it_is_by_then(tmp_path: Path, extensions: Path) -> None:
+def test_the_selection_is_edited_wherever_it_is_by_then(tmp_path: Path, editor: Editor) -> None:
     script = [{"text": "```python\nthree = 33\n```\n"}]
     source = "one = 1\ntwo = 2\nthree = 3\n"
-    with window(tmp_path, extensions, files={"a.py": source}, script=script) as opened:
+    with window(tmp_path, editor, files={"a.py": source}, script=script) as opened:
         page = opened.page
         opened.open("a.py")
         opened.idle()
@@ -64,7 +64,7 @@ def test_the_selection_is_edited_wherever_it_is_by_then(tmp_path: Path, extensio
         assert buffer(opened) == "zero = 0\n" + source.replace("three = 3", "three = 33")
 
 
-def test_the_buttons_of_a_review_are_about_its_run(tmp_path: Path, extensions: Path) -> None:
+def test_the_buttons_of_a_review_are_about_its_run(tmp_path: Path, editor: Editor) -> None:
     """Two runs wait, of two sessions; everything of the one is accepted whose review is open, and the older one stays
     after a new session has begun.
     """
@@ -75,7 +75,7 @@ def test_the_buttons_of_a_review_are_about_its_run(tmp_path: Path, extensions: P
         {"tool_calls": [other]},
         {"text": "Changed."},
     ]
-    with window(tmp_path, extensions, files={"a.py": "x = 1\n", "b.py": "y = 1\n"}, script=script) as opened:
+    with window(tmp_path, editor, files={"a.py": "x = 1\n", "b.py": "y = 1\n"}, script=script) as opened:
         page = opened.page
         opened.task("Change it")
         opened.pick("Review")
@@ -104,9 +104,9 @@ def test_the_buttons_of_a_review_are_about_its_run(tmp_path: Path, extensions: P
         assert opened.disk("b.py") == "y = 1\n"
 
 
-def test_an_attempt_is_in_the_transcript_when_it_is_chosen(tmp_path: Path, extensions: Path) -> None:
+def test_an_attempt_is_in_the_transcript_when_it_is_chosen(tmp_path: Path, editor: Editor) -> None:
     script: list[dict[str, Any]] = [*[{"tool_calls": [edit("x = 1", "x = 2")]}] * 2, *[{"text": "My words."}] * 2]
-    with window(tmp_path, extensions, files={"a.py": "x = 1\n"}, script=script) as opened:
+    with window(tmp_path, editor, files={"a.py": "x = 1\n"}, script=script) as opened:
         opened.open("a.py")
         opened.choose("CodeAgent: Several Attempts at a Task…", "2")
         opened.answer("make it two")

@@ -14,7 +14,7 @@ import pytest
 
 from tests.clients import lending_server
 from tests.clients.neovim.support import call
-from tests.clients.vscode.support import SECONDS, Window, window
+from tests.clients.vscode.support import SECONDS, Editor, Window, window
 
 pytestmark = [pytest.mark.slow, pytest.mark.vscode]
 
@@ -79,12 +79,12 @@ def place(line: int, start: int, end: int) -> dict[str, Any]:
     return {"start": {"line": line, "character": start}, "end": {"line": line, "character": end}}
 
 
-def test_the_editor_lends_its_typescript(tmp_path: Path, extensions: Path) -> None:
+def test_the_editor_lends_its_typescript(tmp_path: Path, editor: Editor) -> None:
     folder = tmp_path / "asked"
     folder.mkdir()
     command = [sys.executable, lending_server.__file__, str(folder)]
     settings = {"codeagent.server.command": command}
-    with window(tmp_path, extensions, files=FILES, script=[], settings=settings) as opened:
+    with window(tmp_path, editor, files=FILES, script=[], settings=settings) as opened:
         opened.open("uses.ts")
         asker = Asker(opened, folder)
         uses, shapes = asker.uri("uses.ts"), asker.uri("shapes.ts")
@@ -110,7 +110,7 @@ def test_the_editor_lends_its_typescript(tmp_path: Path, extensions: Path) -> No
         assert opened.disk("shapes.ts") == SHAPES
 
 
-def test_runs_fix_and_rename_over_fifty_files_by_the_typescript_of_the_editor(tmp_path: Path, extensions: Path) -> None:
+def test_runs_fix_and_rename_over_fifty_files_by_the_typescript_of_the_editor(tmp_path: Path, editor: Editor) -> None:
     folder = tmp_path / "asked"
     folder.mkdir()
     users = {f"use{number}.ts": USER.format(number) for number in range(50)}
@@ -125,7 +125,7 @@ def test_runs_fix_and_rename_over_fifty_files_by_the_typescript_of_the_editor(tm
         {"text": "Renamed."},
     ]
     files = {**FILES, **users}
-    with window(tmp_path, extensions, files=files, script=script, settings=settings) as opened:
+    with window(tmp_path, editor, files=files, script=script, settings=settings) as opened:
         opened.open("uses.ts")
         asker = Asker(opened, folder)
         asker.until_defined("uses.ts", (2, 27), asker.uri("shapes.ts"))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.clients.vscode import busy_server
-from tests.clients.vscode.support import Window, window
+from tests.clients.vscode.support import Editor, Window, window
 from tests.clients.vscode.test_runs import CHANGED, LAST, SOURCE, both_ends, buffer, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.vscode]
@@ -46,8 +46,8 @@ def frame_ms(page: Any, seconds: float) -> float:
     return sorted(gaps)[int(len(gaps) * 0.95)]
 
 
-def test_many_events_and_a_long_transcript(tmp_path: Path, extensions: Path) -> None:
-    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=[], settings=BUSY) as opened:
+def test_many_events_and_a_long_transcript(tmp_path: Path, editor: Editor) -> None:
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=[], settings=BUSY) as opened:
         page = opened.page
         opened.command("CodeAgent: Show Transcript")
         frame = opened.transcript()
@@ -93,8 +93,8 @@ def scrolled(opened: Window, frame: Any, idle_key: float, idle_frame: float) -> 
     assert key < idle_key * SLOWER + GRACE_MS
 
 
-def test_two_windows_on_one_workspace_do_not_disturb_each_other(tmp_path: Path, extensions: Path) -> None:
-    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=[both_ends(), CHANGED]) as first:
+def test_two_windows_on_one_workspace_do_not_disturb_each_other(tmp_path: Path, editor: Editor) -> None:
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=[both_ends(), CHANGED]) as first:
         first.open("a.py")
         first.task("In the first window")
         first.wait_status("waiting for you")

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from tests.clients.vscode.support import window
+from tests.clients.vscode.support import Editor, window
 from tests.clients.vscode.test_runs import buffer, edit, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.vscode]
 
 
-def test_written_completed_and_sent(tmp_path: Path, extensions: Path) -> None:
+def test_written_completed_and_sent(tmp_path: Path, editor: Editor) -> None:
     script = [{"text": "A function.", "expect": "What is in @src/shop.py"}]
     files = {"a.py": "x = 1\n", "src/shop.py": "def one():\n    return 1\n"}
-    with window(tmp_path, extensions, files=files, script=script) as opened:
+    with window(tmp_path, editor, files=files, script=script) as opened:
         opened.open("a.py")
         opened.idle()
         opened.command("CodeAgent: Write a Task in a Document")
@@ -31,10 +31,10 @@ def test_written_completed_and_sent(tmp_path: Path, extensions: Path) -> None:
         until(lambda: "A function." in opened.transcript().locator("body").inner_text(), "not answered")
 
 
-def test_the_better_of_two_attempts(tmp_path: Path, extensions: Path) -> None:
+def test_the_better_of_two_attempts(tmp_path: Path, editor: Editor) -> None:
     script: list[dict[str, Any]] = [*[{"tool_calls": [edit("x = 1", "x = 2")]}] * 2, *[{"text": "Changed."}] * 2]
     settings = {"codeagent.edits.apply": "auto"}
-    with window(tmp_path, extensions, files={"a.py": "x = 1\n"}, script=script, settings=settings) as opened:
+    with window(tmp_path, editor, files={"a.py": "x = 1\n"}, script=script, settings=settings) as opened:
         opened.open("a.py")
         opened.choose("CodeAgent: Several Attempts at a Task…", "2")
         opened.answer("make it two")

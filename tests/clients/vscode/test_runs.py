@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.vscode.support import Window, timeout, window
+from tests.clients.vscode.support import Editor, Window, timeout, window
 
 pytestmark = [pytest.mark.slow, pytest.mark.vscode]
 
@@ -86,8 +86,8 @@ def offers(opened: Window, action: Any) -> bool:
 
 
 @pytest.mark.journey
-def test_one_hunk_accepted_the_other_discarded_then_undone(tmp_path: Path, extensions: Path) -> None:
-    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=[both_ends(), CHANGED]) as opened:
+def test_one_hunk_accepted_the_other_discarded_then_undone(tmp_path: Path, editor: Editor) -> None:
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=[both_ends(), CHANGED]) as opened:
         opened.open("a.py")
         opened.task("Change both ends")
         opened.wait_status("waiting for you")
@@ -105,8 +105,8 @@ def test_one_hunk_accepted_the_other_discarded_then_undone(tmp_path: Path, exten
         assert buffer(opened) == SOURCE
 
 
-def test_everything_by_the_keyboard(tmp_path: Path, extensions: Path) -> None:
-    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=[both_ends(), CHANGED]) as opened:
+def test_everything_by_the_keyboard(tmp_path: Path, editor: Editor) -> None:
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=[both_ends(), CHANGED]) as opened:
         page = opened.page
         opened.open("a.py")
         page.keyboard.press("Control+Alt+g")
@@ -123,8 +123,8 @@ def test_everything_by_the_keyboard(tmp_path: Path, extensions: Path) -> None:
         assert "return 990" in buffer(opened)
 
 
-def test_what_the_tree_offers_for_one_hunk(tmp_path: Path, extensions: Path) -> None:
-    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=[both_ends(), CHANGED]) as opened:
+def test_what_the_tree_offers_for_one_hunk(tmp_path: Path, editor: Editor) -> None:
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=[both_ends(), CHANGED]) as opened:
         page = opened.page
         opened.open("a.py")
         opened.task("Change both ends")
@@ -139,13 +139,13 @@ def test_what_the_tree_offers_for_one_hunk(tmp_path: Path, extensions: Path) -> 
         assert buffer(opened) == SOURCE.replace(ONE, "return 10\n\n\ndef f0")
 
 
-def test_questions_with_choices_and_with_free_text(tmp_path: Path, extensions: Path) -> None:
+def test_questions_with_choices_and_with_free_text(tmp_path: Path, editor: Editor) -> None:
     script: list[dict[str, Any]] = [
         {"tool_calls": [call("AskUser", questions=[{"text": "Which colour?", "options": ["Red", "Blue"]}])]},
         {"tool_calls": [call("AskUser", questions=[{"text": "Which name?"}])]},
         {"text": "It is Ada's."},
     ]
-    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script) as opened:
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=script) as opened:
         opened.task("Ask me")
         opened.pick("Blue")
         opened.page.locator(".quick-input-title").filter(has_text="Which name?").wait_for()
@@ -155,10 +155,10 @@ def test_questions_with_choices_and_with_free_text(tmp_path: Path, extensions: P
         assert frame.locator(".answer").all_inner_texts() == ["Answered: Blue", "Answered: Ada"]
 
 
-def test_the_transcript_streams_and_its_buttons_work(tmp_path: Path, extensions: Path) -> None:
+def test_the_transcript_streams_and_its_buttons_work(tmp_path: Path, editor: Editor) -> None:
     text = "See `a.py:5`.\n\n```python\nx = 1\n```\n\n" + WORDS
     with window(
-        tmp_path, extensions, files={"a.py": SOURCE}, script=[{"text": text, "chunks": 300, "delay": 0.2}]
+        tmp_path, editor, files={"a.py": SOURCE}, script=[{"text": text, "chunks": 300, "delay": 0.2}]
     ) as opened:
         opened.task("Talk")
         frame = opened.transcript()
@@ -174,7 +174,7 @@ def test_the_transcript_streams_and_its_buttons_work(tmp_path: Path, extensions:
         opened.page.locator(".statusbar-item").filter(has_text="Ln 5").wait_for()
 
 
-def test_a_plan_shows_its_steps(tmp_path: Path, extensions: Path) -> None:
+def test_a_plan_shows_its_steps(tmp_path: Path, editor: Editor) -> None:
     steps: list[dict[str, Any]] = [
         {"title": title, "description": title, "expected_tools": []} for title in ("First part", "Second part")
     ]
@@ -184,7 +184,7 @@ def test_a_plan_shows_its_steps(tmp_path: Path, extensions: Path) -> None:
         {"text": "The first part is done."},
         {"text": WORDS, "chunks": 400, "delay": 0.5},  # longer than the test looks, which then stops it
     ]
-    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script) as opened:
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=script) as opened:
         opened.open("a.py")
         opened.task("Do both parts", "CodeAgent: New Task with a Plan…")
         opened.pick("Apply")
@@ -198,9 +198,9 @@ def test_a_plan_shows_its_steps(tmp_path: Path, extensions: Path) -> None:
         assert "return 990" in buffer(opened)
 
 
-def test_a_task_from_the_composer(tmp_path: Path, extensions: Path) -> None:
+def test_a_task_from_the_composer(tmp_path: Path, editor: Editor) -> None:
     script = [{"text": "Hello from the model."}]
-    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script) as opened:
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=script) as opened:
         opened.command("CodeAgent: Show Transcript")
         area = opened.transcript().locator("#composer textarea")
         area.fill("Say hello")
@@ -208,8 +208,8 @@ def test_a_task_from_the_composer(tmp_path: Path, extensions: Path) -> None:
         opened.transcript().locator(".markdown").filter(has_text="Hello from the model.").wait_for()
 
 
-def test_a_crash_is_healed_and_changes_are_kept(tmp_path: Path, extensions: Path) -> None:
-    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=[both_ends(), CHANGED]) as opened:
+def test_a_crash_is_healed_and_changes_are_kept(tmp_path: Path, editor: Editor) -> None:
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=[both_ends(), CHANGED]) as opened:
         opened.open("a.py")
         opened.task("Change both ends")
         opened.wait_status("waiting for you")
@@ -225,15 +225,15 @@ def test_a_crash_is_healed_and_changes_are_kept(tmp_path: Path, extensions: Path
         assert "return 990" in buffer(opened)
 
 
-def test_restart_by_command(tmp_path: Path, extensions: Path) -> None:
-    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=[{"text": "Hello."}]) as opened:
+def test_restart_by_command(tmp_path: Path, editor: Editor) -> None:
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=[{"text": "Hello."}]) as opened:
         until(lambda: bool(opened.servers()), "no server")
         before = opened.servers()
         opened.command("CodeAgent: Restart Server")
         until(lambda: bool(opened.servers()) and not set(opened.servers()) & set(before), "not restarted")
 
 
-def test_an_untrusted_workspace_is_read_only_and_names_no_program(tmp_path: Path, extensions: Path) -> None:
+def test_an_untrusted_workspace_is_read_only_and_names_no_program(tmp_path: Path, editor: Editor) -> None:
     trap = tmp_path / "trap"
     evil = tmp_path / "evil.sh"
     evil.write_text(f"#!/bin/sh\ntouch {trap}\n")
@@ -242,9 +242,7 @@ def test_an_untrusted_workspace_is_read_only_and_names_no_program(tmp_path: Path
         "a.py": SOURCE,
         ".vscode/settings.json": f'{{"codeagent.server.command": ["{evil}"], "codeagent.edits.apply": "auto"}}',
     }
-    with window(
-        tmp_path, extensions, files=files, script=[both_ends(), {"text": "I may not."}], arguments=()
-    ) as opened:
+    with window(tmp_path, editor, files=files, script=[both_ends(), {"text": "I may not."}], arguments=()) as opened:
         opened.page.locator(".statusbar-item").filter(has_text="Restricted Mode").wait_for()
         opened.task("Change both ends")
         opened.transcript().locator(".tool.failed").first.wait_for()
@@ -253,9 +251,9 @@ def test_an_untrusted_workspace_is_read_only_and_names_no_program(tmp_path: Path
         assert not trap.exists()
 
 
-def test_a_selection_is_edited_from_the_lightbulb(tmp_path: Path, extensions: Path) -> None:
+def test_a_selection_is_edited_from_the_lightbulb(tmp_path: Path, editor: Editor) -> None:
     script = [{"text": "```python\ndef one():\n    return 1000\n```\n"}]
-    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script) as opened:
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=script) as opened:
         opened.open("a.py")
         opened.idle()
         until(lambda: bool(opened.servers()), "no server")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.clients.neovim.support import with_hook_and_picture
-from tests.clients.vscode.support import window
+from tests.clients.vscode.support import Editor, window
 from tests.clients.vscode.test_runs import buffer, call, edit, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.vscode]
@@ -16,10 +16,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.vscode]
 SOURCE = "def one():\n    return 1\n"
 
 
-def test_words_to_a_run_and_a_task_that_waits(tmp_path: Path, extensions: Path) -> None:
+def test_words_to_a_run_and_a_task_that_waits(tmp_path: Path, editor: Editor) -> None:
     look: dict[str, Any] = {"tool_calls": [call("list_dir", path=".")], "delay": 30}
     script = [look, {"text": "Short.", "expect": "and be brief"}, {"text": "Next.", "expect": "the next thing"}]
-    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script) as opened:
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=script) as opened:
         opened.task("look around")
         opened.wait_status("working")
         opened.command("CodeAgent: Say Something to the Run…")
@@ -34,10 +34,10 @@ def test_words_to_a_run_and_a_task_that_waits(tmp_path: Path, extensions: Path) 
         assert all("done" in row for row in rows.all_inner_texts())
 
 
-def test_found_and_gone_back_to_before(tmp_path: Path, extensions: Path) -> None:
+def test_found_and_gone_back_to_before(tmp_path: Path, editor: Editor) -> None:
     script: list[dict[str, Any]] = [{"tool_calls": [edit("return 1", "return 10")]}, {"text": "Changed."}]
     with window(
-        tmp_path, extensions, files={"a.py": SOURCE}, script=script, settings={"codeagent.edits.apply": "auto"}
+        tmp_path, editor, files={"a.py": SOURCE}, script=script, settings={"codeagent.edits.apply": "auto"}
     ) as opened:
         opened.open("a.py")
         opened.task("change the number")
@@ -52,7 +52,7 @@ def test_found_and_gone_back_to_before(tmp_path: Path, extensions: Path) -> None
         assert buffer(opened) == SOURCE
 
 
-def test_a_hook_a_background_server_a_command_and_a_fork(tmp_path: Path, extensions: Path) -> None:
+def test_a_hook_a_background_server_a_command_and_a_fork(tmp_path: Path, editor: Editor) -> None:
     """A formatter of the project, trusted once; a command of one's own; a session from before it; a refused picture."""
     with_hook_and_picture(tmp_path / "ws")
     commands = tmp_path / "state" / "commands"
@@ -71,7 +71,7 @@ def test_a_hook_a_background_server_a_command_and_a_fork(tmp_path: Path, extensi
     ]
     files = {"a.py": SOURCE + "x = 3\n"}
     settings = {"codeagent.edits.apply": "auto"}
-    with window(tmp_path, extensions, files=files, script=script, settings=settings) as opened:
+    with window(tmp_path, editor, files=files, script=script, settings=settings) as opened:
         opened.open("a.py")
         opened.task("/serve a.py:1-2")
         opened.pick("Trust this content")
