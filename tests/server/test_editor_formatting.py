@@ -13,10 +13,12 @@ import pytest
 from codeagent_lsp.server.views import Views
 from codeagent_lsp.session.rewind.taking_back import taking_back
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
-from tests.server.typing_client import EGLOT, NEOVIM, VSCODE, Habit, TypingClient, while_typing
+from tests.examples import pairwise
+from tests.server.typing_client import NEOVIM, VSCODE, Habit, TypingClient, pausing, while_typing
 
 NOTES = "# notes:"
 RATES = (5, 8, 12, 20, 30, 60)
+HUNKS = (1, 50)
 Formatter = Callable[[str], str]
 
 
@@ -83,9 +85,10 @@ async def there_and_back(folder: Path, habit: Habit, formatter: Formatter, hunks
     assert client.text(path) == formatter(base).replace(NOTES, f"{NOTES}{typed}{more}")
 
 
-@pytest.mark.parametrize("hunks", [1, 50])
-@pytest.mark.parametrize("formatter", FORMATTERS)
-@pytest.mark.parametrize("rate", [pytest.param(rate, marks=[pytest.mark.slow] if rate < 60 else []) for rate in RATES])
+@pytest.mark.parametrize(
+    ("rate", "formatter", "hunks"),
+    [pytest.param(*row, marks=[pytest.mark.slow] if row[0] < 60 else []) for row in pairwise(RATES, FORMATTERS, HUNKS)],
+)
 async def test_in_an_editor_that_refuses_older_versions(
     tmp_path: Path, rate: float, formatter: str, hunks: int
 ) -> None:
@@ -93,9 +96,7 @@ async def test_in_an_editor_that_refuses_older_versions(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("hunks", [1, 50])
-@pytest.mark.parametrize("formatter", FORMATTERS)
-@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize(("rate", "formatter", "hunks"), pairwise(RATES, FORMATTERS, HUNKS))
 async def test_in_an_editor_that_drops_them_and_says_yes(
     tmp_path: Path, rate: float, formatter: str, hunks: int
 ) -> None:
@@ -103,8 +104,6 @@ async def test_in_an_editor_that_drops_them_and_says_yes(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("hunks", [1, 50])
-@pytest.mark.parametrize("formatter", FORMATTERS)
-@pytest.mark.parametrize("rate", [8, 60])
+@pytest.mark.parametrize(("rate", "formatter", "hunks"), pairwise((8, 60), FORMATTERS, HUNKS))
 async def test_in_an_editor_that_tells_in_pauses(tmp_path: Path, rate: float, formatter: str, hunks: int) -> None:
-    await there_and_back(tmp_path, EGLOT, FORMATTERS[formatter], hunks, rate, int(rate))
+    await there_and_back(tmp_path, pausing(rate), FORMATTERS[formatter], hunks, rate, max(6, int(rate / 2)))

@@ -9,7 +9,7 @@ import pytest
 from codeagent_lsp.server import editor as editor_module
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.text.document import Document
-from tests.server.typing_client import EGLOT, NEOVIM, VSCODE, Habit, TypingClient, while_typing
+from tests.server.typing_client import NEOVIM, VSCODE, Habit, TypingClient, pausing, while_typing
 
 NOTES = "# notes: "
 RATES = (5, 8, 12, 20, 30, 60)
@@ -56,7 +56,7 @@ async def test_it_lands_in_an_editor_that_drops_them_and_says_yes(tmp_path: Path
 @pytest.mark.parametrize("hunks", [1, 50])
 @pytest.mark.parametrize("rate", RATES)
 async def test_it_lands_at_the_first_pause_where_typing_is_told_then(tmp_path: Path, rate: float, hunks: int) -> None:
-    await deliver(tmp_path, EGLOT, hunks, rate, keys=int(2 * rate))
+    await deliver(tmp_path, pausing(rate), hunks, rate, keys=max(10, int(rate / 2)))
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ from tests.server.stock_editor import STOCK, StockEditor
 from tests.server.stories import STORIES, Story, plan
 from tests.session.fakes import assert_well_formed
 
-POINTS = volume(200)
+POINTS = volume(200, fewer=2)
 SLOWEST = 1.0  # seconds to resume
 LONGEST_WAIT = 0.15  # seconds between an event and the kill
 

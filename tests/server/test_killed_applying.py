@@ -33,7 +33,7 @@ from tests.examples import volume
 from tests.server.replies import calls, say
 from tests.server.stock_editor import StockEditor
 
-POINTS = volume(300)
+POINTS = volume(300, fewer=2)
 LONGEST_WAIT = 0.03  # seconds between a step and the kill
 LINES = "# notes:\n" + "".join(f"line {number}\n" for number in range(40))
 BEFORE = {"a.py": LINES, "b.py": LINES, "c.py": LINES, "gone.py": "gone\n"}

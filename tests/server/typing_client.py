@@ -54,6 +54,11 @@ NEOVIM = Habit(replace(VERSIONED, ended_lines=True, drops_stale=True), _yes, tel
 EGLOT = Habit(VERSIONED, _error, tells_idle=0.5)
 
 
+def pausing(rate: float) -> Habit:
+    """Return `EGLOT` with a pause no longer than so many keys a second need to leave none: a quick typist, no wait."""
+    return replace(EGLOT, tells_idle=min(EGLOT.tells_idle, max(0.1, 2.5 / rate)))
+
+
 @dataclass
 class TypingClient:
     """The client and its user; `documents` is what the server knows, `own` what stands in the editor."""
