@@ -27,21 +27,13 @@ KEPT_OUT = (
     "TAVILY_API_KEY",
 )
 
-# Containers and terminals, the embedded model, and what measures how long something takes.
+# What measures how long something takes; tests with the mark `model` besides, whose model takes all processors.
 ALONE = tuple(
     str(Path(__file__).parent / name)
     for name in (
-        "batch/test_ray.py",
-        "environments",
-        "index/test_semantic_real.py",
-        "llm/providers/test_embedded.py",
         "records/test_speed.py",
-        "server/test_builtin_embedder.py",
         "server/test_real_servers.py",
         "server/wire/test_lifecycle.py",
-        "server/wire/test_channel.py",
-        "server/wire/test_fuzz.py",
-        "session/test_embedded_task.py",
         "workspace/edits/test_match_refusals.py",
     )
 )

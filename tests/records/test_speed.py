@@ -11,7 +11,7 @@ import pytest
 from codeagent_lsp.records.sanitizer import Sanitizer
 from tests.bench.sanitizer import ODD, texts
 
-SMALL, LARGE = 30_000, 120_000
+SMALL, LARGE = 15_000, 60_000
 SLOPE = 2.5  # times the cost a character of the small text; what is not linear has four
 WORDS = 40  # times one search for all words, measured in the same run
 NAMES = sorted(texts(10))

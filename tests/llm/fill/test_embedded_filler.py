@@ -54,8 +54,8 @@ async def test_the_agents_prompt_stays_in_the_cache_while_the_user_types(tmp_pat
     try:
         messages = [Message("system", "You are a coding agent."), Message("user", "Read the file f0.py.")]
         earlier = sent = reused = 0
-        for turn in range(4):
-            _, reply = await collect(model, ModelRequest(tuple(messages), tools=TOOLS, max_tokens=60))
+        for turn in range(3):
+            _, reply = await collect(model, ModelRequest(tuple(messages), tools=TOOLS, max_tokens=40))
             if turn:
                 sent, reused = sent + earlier, reused + min(earlier, reply.usage.cached_tokens)
             earlier = reply.usage.prompt_tokens

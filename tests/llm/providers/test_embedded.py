@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.errors import ModelError, ModelNotFound, ModelUnreachable
@@ -20,6 +21,7 @@ from codeagent_lsp.llm.factory import open_model
 from codeagent_lsp.llm.model import Model, ModelRequest
 from codeagent_lsp.llm.providers.embedded import EmbeddedHost, EmbeddedModel, _Child, engine_installed
 from codeagent_lsp.messages import Message, ToolSpec
+from tests.examples import WHOLE
 from tests.llm.support import TOOLS, collect
 
 real = pytest.mark.skipif(
@@ -41,11 +43,14 @@ OFFERED = (
     tool("run_command", "Run a shell command.", "command"),
 )
 SYSTEM = Message("system", "You are a coding agent. Do what the user asks with the tools.")
-QUESTIONS = {
+PLAIN = {
     "Read the file src/app.py": "read_file",
     "Search for TODO in the code": "grep",
     "Run the tests with pytest": "run_command",
     "In a.py replace foo by bar": "edit_file",
+}
+QUESTIONS = {  # each tool, in three languages, with quotes and brackets; the plain ones besides with `--volumes`
+    **(PLAIN if WHOLE else {}),
     "What is 2+2? Answer directly.": "",
     "Lies die Datei src/größe.py": "read_file",
     "查找所有包含 Bug 的文件": "grep",
@@ -55,9 +60,10 @@ QUESTIONS = {
 }
 
 
-@pytest.fixture
-async def model(tmp_path: Path) -> AsyncGenerator[Model, None]:
-    model = await open_model(ModelSettings(provider="embedded"), tmp_path)
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def model(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Model, None]:
+    """One loaded model: what comes before the questions is read once."""
+    model = await open_model(ModelSettings(provider="embedded"), tmp_path_factory.mktemp("model"))
     yield model
     await model.close()
 
@@ -65,6 +71,7 @@ async def model(tmp_path: Path) -> AsyncGenerator[Model, None]:
 @real
 @pytest.mark.slow
 @pytest.mark.model
+@pytest.mark.asyncio(loop_scope="module")
 async def test_every_reply_of_the_small_model_parses(model: Model) -> None:
     right = 0
     for question, wanted in QUESTIONS.items():
@@ -74,17 +81,18 @@ async def test_every_reply_of_the_small_model_parses(model: Model) -> None:
         assert reply.tool_calls or reply.text
         assert shown == ("" if reply.tool_calls else reply.text)
         right += [call.name for call in reply.tool_calls] == ([wanted] if wanted else [])
-    assert right >= 8, "the calls parse, but the model calls the wrong tools"
+    assert right >= 0.8 * len(QUESTIONS), "the calls parse, but the model calls the wrong tools"
 
 
 @real
 @pytest.mark.slow
 @pytest.mark.model
+@pytest.mark.asyncio(loop_scope="module")
 async def test_the_prompt_is_taken_from_the_cache(model: Model) -> None:
-    """Ten calls of one conversation: all that was sent or written before is reused, in every turn."""
+    """The calls of one conversation: all that was sent or written before is reused, in every turn."""
     messages = [SYSTEM, Message("user", "Read the file f0.py.")]
     earlier = sent = reused = 0
-    for turn in range(10):
+    for turn in range(10 if WHOLE else 4):
         _, reply = await collect(model, ModelRequest(tuple(messages), tools=OFFERED, max_tokens=100))
         usage = reply.usage
         if turn:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,8 @@ from tests.server.rawclient import DEMO_SERVER, ROOT, RawClient, frame
 
 pytestmark = pytest.mark.slow
 
+SECONDS = 60.0  # most that an answer may take on a busy machine
+KEYS = 20
 ECHO = {"jsonrpc": "2.0", "id": "probe", "method": "test/echo", "params": ["alive"]}
 
 
@@ -27,9 +31,15 @@ def shared() -> Iterator[RawClient]:
         yield client
 
 
-def _probe(client: RawClient, seconds: float = 1.0) -> None:
+def _probe(client: RawClient, seconds: float = SECONDS) -> None:
     client.send(ECHO)
     assert client.response("probe", seconds)["result"] == ["alive"]
+
+
+def _processor_seconds(client: RawClient) -> float:
+    """Return the processor time of the server until now."""
+    fields = Path(f"/proc/{client.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _text(client: RawClient, uri: str) -> Any:
@@ -83,7 +93,7 @@ def test_bad_bodies_are_answered_without_id(shared: RawClient, body: bytes, code
 def test_legal_headers_are_accepted(shared: RawClient, header: bytes) -> None:
     body = json.dumps(ECHO).encode()
     shared.send_bytes(header % len(body) + body)
-    assert shared.response("probe", 1)["result"] == ["alive"]
+    assert shared.response("probe", SECONDS)["result"] == ["alive"]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +119,7 @@ def test_a_wrong_length_costs_one_request_at_most(shared: RawClient, wrong: int)
     body = json.dumps({**ECHO, "id": "first"}).encode()
     shared.send_bytes(b"Content-Length: %d\r\n\r\n%s" % (len(body) + wrong, body))
     _probe(shared)
-    shared.wait(lambda m: m.get("id") in ("first", None) and "method" not in m, 1)
+    shared.wait(lambda m: m.get("id") in ("first", None) and "method" not in m, SECONDS)
     shared.messages.clear()
 
 
@@ -144,15 +154,13 @@ def test_sync_in_the_wrong_order_is_survived(shared: RawClient) -> None:
 
 def test_a_keystroke_in_five_megabytes_is_fast(shared: RawClient) -> None:
     _open(shared, "file:///long", "a" * 5_000_000)
-    _probe(shared, 10)
-    took = []
-    for version in range(2, 7):
-        begun = time.perf_counter()
+    _probe(shared)
+    begun = _processor_seconds(shared)
+    for version in range(2, KEYS + 2):
         _change(shared, "file:///long", version, _edit(0, 2_500_000, 2_500_000, "x"))
         _probe(shared)
-        took.append(time.perf_counter() - begun)
     shared.notify("textDocument/didClose", {"textDocument": {"uri": "file:///long"}})
-    assert min(took) < 0.02
+    assert _processor_seconds(shared) - begun < KEYS * 0.02
 
 
 def test_stray_output_and_children_stay_off_the_wire(shared: RawClient) -> None:
@@ -178,8 +186,8 @@ def test_blocking_threads_do_not_stop_the_reader() -> None:
     with RawClient() as client:
         client.initialize()
         for _ in range(8):
-            client.start("test/block", {"seconds": 5})
-        with sooner_than(4, "the handlers that block"):
+            client.start("test/block", {"seconds": 40})
+        with sooner_than(30, "the handlers that block"):
             _probe(client)
 
 
@@ -219,10 +227,10 @@ def test_memory_comes_back_after_a_huge_document() -> None:
         client.initialize()
         before = client.result("test/memory")["VmRSS"]
         _open(client, "file:///huge", "x" * (60 * 1024 * 1024))
-        _probe(client, 30)
+        _probe(client)
         client.notify("textDocument/didClose", {"textDocument": {"uri": "file:///huge"}})
         _open(client, "file:///too-big", "x" * (65 * 1024 * 1024))
-        _probe(client, 30)
+        _probe(client)
         assert client.response(None)["error"]["code"] == -32700
         assert client.result("test/memory")["VmRSS"] < 2 * before
 

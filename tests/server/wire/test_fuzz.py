@@ -16,6 +16,7 @@ from tests.server.mutations import mutated_frame
 from tests.server.rawclient import RawClient, frame
 
 _EVERY = 50
+SECONDS = 60.0  # a server that has fallen silent answers never
 
 
 def _probe(number: int) -> bytes:
@@ -55,7 +56,7 @@ def _fuzz_a_process(frames: int, seed: int) -> None:
             client.send_bytes(mutated_frame(rng))
             if number % _EVERY == 0:
                 client.send_bytes(_probe(number))
-                assert client.response(f"probe {number}", 1.0)["result"] == [number]
+                assert client.response(f"probe {number}", SECONDS)["result"] == [number]
                 client.messages.clear()
         assert client.shutdown() == 0
         assert client.stray == b""
