@@ -1,13 +1,16 @@
 -- What a scenario needs of a real Neovim with the plugin: it answers prompts, records what was told, and waits.
 
+local function apply(_, titles) return vim.tbl_contains(titles, "Apply") and "Apply" or nil end
+local function nothing() return nil end
+
 local rig = {
   prompts = {}, -- {prompt, titles}
   told = {}, -- notifications
-  choose = function(_, titles) return vim.tbl_contains(titles, "Apply") and "Apply" or nil end,
-  write = function() return nil end, -- the answer to vim.ui.input
+  choose = apply,
+  write = nothing, -- the answer to vim.ui.input
 }
 
-vim.ui.select = function(items, options, on_choice)
+local function select(items, options, on_choice)
   local titles = vim.tbl_map(options.format_item or tostring, items)
   table.insert(rig.prompts, { prompt = options.prompt, titles = titles })
   local wanted = rig.choose(options.prompt, titles)
@@ -17,10 +20,12 @@ vim.ui.select = function(items, options, on_choice)
   on_choice(nil, nil)
 end
 
-vim.ui.input = function(options, on_done)
+local function input(options, on_done)
   table.insert(rig.prompts, { prompt = options.prompt, titles = {} })
   on_done(rig.write(options.prompt))
 end
+
+vim.ui.select, vim.ui.input = select, input
 
 vim.notify = function(message) table.insert(rig.told, message) end
 
@@ -94,24 +99,75 @@ function rig.press(keys)
   vim.api.nvim_feedkeys(vim.keycode(keys), "mx", false)
 end
 
+-- Plays a scenario, writes what it found.
+local function play(plan)
+  local scenario = assert(loadfile(plan.scenario))
+  local ok, found = xpcall(function() return scenario(rig) end, debug.traceback)
+  local record = {
+    found = ok and found or vim.empty_dict(),
+    problem = not ok and found or nil,
+    prompts = rig.prompts,
+    told = rig.told,
+  }
+  local file = assert(io.open(plan.record .. ".part", "w"))
+  file:write(vim.json.encode(record))
+  file:close()
+  assert(os.rename(plan.record .. ".part", plan.record))
+end
+
+-- The result of a command of the server.
+local function ask(name, arguments)
+  local answer
+  local command = { title = name, command = "codeagent." .. name, arguments = { arguments } }
+  rig.client:exec_cmd(command, nil, function(err, result) answer = { err = err, result = result } end)
+  rig.wait(name, 20000, function() return answer ~= nil end)
+  return assert(answer.result or not answer.err, vim.inspect(answer.err))
+end
+
+-- What one scenario left is gone for the next: windows, buffers, its session and changes that wait, runs, words.
+local function clear(plan)
+  rig.choose, rig.write, vim.ui.select, vim.ui.input = apply, nothing, select, input
+  for _, item in ipairs(ask("pending")) do
+    if item.kind == "changes" then ask("discard", { runId = item.runId }) end
+  end
+  vim.api.nvim_clear_autocmds({ event = "User", pattern = "CodeAgent*" })
+  vim.cmd("silent! tabonly!")
+  vim.cmd("silent! only!")
+  vim.cmd("silent! %bwipeout!")
+  ask("session.new")
+  ask("model.select", { name = plan.script })
+  vim.wait(100)
+  require("codeagent.store").reset()
+  require("codeagent.store").flush()
+  rig.prompts, rig.told = {}, {}
+end
+
+local function when_entered(work)
+  vim.api.nvim_create_autocmd("VimEnter", { callback = vim.schedule_wrap(function()
+    work()
+    vim.cmd("qa!")
+  end) })
+end
+
 function rig.play(plan)
   rig.workspace = plan.workspace
-  vim.api.nvim_create_autocmd("VimEnter", {
-    callback = vim.schedule_wrap(function()
-      local scenario = assert(loadfile(plan.scenario))
-      local ok, found = xpcall(function() return scenario(rig) end, debug.traceback)
-      local record = {
-        found = ok and found or vim.empty_dict(),
-        problem = not ok and found or nil,
-        prompts = rig.prompts,
-        told = rig.told,
-      }
-      local file = assert(io.open(plan.record, "w"))
-      file:write(vim.json.encode(record))
-      file:close()
-      vim.cmd("qa!")
-    end),
-  })
+  when_entered(function() play(plan) end)
+end
+
+-- Plays one scenario after the other, each as soon as its plan is in the folder, until there is a file named "end".
+function rig.play_all(plan)
+  rig.workspace = plan.workspace
+  when_entered(function()
+    for number = 1, 1000 do
+      local next = ("%s/%d.json"):format(plan.folder, number)
+      local function there(path) return vim.uv.fs_stat(path) ~= nil end
+      vim.wait(600000, function() return there(next) or there(plan.folder .. "/end") end, 5)
+      if not there(next) then return end
+      local part = vim.json.decode(io.open(next):read("a"))
+      if number > 1 then clear(part) end
+      play(part)
+    end
+  end)
 end
 
 return rig

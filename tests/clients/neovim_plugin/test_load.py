@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.clients.neovim.support import MARKS, SOURCE, edit
-from tests.clients.neovim_plugin.support import neovim, play
+from tests.clients.neovim_plugin.support import Editor, neovim, play
 
 pytestmark = MARKS
 
@@ -42,9 +42,8 @@ end
 """
 
 
-def test_500_events_a_second_leave_the_editor_responsive(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_500_events_a_second_leave_the_editor_responsive(editor: Editor) -> None:
+    played = editor.play(
         FLOOD
         + """
         local buffer = rig.open("a.py")
@@ -151,9 +150,8 @@ def test_a_transcript_of_5_mb_scrolls_and_grows(tmp_path: Path) -> None:
     assert found["grown"] < 100
 
 
-def test_a_transcript_and_a_review_that_are_wiped_out_come_back_whole(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_a_transcript_and_a_review_that_are_wiped_out_come_back_whole(editor: Editor) -> None:
+    played = editor.play(
         """
         local buffer = rig.open("a.py")
         rig.choose = function() return nil end

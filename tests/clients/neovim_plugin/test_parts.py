@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.neovim.support import MARKS, SOURCE, call, edit
-from tests.clients.neovim_plugin.support import PLUGIN, neovim, play, run_lua
+from tests.clients.neovim_plugin.support import PLUGIN, Editor, neovim, play, run_lua
 
 pytestmark = MARKS
 
@@ -125,9 +125,8 @@ def test_without_a_server_it_is_said_once_and_nothing_breaks(tmp_path: Path) -> 
     assert "pipx install codeagent-lsp" in said
 
 
-def test_a_selection_of_a_part_of_a_line_and_the_symbol_under_the_cursor(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_a_selection_of_a_part_of_a_line_and_the_symbol_under_the_cursor(editor: Editor) -> None:
+    played = editor.play(
         """
         local buffer = rig.open("a.py")
         local sent = {}
@@ -160,9 +159,8 @@ def test_a_selection_of_a_part_of_a_line_and_the_symbol_under_the_cursor(tmp_pat
     assert played.found["text"] == SOURCE.replace("return 2\n", "return 22\n")
 
 
-def test_the_server_is_told_the_diagnostics_of_the_editor(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_the_server_is_told_the_diagnostics_of_the_editor(editor: Editor) -> None:
+    played = editor.play(
         """
         local buffer = rig.open("a.py")
         vim.diagnostic.set(vim.api.nvim_create_namespace("lint"), buffer, {

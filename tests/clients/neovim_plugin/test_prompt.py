@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from tests.clients.neovim.support import MARKS, SOURCE, edit
-from tests.clients.neovim_plugin.support import play
+from tests.clients.neovim_plugin.support import Editor
 
 pytestmark = MARKS
 
 
-def test_written_completed_and_sent(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_written_completed_and_sent(editor: Editor) -> None:
+    played = editor.play(
         """
         rig.open("a.py")
         vim.cmd("1,2CodeAgent prompt Look at")
@@ -49,9 +46,8 @@ def test_written_completed_and_sent(tmp_path: Path) -> None:
     assert "A function." in played.found["page"]
 
 
-def test_the_better_of_two_attempts(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_the_better_of_two_attempts(editor: Editor) -> None:
+    played = editor.play(
         """
         local buffer = rig.open("a.py")
         vim.cmd("CodeAgent attempts 2 make it four")

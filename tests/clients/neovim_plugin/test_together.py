@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.clients.neovim.support import MARKS, SOURCE, call, edit, with_hook_and_picture
-from tests.clients.neovim_plugin.support import play
+from tests.clients.neovim_plugin.support import Editor, play
 
 pytestmark = MARKS
 
@@ -82,9 +82,8 @@ def test_trust_in_what_the_workspace_brings(tmp_path: Path) -> None:
     assert [(row["name"], row["trusted"]) for row in played.found["rows"]] == [("pdf", True), ("fix", True)]
 
 
-def test_found_and_gone_back_to_before(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_found_and_gone_back_to_before(editor: Editor) -> None:
+    played = editor.play(
         CHOOSE
         + """
         local buffer = rig.open("a.py")
@@ -174,9 +173,8 @@ def test_a_hook_a_mention_a_background_server_and_a_picture(tmp_path: Path) -> N
     assert "does not see pictures" in played.found["failed"]
 
 
-def test_a_session_from_before_a_run(tmp_path: Path) -> None:
-    played = play(
-        tmp_path,
+def test_a_session_from_before_a_run(editor: Editor) -> None:
+    played = editor.play(
         CHOOSE
         + """
         rig.open("a.py")
