@@ -8,10 +8,11 @@ from dataclasses import FrozenInstanceError, fields
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeagent_lsp import events
+from tests.examples import examples, volume
 
 DOCUMENTED = (
     "response_start",
@@ -96,6 +97,7 @@ def anything(cls: type[events.Event]) -> st.SearchStrategy[events.Event]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
+@settings(max_examples=examples(volume(100)))
 @given(data=st.data())
 def test_what_is_written_can_be_read_again(name: str, data: st.DataObject) -> None:
     event = data.draw(anything(events.EVENT_TYPES[name]))

@@ -223,11 +223,17 @@ def checked(point: Point) -> Point:
 # --- the tests
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Point]:
+    """The servers that were not killed, by the name of their story."""
+    return {story.name: played(story, tmp_path_factory.mktemp("whole")) for story in STORIES}
+
+
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
 @pytest.mark.slow
-def test_without_a_kill_all_is_done_once(story: Story, tmp_path: Path) -> None:
-    point = checked(played(story, tmp_path))
-    texts = {name: (tmp_path / "ws" / name).exists() for name in story.files}
+def test_without_a_kill_all_is_done_once(story: Story, whole: dict[str, Point]) -> None:
+    point = checked(whole[story.name])
+    texts = {name: (point.root / "ws" / name).exists() for name in story.files}
     assert all(texts.values())
     assert set(point.effects.values()) <= {1}
     assert len(point.told) > len(story.script)
@@ -254,9 +260,9 @@ def test_what_is_done_twice_or_lost_is_seen(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_killed_at_random_points(tmp_path: Path) -> None:
+def test_killed_at_random_points(tmp_path: Path, whole: dict[str, Point]) -> None:
     chance = random.Random(20)
-    counts = [len(played(story, tmp_path / f"whole{number}").told) for number, story in enumerate(STORIES)]
+    counts = [len(whole[story.name].told) for story in STORIES]
     points = []
     for number in range(POINTS):
         which = number % len(STORIES)

@@ -155,8 +155,8 @@ def test_real_weights_behind_litellm(
 
 @real
 @pytest.mark.model
-@pytest.mark.parametrize("form", ["whole", "tools"])
 @pytest.mark.parametrize("provider", ["anthropic", "responses"])
+@pytest.mark.parametrize("form", ["whole", "tools"])  # one form after the other: both have the same prompt
 def test_llama_cpp_s_own_messages_and_responses(
     provider: str, form: str, engine: str, start: StartEditor, workspace: Path
 ) -> None:
