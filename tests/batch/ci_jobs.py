@@ -17,6 +17,7 @@ import yaml
 
 from tests.batch.forge import TOKEN, Forge
 from tests.batch.rig import MENDING, PASSES, PROGRAM
+from tests.server.warm import quick_starts
 from tests.tidy.source import ROOT
 
 CI = ROOT / "examples" / "ci"
@@ -181,7 +182,7 @@ class Runner:
             (tools / name).chmod(0o755)
         path = os.pathsep.join((str(tools), str(Path(sys.executable).parent), os.environ["PATH"]))
         home = {"HOME": str(self.root), "CODEAGENT_STATE_DIR": str(self.root / "state"), "LANG": "C.UTF-8"}
-        return {"PATH": path, **home}
+        return {"PATH": path, **home, **quick_starts()}
 
     def gitlab(self, payload: Mapping[str, Any] | None = None, **variables: str) -> None:
         """Do the three jobs of the template, each with the secrets of its environment alone."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from codeagent_lsp.batch.results import TaskResult, read_results
 from tests.children import command_lines
+from tests.server.warm import COLD, quick_starts
 
 COMMAND = (sys.executable, "-m", "codeagent_lsp.cli", "batch")
 SECONDS = 240.0
@@ -65,7 +66,9 @@ class BatchRig:
         return [*self.before, *COMMAND, str(given), "--out", str(self.out), *model, *options]
 
     def environ(self) -> dict[str, str]:
-        return {**os.environ, "CODEAGENT_STATE_DIR": str(self.state), "LANG": "C.UTF-8"}
+        """What our programs start quickly in, but not beyond `before`, where a fork would not be."""
+        quick = COLD if self.before else quick_starts()
+        return {**os.environ, **quick, "CODEAGENT_STATE_DIR": str(self.state), "LANG": "C.UTF-8"}
 
     def run(
         self, tasks: Iterable[Mapping[str, Any]], *options: str, script: Any = MENDING, seconds: float = SECONDS
@@ -83,8 +86,10 @@ class BatchRig:
     def start(
         self, tasks: Iterable[Mapping[str, Any]], *options: str, out: int = subprocess.PIPE
     ) -> subprocess.Popen[str]:
-        """Start a batch; `out` gets what it says."""
-        return subprocess.Popen(self.command(tasks, *options), stdout=out, env=self.environ(), encoding="utf-8")
+        """Start a batch as users start it, so that it can be killed; `out` gets what it says."""
+        python, *words = self.command(tasks, *options)[len(self.before) :]
+        command = [*self.before, python, "-I", *words]  # what is in PYTHONPATH is for the servers alone
+        return subprocess.Popen(command, stdout=out, env=self.environ(), encoding="utf-8")
 
     def results(self) -> dict[str, TaskResult]:
         """The lines of `results.jsonl`, by id; none twice."""

@@ -31,6 +31,7 @@ from codeagent_lsp.tools.mcp.connection import connected
 from codeagent_lsp.tools.mcp.host import Host, Step
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 from codeagent_lsp.tools.variables.variables import Vault
+from tests.server.warm import quick_starts
 from tests.tools.fakes import Bench
 from tests.tools.mcp.real import conformance
 
@@ -137,7 +138,7 @@ def _row(scenario: str, suite: list[str], folder: Path) -> Row:
     client = f"{sys.executable} -m tests.bench.mcp_conformance client"
     root = Path(__file__).parents[2]
     command = [*suite, "client", "--command", client, "--scenario", scenario, "--output-dir", str(folder)]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
+    environment = {**os.environ, **quick_starts()}
     ended = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=3 * SECONDS)
     checks = [check for path in folder.rglob("checks.json") for check in json.loads(path.read_text())]
     if not checks:

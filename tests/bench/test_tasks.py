@@ -33,6 +33,7 @@ from tests.bench.tasks.renames import FORMS as RENAMES
 from tests.bench.tasks.renames import project, rename_task
 from tests.bench.tasks.sources import Source, public_sources
 from tests.bench.tasks.task import unittest_command
+from tests.examples import volume
 
 CODE = '''
 import math
@@ -108,11 +109,13 @@ def test_a_fault_is_seen_by_its_test_and_the_original_is_not(tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_the_default_tasks() -> None:
-    tasks = draw(3)
+    count = max(15, volume(60))
+    tasks = draw(3, count)
     kinds, sizes = Counter(task.kind for task in tasks), Counter(task.size for task in tasks)
-    assert len({task.id for task in tasks}) == len(tasks) >= 60
+    assert len({task.id for task in tasks}) == len(tasks) == count
     assert set(kinds) == set(KINDS) and set(sizes) == set(SIZES)
-    assert min(sizes.values()) >= 15 and kinds["fault"] >= 30 and kinds["addition"] >= 12 and kinds["rename"] >= 8
+    least = {kind: count * share // 60 for kind, share in (("fault", 30), ("addition", 12), ("rename", 8))}
+    assert min(sizes.values()) >= count // 4 and all(kinds[kind] >= number for kind, number in least.items())
     for task in tasks:
         for text in task.files.values():
             assert not re.search(r"/(?:wor" + r"k|ro" + r"ot|home)/\w", text), task.id

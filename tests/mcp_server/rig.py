@@ -16,6 +16,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.types import CallToolResult, CreateMessageRequestParams, CreateMessageResult, TextContent
 
 from tests.mcp_server.calls import WRITTEN
+from tests.server.warm import quick_starts
 
 COMMAND = ("-m", "codeagent_lsp.cli", "sandbox-mcp")
 
@@ -35,8 +36,8 @@ class Model:
 
 
 def environment() -> dict[str, str]:
-    """Of the tests, state folder included."""
-    return dict(os.environ)
+    """Of the tests, state folder included; our program starts quickly in it."""
+    return {**os.environ, **quick_starts()}
 
 
 @asynccontextmanager

@@ -2,6 +2,8 @@
 
 A forked server is the real one, over real pipes, from `cli.main` on; only what it imports is ready. Tests of the
 start itself use plain processes. `python -m tests.server.warm` is the process that forks; it ends with its parent.
+With `quick_starts()` in its environment a command line of ours is such a fork, too, whoever starts it
+(`tests/warm_start/sitecustomize.py`), and so is the server that it starts.
 """
 
 from __future__ import annotations
@@ -10,12 +12,15 @@ import atexit
 import gc
 import json
 import os
+import runpy
 import select
+import shutil
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +28,9 @@ from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PREFIX = (sys.executable, "-m", "codeagent_lsp.cli")
+
+COLD = {"CODEAGENT_TEST_FORKER": ""}
+"""A variable with which a process is started as users start it, whatever `quick_starts` says."""
 
 _PARTS = (
     "codeagent_lsp.app",
@@ -42,6 +50,8 @@ _PARTS = (
     "codeagent_lsp.inline.next_edit.search",
     "codeagent_lsp.language_servers.session_servers",
     "codeagent_lsp.terminal.run",
+    "codeagent_lsp.batch.command",
+    "codeagent_lsp.mcp_server.command",
     # what the first run of a session loads
     "codeagent_lsp.session.redaction.records_factory",
     "codeagent_lsp.session.run",
@@ -106,13 +116,31 @@ class WarmProcess:
         return self.returncode
 
 
+def quick_starts() -> dict[str, str]:
+    """The variables with which a process, and each below it, that is to be `codeagent-lsp` becomes a fork."""
+    _forker()
+    paths = [str(ROOT / "tests" / "warm_start"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {"CODEAGENT_TEST_FORKER": str(_address()), "PYTHONPATH": os.pathsep.join(paths)}
+
+
+@cache
+def _address() -> Path:
+    """Where processes ask to become a fork. The folder has a short path, as sockets need."""
+    return Path(tempfile.mkdtemp(prefix="forker-")) / "socket"
+
+
 @cache
 def _forker() -> socket.socket:
     """The connection to the process that forks; one for each test process."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SIZE)
-    command, env = [sys.executable, "-m", "tests.server.warm"], {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(command, stdin=theirs.fileno(), cwd=ROOT, env=env)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asked:
+        asked.bind(str(_address()))
+        asked.listen(64)
+        os.set_inheritable(asked.fileno(), True)
+        command = [sys.executable, "-m", "tests.server.warm", str(asked.fileno())]
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        process = subprocess.Popen(command, stdin=theirs.fileno(), cwd=ROOT, env=env, pass_fds=(asked.fileno(),))
     theirs.close()
     atexit.register(_leave, ours, process)
     return ours
@@ -121,40 +149,65 @@ def _forker() -> socket.socket:
 def _leave(link: socket.socket, process: subprocess.Popen[bytes]) -> None:
     link.close()
     process.wait(10)
+    shutil.rmtree(_address().parent)
 
 
-def _serve(link: socket.socket) -> None:
-    """Fork for each request, and tell each one's link how it ended."""
+def _serve(link: socket.socket, asked: socket.socket) -> None:
+    """Fork for each request, and tell each one's link how it ended. A process that became a fork is on the link: when
+    it is killed, so is the fork.
+    """
     children: dict[int, socket.socket] = {}
+    standing: dict[int, int] = {}  # the forks of processes that stand for them, by the descriptors of their links
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     while True:
-        ready = select.select([link.fileno(), reading], [], [])[0]
+        ready = select.select([link.fileno(), asked.fileno(), reading, *standing], [], [])[0]
+        for descriptor in standing.keys() & ready:
+            os.kill(standing.pop(descriptor), signal.SIGKILL)
         if reading in ready:
             os.read(reading, 4096)
-            _reap(children)
+            for pid in _reap(children):
+                standing = {each: of for each, of in standing.items() if of != pid}
         if link.fileno() in ready:
             data, descriptors, _, _ = socket.recv_fds(link, _SIZE, 4)
             if not data:
                 return
-            pid = os.fork()
-            if pid == 0:
-                signal.set_wakeup_fd(-1)
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                _become(json.loads(data), descriptors, (link, *children.values()))
-            children[pid] = socket.socket(fileno=descriptors[3])
-            children[pid].send(pid.to_bytes(8, "big"))
-            for descriptor in descriptors[:3]:
-                os.close(descriptor)
+            answer = socket.socket(fileno=descriptors.pop())
+        elif asked.fileno() in ready:
+            answer, _ = asked.accept()
+            data, descriptors, _, _ = socket.recv_fds(answer, _SIZE, 3)
+            if not data:  # it was killed before it could ask
+                answer.close()
+                continue
+        else:
+            continue
+        spec = json.loads(data)
+        if words := spec.get("words"):
+            import_module(words[0])  # all that it needs, for the next ones
+        pid = os.fork()
+        if pid == 0:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            _become(spec, descriptors, (link, asked, answer, *children.values()))
+        children[pid] = answer
+        if asked.fileno() in ready and link.fileno() not in ready:
+            standing[answer.fileno()] = pid
+        try:
+            answer.send(pid.to_bytes(8, "big"))
+        except OSError:  # it was killed meanwhile, which reading tells
+            pass
+        for descriptor in descriptors:
+            os.close(descriptor)
 
 
-def _reap(children: dict[int, socket.socket]) -> None:
+def _reap(children: dict[int, socket.socket]) -> Iterator[int]:
     while children:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid == 0:
             return
+        yield pid
         with children.pop(pid) as link:
             try:
                 link.send(os.waitstatus_to_exitcode(status).to_bytes(8, "big", signed=True))
@@ -168,7 +221,9 @@ def _become(spec: Mapping[str, Any], descriptors: Sequence[int], others: Sequenc
     try:
         for other in others:
             other.close()
-        for number, descriptor in enumerate(descriptors[:3]):
+        if spec.get("leads"):
+            os.setsid()
+        for number, descriptor in enumerate(descriptors):
             os.dup2(descriptor, number)
         for descriptor in descriptors:
             if descriptor > 2:
@@ -176,9 +231,17 @@ def _become(spec: Mapping[str, Any], descriptors: Sequence[int], others: Sequenc
         os.environ.clear()
         os.environ.update(spec["env"])
         os.chdir(spec["cwd"])
-        sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
-        module, _, name = spec["main"].partition(":")
-        code = getattr(import_module(module), name)(spec["arguments"])  # in the fork: as a fresh process would
+        errors = spec.get("errors", "strict")
+        sys.stdin, sys.stdout = open(0, errors=errors), open(1, "w", errors=errors)  # noqa: SIM115
+        sys.stderr = open(2, "w", errors="backslashreplace")  # noqa: SIM115
+        if words := spec.get("words"):
+            sys.argv = ["", *words[1:]]
+            sys.modules.pop(words[0])  # the fork is that module
+            runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+            code = 0
+        else:
+            module, _, name = spec["main"].partition(":")
+            code = getattr(import_module(module), name)(spec["arguments"])  # in the fork: as a fresh process would
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
     finally:
@@ -197,4 +260,4 @@ if __name__ == "__main__":
         tool.parameters.model_json_schema()  # pydantic finishes a class when it is first used
     import_module("codeagent_lsp.server.wire.params").make_converter()  # and so does lsprotocol
     gc.freeze()
-    _serve(socket.socket(fileno=os.dup(0)))
+    _serve(socket.socket(fileno=os.dup(0)), socket.socket(fileno=int(sys.argv[1])))

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp import events
+from tests.server.warm import COLD
 from tests.terminal.scripts import COMMAND, Desk, Terminal, call
 
 pytestmark = pytest.mark.slow
@@ -230,7 +231,7 @@ def test_several_files_created_moved_and_deleted(desk: Desk) -> None:
 
 @pytest.mark.journey
 def test_the_prompt_shows_the_diff_and_takes_numbers(desk: Desk) -> None:
-    with Terminal(desk, FIX) as terminal:
+    with Terminal(desk, FIX, env=COLD) as terminal:
         terminal.wait_for("Your choice: ")
         shown = plain(terminal.screen)
         assert "-     return a - b" in shown
@@ -363,7 +364,8 @@ def test_modules_of_the_current_folder_are_not_run(desk: Desk) -> None:
     desk.file("json.py", b"raise SystemExit('taken over')\n")
     python, *rest = desk.command(FIX, "--yes")
     command = [python, "-P", *rest]
+    environ = desk.environ(**COLD)
     result = subprocess.run(
-        command, cwd=desk.workspace, env=desk.environ(), capture_output=True, encoding="utf-8", timeout=30, check=False
+        command, cwd=desk.workspace, env=environ, capture_output=True, encoding="utf-8", timeout=60, check=False
     )
     assert result.returncode == 0, result.stderr

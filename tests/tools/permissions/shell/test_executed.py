@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.tools.permissions.shell_policy import judge
+from tests.examples import volume
 from tests.tools.permissions.shell.arena import Arena
 from tests.tools.permissions.shell.cases import ALLOWED
 from tests.tools.permissions.shell.everyday import EVERYDAY
@@ -47,13 +48,13 @@ def test_changed_commands_that_are_still_allowed_change_nothing(arena: Arena) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(volume(6)))
 def test_many_generated_commands_change_nothing(arena: Arena, seed: int) -> None:
     assert arena.culprits(allowed(from_grammars(100 + seed), 600)) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(volume(4)))
 def test_many_changed_commands_that_are_still_allowed_change_nothing(arena: Arena, seed: int) -> None:
     found = [
         text for text in islice(mutants(100 + seed), 6_000) if "sleep" not in text and judge(text).decision == "allow"
