@@ -33,7 +33,9 @@ def test_total() -> None:
 def test_one() -> None:
     assert True
 """
-PROJECT = "[tool.pytest.ini_options]\naddopts = '-p no:cacheprovider'\n"
+WITHOUT = ("cacheprovider", "pytest-lsp", "hypothesispytest", "xdist", "xdist.looponfail", "asyncio", "anyio")
+"""Plugins that the environment of our own tests has: the project's tests would wait for them in each of their runs."""
+PROJECT = f"[tool.pytest.ini_options]\naddopts = '{' '.join(f'-p no:{name}' for name in WITHOUT)}'\n"
 APART = "# far enough from the next\n" * 8
 FILLER = "def plain_{0}(count: int) -> int:\n    number = count + {0}\n    return number\n\n\n" + APART
 

@@ -55,7 +55,10 @@ class CopyShell:
 
     def _prepare(self, aside: str) -> None:
         Path(aside, "reports").mkdir()
-        shutil.copytree(self.root, Path(aside, "copy"), symlinks=True)
+        copy, modules = Path(aside, "copy"), self.root / "node_modules"
+        shutil.copytree(self.root, copy, symlinks=True, ignore=shutil.ignore_patterns(modules.name))
+        if modules.exists():  # large, and only read
+            (copy / modules.name).symlink_to(modules)
         self._write_over(Path(aside, "copy"))
 
     def _write_over(self, copy: Path) -> None:

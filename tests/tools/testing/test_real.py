@@ -54,7 +54,9 @@ def on_path(bench: TestBench, folder: str | Path) -> TestBench:
 
 @pytest.fixture
 def with_pytest(tmp_path: Path) -> TestBench:
-    return on_path(TestBench(tmp_path / "work", RunTests()), Path(sys.executable).parent)
+    bench = on_path(TestBench(tmp_path / "work", RunTests()), Path(sys.executable).parent)
+    bench.environment(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")  # those of our own tests are slow to import
+    return bench
 
 
 async def test_pytest(with_pytest: TestBench) -> None:
@@ -133,10 +135,19 @@ describe('outer', () => {
 """
 
 
-def javascript(folder: Path, framework: str, tool: RunTests | AnalyzeCoverage) -> TestBench:
-    bench = TestBench(folder / "work", tool)
+@pytest.fixture(scope="module")
+def node_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with modules of its own: those that a link leads to outside of a workspace are not its own."""
+    folder = tmp_path_factory.mktemp("node")
     modules = from_npm("frameworks-of-tests", "vitest@3", "@vitest/coverage-v8@3", "jest@30")
-    (bench.root / "node_modules").symlink_to(modules)
+    shutil.copytree(modules, folder / "node_modules", symlinks=True)
+    return folder
+
+
+def javascript(folder: Path, framework: str, tool: RunTests | AnalyzeCoverage) -> TestBench:
+    for old in (*folder.glob("*.js"), *folder.glob("*.mjs")):
+        old.unlink()
+    bench = TestBench(folder, tool)
     bench.put("package.json", f'{{"private": true, "scripts": {{"test": "{framework}"}}}}')
     if framework == "jest":
         bench.put("sum.js", "exports.sum = (a, b) => a + b\nexports.never = () => {\n  return 1\n}\n")
@@ -152,8 +163,8 @@ def javascript(folder: Path, framework: str, tool: RunTests | AnalyzeCoverage) -
 
 @needs_node
 @pytest.mark.parametrize(("framework", "suffix"), [("jest", "js"), ("vitest", "mjs")])
-async def test_jest_and_vitest(tmp_path: Path, framework: str, suffix: str) -> None:
-    bench = javascript(tmp_path, framework, RunTests())
+async def test_jest_and_vitest(node_folder: Path, framework: str, suffix: str) -> None:
+    bench = javascript(node_folder, framework, RunTests())
     output = await bench.call()
     assert outcomes(output) == {
         f"a.test.{suffix} > outer > adds": "passed",
@@ -170,8 +181,8 @@ async def test_jest_and_vitest(tmp_path: Path, framework: str, suffix: str) -> N
 
 @needs_node
 @pytest.mark.parametrize(("framework", "name"), [("jest", "sum.js"), ("vitest", "sum.mjs")])
-async def test_coverage_of_jest_and_vitest(tmp_path: Path, framework: str, name: str) -> None:
-    output = await javascript(tmp_path, framework, AnalyzeCoverage()).call()
+async def test_coverage_of_jest_and_vitest(node_folder: Path, framework: str, name: str) -> None:
+    output = await javascript(node_folder, framework, AnalyzeCoverage()).call()
     (file,) = [file for file in output.data["reports"][0]["files"] if file["path"] == name]
     assert file["missing"][-1][0] == 3 and 50 <= file["percent"] < 100
 
