@@ -15,6 +15,7 @@ import pytest
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.overlay import OVERLAY
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command
+from tests.examples import volume
 from tests.shadow.rig import (
     Rig,
     needs_overlay,
@@ -307,9 +308,10 @@ def test_a_mount_inside_that_cannot_be_laid_over_is_said(over: Rig, monkeypatch:
 
 @pytest.mark.slow
 def test_a_large_workspace_costs_no_more(tmp_path: Path, workspace: Path) -> None:
+    names = volume(100)
     for number in range(500):
         (workspace / f"d{number}").mkdir()
-        for name in range(100):
+        for name in range(names):
             (workspace / f"d{number}" / f"f{name}").write_bytes(b"x\n")
     made = rig([workspace], tmp_path / "state")
     with closing(made.layer):
@@ -319,7 +321,7 @@ def test_a_large_workspace_costs_no_more(tmp_path: Path, workspace: Path) -> Non
         made.layer.prepare({})
         assert made.run("rm -rf d?? d???").code == 0
         found = made.layer.writings()
-        assert len(found.files) == 500 and found.more == 49_000 - 500
+        assert len(found.files) == 500 and found.more == 490 * names - 500
 
 
 @pytest.mark.slow

@@ -14,8 +14,11 @@ from codeagent_lsp.tools.code.ast_edit import AstEdit, Operation, edited
 from codeagent_lsp.tools.code.extent import extent_of
 from codeagent_lsp.tools.code.source import required
 from codeagent_lsp.tools.code.targets import find_one
+from tests.examples import examples, volume
 from tests.tools.code.kits import KITS, Kit, Piece
 
+SETTINGS = settings(deadline=None, max_examples=examples(max(40, volume(100))))
+"""For each language and property."""
 EACH_KIT = pytest.mark.parametrize("kit", KITS, ids=lambda kit: kit.name)
 
 
@@ -84,7 +87,7 @@ def _ends_kept(file: File, done: str) -> None:
 @EACH_KIT
 class TestEveryLanguage:
     @given(data=st.data())
-    @settings(deadline=None)
+    @SETTINGS
     def test_replacing_leaves_the_rest(self, kit: Kit, data: st.DataObject) -> None:
         file = data.draw(files(kit))
         done = _attempt(file, "replace", kit.whole)
@@ -94,7 +97,7 @@ class TestEveryLanguage:
             _ends_kept(file, done)
 
     @given(data=st.data())
-    @settings(deadline=None)
+    @SETTINGS
     def test_a_new_body_leaves_the_rest(self, kit: Kit, data: st.DataObject) -> None:
         file = data.draw(files(kit))
         body = kit.body if file.piece.body == "" else file.piece.body
@@ -107,7 +110,7 @@ class TestEveryLanguage:
             _ends_kept(file, done)
 
     @given(data=st.data(), operation=st.sampled_from(["insert_before", "insert_after"]))
-    @settings(deadline=None)
+    @SETTINGS
     def test_inserting_leaves_everything(self, kit: Kit, data: st.DataObject, operation: Operation) -> None:
         file = data.draw(files(kit))
         done = _attempt(file, operation, kit.whole)
@@ -120,7 +123,7 @@ class TestEveryLanguage:
         _ends_kept(file, done)
 
     @given(data=st.data())
-    @settings(deadline=None)
+    @SETTINGS
     def test_deleting_leaves_all_other_lines(self, kit: Kit, data: st.DataObject) -> None:
         file = data.draw(files(kit))
         done = _attempt(file, "delete", "")
@@ -130,7 +133,7 @@ class TestEveryLanguage:
             assert done.startswith(file.before.rstrip("\r\n")) and done.endswith(file.after.lstrip("\r\n"))
 
     @given(data=st.data())
-    @settings(deadline=None)
+    @SETTINGS
     def test_renaming_changes_names_only(self, kit: Kit, data: st.DataObject) -> None:
         file = data.draw(files(kit))
         old = file.piece.target.rpartition(".")[2]
@@ -147,7 +150,7 @@ class TestEveryLanguage:
                 assert one == other
 
     @given(data=st.data())
-    @settings(deadline=None)
+    @SETTINGS
     def test_its_own_text_in_its_place_is_refused_as_there_is_nothing_to_do(
         self, kit: Kit, data: st.DataObject
     ) -> None:
@@ -160,7 +163,7 @@ class TestEveryLanguage:
         assert refused.value.reason == "already_applied"
 
     @given(data=st.data())
-    @settings(deadline=None)
+    @SETTINGS
     def test_what_was_inserted_can_be_deleted_again(self, kit: Kit, data: st.DataObject) -> None:
         file = data.draw(files(kit, may_break=False))
         done = file.edited("insert_after", kit.whole)
@@ -168,7 +171,7 @@ class TestEveryLanguage:
         assert edited(kit.path, done, [AstEdit(f"{prefix}{kit.named}", "delete")]).text == file.text
 
     @given(data=st.data())
-    @settings(deadline=None)
+    @SETTINGS
     def test_code_that_does_not_parse_is_refused(self, kit: Kit, data: st.DataObject) -> None:
         file = data.draw(files(kit, may_break=False))
         with pytest.raises(EditRefused, match=r"line \d+|cannot be parsed|would no longer be"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from codeagent_lsp.errors import EditRefused
@@ -14,7 +14,7 @@ from codeagent_lsp.tools.code.meaning import with_constructors
 from codeagent_lsp.tools.code.references import Site, defined, definition_site, elsewhere, references
 from codeagent_lsp.tools.code.source import required
 from tests.tools.code.kits import KITS, Kit
-from tests.tools.code.test_edit_properties import files, is_comment
+from tests.tools.code.test_edit_properties import SETTINGS, files, is_comment
 
 EACH_KIT = pytest.mark.parametrize("kit", KITS, ids=lambda kit: kit.name)
 NOTES = {"#": "# {name}() and 'so' on", "//": '// {name}(); "so" on'}
@@ -37,7 +37,7 @@ def last_name(symbol: str) -> str:
 @EACH_KIT
 class TestEveryLanguage:
     @given(data=st.data())
-    @settings(deadline=None)
+    @SETTINGS
     def test_a_use_is_where_the_name_stands(self, kit: Kit, data: st.DataObject) -> None:
         file = data.draw(files(kit))
         name, lines = last_name(file.piece.target), file.text.splitlines()
@@ -52,7 +52,7 @@ class TestEveryLanguage:
             assert site.text == line.strip()[:160]
 
     @given(data=st.data(), above=st.integers(0, 3), below=st.integers(0, 3))
-    @settings(deadline=None)
+    @SETTINGS
     def test_comments_above_and_below_change_nothing(
         self, kit: Kit, data: st.DataObject, above: int, below: int
     ) -> None:
@@ -70,7 +70,7 @@ class TestEveryLanguage:
         assert places(found(kit.path, noted, file.piece.target)) == moved
 
     @given(data=st.data())
-    @settings(deadline=None)
+    @SETTINGS
     def test_line_ends_change_nothing(self, kit: Kit, data: st.DataObject) -> None:
         file = data.draw(files(kit))
         text = file.text.replace("\r\n", "\n")
@@ -80,7 +80,7 @@ class TestEveryLanguage:
         assert one == other
 
     @given(data=st.data())
-    @settings(deadline=None)
+    @SETTINGS
     def test_what_a_rename_changes_are_the_definition_and_its_uses(self, kit: Kit, data: st.DataObject) -> None:
         file = data.draw(files(kit, may_break=False))
         symbol = file.piece.target
