@@ -3,7 +3,7 @@ the tools of other agents, which models learned to call.
 
 Each tool declares its own as data (`forms`, beside its `example`); `resolved` is the only place that applies them, for
 calls of models, of chains and of MCP clients alike. Not here: the forms themselves (`tools/<feature>/`), the coercion
-of values to a schema (`llm/calls/schema.py`), the page about them (`forms_page.py`).
+of values to a schema (`llm/calls/schema.py`), the page about them (`scripts/generate`).
 """
 
 from __future__ import annotations

@@ -310,9 +310,10 @@ def _sandbox(options: argparse.Namespace) -> int:
 
 
 def _schema(options: argparse.Namespace) -> int:
-    from codeagent_lsp.generate import print_schema
+    from codeagent_lsp.schemas import schema_text
 
-    return print_schema(options.subject)
+    print(schema_text(options.subject))
+    return 0
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from codeagent_lsp import events, generate, protocol
+from codeagent_lsp import events, protocol, schemas
 from codeagent_lsp.protocol import COMMANDS, Command
 from codeagent_lsp.settings_catalogue import catalogue
+from scripts.generate import __main__ as generate
 
 JSON_TYPES = {"string", "integer", "number", "boolean", "object", "array", "null"}
 
@@ -62,9 +63,9 @@ def test_what_takes_time_says_so() -> None:
 
 
 def test_the_schema_of_the_settings() -> None:
-    schema = generate.settings_schema()
+    schema = schemas.settings_schema()
     assert_is_schema(schema)
-    assert schema["$schema"] == generate.DIALECT
+    assert schema["$schema"] == schemas.DIALECT
     for setting in catalogue():
         node = schema["properties"]["codeagent"]
         for name in setting.key.split("."):
@@ -77,13 +78,13 @@ def test_the_schema_of_the_settings() -> None:
 
 
 def test_choices_of_settings_are_enums() -> None:
-    section = generate.settings_schema()["properties"]["codeagent"]["properties"]
+    section = schemas.settings_schema()["properties"]["codeagent"]["properties"]
     assert section["edits"]["properties"]["apply"]["enum"] == ["review", "auto", "live"]
     assert section["model"]["properties"]["timeoutSeconds"]["maximum"] == 3600
 
 
 def test_the_schema_of_the_events() -> None:
-    schema = generate.events_schema()
+    schema = schemas.events_schema()
     assert_is_schema(schema)
     shown = {name for name, cls in events.EVENT_TYPES.items() if not cls.internal}
     assert set(schema["discriminator"]["mapping"]) == shown
@@ -93,7 +94,7 @@ def test_the_schema_of_the_events() -> None:
         assert definition["properties"]["type"] == {"const": name}
 
 
-SCHEMA = generate.events_schema()
+SCHEMA = schemas.events_schema()
 
 
 @pytest.mark.parametrize("name", [name for name, cls in events.EVENT_TYPES.items() if not cls.internal])
@@ -104,7 +105,7 @@ def test_events_have_what_their_schema_requires(name: str) -> None:
 
 
 def test_schemas_are_plain_json() -> None:
-    for schema in (generate.settings_schema(), generate.events_schema()):
+    for schema in (schemas.settings_schema(), schemas.events_schema()):
         assert TypeAdapter(dict[str, Any]).validate_json(TypeAdapter(Any).dump_json(schema)) == schema
 
 

@@ -12,7 +12,7 @@ from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.executor import understood
 from codeagent_lsp.tools.tool import Tool
 from codeagent_lsp.tools.traits import CORE, EXTENDED
-from codeagent_lsp.tools_page import COMMON, errors_of, kind_of, tools_page
+from scripts.generate.tools_page import COMMON, errors_of, kind_of, tools_page
 
 NAMES = [cls.traits.name for cls in BUILTIN]
 

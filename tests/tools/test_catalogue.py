@@ -41,8 +41,8 @@ from codeagent_lsp.tools.web import web_tools as web
 from codeagent_lsp.tools.web.http import Fetcher, PageLimits
 from codeagent_lsp.tools.web.scraping import Web
 from codeagent_lsp.tools.web.searching import Result, SearchRequest
-from codeagent_lsp.tools_page import COMMON, errors_of
 from codeagent_lsp.workspace.files import uris
+from scripts.generate.tools_page import COMMON, errors_of
 from tests.mcp_server.calls import PATCH, WRITTEN, make_workspace
 from tests.tools.code.fake_servers import FakeServers, edit, span
 from tests.tools.code.indexes import real_index

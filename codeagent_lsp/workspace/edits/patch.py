@@ -1,7 +1,8 @@
 """Application of a patch, a unified diff or the `*** Begin Patch` format, to texts: all of it or nothing.
 
 Pure: files come in as a mapping and go out as a new one. A hunk is placed by its lines; the line numbers and headers
-of the patch only choose between exact matches, except where a hunk has no old line. Not here: reading and writing files.
+of the patch only choose between exact matches, except where a hunk has no old line. Not here: reading and writing
+files.
 """
 
 from __future__ import annotations

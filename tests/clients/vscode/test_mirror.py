@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from codeagent_lsp import events, protocol, vscode_mirror
+from codeagent_lsp import events, protocol
 from codeagent_lsp.settings_catalogue import catalogue
+from scripts.generate import vscode_mirror
 
 MANIFEST = json.dumps(
     {

@@ -1,6 +1,6 @@
 """Generates the page `docs/tools.md`: all built-in tools with parameters, effect, permission, errors and an example.
 
-All of it is read from the tools. Not here: writing the file (`generate.py`).
+All of it is read from the tools. Not here: writing the file (`__main__.py`).
 """
 
 from __future__ import annotations

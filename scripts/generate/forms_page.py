@@ -1,6 +1,6 @@
 """Generates the page `docs/forms.md`: the other spellings of tool calls that are understood, and those of settings.
 
-All of it is read from the tools' `forms`. Not here: writing the file (`generate.py`), applying them (`call_forms.py`).
+All of it is read from the tools' `forms`. Not here: writing the file (`__main__.py`), applying them (`call_forms.py`).
 """
 
 from __future__ import annotations
