@@ -212,12 +212,3 @@ def test_the_menu_of_a_plans_step_by_the_keyboard(tmp_path: Path, editor: Editor
         from_menu(opened, "Third part", "Roll Back to Before This Step")
         opened.transcript().locator(".decision").filter(has_text="Undone").first.wait_for()
         assert buffer(opened) == SOURCE.replace(LAST, "return 990")
-
-
-def test_code_is_copied_from_the_transcript(tmp_path: Path, editor: Editor) -> None:
-    text = "Like this:\n\n```python\nx = [1,\n     2]\n```\n"
-    with window(tmp_path, editor, files={"a.py": SOURCE}, script=[{"text": text}]) as opened:
-        opened.task("Show me")
-        opened.transcript().locator("button.copy").click()
-        opened.transcript().locator("button.copy").filter(has_text="Copied").wait_for()
-        assert opened.page.evaluate("navigator.clipboard.readText()") == "x = [1,\n     2]\n"

@@ -112,6 +112,7 @@ def test_an_attempt_is_in_the_transcript_when_it_is_chosen(tmp_path: Path, edito
         opened.answer("make it two")
         opened.wait_status("waiting for you")
         opened.page.keyboard.press("Escape")
+        until(lambda: "of 2 is the best" in opened.transcript().locator("body").inner_text(), "not told")
         titles = opened.transcript().locator("section.run h2")
         until(lambda: titles.all_inner_texts() == ["make it two"], "not the run alone is shown")
         row(opened, "Attempt 2").locator(".label-name").click()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.clients.vscode.support import Editor, window
-from tests.clients.vscode.test_runs import buffer, edit, until
+from tests.clients.vscode.test_runs import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.vscode]
 
@@ -29,15 +28,3 @@ def test_written_completed_and_sent(tmp_path: Path, editor: Editor) -> None:
         opened.page.locator(".view-line").filter(has_text="What is in @src/shop.py").first.wait_for()
         opened.page.locator(".codelens-decoration a").filter(has_text="Send to the agent").click()
         until(lambda: "A function." in opened.transcript().locator("body").inner_text(), "not answered")
-
-
-def test_the_better_of_two_attempts(tmp_path: Path, editor: Editor) -> None:
-    script: list[dict[str, Any]] = [*[{"tool_calls": [edit("x = 1", "x = 2")]}] * 2, *[{"text": "Changed."}] * 2]
-    settings = {"codeagent.edits.apply": "auto"}
-    with window(tmp_path, editor, files={"a.py": "x = 1\n"}, script=script, settings=settings) as opened:
-        opened.open("a.py")
-        opened.choose("CodeAgent: Several Attempts at a Task…", "2")
-        opened.answer("make it two")
-        opened.page.locator(".view-line").filter(has_text="x = 2").first.wait_for()
-        assert buffer(opened) == "x = 2\n"
-        until(lambda: "of 2 is the best" in opened.transcript().locator("body").inner_text(), "not told")

@@ -198,14 +198,21 @@ def test_a_plan_shows_its_steps(tmp_path: Path, editor: Editor) -> None:
         assert "return 990" in buffer(opened)
 
 
-def test_a_task_from_the_composer(tmp_path: Path, editor: Editor) -> None:
-    script = [{"text": "Hello from the model."}]
-    with window(tmp_path, editor, files={"a.py": SOURCE}, script=script) as opened:
+def test_a_task_from_the_composer_code_that_is_copied_and_a_restart(tmp_path: Path, editor: Editor) -> None:
+    text = "Like this:\n\n```python\nx = [1,\n     2]\n```\n"
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=[{"text": text}]) as opened:
         opened.command("CodeAgent: Show Transcript")
         area = opened.transcript().locator("#composer textarea")
-        area.fill("Say hello")
+        area.fill("Show me")
         area.press("Enter")
-        opened.transcript().locator(".markdown").filter(has_text="Hello from the model.").wait_for()
+        opened.transcript().locator(".markdown").filter(has_text="Like this:").wait_for()
+        opened.transcript().locator("button.copy").click()
+        opened.transcript().locator("button.copy").filter(has_text="Copied").wait_for()
+        assert opened.page.evaluate("navigator.clipboard.readText()") == "x = [1,\n     2]\n"
+        before = opened.servers()
+        assert before
+        opened.command("CodeAgent: Restart Server")
+        until(lambda: bool(opened.servers()) and not set(opened.servers()) & set(before), "not restarted")
 
 
 def test_a_crash_is_healed_and_changes_are_kept(tmp_path: Path, editor: Editor) -> None:
@@ -223,14 +230,6 @@ def test_a_crash_is_healed_and_changes_are_kept(tmp_path: Path, editor: Editor) 
         opened.command("CodeAgent: Accept All Changes")
         opened.page.locator(".tab.dirty").filter(has_text="a.py").wait_for()
         assert "return 990" in buffer(opened)
-
-
-def test_restart_by_command(tmp_path: Path, editor: Editor) -> None:
-    with window(tmp_path, editor, files={"a.py": SOURCE}, script=[{"text": "Hello."}]) as opened:
-        until(lambda: bool(opened.servers()), "no server")
-        before = opened.servers()
-        opened.command("CodeAgent: Restart Server")
-        until(lambda: bool(opened.servers()) and not set(opened.servers()) & set(before), "not restarted")
 
 
 def test_an_untrusted_workspace_is_read_only_and_names_no_program(tmp_path: Path, editor: Editor) -> None:
