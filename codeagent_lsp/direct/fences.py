@@ -18,7 +18,9 @@ from codeagent_lsp.workspace.text.lines import with_newlines
 
 MAX_PATH = 200
 
-_OPENING = re.compile(r"^ {0,3}(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
+_OPENING = re.compile(r"^(?P<lead> {0,3})(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
+_IN_LIST = re.compile(r"^(?P<lead>[ \t]+)(?:`{3,}|~{3,})")
+_ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]")
 _PATH = re.compile(r"[\w./\\-]*\w\.[A-Za-z0-9]{1,10}")
 _ASCII_PATH = re.compile(r"(?<![A-Za-z0-9_./\\-])[A-Za-z0-9_./\\-]*[A-Za-z0-9_]\.[A-Za-z0-9]{1,10}(?![A-Za-z0-9_/\\-])")
 _MIXED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff][A-Za-z0-9_.]*\.")  # words of a sentence run into a name
@@ -101,6 +103,8 @@ def parts_of(reply: str, known: Collection[str] = ()) -> ReplyParts:
     lines = with_newlines(reply, "\n").split("\n")
     at = 0
     while at < len(lines):
+        if lead := _lead_in_list(lines, at):
+            _take_out(lines, at, lead)
         opening = _OPENING.match(lines[at])
         if opening is None:
             prose.append(lines[at])
@@ -109,10 +113,54 @@ def parts_of(reply: str, known: Collection[str] = ()) -> ReplyParts:
         else:
             end = _end_of(lines, at, opening["marks"], opening["info"].strip())
             closed = end < len(lines)
-            found.append(_fence(lines[at + 1 : end], opening["info"].strip(), prose, known, closed=closed))
+            code = _dedented(lines[at + 1 : end], opening["lead"])
+            found.append(_fence(code, opening["info"].strip(), prose, known, closed=closed))
             at = end
         at += 1
     return ReplyParts(tuple(found), "\n".join(prose).strip())
+
+
+def _lead_in_list(lines: Sequence[str], at: int) -> str:
+    """Return the blanks before a fence that stands deeper than others may, in an item of a list; '' for all others."""
+    found = _IN_LIST.match(lines[at])
+    if found is None or len(found["lead"].expandtabs(4)) < 4:
+        return ""
+    depth = len(found["lead"].expandtabs(4))
+    for line in reversed(lines[:at]):
+        here = len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
+        if line.strip() and here < depth:
+            if _ITEM.match(line):
+                return found["lead"]
+            depth = here
+        if not depth:
+            break
+    return ""
+
+
+def _take_out(lines: list[str], at: int, lead: str) -> None:
+    """Remove the blanks of the list around it from the lines of the block that opens at line `at`."""
+    inside = [_without(lead, line) for line in lines[at:]]
+    if opening := _OPENING.match(inside[0]):
+        end = _end_of(inside, 0, opening["marks"], opening["info"].strip()) + 1
+        lines[at : at + end] = inside[:end]
+
+
+def _without(lead: str, line: str) -> str:
+    """Return a line without the blanks of the list around it, as many as it has of them."""
+    return (
+        line.removeprefix(lead)
+        if line.startswith(lead)
+        else line.lstrip(" \t")
+        if line[: len(lead)].isspace()
+        else line
+    )
+
+
+def _dedented(code: list[str], lead: str) -> list[str]:
+    """Return the lines of a block without the blanks before its fence, if all have them."""
+    if lead and all(line.startswith(lead) or not line.strip() for line in code):
+        return [line.removeprefix(lead) for line in code]
+    return code
 
 
 def path_in(line: str, known: Collection[str] = ()) -> str:

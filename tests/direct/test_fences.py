@@ -69,3 +69,55 @@ def test_lines_that_name_no_single_file(line: str) -> None:
 def test_any_text_is_taken_apart(text: str) -> None:
     parts = parts_of(text)
     assert sum(len(fence.code) for fence in parts.fences) + len(parts.prose) <= len(text) + len(parts.fences)
+
+
+ITEMS = {
+    "a number": "1. Change it:",
+    "a dash": "- Change it:",
+    "a number in brackets": "2) Change it:",
+    "an item in an item": "- First\n  - Change it:",
+    "more words": "1. Change it.\n   It is short:",
+    "an earlier item": "1. Look.\n2. Change it:",
+    "a star": "*   Change it:",
+}
+DEPTHS = ("  ", "   ", "    ", "      ", "        ", "\t")
+
+
+@pytest.mark.parametrize("lead", DEPTHS)
+@pytest.mark.parametrize("item", ITEMS.values(), ids=ITEMS.keys())
+@pytest.mark.parametrize("between", ["\n", "\n\n"])
+def test_a_block_in_an_item_of_a_list(item: str, lead: str, between: str) -> None:
+    block = "".join(f"{lead}{line}\n" for line in ("```python", *CODE.splitlines(), "", "x = 1", "```"))
+    block = block.replace(f"{lead}\n", "\n")
+    behind = "\nAnd then:\n\n```python\n    y = 2\n```\n"
+    parts = parts_of(f"{item}{between}{block}{behind}")
+    assert [(fence.code, fence.closed) for fence in parts.fences] == [
+        (f"{CODE}\nx = 1\n", True),
+        ("    y = 2\n", True),
+    ]
+    assert parts.prose.startswith(item) and parts.prose.endswith("And then:")
+
+
+def test_two_blocks_in_a_list_and_one_that_is_cut() -> None:
+    text = "1. One:\n\n    ```python\n    a = 1\n    ```\n\n2. Two:\n\n    ```python\n    if a:\n        b = 2\n"
+    assert [(fence.code, fence.closed) for fence in parts_of(text).fences] == [
+        ("a = 1\n", True),
+        ("if a:\n    b = 2\n\n", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is written so:\n\n    ```python\n    a = 1\n    ```\n",
+        "- one\n\nNo list:\n\n    ```\n    a = 1\n    ```\n",
+        "    ```\n    a\n    ```\n",
+    ],
+)
+def test_a_fence_shown_as_code_outside_of_lists_is_none(text: str) -> None:
+    assert parts_of(text).fences == ()
+
+
+def test_an_indented_fence_within_a_block_is_its_text() -> None:
+    inner = "- item\n\n    ```\n    a\n    ```\n"
+    assert [fence.code for fence in parts_of(f"````markdown\n{inner}````\n").fences] == [inner]

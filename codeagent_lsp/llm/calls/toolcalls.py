@@ -2,8 +2,9 @@
 
 From left to right, the first match decides: a fence or inline code is prose, a marker of a dialect begins a call, as
 `Action:` at the start of a line does before a tool with arguments. Bare JSON counts when it has exactly the shape of a
-call of a known tool with fitting arguments; fenced JSON only at the end of the reply; with words behind it, it may be
-an example, and the model is asked. Not here: the dialects (`dialects.py`), bare JSON and Python (`bare_calls.py`).
+call of a known tool with fitting arguments; fenced JSON only at the end of the reply; with words behind it, and bare
+Python also with words before it, it may be an example, and the model is asked. Not here: the dialects (`dialects.py`),
+bare JSON and Python (`bare_calls.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 
 from codeagent_lsp.llm.calls import dialects, jsontext
 from codeagent_lsp.llm.calls.bare_calls import (
@@ -31,10 +33,14 @@ _MOST_PROBLEMS = 3
 _MOST_ACTIONS = 20  # that could not be read
 
 UNCLEAR = (
-    "Your reply has a call of {names} that is quoted or has words behind it, so it did not run. If you mean to call, "
+    "Your reply has a call of {names} that is quoted or stands among words, so it did not run. If you mean to call, "
     "send the call with nothing around or behind it. If it was only an example in your answer, send the answer again."
 )
 """What the model is told about a call that may be an example."""
+UNCLEAR_BESIDE = (
+    "Your reply also has a call of {names} that is quoted or stands among words: that one did not run. If you meant "
+    "it, send it again with nothing around it."
+)
 
 _END = r"(?:\s*(?:</s>|<\|(?:im_end|eot_id|eom_id|end|endoftext|call)\|>|<｜end▁of▁sentence｜>))"
 _END_TOKENS, _ONLY_END_TOKENS = re.compile(rf"{_END}+\Z"), re.compile(rf"{_END}*\s*\Z")
@@ -44,6 +50,8 @@ _IN_SENTENCE = re.compile(r"[ \t]*[,\w]")
 _NAMED = re.compile(r"[\[{]\s*[\[{\"']")
 _PRINTED = re.compile(r"\A\s*print\((.*)\)\s*\Z", re.DOTALL)
 _LAST_ACTION = re.compile(r"^[ \t]*Action(?: \d+)?:[ \t]*([\w.\-]+)\s*\Z", re.MULTILINE)
+_PYTHON = re.compile(r"(?:^[ \t]*|[:：][ \t]{0,4})\[?(?P<called>[A-Za-z_][\w.\-]*)\(", re.MULTILINE)
+_MOST_PYTHON = 20  # that could not be read
 _GOES_ON = re.compile(r"(?:Observation|Thought|Action)(?: \d+)?:")
 _THINKING = re.compile(r"\A\s*<(think|thinking)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 CALL_FENCES = ("", "json", "jsonc", "json5", "tool_call", "tool_calls", "tool_code", "tool", "xml")
@@ -117,7 +125,7 @@ def extract(text: str, tools: Iterable[ToolSpec]) -> Extraction:
     if finder.doubtful and not finder.calls and not finder.problems:
         names = ", ".join(sorted({call.name for call in finder.doubtful}))
         return Extraction((), source, UNCLEAR.format(names=names), tuple(finder.doubtful), unclear=True)
-    problem = " ".join(finder.problems[:_MOST_PROBLEMS])
+    problem = " ".join((*finder.problems[:_MOST_PROBLEMS], *finder.left_out()))
     return Extraction(tuple(finder.calls), finder.remaining(source), problem, tuple(finder.unusable))
 
 
@@ -182,6 +190,7 @@ class _Finder:
     _pending: list[tuple[list[ToolCall], tuple[int, int]]] = field(default_factory=list)
     _open: list[str] = field(default_factory=list)
     _tags_read: int = 0
+    _fenced: list[tuple[int, int]] = field(default_factory=list)
 
     def scan(self, text: str) -> None:
         if self._whole(text):
@@ -207,6 +216,12 @@ class _Finder:
             position = end
         pieces.append(text[position:])
         return "".join(pieces).strip() if self.spans else text
+
+    def left_out(self) -> list[str]:
+        """Return what to tell the model of calls that may be examples, beside those that run."""
+        ran = [(call.name, call.arguments) for call in self.calls]
+        names = sorted({call.name for call in self.doubtful if (call.name, call.arguments) not in ran})
+        return [UNCLEAR_BESIDE.format(names=", ".join(names))] if ran and names else []
 
     def _marked(self, text: str, match: re.Match[str]) -> int:
         """Parse a call at a dialect's marker, and return where to go on. A marker within a sentence is prose."""
@@ -254,8 +269,26 @@ class _Finder:
             calls, sure = read_python(stripped, self.tools), False
         return bool(calls) and self._take(calls or [], (0, len(text)), sure=sure)
 
+    def _python(self, text: str) -> None:
+        """Note calls that are written in Python on lines of their own, beside words: they may be code of an answer."""
+        found = (match for match in _PYTHON.finditer(text) if is_known(match["called"], self.tools))
+        for match in islice(found, _MOST_PYTHON):
+            start = match.start("called")
+            end = ends.start() if (ends := _ONLY_ENDS.search(text, start)) else len(text)
+            if any(first <= start < last for first, last in self._fenced):
+                continue
+            whole = read_python(text[start:end].rstrip(" ]\n"), self.tools)
+            if raws := whole or read_action(text, start, self.tools)[0]:
+                self._note(raws)
+                return
+
     def _fence(self, text: str, match: re.Match[str]) -> int:
         """Note a fenced block that holds nothing but calls of known tools, and return its end."""
+        end = self._end_of_fence(text, match)
+        self._fenced.append((match.start(), end))
+        return end
+
+    def _end_of_fence(self, text: str, match: re.Match[str]) -> int:
         ticks = rf"{match['ticks'][0]}{{{len(match['ticks'])},}}"
         closing = re.compile(rf"^[ \t]*{ticks}(?:[ \t]*$|(?={_END}))", re.MULTILINE)
         close = closing.search(text, match.end())
@@ -282,6 +315,8 @@ class _Finder:
         last = _LAST_ACTION.search(text)
         if last and not self.calls and not self._pending and is_known(last[1], self.tools):
             self._take([Raw(last[1], {})], last.span(), sure=True)
+        if not self.calls and not self._pending and not self.problems and not self.doubtful:
+            self._python(text)
         for calls, span in self._pending:
             self.calls += calls
             self.spans.append(span)

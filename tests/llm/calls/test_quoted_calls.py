@@ -108,3 +108,53 @@ def test_tags_in_the_arguments_of_a_call_quote_no_other_one() -> None:
 def test_a_fence_may_end_with_the_token_of_a_reply_s_end(token: str) -> None:
     fence = '```json\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n```'
     assert [call.name for call in extract(f"I will look.\n{fence}{token}", TOOLS).calls] == ["get_weather"]
+
+
+AMID_WORDS = {
+    "behind a sentence": 'I will look.\n\nget_weather(city="Paris")',
+    "by its place": 'I will look.\nget_weather("Paris")',
+    "on the same line": 'Let me look: get_weather(city="Paris")',
+    "in a list": 'I will look.\n[get_weather(city="Paris")]',
+    "before a sentence": 'I will look.\nget_weather(city="Paris")\nThat is all.',
+    "before one alone": 'get_weather(city="Paris")\nI look there.',
+    "two": 'I will look.\nget_weather(city="Paris")\nlist_dir(path=".")',
+    "in an element": '<answer>\nI will look.\nget_weather(city="Paris")\n</answer>',
+    "behind a token": 'I will look.\nget_weather(city="Paris")<|im_end|>',
+    "over lines": 'I will look.\nget_weather(\n    city="Paris",\n)',
+    "Chinese": '我来看。\nget_weather(city="Paris")',
+    "indented": 'I will look.\n  get_weather(city="Paris")',
+}
+NO_CALLS = {
+    "a name in a sentence": "The function get_weather(city) takes a city.",
+    "code of another language": "```python\nget_weather(city='Paris')\n```\nSo.",
+    "an unknown function": "I will look.\nget_wind(city='Paris')",
+    "within code": "def f():\n    return get_weather(city='Paris')",
+    "in code of a line": "Call `get_weather(city='Paris')` there.",
+    "a heading": "get_weather(city)\n\nIt takes a city.",
+}
+
+
+@pytest.mark.parametrize("text", AMID_WORDS.values(), ids=AMID_WORDS.keys())
+def test_python_amid_words_is_not_passed_over_in_silence(text: str) -> None:
+    found = extract(text, TOOLS)
+    assert found.calls == () and found.unclear and "get_weather" in found.problem and found.text == text
+
+
+@pytest.mark.parametrize("text", NO_CALLS.values(), ids=NO_CALLS.keys())
+def test_code_that_is_no_call_is_only_text(text: str) -> None:
+    found = extract(text, TOOLS)
+    assert (found.calls, found.problem, found.text) == ((), "", text)
+
+
+OTHER = '{"name": "list_dir", "arguments": {"path": "."}}'
+
+
+@pytest.mark.parametrize("frame", QUOTED.values(), ids=QUOTED.keys())
+def test_a_doubtful_call_beside_one_that_runs_is_told(frame: str) -> None:
+    quotation = f"A call is one line.\n{quoted(frame, f'<tool_call>{OTHER}</tool_call>')}"
+    for text in (f"{quotation}\n\n{ONE_CALL['hermes']}", f"{ONE_CALL['hermes']}\n\n{quotation}\n"):
+        found = extract(text, TOOLS)
+        assert [(call.name, call.arguments) for call in found.calls] == [PARIS] and not found.unclear, text
+        assert ("list_dir" in found.problem) or "`<tool_call>" in text, text
+    same = f"{quoted(frame, ONE_CALL['hermes'])}\n\n{ONE_CALL['hermes']}"
+    assert extract(same, TOOLS).problem == ""
