@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import date, time
 from decimal import Decimal
 from functools import lru_cache
@@ -33,6 +34,7 @@ SHORTEST = 6  # no secret is shorter than this, with its name
 CACHED_TEXT = 65_536
 _CALL_ID = re.compile(r"(?<![\w-])call_(?=[0-9]*[A-Za-z])(?=(?:[A-Za-z]*[0-9]){3})[A-Za-z0-9]{10,64}(?![\w-])")
 _UNSEEN = re.compile("(?<=[\\w-])[\u200b-\u200d\u2060\ufeff\u00ad](?=[\\w-])")
+_PIECES = re.compile(f"({MARK.pattern})")
 DEEP = 8
 
 _END = r"(?=[\\/\s\"'`:,;)\]}>]|$)"
@@ -98,22 +100,55 @@ class Sanitizer:
         return Sanitizer(self.enabled, secrets=self._own, identities=False, homes=(), marker=self._mark)
 
     def _clean(self, text: str) -> str:
-        """Return a text masked, and where unseen characters hide a secret's name, without them."""
-        masked = self._masked(text)
-        if _UNSEEN.search(text) is None:
-            return masked
-        plain = self._masked(_UNSEEN.sub("", text))
-        return plain if len(MARK.findall(plain)) > len(MARK.findall(masked)) else masked
+        """Return a text masked, also what unseen characters in a name or a secret would hide. They stay in the text."""
+        masked = self._masked(text, self._mark)
+        if _UNSEEN.search(text):
+            masked = self._masked_as_read(text, masked)
+        return self._shortened(masked)
 
-    def _masked(self, text: str) -> str:
-        text = self._own.mask(text, self._mark)
-        text = mask_blocks(text, self._mark)
-        text = mask_vendor_tokens(text, self._mark)
-        text = mask_urls(text, self._mark)
-        text = mask_headers(text, self._mark)
-        text = mask_command_lines(text, self._mark)
-        text = mask_calls(text, self._mark)
-        text = mask_assignments(text, self._mark, sessions=self._identities)
+    def _masked_as_read(self, text: str, masked: str) -> str:
+        """Return a text with what is a secret without its unseen characters masked; `masked` if that is not more."""
+        told: dict[str, str] = {}
+
+        def mark(secret: str) -> str:
+            made = self._mark(secret)
+            told[made] = MARK.sub(lambda match: told.get(match[0], match[0]), secret)
+            return made
+
+        plain = _UNSEEN.sub("", text)
+        found = self._masked(plain, mark)
+        if len(MARK.findall(found)) <= len(MARK.findall(masked)):
+            return masked
+        pieces = [(piece, told.get(piece, piece)) for piece in _PIECES.split(found) if piece]
+        if "".join(meant for _, meant in pieces) != plain:
+            return found
+        return "".join(self._with_unseen(text, pieces))
+
+    def _with_unseen(self, text: str, pieces: Iterable[tuple[str, str]]) -> Iterator[str]:
+        """Yield the pieces of a masked text with the unseen characters that `text` has: in a secret, it has them, too.
+        Each is given with what it stands for in the text without these.
+        """
+        unseen = [match.start() - number for number, match in enumerate(_UNSEEN.finditer(text))]
+        place = begin = 0
+        for piece, meant in pieces:
+            place += len(meant)
+            is_mark = piece != meant
+            end = place + (bisect_left if is_mark else bisect_right)(unseen, place)
+            given = text[begin:end]
+            yield self._mark(given) if is_mark else given
+            begin = end
+
+    def _masked(self, text: str, mark: Mark) -> str:
+        text = self._own.mask(text, mark)
+        text = mask_blocks(text, mark)
+        text = mask_vendor_tokens(text, mark)
+        text = mask_urls(text, mark)
+        text = mask_headers(text, mark)
+        text = mask_command_lines(text, mark)
+        text = mask_calls(text, mark)
+        return mask_assignments(text, mark, sessions=self._identities)
+
+    def _shortened(self, text: str) -> str:
         if not self._identities:
             return text
         if "call_" in text:

@@ -225,3 +225,42 @@ def test_a_private_key_is_found_whole_cut_and_behind_a_constant(frame: str, marg
     text = frame.format(begin=f"-----BEGIN {kind}", end=f"-----END {kind}", key="\n".join(lines))
     text = "\n".join(margin.format(number) + line for number, line in enumerate(text.split("\n"), 1))
     assert not any(survives(line, sanitizer.sanitize(text)) for line in lines)
+
+
+UNSEEN = ("\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\u00ad")
+HIDDEN_NAMES = (
+    'api{0}_key="§"',
+    'pass{0}word = "§"',
+    "to{0}k{0}en: §1{0}b",
+    "# co{0}operate, re{0}enter\n\nsec{0}ret = '§' # na{0}me, la{0}ter",
+    "DB_PASS{0}WORD=§\nx{0}y = 1\nto{0}ken = §9{0}z",
+    'a{0}b\nAuthor{0}ization: Bearer §\nc{0}d password="§x" e{0}f',
+    'pass{0}word = "§" + "{0}x{0}" and pass{0}word = "§{0}q"',
+)
+
+
+@pytest.mark.parametrize("unseen", UNSEEN)
+@pytest.mark.parametrize("frame", HIDDEN_NAMES)
+def test_every_unseen_character_around_a_mark_stays(frame: str, unseen: str) -> None:
+    secret = chars(random.Random(frame), ALNUM, 20)
+    text = frame.format(unseen).replace("§", secret)
+    masking = Masking()
+    hidden = masking.hide(text)
+    assert not survives(secret, hidden) and masking.reveal(hidden) == text
+    assert masking.hide(hidden) == hidden
+    stored = sanitizer.sanitize(text)
+    assert not survives(secret, stored)
+    outside = sum(part.count(unseen) for part in frame.format(unseen).split("§"))
+    assert MARK.sub("", stored).count(unseen) >= outside - 2 * frame.count("§") and unseen in stored
+
+
+@given(
+    st.lists(
+        st.sampled_from(("pass", "word", "=", '"', "\u200b", "x9", "Zx81kQp0Lm4v", "\n", " ", "api_key", "-", "a"))
+    )
+)
+@settings(max_examples=examples(60))
+def test_hidden_texts_with_unseen_characters_are_revealed_whole(parts: list[str]) -> None:
+    masking = Masking()
+    text = "".join(parts)
+    assert masking.reveal(masking.hide(text)) == text
