@@ -27,12 +27,13 @@ KEPT_OUT = (
     "TAVILY_API_KEY",
 )
 
-# What measures how long something takes; tests with the mark `model` besides, whose model takes all processors.
+# What measures or waits for a time; tests with the mark `model` besides, whose model takes all processors.
 ALONE = tuple(
     str(Path(__file__).parent / name)
     for name in (
         "records/test_speed.py",
         "server/test_real_servers.py",
+        "server/wire/test_channel.py",
         "server/wire/test_lifecycle.py",
         "workspace/edits/test_match_refusals.py",
     )
