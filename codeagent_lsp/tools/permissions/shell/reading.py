@@ -61,6 +61,13 @@ _MAX_CALLED = 500
 """The calls of functions of a script that are followed, and the commands after which no more are."""
 WIDE = ""
 """The name, which no variable has, by which the variables of a wide reading are known."""
+_TAKE_FILES = frozenset(
+    """
+    rm rmdir unlink git cat head tail wc grep ls cp mv touch chmod chown stat file du gzip gunzip mkdir diff sort echo
+    basename dirname
+    """.split()  # noqa: SIM905
+)
+"""Programs that take names of files and run nothing by them; to others the name of a file may be a program."""
 _QUOTED = '"'
 """Before a name: the pattern of files that a loop goes through, the value of its variable between quotes."""
 _DEFAULT = re.compile(r"\$\{(\w+):?([-=+])(.*)\}", re.DOTALL)
@@ -191,9 +198,12 @@ class _Found:
     def _command(self, place: NodePlace) -> None:
         node = place.node
         words: list[str] = []
+        variables: Variables = self._variables
         for child in node.named_children:
             if child.type not in _SKIPPED:
-                words.extend(fields(child, self._variables))
+                words.extend(fields(child, variables))
+                if self._wide and len(words) == 1 and words[0] not in _TAKE_FILES:
+                    variables = {name: text for name, text in variables.items() if not name.startswith(_QUOTED)}
         keyword = node.children[0].type if node.type in ("declaration_command", "unset_command") else ""
         if keyword:
             words.insert(0, keyword)

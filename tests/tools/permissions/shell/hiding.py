@@ -577,6 +577,16 @@ for f in *.tmp; do for f in push; do git "$f"; done; done
 for f in *.tmp; do select f in push; do git "$f"; done; done
 for f in *.tmp; do :; done; f=push; git "$f"
 for f in *.tmp; do x=$(cat y); git "$f" "$x"; done
+for f in *.py; do python3 -c "$f"; done
+for f in *.pl; do perl -e "$f"; done
+for f in *.sh; do bash -c "$f"; done
+for f in *.sh; do ssh host "$f"; done
+for f in /usr/bin/*; do "$f" push; done
+for f in ./*; do "$f"; done
+for f in /usr/bin/gi*; do "$f" push; done
+for f in *.sh; do env "$f"; done
+for f in *.sh; do eval "$f"; done
+for f in *.txt; do git -c alias.x=!"$f" x; done
 """.strip("\n")
 
 # `§` is the name of a test, or a part of it.

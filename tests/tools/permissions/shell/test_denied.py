@@ -61,7 +61,7 @@ CALLS = [
     *("f /", "f ~", "f build; f /", "eval f /", "eval 'f /'", "trap 'f /' EXIT", "export -f f; bash -c 'f /'"),
     *("time f /", "echo $(f /)", "f / &", "if f /; then ls; fi", "x=/; f $x", "for x in /; do f $x; done", "! f /"),
     *("f /etc", "f $HOME", "(f /)", "ls && f /", "false || f /", "f '/'", "f {/,x}"),
-    *("echo / | xargs -I{} bash -c 'f {}'"),
+    "echo / | xargs -I{} bash -c 'f {}'",
 ]  # fmt: skip
 HARMLESS_CALLS = [
     "ls",
