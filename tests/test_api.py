@@ -96,6 +96,7 @@ def test_a_tool_of_another_program() -> None:
     assert Shout().spec()["name"] == "shout"
 
 
+@pytest.mark.slow
 def test_it_can_be_imported_first() -> None:
     """Alone in a new process, as others do: no other import has come before."""
     code = "import codeagent_lsp.api as api; print(api.replace('a', 'a', 'b').text)"

@@ -181,6 +181,7 @@ LEGITIMATE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LEGITIMATE)
 @pytest.mark.parametrize("step", [1, 4, 50, 1000])
 def test_what_repeats_by_nature_is_no_loop(name: str, step: int) -> None:

@@ -221,6 +221,7 @@ def test_imports_are_bounded_in_depth_and_go_round_once(tmp_path: Path) -> None:
     assert imported(made) == ["CLAUDE.md", *(f"{number}.md" for number in range(1, IMPORT_DEPTH + 1))]
 
 
+@pytest.mark.slow
 def test_ten_thousand_imports_end_soon(tmp_path: Path) -> None:
     made = workspace(tmp_path)
     for number in range(300):

@@ -18,6 +18,7 @@ WAYS = ("same", "dedented", "deeper", "other blanks")
 ROUNDS = 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("written", LANGUAGES.values(), ids=LANGUAGES.keys())
 def test_a_quick_action(written: Written, way: str) -> None:
@@ -46,6 +47,7 @@ def test_the_form_function_and_the_tool_edit_by_ast(written: Written, way: str) 
         assert answer.texts == {given.path: wanted}, answer.problem
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("written", LANGUAGES.values(), ids=LANGUAGES.keys())
 def test_an_edit_of_lines_places_them_right_or_not_at_all(written: Written, way: str) -> None:

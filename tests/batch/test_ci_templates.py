@@ -312,6 +312,7 @@ def test_the_files_of_the_ci_are_left_alone(runner: Runner, name: str) -> None:
     assert f"it changes `{name}`" in runner.forge.comments[0]["body"]
 
 
+@pytest.mark.slow
 def test_the_files_of_the_ci_may_be_allowed(tmp_path: Path, runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     finished(runner, {".gitlab-ci.yml": "x"})
     machine = Runner.machine

@@ -110,6 +110,7 @@ def test_any_batch_makes_a_page(tmp_path: Path, results: list[TaskResult], langu
     assert markdown.startswith("## ")
 
 
+@pytest.mark.slow
 def test_two_thousand_tasks(tmp_path: Path) -> None:
     html, markdown = (path.read_text("utf-8") for path in write_report(tmp_path, many(2000), "en"))
     assert html.count('<tr role="row" data-outcome') == 2000
@@ -117,6 +118,7 @@ def test_two_thousand_tasks(tmp_path: Path) -> None:
     assert len(html) < 4_000_000
 
 
+@pytest.mark.slow
 def test_the_summary_fits_into_a_comment_however_long_its_texts_are() -> None:
     results = [unsolved(f"{number:03d}{'i' * 97}", error="\u202e漢" * 500, files=("a",)) for number in range(200)]
     assert len(report_summary(results, "en")) < 65_536  # GitHub's limit

@@ -113,6 +113,7 @@ async def cost(folder: Path) -> World:
 RECORDINGS: dict[str, Recording] = {item.__name__: item for item in (task, hunks, questions, cancelled, plan, cost)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECORDINGS)
 async def test_the_recorded_events_are_what_a_session_tells(name: str, tmp_path: Path) -> None:
     made = await RECORDINGS[name](tmp_path)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from codeagent_lsp import events
 from codeagent_lsp.shadow.shell import Approve, Command, CommandResult, Isolation, OnOutput, Shell, no_output
 from codeagent_lsp.workspace.changes.staging import Staging
@@ -69,6 +71,7 @@ def shop(folder: Path, before: Callable[[FileView], None]) -> World:
     return made
 
 
+@pytest.mark.slow
 async def test_the_staged_change_stays_while_the_tests_run_without_it(tmp_path: Path) -> None:
     ran_on: list[tuple[str, tuple[str, ...]]] = []
 
@@ -84,6 +87,7 @@ async def test_the_staged_change_stays_while_the_tests_run_without_it(tmp_path: 
     assert not [event for event in made.events if isinstance(event, events.FileChanged) and event.change is None]
 
 
+@pytest.mark.slow
 async def test_what_is_discarded_meanwhile_stays_discarded(tmp_path: Path) -> None:
     def decide(view: FileView) -> None:
         proposal = made.manager.runs.all()[-1].proposal

@@ -21,6 +21,7 @@ SELECTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", SELECTED)
 def test_prose_is_never_code(language: str) -> None:
     selected = SELECTED[language]

@@ -51,6 +51,7 @@ async def engine(folder: Path, answer: Reply) -> AsyncGenerator[tuple[Engine, li
         server.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "said", "code"),
     [

@@ -12,6 +12,7 @@ ENDINGS = ("py", "js", "jsx", "ts", "tsx", "go", "rs", "java", "c", "cpp", "cs",
 UNSHADOWED = ("php", "sh")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_every_language_has_its_queries(ending: str) -> None:
     grammar = grammar_of(f"a.{ending}")

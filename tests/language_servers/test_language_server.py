@@ -63,6 +63,7 @@ async def test_a_question_with_too_little_time_says_nothing_about_the_server(tmp
         assert await server.request(REFERENCES, ASKED, 20) == []
 
 
+@pytest.mark.slow
 async def test_one_that_says_that_it_is_at_work_has_some_minutes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

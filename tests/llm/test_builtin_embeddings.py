@@ -228,6 +228,7 @@ async def test_a_query_waits_for_one_text_of_the_background_at_most(tmp_path: Pa
         await asyncio.wait([background])
 
 
+@pytest.mark.slow
 async def test_idle_it_ends_and_comes_back(tmp_path: Path) -> None:
     async with fake(tmp_path, limits=ChildLimits(idle=0.2)) as embedder:
         await embedder.embed(["one"])

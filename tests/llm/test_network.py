@@ -176,6 +176,7 @@ async def test_a_client_certificate_that_cannot_be_used_is_named(authority: Auth
     assert "network.clientCert" in str(error) and path in str(error)
 
 
+@pytest.mark.slow
 async def test_every_request_of_a_model_uses_the_settings(authority: Authority, tmp_path: Path) -> None:
     around = Surroundings(network=NetworkSettings(ca_file=authority.ca_file))
     async with secure(authority.server("localhost")) as server:

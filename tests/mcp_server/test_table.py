@@ -110,6 +110,7 @@ async def test_nothing_reaches_the_disk(sandbox: Sandbox, workspace: Path) -> No
     assert (workspace / "a.txt").read_text() == "old\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [

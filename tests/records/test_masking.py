@@ -81,6 +81,7 @@ def test_a_key_that_comes_later_is_hidden_from_then_on() -> None:
     assert mask.hide("too short") == "too short"
 
 
+@pytest.mark.slow
 def test_only_the_last_keys_that_came_later_are_kept() -> None:
     own = OwnSecrets(["given from the start"])
     own.learn(["the one that is renewed"])

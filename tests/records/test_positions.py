@@ -373,6 +373,7 @@ def _texts() -> list[str]:
     return [*found, *everything(), *_lines(HARMLESS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(8))
 def test_hiding_twice_changes_nothing(part: int) -> None:
     texts = _texts()

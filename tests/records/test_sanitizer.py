@@ -31,6 +31,7 @@ def survives(secret: str, text: str) -> bool:
     return any(piece in text for piece in pieces if not piece.isspace() and not re.fullmatch(r"[-A-Z ]+", piece))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TOKENS)
 def test_a_token_is_found_wherever_it_stands(name: str) -> None:
     for number in range(ROUNDS):

@@ -42,6 +42,7 @@ async def test_yes_without_doing_anything_is_none(tmp_path: Path) -> None:
     assert (applied.outcome, applied.left.paths) == ("none", (str(tmp_path / "a"),))
 
 
+@pytest.mark.slow
 async def test_no_with_a_reason_is_none_and_the_reason_is_kept(tmp_path: Path) -> None:
     no = types.ApplyWorkspaceEditResult(applied=False, failure_reason="read-only buffer")
     client, editor = connect(lambda client, params: no)
@@ -122,6 +123,7 @@ async def test_creations_go_alone_even_where_edits_go_together(tmp_path: Path) -
     assert [len(params.edit.document_changes or []) for params in client.sent] == [1, 2]
 
 
+@pytest.mark.slow
 async def test_one_refused_file_of_three_is_partial(tmp_path: Path) -> None:
     def picky(client: FakeClient, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
         if len(client.sent) == 2:

@@ -110,6 +110,7 @@ class Place:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EDITS)
 @pytest.mark.parametrize("encoding", TEXTS)
 async def test_a_closed_file_is_opened_changed_and_taken_back(tmp_path: Path, encoding: str, name: str) -> None:

@@ -51,6 +51,7 @@ async def test_a_file_that_cannot_be_deleted_is_left(tmp_path: Path, monkeypatch
     assert "Permission denied" in applied.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [ALL, without("creates")], ids=["creates", "cannot create"])
 async def test_a_refused_file_leaves_no_folders(tmp_path: Path, policy: Any) -> None:
     (tmp_path / "there").mkdir()

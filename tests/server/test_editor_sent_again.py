@@ -38,6 +38,7 @@ async def deliver(tmp_path: Path, habit: Habit, hunks: int, rate: float, keys: i
     return client
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hunks", [1, 50])
 @pytest.mark.parametrize("rate", RATES)
 async def test_it_lands_in_an_editor_that_refuses_older_versions(tmp_path: Path, rate: float, hunks: int) -> None:

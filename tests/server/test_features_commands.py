@@ -51,6 +51,7 @@ def test_bad_arguments_are_named(editor: StockEditor, command: Command) -> None:
             assert all(choice in said for choice in argument.choices)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [item for item in COMMANDS if item.starts_run and item.name != "codeagent.nextEdit.apply"],  # which needs edits

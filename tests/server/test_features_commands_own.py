@@ -59,6 +59,7 @@ def test_listed_offered_and_called(place: Path, tmp_path: Path) -> None:
         assert "One." in markdown and "Two." in markdown and "/count 3" in markdown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "used"), [("Trust this content", True), ("Deny", False), (None, False)])
 def test_one_of_the_workspace_is_trusted_first(place: Path, tmp_path: Path, answer: str | None, used: bool) -> None:
     script = [{"text": "Hello!", "expect": "Greet Bob warmly."}] * 2

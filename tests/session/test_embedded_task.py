@@ -103,6 +103,7 @@ async def done(made: World, task: str) -> events.RunCompleted:
     return made.completed(run_id)
 
 
+@pytest.mark.slow
 async def test_a_planned_run_begins_every_prompt_with_the_one_before(tmp_path: Path) -> None:
     made = with_long_files(tmp_path)
     replies = [create("MAX_ITEMS", "RUSH_FEE")]

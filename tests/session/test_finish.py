@@ -68,6 +68,7 @@ def titles(made: World) -> list[str]:
     return [question.question.title for question in made.user.shown]
 
 
+@pytest.mark.slow
 async def test_what_was_red_before_in_the_same_way_is_nobodys_fault(tmp_path: Path) -> None:
     made = shapes(tmp_path, write("shapes.py", RIGHT), say("area multiplies now."))
     done = await made.run("Let area in shapes.py multiply its sides")
@@ -95,6 +96,7 @@ async def test_a_new_failure_is_told_once_in_the_same_conversation(tmp_path: Pat
     assert words.index("test_side") < words.index("test_colour")
 
 
+@pytest.mark.slow
 async def test_what_stays_red_is_said_and_is_no_success(tmp_path: Path) -> None:
     made = shapes(tmp_path, write("shapes.py", BROKEN), say("Done."), say("It has to be so."))
     done = await made.run("Let area in shapes.py multiply its sides")
@@ -122,6 +124,7 @@ async def test_a_named_test_has_to_pass_in_any_language(tmp_path: Path, task: st
     assert (await made.run(task)).status == "completed"
 
 
+@pytest.mark.slow
 async def test_a_named_file_has_to_pass_whole(tmp_path: Path) -> None:
     made = shapes(tmp_path, write("shapes.py", RIGHT), say("Done."), say("Done."))
     done = await made.run("Make test_shapes.py pass")
@@ -150,6 +153,7 @@ async def test_its_own_tests_have_to_pass(tmp_path: Path) -> None:
     assert done.status == "stopped" and "test_new" in done.summary
 
 
+@pytest.mark.slow
 async def test_a_question_back_is_put_to_the_user_and_the_answer_goes_on(tmp_path: Path) -> None:
     asks = say("side() is right, area() is to blame. Shall I change area()?")
     made = shapes(tmp_path, asks, write("shapes.py", RIGHT), say("Changed."), says=("Yes, do", "Apply"))
@@ -168,6 +172,7 @@ async def test_without_an_answer_the_run_waits_and_nothing_else_is_tried(tmp_pat
     assert len(model(made).requests) == 1 and not done.error
 
 
+@pytest.mark.slow
 async def test_what_is_staged_is_offered_although_the_question_is_open(tmp_path: Path) -> None:
     made = shapes(
         tmp_path,
@@ -211,6 +216,7 @@ async def test_where_the_words_do_not_surely_ask_for_a_change_the_answer_stands(
     assert done.status == "completed" and len(model(made).requests) == 1
 
 
+@pytest.mark.slow
 async def test_work_that_is_green_at_the_limit_is_done(tmp_path: Path) -> None:
     looks = [calls(call("list_dir", path=".", depth=1 + number % 2)) for number in range(2)]
     replies = [looks[0], write("shapes.py", RIGHT), calls(call("run_tests", path="test_shapes.py"))]
@@ -221,6 +227,7 @@ async def test_work_that_is_green_at_the_limit_is_done(tmp_path: Path) -> None:
     assert done.status == "completed" and "3 model calls" in done.summary and "test_colour" in done.summary
 
 
+@pytest.mark.slow
 async def test_work_that_is_red_at_the_limit_is_not(tmp_path: Path) -> None:
     made = limited(tmp_path, 2, write("shapes.py", BROKEN), calls(call("list_dir", path=".")))
     done = await made.run("Let area in shapes.py multiply its sides")
@@ -246,6 +253,7 @@ def limited(tmp_path: Path, count: int, *replies: ScriptedReply) -> World:
     return made
 
 
+@pytest.mark.slow
 async def test_a_run_that_fails_offers_what_it_has_staged(tmp_path: Path) -> None:
     made = shapes(tmp_path, write("shapes.py", RIGHT), ScriptedReply("half", error="broken"))
     done = await made.run("Let area in shapes.py multiply its sides")
@@ -297,6 +305,7 @@ async def test_what_a_plan_has_changed_is_judged_as_a_whole(tmp_path: Path) -> N
     assert made.text("shapes.py") == RIGHT
 
 
+@pytest.mark.slow
 async def test_a_plan_that_leaves_tests_red_is_not_done(tmp_path: Path) -> None:
     wrong = call("edit_file", path="shapes.py", old_str="return a\n", new_str="return a.b\n")
     made = shapes(

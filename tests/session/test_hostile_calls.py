@@ -69,6 +69,7 @@ async def test_any_arguments_of_any_tool_give_a_result(tmp_path: Path, name: str
     assert [event for event in found.events if isinstance(event, events.ToolFinished)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("patch", [*PATCHES, 5, ["a"], None, {"a": 1}])
 async def test_a_patch_that_cannot_be_read_is_a_result(tmp_path: Path, patch: Any) -> None:
     found = made(tmp_path)

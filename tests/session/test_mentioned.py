@@ -137,6 +137,7 @@ async def test_the_output_of_the_last_command(tmp_path: Path) -> None:
     assert "The output of the last command (@terminal-output):\nboom" in told.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "note"),
     [
@@ -184,6 +185,7 @@ async def test_a_file_that_is_ignored_comes_when_it_is_named(tmp_path: Path) -> 
     assert "mine alone" in (await ask(made, "What about @notes.txt")).text
 
 
+@pytest.mark.slow
 async def test_small_windows_get_what_fits(tmp_path: Path) -> None:
     made = world(tmp_path / "w")
     put(made, "long.py", "".join(f"x{number} = {number}\n" for number in range(20_000)))

@@ -51,6 +51,7 @@ class Silent:
         raise AssertionError(arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["native", "text"])
 async def test_each_is_told_with_its_code_and_type(tmp_path: Path, mode: ToolCalling) -> None:
     made = world(tmp_path / "ws")

@@ -101,6 +101,7 @@ def test_a_link_to_an_interpreter_is_shown_without_what_lies_beside_it(home: Pat
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["notes", ".config", "other-project", ".ssh", "Documents", "."])
 @pytest.mark.parametrize("contents", ["text", "script", "folder", "missing", "prefix"])
 @pytest.mark.parametrize("path", ["", "{workspace}/.venv/bin"])
@@ -186,6 +187,7 @@ def test_within_goes_by_whole_parts() -> None:
     assert not within("/ab", ["/a"]) and not within("/", ["/a"])
 
 
+@pytest.mark.slow
 @needs_overlay
 @pytest.mark.parametrize("readable", [(), ("~",)])
 def test_a_command_runs_tools_and_finds_no_secret(
@@ -223,6 +225,7 @@ def repository(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @needs_overlay
 @pytest.mark.parametrize("kind", ["package", "worktree", "submodule"])
 def test_git_and_what_lies_above_the_workspace(home: Path, tmp_path: Path, kind: str) -> None:

@@ -22,6 +22,7 @@ def files(place: Path) -> dict[str, bytes]:
     return {str(path.relative_to(place)): path.read_bytes() for path in place.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(examples(200)))
 def test_laying_is_preparing(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)

@@ -39,6 +39,7 @@ def test_the_best_level_is_chosen_and_works(tmp_path: Path, workspace: Path) -> 
     assert list((tmp_path / "state" / "layers").iterdir()) == []
 
 
+@pytest.mark.slow
 @needs_overlay
 @pytest.mark.parametrize("isolation", ["overlay", "copy"])
 def test_the_state_may_lie_where_nothing_else_is_hidden(workspace: Path, isolation: Literal["overlay", "copy"]) -> None:

@@ -303,6 +303,7 @@ async def test_a_formatter_leaves_a_changeset_that_undoes_cleanly(bench: Bench) 
     assert (await bench.run("cat pkg/a.py")).finished.output == "a = 1   \nb = 2\n"
 
 
+@pytest.mark.slow
 async def test_typing_while_a_formatter_runs_is_merged(bench: Bench) -> None:
     ws = bench.desk
     path = ws.write("a.py", "one  \ntwo\nthree\n\nfour  \n")
@@ -321,6 +322,7 @@ async def test_typing_while_a_formatter_runs_is_merged(bench: Bench) -> None:
     assert rebased.conflicts == ()
 
 
+@pytest.mark.slow
 async def test_ignored_output_is_there_for_the_next_command_and_never_proposed(bench: Bench) -> None:
     ws = bench.desk
     ws.write(".gitignore", "build/\n*.o\n")

@@ -99,6 +99,7 @@ def test_a_tree_that_is_too_deep_is_told_once_and_breaks_nothing(place: Path, na
     assert has_files(str(upper)) is True
 
 
+@pytest.mark.slow
 @DEEP
 def test_in_a_copy_too(place: Path, name: str, count: int) -> None:
     disk, copy = place / "disk", place / "copy"

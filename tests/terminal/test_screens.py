@@ -217,6 +217,7 @@ SHAPES: dict[str, tuple[str, str, tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.slow
 @EVERY_WAY
 @pytest.mark.parametrize("name", SHAPES)
 async def test_questions(name: str, width: int, colours: bool, language: str) -> None:

@@ -343,6 +343,7 @@ async def test_real_tools_in_a_chain(tmp_path: Path, take: dict[str, Any]) -> No
     assert "needle = 1" in result.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "take",
     [

@@ -95,6 +95,7 @@ def named(row: Row) -> str:
     return f"{row.name}-{row.tool}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=named)
 def test_it_becomes_a_call_of_ours(row: Row) -> None:
     given, wanted = placed(row.given, "/w"), expected(row, "/w")
@@ -120,6 +121,7 @@ def test_resolving_twice_changes_nothing(row: Row) -> None:
     assert resolved(once.tool, once.arguments, FORMS) == once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", RUNNABLE, ids=named)
 async def test_it_does_what_the_other_tool_does(row: Row, tmp_path: Path) -> None:
     bench = made(tmp_path)
@@ -133,6 +135,7 @@ async def test_it_does_what_the_other_tool_does(row: Row, tmp_path: Path) -> Non
     judge(row, await bench.executor.execute(said), bench)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", RUNNABLE[::7], ids=named)
 async def test_the_executor_alone_understands_it(row: Row, tmp_path: Path) -> None:
     bench = made(tmp_path)

@@ -62,6 +62,7 @@ def test_a_call_with_words_behind_it_may_be_an_example() -> None:
     assert (found.calls, found.unusable, found.unclear) == ((), (READ,), True)
 
 
+@pytest.mark.slow
 def test_thousands_that_cannot_be_read_take_no_time() -> None:
     for line in ("Action: read_file(x y)\n", "Action: read_file[{\n", "Action: nothing(x y)\n"):
         began = time.process_time()

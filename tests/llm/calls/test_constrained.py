@@ -85,6 +85,7 @@ def test_every_tools_schema_is_one_that_grammars_understand(name: str) -> None:
     assert list(schema["properties"]["args"]["properties"]) == list(SPECS[name]["parameters"]["properties"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("name", CALLED)
 async def test_every_tool_can_be_called_under_the_grammar(name: str, full: bool) -> None:

@@ -71,6 +71,7 @@ def quoted(frame: str, call: str) -> str:
     return frame.replace("{}", call)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frame", QUOTED.values(), ids=QUOTED.keys())
 def test_a_quoted_call_of_any_family_does_not_run(frame: str) -> None:
     for family, call in ONE_CALL.items():
@@ -81,6 +82,7 @@ def test_a_quoted_call_of_any_family_does_not_run(frame: str) -> None:
             assert extract(text, TOOLS).calls == (), (family, text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frame", PLAIN.values(), ids=PLAIN.keys())
 def test_a_call_beside_such_things_runs(frame: str) -> None:
     for family, call in ONE_CALL.items():

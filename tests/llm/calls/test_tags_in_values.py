@@ -50,6 +50,7 @@ FRAMES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())
 def test_a_value_is_whole_or_the_call_is_refused(frame: Callable[[str, str], str]) -> None:
     chance, read = random.Random(5), 0

@@ -190,6 +190,7 @@ SAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [name for name in SAYS if name not in ("native", "object")])
 @pytest.mark.parametrize(("second", "mode"), [("object", "constrained"), ("prose", "text"), ("400", "text")])
 async def test_the_first_mode_that_works_is_taken(tmp_path: Path, first: str, second: str, mode: str) -> None:
@@ -250,6 +251,7 @@ async def test_a_wrong_key_is_told_although_the_model_is_named(tmp_path: Path) -
         assert not server.chats
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory", ["", "{", "[]", "3", '{"other": 1}', '{"URL m": "sorcery"}', "[" * 50_000, "\x00"])
 async def test_a_damaged_memory_costs_one_question(tmp_path: Path, memory: str) -> None:
     async with rig.model_server(NATIVE, get=rig.models(["m"])) as server:

@@ -183,6 +183,7 @@ async def test_a_tokenizer_that_needs_more_than_we_think_is_noticed_and_the_wind
     assert windows(fake) == [8192, 16_384, 32_768]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", ["full", "uncached", "omitted"])
 async def test_no_false_alarm_whatever_a_version_counts(counts: str) -> None:
     """A conversation that grows until it fills the window to 96 percent."""

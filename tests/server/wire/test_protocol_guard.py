@@ -244,6 +244,7 @@ async def test_notification_handlers_fail_in_silence(loop: Loopback, caplog: pyt
     assert secret not in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "afterwards"), [("test/sleep", ["test/cleanedUp"]), ("test/block", [])])
 async def test_a_cancelled_request_is_answered_at_once(loop: Loopback, method: str, afterwards: list[str]) -> None:
     loop.say(id=1, method=method, params={"seconds": 0.2})

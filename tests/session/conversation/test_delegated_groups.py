@@ -25,6 +25,7 @@ def agent(made: World, head: str) -> None:
     (folder / "helper.md").write_text(f"---\nname: helper\ndescription: helps\n{head}\n---\nHelp.\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 async def test_a_coder_switches_any_group_on_for_itself_alone(tmp_path: Path, group: str) -> None:
     made = world(tmp_path / "w")

@@ -365,6 +365,7 @@ async def test_a_step_to_come_is_left_out_while_another_waits(tmp_path: Path) ->
     assert states(record(made)) == ["completed", "completed", "skipped", "completed", "skipped"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("order", "step_id"), [(retry_step, "1"), (retry_step, "5"), (retry_step, "9"), (skip_step, "1"), (skip_step, "x")]
 )

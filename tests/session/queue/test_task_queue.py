@@ -162,6 +162,7 @@ async def test_what_was_selected_is_found_again(tmp_path: Path) -> None:
     assert "3-3" in model.requests[-1].messages[-1].content or "line 3" in model.requests[-1].messages[-1].content
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("now", ["", "# y = 2\ny = 2\n", "nothing of it\n"])
 async def test_what_is_not_there_any_more_is_told_as_it_was(tmp_path: Path, now: str) -> None:
     made = world(tmp_path / "w", SLOW, say("two"))

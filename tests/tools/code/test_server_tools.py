@@ -322,6 +322,7 @@ class TestAnswers:
         result = await shop.call("type_hierarchy", path="cart.py", symbol="Cart")
         assert "Subtypes of Cart: 1\n  BigCart cart.py:1" in result.text
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "nonsense", [None, 1, "x", [], {}, [1], [{}], {"contents": 5}, [{"uri": 3}], {"changes": 1}, [[[]]]]
     )

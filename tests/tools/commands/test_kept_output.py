@@ -54,6 +54,7 @@ async def test_a_long_output_without_secrets_is_kept_as_it_is(tmp_path: Path) ->
     assert spool(tmp_path) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [0, 5, 39, 200])
 async def test_a_secret_over_the_border_of_two_pieces_is_masked(tmp_path: Path, before: int) -> None:
     """`before` characters of it lie before the border."""

@@ -276,6 +276,7 @@ def test_the_digest_covers_scripts(shelf: Shelf, command: str) -> None:
     assert len(set(digests)) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "script"),
     [

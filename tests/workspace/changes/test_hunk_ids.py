@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +33,7 @@ def test_an_id_never_means_a_hunk_of_other_text(before: list[str], after: list[s
         assert not {ids[number] for number in decided} & now.keys() or len({*map(str, shown.values())}) < len(ids)
 
 
+@pytest.mark.slow
 def test_ids_of_text_as_it_is_written_outlast_all_decisions() -> None:
     """60 changes of a text with repeated lines, each decided about in parts, in any order."""
     chance = random.Random(5)

@@ -71,6 +71,7 @@ def test_files_that_come_or_go_are_decided_whole(kind: str) -> None:
         numbers_now(seen, edited, None, {PATH: frozenset({0})})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(200))
 def test_never_another_hunk(seed: int) -> None:
     """Whatever was decided before, a number stands for the lines that it stood for, or for none."""

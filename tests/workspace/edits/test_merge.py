@@ -300,6 +300,7 @@ def test_deleting_and_inserting_unique_lines_is_found_exactly(lines: list[int], 
     assert sum(size for _, _, size in blocks) == len(kept)
 
 
+@pytest.mark.slow
 def test_where_nothing_is_unique_the_way_with_the_fewest_differences_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """As far as it looks; beyond, it goes on from the furthest point, and what it finds are matches still."""
     chance = random.Random(1)
@@ -360,6 +361,7 @@ def big(kind: str) -> tuple[str, str]:
     return "".join(before), "".join(after)
 
 
+@pytest.mark.slow
 def test_lines_that_occur_once_are_anchors_only_as_far_as_they_ascend() -> None:
     old, new = map(split_lines, big("blocks shuffled"))
     blocks = LineMatcher(None, old, new).get_matching_blocks()

@@ -75,6 +75,7 @@ def landing(chance: random.Random, written: Callable[[str], str]) -> Landing:
     return Landing("".join(base), "".join(text), "".join(now), states)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("written", [as_it_is, by_a_formatter])
 def test_each_run_is_known_to_be_in_or_out(written: Callable[[str], str]) -> None:
     chance = random.Random(11)

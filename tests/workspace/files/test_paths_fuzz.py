@@ -127,6 +127,7 @@ def test_whatever_is_read_stands_inside(base: Path) -> None:
     assert texts == {b"ws/a.py", b"ws/src/a.py"}
 
 
+@pytest.mark.slow
 def test_several_folders_never_mix(base: Path) -> None:
     roots = Roots([str(base / "ws"), str(base / "ws_evil")])
     chance = random.Random(43)

@@ -108,6 +108,7 @@ async def test_random_patterns_find_what_the_naive_search_finds(tmp_path: Path, 
     assert hits > 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 async def test_context_is_the_lines_around(tmp_path: Path, engine: str | None) -> None:
     ws = workspace(tmp_path / "ws")

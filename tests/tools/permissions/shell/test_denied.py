@@ -246,6 +246,7 @@ def test_padding_hides_nothing() -> None:
     assert judge("cat <<A\n" * 70 + "x\nA\nrm -rf /", allow=("*",)).decision == "deny"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", REMOVES)
 def test_a_function_is_judged_by_the_words_of_its_calls(body: str) -> None:
     denied = [call for call in CALLS if judge(f"f() {body}; {call}").decision == "deny"]

@@ -45,6 +45,7 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path / "work")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [first for first, _ in DENIED_COMMANDS])
 def test_what_can_be_read_is_denied(first: str) -> None:
     rows = [(rule, command) for rule, command in hidden(READ) if rule.startswith(first)]
@@ -69,6 +70,7 @@ def test_a_deny_rule_is_not_evaded_in_the_mode_that_bypasses_questions(bench: Be
     assert decided(bench, "cat f | sh", mode="bypass", ask=("git push *",)) == "allow"
 
 
+@pytest.mark.slow
 def test_everyday_work_is_not_asked_about(bench: Bench) -> None:
     assert len(lines(WORK)) > 250
     assert [command for command in lines(WORK) if decided(bench, command, deny=RULES) != "allow"] == []
@@ -84,6 +86,7 @@ def test_a_file_that_a_loop_goes_through_is_no_option(bench: Bench) -> None:
     assert [command for command in lines(SET_IN_LOOPS) if decided(bench, command, deny=rules) == "allow"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["git push", "rm -rf", "npm publish"])
 def test_the_name_of_a_test_is_no_command(bench: Bench, rule: str) -> None:
     def told(rows: str) -> list[str]:
