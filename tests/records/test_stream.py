@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -42,6 +43,7 @@ def test_a_secret_split_from_its_place_is_found(name: str) -> None:
     frame, make = PLACED[name]
     secret = make(random.Random(name))
     text = f"before\n{frame.format(secret)}\nafter\n"
+    secret = re.sub(r"-----(?:BEGIN|END) [A-Z ]+-----", "", secret)  # the lines around a key are in many programs
     for sizes in ([1], [5], [2, 33]):
         assert not survives(secret, streamed(text, sizes)), sizes
 
