@@ -100,7 +100,6 @@ CASES: dict[str, dict[str, object]] = {
     "setup": {"setup": "echo not today; exit 3"},
     "check": {"check": "echo wrong; exit 1"},
     "folder": {"repo": "project"},  # no repository
-    "timeout": {"timeout": 0.05},
 }
 
 
@@ -113,7 +112,6 @@ def test_each_failure_has_its_reason(rig: BatchRig) -> None:
     assert (rig.out / "check" / "check.txt").read_text() == "wrong\n"
     assert (results["check"].check_exit, results["check"].status) == (1, "completed")
     assert "git" in results["folder"].error
-    assert not results["timeout"].solved
     assert rig.left_over() == []
 
 
@@ -122,12 +120,14 @@ def test_each_failure_has_its_reason(rig: BatchRig) -> None:
     [
         ([{"text": "Nothing to do."}], "unchanged"),
         ([{"error": "broken"}] * 12, "model"),
+        ([{"text": "Not so fast.", "delay": 60}], "timeout"),
     ],
 )
 def test_a_run_that_does_nothing(rig: BatchRig, script: object, reason: str) -> None:
-    done = rig.run([rig.task(check="")], script=script)
+    done = rig.run([rig.task(check="", timeout=3 if reason == "timeout" else 100)], script=script)
     assert done.returncode == 1
-    assert rig.results()["one"].reason == reason, rig.results()
+    assert (rig.results()["one"].reason, rig.results()["one"].solved) == (reason, False), rig.results()
+    assert rig.left_over() == []
 
 
 def test_without_a_check_a_completed_change_counts(rig: BatchRig) -> None:

@@ -148,6 +148,8 @@
 (defun rig--clear (plan)
   "Take what a scenario left from the next, that of PLAN: buffers, session, changes that wait, words."
   (switch-to-buffer (cl-find-if #'buffer-file-name (buffer-list)))
+  (rig-wait "the end of all runs" 20 ; changes of one that has not ended wait only afterwards
+            (lambda () (not (string-search "\"running\"" (json-encode (rig-ask "runs"))))))
   (mapc (lambda (item)
           (when (equal (plist-get (rig--plist item) :kind) "changes")
             (rig-ask "discard" :runId (plist-get (rig--plist item) :runId))))

@@ -200,7 +200,7 @@ def test_a_cancel_ends_the_run_and_keeps_the_text(emacs: Emacs) -> None:
         script=[edit("return 3", "return 4"), {"text": "Slow.", "delay": 20}],
     )
     assert played.found["seconds"] < 15, "it does not wait for the words"
-    assert [item["kind"] for item in played.found["pending"]] == ["changes"]
+    assert [item["kind"] for item in played.found["pending"]] == ["changes"], played.found["pending"]
     assert played.found["text"] == SOURCE
 
 
