@@ -133,6 +133,7 @@ local function clear(plan)
   vim.api.nvim_clear_autocmds({ event = "User", pattern = "CodeAgent*" })
   vim.cmd("silent! tabonly!")
   vim.cmd("silent! only!")
+  vim.wo.winfixbuf = false -- it may be a window of the plugin that is left
   vim.cmd("silent! %bwipeout!")
   ask("session.new")
   ask("model.select", { name = plan.script })
