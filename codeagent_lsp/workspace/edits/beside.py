@@ -26,6 +26,7 @@ Piece = tuple[Lines, Sides | None]
 ALIKE = 0.5
 """How much of two lines is the same where one was made from the other."""
 
+# Words and signs that go on with the statement above.
 _GOES_ON = re.compile(r"\s*(?:(?:else|elif|except|finally|catch|then|and|or|case|end|fi|done|esac)\b|[)\]}.,&|?:+*/])")
 
 
@@ -50,6 +51,7 @@ def _apart(old: Lines, ours: Lines, theirs: Lines) -> Iterator[Piece]:
     for cluster in _clusters(old, ours, theirs):
         start, end = cluster[0].run.old_start, max(change.run.old_end for change in cluster)
         yield old[position:start], None
+        # The lines of each side that changes something here; if only one does, there is no conflict.
         sides = {
             is_ours: _changed(old, [change.run for change in changes], start, end, ours if is_ours else theirs)
             for is_ours, changes in groupby(sorted(cluster, key=lambda each: each.is_ours), lambda each: each.is_ours)
@@ -105,6 +107,7 @@ def _meets(before: _Change, after: _Change, old: Lines, theirs: Lines) -> bool:
         return False
     if second.old_start < first.old_end or first[:2] == second[:2]:
         return True
+    # What they typed right behind lines that ours takes away may be the rest of these, as an `else` or a body.
     took = first.old_end - first.old_start > first.new_end - first.new_start
     behind = second[:2] == (first.old_end, first.old_end)
     typed = theirs[second.new_start : second.new_end]
@@ -147,6 +150,7 @@ def _has(lines: Lines, old: Lines, other: Lines) -> bool:
     for run in runs_of(old, other):
         new = other[run.new_start : run.new_end]
         place = _index(lines, new, position)
+        # Lines of punctuation alone are found everywhere, so they are no evidence.
         if place is None or not any(any(map(str.isalnum, line)) for line in new):
             return False
         position = place + len(new)

@@ -85,6 +85,8 @@ class _Search:
     def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
         self._before, self._after = before, after
         self._steps = STEPS
+        # Sums of the pairs of equal lines up to each line, and one for the line itself: so a range in which nothing
+        # matches costs exactly its length.
         often = Counter(after)
         self._prices = [0, *accumulate(1 + often[line] for line in before)]
 
@@ -152,13 +154,17 @@ class _Search:
         """
         before, after = self._before, self._after
         width, height = area.end - area.start, area.other_end - area.other_start
+        # As if the way came down from the diagonal 1, so that the first step enters at the origin.
         reach = {1: 0}
         steps: list[dict[int, int]] = []
         best = (0, 0)
+        # Each walk costs the square of its differences: once the budget is spent, ways are short.
         for d in range((FAR if self._steps > 0 else NEAR) + 1):
             self._steps -= d + 1
             now: dict[int, int] = {}
             for k in range(-d, d + 1, 2):
+                # Down takes a line of the new text, right skips one of the old; from the neighbour that is further
+                # along.
                 down = k == -d or (k != d and reach.get(k - 1, -1) < reach.get(k + 1, -1))
                 x = reach.get(k + 1, -1) if down else reach.get(k - 1, -1) + 1
                 y = x - k
@@ -173,6 +179,7 @@ class _Search:
                 break
             reach = now
         far, k = best
+        # On the diagonal k, x + y is 2x - k. The way back begins in the round that got there.
         d = next(number for number, now in enumerate(steps) if k in now and 2 * now[k] - k == far)
         x, y = steps[d][k], steps[d][k] - k
         rest = Stretch(area.start + x, area.end, area.other_start + y, area.other_end)
@@ -185,6 +192,7 @@ def _way_back(steps: Sequence[dict[int, int]], d: int, k: int, area: Stretch) ->
     x = steps[d][k]
     for number in range(d, -1, -1):
         earlier = steps[number - 1] if number else {1: 0}
+        # The same choice as on the way there, or the way would not be found again.
         down = k == -number or (k != number and earlier.get(k - 1, -1) < earlier.get(k + 1, -1))
         begun = earlier.get(k + 1, -1) if down else earlier.get(k - 1, -1) + 1
         if x > begun:
@@ -201,6 +209,8 @@ def _unique(lines: Sequence[str], start: int, end: int) -> dict[str, int]:
 
 def _ascending(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return a longest increasing subsequence of `pairs` by the second number; they ascend by the first."""
+    # Patience sorting: `tails[n]` is the least end of an ascending row of n + 1 pairs and `last[n]` its pair, and
+    # `previous` leads from each pair to the one before it.
     tails: list[int] = []
     last: list[int] = []
     previous: list[int] = []

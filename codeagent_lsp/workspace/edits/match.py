@@ -21,6 +21,7 @@ from codeagent_lsp.workspace.text.lines import content_of, dominant_newline, spl
 _BOM = "\ufeff"
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 _WORD = re.compile(r"\w+")
+# `# ... rest of the code`, `// …`: a line that a model writes in place of lines it leaves out.
 _ELISION = re.compile(r"^(?:#|//|--|/\*|<!--)?\s*(?:\.{3}|\u2026)")
 MAX_DIFFERENCES = 8
 MAX_NUMBERS = 20
@@ -62,6 +63,7 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
 
 def apply_edits(text: str, edits: list[Edit]) -> str:
     """Return `text` after edits that do not overlap."""
+    # From the end on, so that the offsets of the edits before stay valid.
     for edit in sorted(edits, key=lambda e: (e.start, e.stop), reverse=True):
         text = text[: edit.start] + edit.text + text[edit.stop :]
     return text
@@ -74,6 +76,7 @@ def plan(text: str, old: str, new: str) -> Edit:
     found = exact_places(text, old)
     if len(found) > 1:
         raise EditRefused("ambiguous", several(text, old, found))
+    # Elsewhere the characters alone would join two lines or lose an indentation; whole lines have no such edges.
     if found and _is_literal(text, old, new, found[0]):
         edit = _exact_edit(text, old, new, found[0])
     else:
@@ -84,6 +87,7 @@ def plan(text: str, old: str, new: str) -> Edit:
 def plan_all(text: str, old: str, new: str) -> list[Edit]:
     """Return the changes of `replace(..., replace_all=True)`; without an exact occurrence, the change of `plan`."""
     _check_not_empty(old, new)
+    # An LF that is found in the middle of a CRLF would leave a lone CR behind.
     found = [at for at in exact_places(text, old) if not _splits_newline(text, old, at)]
     if not found:
         return [plan(text, old, new)]
@@ -93,6 +97,7 @@ def plan_all(text: str, old: str, new: str) -> list[Edit]:
     if covered:
         message = "some occurrences of old_str are part of new_str already; edit the others one by one"
         raise EditRefused("ambiguous", message + ". " + several(text, old, found))
+    # `aa` in `aaa`: the result would depend on which of the two is taken.
     if any(b - a < len(old) for a, b in pairwise(found)):
         raise EditRefused("ambiguous", "occurrences of old_str overlap each other")
     return [Edit(at, at + len(old), _localized(text, old, new, at), "exact") for at in found]
@@ -106,11 +111,13 @@ def plan_lines(text: str, old: str, new: str) -> Edit:
         if _stands_already(file, before, after):
             raise _already(text, new, "old_str is not in the file and new_str is")
         raise EditRefused("not_found", nearest(file, before))
+    # From here on the file has blank lines or letters that old_str lacks, so a place with an extra line is as likely.
     twin = rival(file, before, found[0]) if found[0].tier >= Tier.BLANK_LINES else None
     if len(found) > 1 or twin is not None:
         starts = [place.first for place in found] + ([] if twin is None else [twin])
         raise EditRefused("ambiguous", several_lines([file.at[start] + 1 for start in starts]))
     place = found[0]
+    # Models repeat calls: where new_str contains old_str, a second time would add its lines once more.
     if _applied_here(file, place, after):
         raise _already(text, new, "new_str stands where old_str would match")
     try:
@@ -166,6 +173,7 @@ def _covered(text: str, old: str, new: str, at: int) -> bool:
     """Return whether the occurrence of `old` at `at` is part of an occurrence of `new`."""
     return any(
         text.startswith(form, at - inner)
+        # In a file with CRLF, the new block stands with the file's line ends, not with those of the call.
         for form in {new, _localized(text, old, new, at)}
         if len(form) > len(old)
         for inner in exact_places(form, old)
@@ -200,6 +208,7 @@ def _splits_newline(text: str, old: str, at: int) -> bool:
 
 def _glues_before(text: str, old: str, new: str, at: int) -> bool:
     """Return whether `old` begins with a line end that is not a blank line in the file, as `old` suggests."""
+    # A deletion may take the line end before it along; and an old_str of blank lines alone says nothing of lines.
     meant = old[0] in "\r\n" and bool(new) and bool(old.strip())
     return meant and at > 0 and text[at - 1] not in "\r\n"
 
@@ -209,6 +218,7 @@ def _glues_after(text: str, old: str, new: str, at: int) -> bool:
     if old[-1] not in "\r\n" or new.endswith(("\n", "\r")) or at + len(old) == len(text):
         return False
     starts_line = at == 0 or text[at - 1] in "\r\n"
+    # A deletion of whole lines ends with their line end; one that begins amid a line would pull up the next line.
     return bool(new) or not (starts_line or old[0] in "\r\n")
 
 
@@ -219,6 +229,7 @@ def _indents_badly(text: str, old: str, new: str, at: int) -> bool:
     if not prefix or prefix.strip(BLANKS):
         return False
     lines = split_lines(new)
+    # old_str is indented less than the file. Of one line the rest of the indentation stays; more lines need a shift.
     if old[0] in BLANKS:
         return len(lines) > 1 or len(split_lines(old)) > 1
     if len(split_lines(old.strip())) > 1:
@@ -229,6 +240,7 @@ def _indents_badly(text: str, old: str, new: str, at: int) -> bool:
 
 def _adds_blank_already_there(text: str, old: str, new: str, at: int) -> bool:
     """Return whether the edit adds a blank line at the block's edge where the file already has one."""
+    # An edit of blank lines alone is meant as it is written.
     if old.strip() == new.strip() or not new.strip():
         return False
     stop = at + len(old)
@@ -263,6 +275,7 @@ def _applied_here(file: Block, place: BlockMatch, after: Block) -> bool:
     for there in places(file, after, limit=Tier.INDENTATION):
         if there.tier > place.tier or (there.tier == place.tier and there.first == place.first):
             continue
+        # Under another shift it is another block, such as the same statement one level deeper.
         if not there.shift.none and there.shift.known.items() - place.shift.known.items():
             continue
         overlaps = there.first < place.stop and place.first < there.stop
@@ -349,6 +362,7 @@ def _with_same_lines(file: Block, block: Block) -> list[int]:
         wanted.setdefault(key, []).append(index)
     frequency = Counter(key for key in file.keys if key in wanted)
     for number, key in enumerate(file.keys):
+        # Lines such as `}` are everywhere: they tell no place, and would make this quadratic.
         if key in wanted and frequency[key] <= 50:
             for index in wanted[key][:50]:
                 votes[number - index] += len(key)

@@ -37,6 +37,7 @@ class Tier(IntEnum):
         return self.name.lower()
 
 
+# Characters that models, and texts copied from documents, have in place of the ASCII ones.
 _DOUBLE = "\u201c\u201d\u201e\u201f\u2033\u2036\u00ab\u00bb\uff02"
 _SINGLE = "\u2018\u2019\u201a\u201b\u2032\u2035\uff07"
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
@@ -70,6 +71,7 @@ def part_of(line: str) -> Part:
     content = content_of(line)
     bare = content.rstrip(BLANKS)
     folded = fold(bare)
+    # Each space folds to one character, so this width is also that of the line as it is; only `…` becomes longer.
     width = len(folded) - len(folded.lstrip(BLANKS))
     return Part(bare[:width], bare[width:].rstrip(BLANKS), content[len(bare) :])
 
@@ -91,6 +93,7 @@ class Block:
         """Build the block of `text`."""
         lines = split_lines(text)
         at, keys = [], []
+        # Folded as one text, which is faster than line by line; no character that is folded ends a line.
         for number, line in enumerate(lines if text.isascii() else split_lines(fold(text))):
             key = line.strip(" \t\r\n")
             if key:
@@ -138,6 +141,7 @@ class Shift:
             return self._convert(indent)
         if self.remove:
             return indent[len(self.remove) :] if indent.startswith(self.remove) else None
+        # Tabs before spaces, or the reverse: how the file would write the deeper level is not known.
         mixed = self.add and indent and set(self.add) != set(indent)
         return None if mixed else self.add + indent
 
@@ -155,6 +159,7 @@ def shift_between(pairs: Sequence[tuple[str, str]]) -> Shift | None:
     for block, file in pairs:
         if known.setdefault(block, file) != file:
             return None
+    # Two depths of the block that are one in the file: shifted back, the structure would be lost.
     if len(set(known.values())) != len(known):
         return None
     block, file = next(iter(known.items()))
@@ -172,13 +177,16 @@ def shift_between(pairs: Sequence[tuple[str, str]]) -> Shift | None:
 def _conversion(known: dict[str, str]) -> Shift | None:
     to_tabs = all(set(b) <= {" "} and set(f) <= {"\t"} for b, f in known.items())
     to_blanks = all(set(b) <= {"\t"} and set(f) <= {" "} for b, f in known.items())
+    # Both are true where nothing is indented, neither where one side mixes tabs and spaces.
     if to_tabs == to_blanks:
         return None
     rows = sorted((len(f), len(b)) if to_tabs else (len(b), len(f)) for b, f in known.items())
     (tabs, blanks), (last_tabs, last_blanks) = rows[0], rows[-1]
+    # With one depth alone, a line without tabs is taken as one without spaces.
     if last_tabs == tabs:
         tabs, blanks = 0, 0
     width, rest = divmod(last_blanks - blanks, last_tabs - tabs) if last_tabs > tabs else (0, 1)
+    # Widths that people set for a tab; any other fits by chance.
     if rest or width not in (2, 3, 4, 8):
         return None
     offset = last_blanks - width * last_tabs
@@ -213,6 +221,7 @@ def places(file: Block, block: Block, *, limit: Tier = Tier.TYPO) -> list[BlockM
         return []
     found = _evaluate(file, block, _starts(file, block, 0))
     if not found and limit >= Tier.TYPO:
+        # One for each ten lines begun. Blocks of one or two lines have too little else to be known by.
         allowed = -(-len(block.keys) // 10)
         found = _evaluate(file, block, _starts(file, block, allowed)) if len(block.keys) > 2 else []
     nearest = min((place.tier for place in found), default=limit)
@@ -237,6 +246,7 @@ def _starts(file: Block, block: Block, typos: int) -> Iterable[int]:
     for number, key in enumerate(file.keys):
         if key in positions:
             positions[key].append(number)
+    # With n typos, one of any n + 1 lines is equal; the rarest lines leave the fewest places to look at.
     rarest = sorted(range(len(block.keys)), key=lambda i: len(positions[block.keys[i]]))[: typos + 1]
     last = len(file.keys) - len(block.keys)
     starts = {at - i for i in rarest for at in positions[block.keys[i]] if 0 <= at - i <= last}
@@ -257,6 +267,7 @@ def _evaluate(file: Block, block: Block, starts: Iterable[int]) -> list[BlockMat
         if place:
             found.append(place)
         if len(found) > MANY:
+            # So many are ambiguous whatever their tiers: one tier for all keeps `places` from choosing the nearest.
             return [replace(place, tier=Tier.LINE_ENDS) for place in found]
     return found
 
@@ -299,6 +310,7 @@ def _place_at(file: Block, block: Block, parts: list[Part], start: int, typos: t
 
 def _blanks_differ(file: Block, block: Block, start: int) -> bool:
     size = len(block.keys)
+    # A block may begin and end amid the file's blank lines, so it may have fewer at its edges, but not within.
     if len(block.gap(0)) > len(file.gap(start)) or len(block.gap(size)) > len(file.gap(start + size)):
         return True
     return any(len(block.gap(t)) != len(file.gap(start + t)) for t in range(1, size))

@@ -72,6 +72,7 @@ class _Merge:
     def _check_repeats(self) -> None:
         """Raise `Unsafe` if `old` has a blank line at its edge where the file has the line that `new` repeats."""
         size = self.place.size
+        # The upper and the lower edge: the gap, the new line there, and the file's token beyond.
         for t, j, beyond in ((0, 0, self.place.first - 1), (size, len(self.fresh) - 1, self.place.stop)):
             left_out = len(self.old.gap(t)) > self._claimed(t) and 0 <= beyond < len(self.file.keys)
             if left_out and j not in self.pairing.pairs and self.new.keys[j : j + 1] == [self.file.keys[beyond]]:
@@ -90,10 +91,12 @@ class _Merge:
         if indent is None:
             raise Unsafe("a new line cannot be indented as the file is with certainty")
         body = self.pairing.name(fresh)[1]
+        # A model that adds trailing blanks to the lines it copies adds them to new ones too.
         trail = "" if self.noisy else fresh.trail
         return indent + body + trail + self._ending(near)
 
     def _ending(self, token: int) -> str:
+        # Lines added at an edge take the line ending of the nearest line of the match.
         token = min(max(token, 0), self.place.size - 1)
         return ending_of(self.file.lines[self.file.at[self.place.first + token]]) or self.newline
 
@@ -117,6 +120,7 @@ class _Merge:
             return self._untouched_gap(region.i2, region.j2)
         out: list[str] = []
         for j, number in enumerate(self._gaps(region), region.j + 1):
+            # The old line in whose place the new one comes; the last one where there are more new lines than old.
             near = min(region.i + 1 + j - region.j - 1, region.i2 - 1) if region.i2 > region.i + 1 else region.i
             out += self._gap(region, j, number, near)
             if j < region.j2:
@@ -177,6 +181,7 @@ class _Merge:
 
     def _blanks(self, lines: list[str], near: int) -> list[str]:
         """Return new lines without text: their blanks are kept, and shifted as indentation is."""
+        # None: the indentation is not certain, but a blank line without any is right everywhere.
         shifted = ((blanks := content_of(line)) and self.place.shift.apply(blanks) for line in lines)
         return [("" if self.noisy or blanks is None else blanks) + self._ending(near) for blanks in shifted]
 
@@ -191,6 +196,7 @@ def _joined(out: list[str], start: int, stop: int, file: Block, old: Block, new:
     had = bool(ending_of(file.lines[-1]))
     asked = bool(ending_of(old.lines[-1]))
     wanted = bool(new.lines and ending_of(new.lines[-1]))
+    # new_str speaks of the file's last line end only if old_str has it as the file does; often both just leave it out.
     final = wanted if asked == had else had
     return text if final else text[: len(text) - len(ending_of(out[-1]))]
 
@@ -259,6 +265,8 @@ def _check_inside(gaps: Gaps) -> None:
     """Raise `Unsafe` if a blank line between two removed lines is not plainly inside of what is removed."""
     depths = [len(part.indent) for part in gaps.removed]
     for index in range(1, len(depths)):
+        # Before a deeper line a blank one is inside of what goes; before a line of the outer depth it may part two
+        # blocks.
         if gaps.file[index] != gaps.old[index] and depths[index] <= min(depths[:index]):
             raise Unsafe("blank lines between the removed lines differ between old_str and the file")
 
@@ -316,9 +324,11 @@ def _around_insertion(gaps: Gaps, side: str) -> tuple[int, ...]:
     there, claimed = gaps.file[0], gaps.old[0]
     lead, trail = gaps.new[0], gaps.new[-1]
     left_out = there - claimed
+    # The blank lines that the old block leaves out go behind the new lines or before them.
     above, below = (*gaps.new[:-1], trail + left_out), (lead + left_out, *gaps.new[1:])
     if left_out > 0 and lead == trail == claimed and sum(gaps.new) != there:
         return below if side == "below" else above
+    # It asks for a gap below the new lines only: the left-out one is above, as between declarations.
     if left_out > 0 and lead == claimed < trail and (trail != there or _DECLARES.match(gaps.added[0].body)):
         return below
     if there in (lead, trail) and (left_out > 0 or not claimed or {lead, trail} == {there}):
@@ -336,6 +346,7 @@ def _belongs(above: Part, first: Part, below: Part) -> str:
         return "below"
     words = [_WORD.match(part.body) for part in (above, first, below)]
     top, new, bottom = (word.group() if word else "" for word in words)
+    # As `import` or `case`: lines of one kind stand together.
     if new and (new == top) != (new == bottom):
         return "above" if new == top else "below"
     return ""
@@ -436,6 +447,7 @@ class Pairing:
         before = [self.name(part) for part in self.ours]
         after = [self.name(part) for part in self.fresh]
         pairs = {}
+        # By default difflib disregards lines that are frequent in a long block, such as a lone bracket.
         for block in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks():
             for step in range(block.size):
                 pairs[block.b + step] = block.a + step
@@ -444,12 +456,14 @@ class Pairing:
     def regions(self) -> Iterator[Region]:
         """Yield the regions before, between and after the kept lines, in order."""
         i = j = -1
+        # The pair behind the last lines closes the last region.
         for j2, i2 in [*sorted(self.pairs.items()), (len(self.fresh), self.place.size)]:
             yield Region(i, i2, j, j2)
             i, j = i2, j2
 
     def _check_typos(self) -> None:
         kept = set(self.pairs.values())
+        # A line with a typo can only be kept: which letters a change of it means is a guess.
         if any(typo not in kept for typo in self.place.typos):
             raise Unsafe("a line to be changed differs from the file")
 
@@ -458,6 +472,7 @@ class Pairing:
         if self.place.shift.none or not self.fresh:
             return
         ends = ((self.ours[0], self.fresh[0]), (self.ours[-1], self.fresh[-1]))
+        # A first or last line that is kept shows that both blocks count from the same indentation.
         if any(self.name(before) == self.name(after) for before, after in ends):
             return
         moved = any(before.body == after.body for before, after in ends)

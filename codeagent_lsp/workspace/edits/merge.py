@@ -147,6 +147,7 @@ def _header(hunk: Hunk, old_length: int, title: str) -> str:
 
 def _span(start: int, end: int) -> str:
     count = end - start
+    # Of an empty range, unified diffs name the line above it.
     first = start + 1 if count else start
     return str(first) if count == 1 else f"{first},{count}"
 

@@ -59,6 +59,7 @@ def parse_patch(patch: str) -> list[FileChange]:
     for line in lines:
         if line.rstrip() == BEGIN:
             return _not_empty(parse_begin(lines))
+        # From here on it is a diff, which may itself be about a file that contains such patches.
         if line.startswith(("diff --git ", "--- ")):
             break
     return _not_empty(parse_unified(lines))
@@ -84,6 +85,7 @@ def _add(files: FileTexts, change: FileChange) -> None:
 def _delete(files: FileTexts, change: FileChange) -> None:
     text = _existing(files, change.path)
     if change.hunks:
+        # By content: patches come with LF, whatever the file has.
         told = [content_of(line) for hunk in change.hunks for line in split_lines(hunk.old)]
         if any(hunk.new for hunk in change.hunks) or told != [content_of(line) for line in split_lines(text)]:
             raise PatchRefused(f"{change.path}: the patch deletes this file, but shows other lines than it has.")
@@ -121,6 +123,7 @@ def _with_hunks(text: str, change: FileChange) -> str:
     changes_some = not all(hunk.only_shows for hunk in change.hunks)
     numbers = _LineNumbers(text, change)
     for number, hunk in enumerate(change.hunks, 1):
+        # Models add hunks of mere context to real ones; alone, such a hunk is refused.
         if hunk.only_shows and changes_some:
             continue
         try:
@@ -131,6 +134,7 @@ def _with_hunks(text: str, change: FileChange) -> str:
         edits.append(_trimmed(body, edit))
     ordered = sorted(edits, key=lambda edit: (edit.start, edit.stop))
     for before, after in pairwise(ordered):
+        # Two insertions at one point have no order.
         same_point = before.start == before.stop == after.start == after.stop
         if after.start < before.stop or same_point:
             raise PatchRefused(f"{change.path}: two hunks change the same lines. Join them into one hunk.")
@@ -162,6 +166,7 @@ class _LineNumbers:
         told = hunk.numbers
         if told is None:
             return "it only adds lines; show some lines around them so that the place is clear."
+        # Lines added behind line n have the number n + 1, shifted by what the hunks above add.
         if told.old_count or told.new_count != len(hunk.rows) or told.new != told.old + 1 + self._added_before(hunk):
             return (
                 "it only adds lines, and its line numbers do not agree with its lines; show some lines around them so "
@@ -182,6 +187,7 @@ class _LineNumbers:
     def _are_of_this_text(self, hunk: Hunk) -> bool:
         """Return whether nothing in the patch shows that it was made from another text than this."""
         blob = self.change.blob
+        # With `core.autocrlf`, git keeps the text with LF while the file has CRLF.
         is_blob = bool(blob) and any(
             _blob(form).startswith(blob) for form in (self.text, with_newlines(self.text, "\n"))
         )
@@ -190,6 +196,7 @@ class _LineNumbers:
         ):  # `-0,0` is also said of new files
             return False
         section = hunk.numbers.section if hunk.numbers else ""
+        # `diff` cuts the line that it shows there, so the whole one begins with it.
         if section and not any(line.strip().startswith(section) for line in self.lines[: hunk.line]):
             return False
         return all(self._stands(other) for other in self.change.hunks if other.old)
@@ -272,6 +279,7 @@ class _Placing:
     # --- choosing between places that fit exactly
 
     def _chosen(self, found: list[int]) -> int:
+        # Headers and the end of the file come from the text; line numbers are counted, which models do badly.
         for narrow in (self._under_headers, self._at_end, self._at_line):
             narrowed = narrow(found)
             if len(narrowed) == 1:
@@ -286,6 +294,7 @@ class _Placing:
         scopes = [(-1, len(self.lines))]
         for header in self.hunk.headers:
             scopes = [scope for start, stop in scopes for scope in self._scopes(header, start, stop)]
+        # A header that is nowhere in the file is a paraphrase; then the lines of the hunk decide alone.
         if not scopes:
             return found
         first = min(start for start, _ in scopes)
@@ -341,6 +350,7 @@ class _Placing:
         ended = [line if ending_of(line) else line + newline for line in out]
         if stop < len(self.lines) or not ended:
             return "".join(ended)
+        # Only a row with `\ No newline at end of file` behind it shows that the patch means the last line's end.
         told = any(not row.endswith("\n") for _, row in self.hunk.rows)
         final = self.hunk.new.endswith("\n") if told else bool(ending_of(self.lines[-1]))
         return "".join(ended) if final else "".join(ended[:-1]) + content_of(ended[-1])
@@ -398,6 +408,7 @@ class _BeginPatchReader:
         while self.at < len(self.lines) and not self.lines[self.at].startswith((_ADD, _DELETE, _UPDATE)):
             self.at += 1
         body = self.lines[start : self.at]
+        # Models part sections by blank lines; a blank line of the file has at least its sign.
         while body and not body[-1]:
             body.pop()
         return body
@@ -422,12 +433,14 @@ class _BeginPatchReader:
         hunks: list[Hunk] = []
         headers: list[str] = []
         rows: list[tuple[str, str]] = []
+        # The `@@` behind the last row closes its hunk.
         for line in [*body, "@@"]:
             if line.startswith("@@"):
                 if rows:
                     hunks.append(Hunk(tuple(rows), headers=tuple(headers)))
                     headers, rows = [], []
                 header = line.strip("@ ")
+                # Several in a row narrow the place: the class, then the method.
                 headers += [header] if header else []
             elif line.strip() == _END_OF_FILE:
                 hunks.append(Hunk(tuple(rows), headers=tuple(headers), at_end=True))
@@ -440,6 +453,7 @@ class _BeginPatchReader:
 
 
 def _row(path: str, line: str) -> tuple[str, str]:
+    # A blank context line whose sign was stripped on the way.
     if not line:
         return (" ", "\n")
     if line[0] not in " -+":

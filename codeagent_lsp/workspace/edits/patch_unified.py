@@ -10,13 +10,17 @@ from dataclasses import dataclass, field
 
 from codeagent_lsp.errors import PatchRefused
 
+# `@@ -1,3 +1,4 @@`, `@@@` of merges, and the bare `@@` or `@@ name` that models write.
 _HUNK = re.compile(r"^@@+(?: -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@+)?")
+# A name as git quotes it, such as `caf\303\251.txt`, in pieces: each escape, and what is between.
 _QUOTED = re.compile(r"\\(?:[0-7]{3}|.)|[^\\]+", re.DOTALL)
 _TWO_NAMES = re.compile(r'("(?:[^"\\]|\\.)*"|\S+) ("(?:[^"\\]|\\.)*"|\S+)')
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 _NULL = "/dev/null"
+# `diff -u x.orig x` compares with a backup of the file; it is no rename.
 _BACKUPS = (".orig", ".old", ".bak")
 _FENCE = re.compile(r"^\s*(?:```|~~~)[\w+-]*\s*$")
+# `cat <<'EOF'` or `apply_patch <<EOF`, in which models wrap a patch.
 _HEREDOC = re.compile(r"^[\w ]*<<-?\s*(['\"]?)(\w+)\1\s*$")
 
 
@@ -55,6 +59,7 @@ class _UnifiedDiffReader:
         """Parse one file: its headers, then its hunks."""
         facts = self._git_facts() if self._at_git_header() else {}
         before, after = facts.get("from"), facts.get("to")
+        # `rename from` and `rename to` lines have no `a/` and `b/`.
         if "rename" not in facts:
             before, after = _without_prefixes(before, after)
         if self._at_names():
@@ -117,11 +122,13 @@ class _UnifiedDiffReader:
 
     def _rows(self, header: re.Match[str]) -> tuple[tuple[tuple[str, str], ...], bool]:
         """Parse the rows of one hunk. Its counts only decide whether `--- x` is a removed line or a new file."""
+        # A count that is left out is 1; where there are no numbers at all, nothing more is expected.
         left = [int(header.group(i) or 1) if header.group(1) else 0 for i in (2, 4)]
         rows: list[tuple[str, str]] = []
         at_end = False
         while self.at < len(self.lines):
             line = self.lines[self.at]
+            # `\ No newline at end of file` is about the row above.
             if line.startswith("\\"):
                 if rows:
                     rows[-1] = (rows[-1][0], rows[-1][1].removesuffix("\n"))
@@ -135,6 +142,7 @@ class _UnifiedDiffReader:
             left[0] -= tag != "+"
             left[1] -= tag != "-"
             self.at += 1
+        # Blank lines beyond the counts stand between hunks or files.
         while rows and rows[-1] == (" ", "\n") and left[0] < 0:
             rows.pop()
             left[0] += 1
@@ -144,6 +152,7 @@ class _UnifiedDiffReader:
         if line and line[0] not in " -+":
             return True
         done = left[0] <= 0 and left[1] <= 0
+        # Behind a complete hunk, a blank line belongs to it only if more rows follow: counts are often too low.
         if not line and done:
             return not any(rest[:1] in (" ", "-", "+") for rest in self.lines[self.at + 1 : self.at + 2])
         if not self._at_names():
@@ -158,6 +167,7 @@ def _names_of_header(line: str) -> dict[str, str]:
     if two := _TWO_NAMES.fullmatch(rest):
         return {"from": _name(two[1]), "to": _name(two[2])}
     half = (len(rest) - 1) // 2
+    # `a/my file b/my file`: the blank in the middle parts equal names.
     if rest[1:2] == "/" and rest[:half][2:] == rest[half + 1 :][2:]:
         return {"from": rest[:half], "to": rest[half + 1 :]}
     return {}

@@ -42,6 +42,7 @@ def is_out(base: str, text: str, now: str) -> bool:
 
 def _state(run: merge.Run, before: Sequence[str], after: Sequence[str], new: _Found, old: _Found) -> State:
     was, made = before[run.old_start : run.old_end], after[run.new_start : run.new_end]
+    # Exactly first: read as formatters write, more lines look alike.
     for exact in (True, False):
         is_in = new.has(run.new_start, run.new_end, was, exact=exact)
         is_out = old.has(run.old_start, run.old_end, made, exact=exact)

@@ -13,7 +13,9 @@ from typing import NamedTuple
 from codeagent_lsp.workspace.edits.line_matching import LineMatcher, runs_of
 from codeagent_lsp.workspace.text.lines import split_lines
 
+# The comma that formatters put before a bracket on a line of its own, as in `f(a,` and `)` below.
 _LAST_COMMA = re.compile(r",(?=\s*[)\]}])")
+# Also the backslash that continues a line, and the semicolon at a line's end.
 _LAYOUT = re.compile(r"[\s()\\]+|;(?=\s*$)", re.MULTILINE)
 _QUOTES = str.maketrans({"'": '"', "`": '"'})
 
@@ -96,6 +98,7 @@ def _same_from(lines: Sequence[str], other: Sequence[str], gap: Segment, start: 
             return Segment(start, _closed(lines, end, gap.end), place, _closed(other, stop, gap.other_end))
         if not (one.startswith(two) or two.startswith(one)):
             return None
+        # The shorter one takes a line more, as long as one begins with the other.
         end, stop = (end + 1, stop) if len(one) < len(two) else (end, stop + 1)
     return None
 
