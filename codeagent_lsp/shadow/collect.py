@@ -118,6 +118,7 @@ class _Sorting:
             self._left_out.append((file.path, _MEANWHILE))
             return
         text = None if decoded is None else decoded.text
+        # A file of equal bytes is no writing, so only the encoding can differ.
         if text == (None if before is None else before.text):
             self._left_out.append((file.path, _ENCODING))
             return
@@ -172,6 +173,7 @@ class _Sorting:
         info = self._view.roots.stat(path)
         if info is None:
             return self._view.base(path) is not None
+        # Equal too: time stamps are as coarse as the kernel's clock tick.
         return info.st_ctime_ns >= self._seen.moment
 
 
@@ -214,6 +216,7 @@ def _hidden(view: FileView, file: Written) -> bool:
     """Return whether a file is outside of the workspace, or ignored."""
     if view.roots.root_of(file.path) is None:
         return True
+    # Repositories are ignored as a rule, but that a command wrote to one is to be said.
     return file.kind != "git" and view.is_ignored(file.path)
 
 

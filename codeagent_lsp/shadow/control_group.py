@@ -30,6 +30,7 @@ def parent_group(proc: str = "/proc/self") -> str:
     """
     own = next((line[3:] for line in _read(f"{proc}/cgroup").splitlines() if line.startswith("0::/")), "")
     mount = _mount(_read(f"{proc}/mountinfo"))
+    # A process that is outside of the root of its cgroup namespace reads `/../..` here.
     if not own or not mount or ".." in own.split("/"):
         return ""
     folder = os.path.normpath(mount + own)
@@ -43,10 +44,13 @@ def parent_group(proc: str = "/proc/self") -> str:
 def in_group(spec: dict[str, Any], guard: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
     """Return the watchdog's answer for a command in a group of its own below `spec["control_group"]`."""
     sweep(spec["control_group"])
+    # `pids.max` counts threads, the setting processes.
     tasks = _TASKS_OF_PROCESS * spec["processes"]
+    # `oom.group`: all of the command ends, not one process of it for which the others then wait.
     limits = {"memory.max": spec["memory_bytes"], "memory.swap.max": 0, "memory.oom.group": 1, "pids.max": tasks}
     group = ControlGroup(spec["control_group"], limits)
     try:
+        # The kernel may kill before the watchdog looks: then the exit code alone would read as a crash.
         answer = guard({**spec, "procs": group.procs})
         if answer.get("ending") == "exited" and group.ran_out():
             answer["ending"] = "memory"
@@ -67,6 +71,7 @@ class ControlGroup:
         try:
             os.mkdir(self._folder, 0o700)
         except OSError:  # no rights after all, or too many groups
+            # A process that writes its id there joins nothing, so no caller has to ask.
             self.procs = os.devnull
         for name, value in limits.items():
             self._set(name, value)
@@ -109,6 +114,7 @@ def _mount(table: str) -> str:
     for line in table.splitlines():
         before, _, after = line.partition(" - ")
         fields = before.split(" ")
+        # The fourth field is the mounted part of the hierarchy: other than `/` where only a subtree is bound.
         if after.startswith("cgroup2 ") and fields[3] == "/" and "\\" not in fields[4]:
             return fields[4]
     return ""

@@ -65,9 +65,11 @@ class CopyLayer:
         self._environment = scrubbed(os.environ) if environment is None else environment
         self._limits = limits or WrittenLimits()
         self.isolation = copy_isolation(sandboxed=sandbox is not None, reason=reason)
+        # A folder inside another one would be copied twice, and its changes reported twice.
         outermost = [path for path in folders if not within(path, [other for other in folders if other != path])]
         copies = os.path.realpath(folder.make("copies"))
         self._links = OutwardLinks((*folders, copies), os.path.realpath(home or Path.home()))
+        # In the sandbox a link leads to what the sandbox shows; without it, a command would write through the link.
         strays = self._links.leads_out if sandbox is None else None
         self._mirrors = [
             Mirror(path, folder.make("copies", str(number)), rules(path).at_root, self._limits, strays=strays)
@@ -80,6 +82,7 @@ class CopyLayer:
         """See `Layer`. Paths outside the workspace folders and in linked folders are ignored."""
         for mirror in self._mirrors:
             mirror.prepare(wanted)
+            # Without the sandbox a link to the real repository could be committed to, so there is none.
             for name in (*mirror.linked, *(mirror.repositories if self._sandbox else ())):
                 self._stand_in(mirror, name)
 
@@ -123,6 +126,7 @@ class CopyLayer:
         return Launch(sandbox.argv(file, command), "/", OUTER_ENVIRONMENT, f"{sandbox.private}/reports")
 
     def _outside(self, command: Command) -> Launch:
+        # Or git would find a repository above the copy, such as that of a home folder.
         ours = {"GIT_CEILING_DIRECTORIES": self._folder.path}
         return plain_launch(command, self._in_copy(command.cwd), self._folder, {**self._environment, **ours})
 
@@ -131,12 +135,14 @@ class CopyLayer:
             yield Bind(mirror.place, mirror.root)
             for name in (*mirror.linked, *mirror.repositories):
                 path = f"{mirror.root}/{name}"
+                # bubblewrap does not start at all if a source or a mount point is missing.
                 if os.path.lexists(f"{mirror.place}/{name}") and os.path.lexists(path):
                     yield Bind(path, path, writable=False)
 
     def _stand_in(self, mirror: Mirror, name: str) -> None:
         """Create a mount point in the copy for something that is not copied, or a link to it without a sandbox."""
         source, target = f"{mirror.root}/{name}", Path(mirror.place, name)
+        # A command may have removed the folder above, or put a link in its place.
         if os.path.lexists(target) or not is_folder(str(target.parent)):
             return
         if self._sandbox is None:

@@ -25,6 +25,7 @@ FIXED: Mapping[str, str] = MappingProxyType(
         "SYSTEMD_PAGER": "cat",
         "GIT_PAGER": "cat",
         "GIT_TERMINAL_PROMPT": "0",
+        # `true` answers nothing, so a request for a password fails at once and does not wait.
         "GIT_ASKPASS": "true",
         "SSH_ASKPASS": "true",
         "GIT_EDITOR": "true",
@@ -78,6 +79,8 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _URL_WITH_USER = re.compile(r"://[^/\s@]*@")
+# Tokens by the heads that their makers give them (OpenAI, Stripe, GitHub, GitLab, Slack, npm, PyPI, AWS, Google,
+# Hugging Face), PEM blocks, JWTs, and HTTP credentials.
 _SECRET_VALUE = re.compile(
     r"-----BEGIN "
     r"|\b(?:sk|pk|rk)[-_][\w-]{16,}"
@@ -127,7 +130,9 @@ def _absolute(path: str) -> str:
 
 def _locale(passed: Mapping[str, str]) -> dict[str, str]:
     """Return variables that make the locale UTF-8; none if it is already."""
+    # The order in which the C library looks.
     chosen = passed.get("LC_ALL") or passed.get("LC_CTYPE") or passed.get("LANG") or ""
     if re.search(r"utf-?8", chosen, re.IGNORECASE):
         return {}
+    # `LC_ALL` overrides the others, so where it is set, only it can help.
     return {"LC_ALL": "C.UTF-8"} if passed.get("LC_ALL") else {"LC_CTYPE": "C.UTF-8"}

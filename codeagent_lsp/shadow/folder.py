@@ -39,6 +39,7 @@ class LayerFolder:
     def close(self) -> None:
         """Remove the folder with its contents; idempotent."""
         if self._lock >= 0:
+            # Locked until it is gone, or the sweep of another server would remove it at the same time.
             remove_tree(self.path)
             os.close(self._lock)
             self._lock = -1
@@ -48,6 +49,7 @@ def private_folder(path: str) -> None:
     """Create `path` as a folder that only the user can access. OSError if that is impossible."""
     Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
     info = os.lstat(path)
+    # In a shared folder such as /tmp, another user may have made it first, or put a link there.
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():
         raise PermissionError(f"{path} belongs to somebody else")
     if info.st_mode & 0o077:
@@ -67,6 +69,7 @@ def remove_tree(path: str) -> bool:
     """Remove a private folder recursively, also without access rights; return whether it is gone."""
     if _is_small(path):
         shutil.rmtree(path, ignore_errors=True)
+    # `rm` copes with trees that are too deep for `shutil.rmtree`; commands also leave folders without any rights.
     for command in (("rm", "-rf"), ("chmod", "-R", "u+rwx"), ("rm", "-rf")):
         if not os.path.lexists(path):
             return True
@@ -81,6 +84,7 @@ def abandoned(path: str) -> bool:
             return False  # perhaps made just now, and not locked yet
         lock = os.open(Path(path, _LOCK), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
+        # Without a lock it was never finished, and it is not young any more.
         return not Path(path, _LOCK).exists() and Path(path).is_dir()
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

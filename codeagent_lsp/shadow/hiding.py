@@ -124,8 +124,11 @@ def hide(
     allowed = (path for path in wished if within(path, (*areas, *_TEMPORARY)) and not within(_real(path), secret))
     visible = _outermost(path for path in allowed if Path(path).exists())
     shown = [*map(_real, visible), *folders]
+    # Inside an area that is shown empty there is nothing to mask, and each mask is a mount.
     masked = {path for path in secret if within(path, shown) or not within(path, (*areas, "/tmp", "/run", "/dev"))}  # noqa: S108
+    # What we cannot read, a command of the same user cannot read either.
     masked.update(path for path in map(_real, _system()) if os.access(path, os.R_OK))
+    # A mask over a folder above the workspace would hide the workspace itself.
     there = (path for path in masked if os.path.lexists(path) and not any(within(f, [path]) for f in folders))
     caches = (path for path in _caches(home, environ) if within(path, areas) and not _is_home(path, areas, home))
     own = (path for path in map(_real, caches) if not within(path, [*secret, *folders]) and Path(path).is_dir())
@@ -157,6 +160,7 @@ def _readable(home: str, readable: Sequence[str]) -> Iterator[str]:
     for text in readable:
         path = home + text[1:] if text == "~" or text.startswith("~/") else text
         if path.startswith("/"):
+            # A parent such as /home stands for the user's own home only.
             yield home if within(home, [os.path.normpath(path)]) else os.path.normpath(path)
 
 
@@ -211,6 +215,7 @@ def _root_of(folder: str, areas: Sequence[str], home: str) -> str:
         if within(folder, [f"{home}/{name}"]):
             return f"{home}/{name}"
     parent = str(Path(folder).parent)
+    # `~/.local/bin` is no part of an installation: its parent has everything else as well.
     is_own = Path(folder).name in _BIN and Path(parent).name not in _SHARED and not _is_home(parent, areas, home)
     return parent if is_own else folder
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+# `python3.13td`: free-threaded, debug build.
 _NAME = re.compile(r"(?:python|pypy|graalpy)[\d.]*[dt]{0,2}")
 _LIBRARY = re.compile(r"(?:python|pypy|graalpy)\d[\d.]*t?")
 _PROGRAM_HEADS = (b"\x7fELF", b"#!")

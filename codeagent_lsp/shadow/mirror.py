@@ -61,6 +61,7 @@ class Mirror:
         rules = self._rules()
         disk, here = walk(self.root, rules), self._here(rules)
         self._link(disk)
+        # What `git init` made for one command does not stay for the next.
         for name in set(here.version_control) - set(disk.version_control):
             self.copy.remove(name)
         self._wanted = {self._name(path): data for path, data in wanted.items() if self._keeps(path)}
@@ -69,6 +70,7 @@ class Mirror:
         for name, item in here.files.items():
             if name not in desired and self._goes(name, item):
                 self.copy.remove(name)
+        # Sorted, so that a folder is there before those inside it.
         for name in sorted(disk.folders):
             self.copy.make_folder(name, disk.folders[name])
         for name, origin in desired.items():
@@ -76,6 +78,7 @@ class Mirror:
                 on_disk = disk.files.get(name)
                 self.copy.write(name, origin, on_disk.info if on_disk else None)
         self.copy.remove_empty(here.folders.keys() - disk.folders.keys())
+        # Walked once more: `collect` compares with the stamps of what was just written.
         prepared = self._here(rules)
         self._prepared, self._deep = prepared.files, frozenset(prepared.deep)
 
@@ -152,6 +155,8 @@ class Mirror:
         if known is None or known[0] != origin:
             return False
         if item is None:
+            # A command deleted it: a text comes back, as its deletion was a proposal; what cannot be an edit stays
+            # away.
             return not self._was_text(name, origin)
         if self._is_stray(name, item):
             return False

@@ -28,6 +28,7 @@ OUTPUTS = frozenset(
 
 _FICLONE = 0x40049409
 _CHUNK = 1 << 20
+# Non-blocking, as a pipe that has taken a file's place would wait for a writer.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -114,6 +115,7 @@ def _sort_in(tree: Tree, entry: os.DirEntry[str], folder: str, rules: FolderRule
     except OSError:
         return None
     is_dir = stat.S_ISDIR(info.st_mode)
+    # Before the rules: also where it is a file, as in a linked worktree, it is never copied.
     if entry.name in VERSION_CONTROL:
         tree.version_control.append(name)
     elif not is_dir:
@@ -142,6 +144,7 @@ def copy_file(source: str, target: str) -> bool:
         info = os.fstat(descriptor)
         with os.fdopen(os.open(target, _WRITE, 0o600), "wb") as copy:
             _copy_bytes(origin.fileno(), copy.fileno())
+            # Without the set-user-id bits.
             os.fchmod(copy.fileno(), stat.S_IMODE(info.st_mode) & 0o777)
         os.utime(target, ns=(info.st_atime_ns, info.st_mtime_ns))
     return True

@@ -45,6 +45,7 @@ exec "$@"
 """
 
 _SYS_ADMIN = 1 << 21
+# `\040`: a blank, as the kernel writes it in a mount table.
 _ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 
@@ -73,6 +74,7 @@ def mounting(programs: Programs, private: str, overlays: Sequence[Over], start: 
     file `options` of the private folder is open for `start` as descriptor 9, and already deleted, as it may hold
     secrets; `filter`, if there is one, as descriptor 8. What the file `table` lists is mounted too.
     """
+    # An ordinary user may mount as root of a user namespace only.
     names = ("--mount",) if is_privileged() else ("--user", "--map-root-user", "--mount")
     words = (word for overlay in overlays for word in (overlay.name, overlay.root))
     return (programs.unshare, *names, programs.shell, "-c", _SCRIPT, "sh", private, *words, "--", *start)
@@ -125,6 +127,7 @@ def nested_mounts(folders: Sequence[str], table: bytes | None = None) -> tuple[s
             table = Path("/proc/self/mountinfo").read_bytes()
         except OSError:
             return ()
+    # The fifth field is the mount point.
     points = {os.fsdecode(_ESCAPED.sub(_unescaped, line.split(b" ")[4])) for line in table.splitlines()}
     inside = (path for path in points if within(path, folders) and path not in folders)
     return tuple(sorted(inside, key=lambda path: path.split("/")))

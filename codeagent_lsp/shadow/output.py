@@ -25,6 +25,7 @@ _LINE_CHARACTERS = 64 * 1024
 # Sequences are bounded, and none can begin inside another, so that each pattern takes linear time.
 _CSI = r"(?:\x1b\[|\x9b)[0-?]{0,128}[ -/]{0,16}"
 _STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x80-\x9f]{0,4096}"
+# Colours and cursor movements, titles and links, choices of character sets, and two-character sequences.
 _ESCAPES = re.compile(rf"{_CSI}[@-~]|{_STRING}(?:\x07|\x1b\\|\x9c)|\x1b[ -/]{{1,16}}[0-~]|\x1b[0-OQ-WYZ\\`-~]")
 _UNFINISHED = re.compile(rf"(?:{_CSI}|{_STRING}\x1b?|\x1b[ -/]{{0,16}}|\r)\Z")
 _OVERSTRUCK = re.compile(r"[^\n\x08]\x08")
@@ -62,6 +63,7 @@ class Output:
         self.size = 0
         self._readers: dict[Stream, _StreamReader] = {"stdout": _StreamReader(), "stderr": _StreamReader()}
         self._line = ""
+        # A fifth each for the tail and for the lines between; the head has the rest.
         part = kept_bytes // 5
         self._ends = _Ends(kept_bytes - 2 * part, part, LinesOfInterest(part, keywords), kept_bytes)
         self._spool = _Spool(folder)
@@ -105,9 +107,11 @@ class Output:
     def _take(self, text: str) -> str:
         done, newline, rest = (self._line + text).rpartition("\n")
         if newline:
+            # A carriage return overwrites within its line; without one, all lines can go as one piece.
             lines = done.split("\n") if "\r" in done else [done]
             self._keep("\n".join(map(_overwritten, lines)) + newline)
         self._line = _overwritten(rest, finished=False)
+        # Output without line ends must not wait in memory for one.
         if len(self._line) > _LINE_CHARACTERS:
             self._keep(self._line)
             self._line = ""
@@ -128,6 +132,7 @@ class _StreamReader:
 
     def feed(self, data: bytes) -> str:
         text = self.held + self.decoder.decode(data)
+        # An unfinished sequence has at most 4096 characters and its introduction, so it begins no further back.
         unfinished = _UNFINISHED.search(text, max(0, len(text) - 4200))
         self.held = unfinished[0] if unfinished else ""
         return _harmless(text[: len(text) - len(self.held)])
@@ -158,6 +163,7 @@ class _Ends:
         self.total += len(data)
         self.head += data[:room]
         self.tail += data[room:]
+        # At twice the size only, so that the bytes that stay are rarely moved.
         if self.over and len(self.tail) > 2 * self.tail_bytes:
             self._drop(len(self.tail) - self.tail_bytes)
 
@@ -165,6 +171,7 @@ class _Ends:
         if not self.over:
             return (self.head + self.tail).decode("utf-8", "ignore")
         self._drop(max(0, len(self.tail) - self.tail_bytes))
+        # So that the tail begins with a whole line.
         self._drop(self.tail.find(b"\n") + 1)
         head = self.head.decode("utf-8", "ignore")
         parts, shown = [head if head.endswith("\n") else f"{head}\n"], 0
@@ -233,6 +240,7 @@ def _harmless(text: str) -> str:
     """Return the text with LF line ends and without escape sequences; lone carriage returns stay."""
     if "\x1b" in text or "\x9b" in text or "\x9d" in text or "\x90" in text:
         text = _ESCAPES.sub("", text)
+    # `man` prints bold as a letter, a backspace and the letter again.
     if "\x08" in text:
         text = _OVERSTRUCK.sub("", text)
     return _CONTROLS.sub("", text.replace("\r\n", "\n"))

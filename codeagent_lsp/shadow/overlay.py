@@ -120,6 +120,7 @@ class OverlayLayer:
                 continue
             overlays.append(made[0])
             binds.append(Bind(f"{self._folder.path}/{made[0].name}/view", root))
+            # A `volatile` mount leaves a mark in its work folder, and the kernel refuses to mount there again.
             _renew(f"{self._folder.path}/{made[0].name}/work")
         _renew(f"{self._sandbox.private}/reports")
         for cache in self._caches or ():
@@ -168,6 +169,7 @@ class OverlayLayer:
         every = [Over(f"cache{number}", root) for number, root in enumerate(self._sandbox.hidden.caches)]
         for over in every:
             self._lay_out(over)
+        # All at once succeeds as a rule, and each trial starts a process.
         return every if not every or self._can_mount(*every) else [over for over in every if self._can_mount(over)]
 
     def _made(self, root: str) -> tuple[Over, Upper] | None:
@@ -180,6 +182,7 @@ class OverlayLayer:
             if not self._can_mount(over):
                 return None
         upper = Path(self._folder.path, over.name, "up")
+        # A command sees the mode of the upper folder as that of its workspace.
         upper.chmod(Path(root).stat().st_mode & 0o777 | 0o700)
         return over, Upper(root, str(upper), lambda: self._rules_at(root), self._limits)
 

@@ -54,6 +54,7 @@ class PrivateCopy:
         """Write a file anew: given bytes with the mode of `like`, or a copy of the one on the disk."""
         target = f"{self._place}/{name}"
         before = lstat(target)
+        # Never over the file that is there: a command may have made it a link to another one.
         self.remove(name)
         self.changed[name] = "created" if before is None else "changed"
         if not self._make_folders(name):
@@ -88,6 +89,7 @@ class PrivateCopy:
 
     def remove_empty(self, names: Iterable[str]) -> None:
         """Remove those of the folders that are empty."""
+        # Inner folders first.
         for name in sorted(names, reverse=True):
             try:
                 Path(self._place, name).rmdir()

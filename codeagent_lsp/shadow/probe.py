@@ -54,6 +54,7 @@ class Isolator:
         self._state = os.path.realpath(state)
         self._environ = dict(os.environ if environ is None else environ)
         self._home = os.path.realpath(home or Path.home())
+        # Reentrant: `open` asks for the `isolation` while it holds it.
         self._lock = threading.RLock()
         self._programs: Programs | str | None = None
         self._tried: dict[str, str | None] = {}  # place -> why an overlay does not work there
@@ -84,6 +85,7 @@ class Isolator:
             place = self._overlay_place(folders)[0] if level.level == "overlay" else self._any_place(folders)
         if level.level == "overlay" and place is not None:
             layer = self._overlay(place, settings, folders)
+            # What worked over an empty folder can still fail over these, as on a network file system.
             if (problem := layer.check()) is None:
                 return layer
             layer.close()
@@ -165,6 +167,7 @@ class Isolator:
     def _places(self, folders: Sequence[str]) -> list[str]:
         """Return the places for a layer that are neither inside the folders nor contain one."""
         found = map(os.path.realpath, places(self._state, self._environ))
+        # An overlay inside the folder that it is over would contain itself.
         return [place for place in found if not within(place, folders) and not any(within(f, [place]) for f in folders)]
 
 
@@ -178,6 +181,7 @@ def find_programs(path: str = _SYSTEM_PATH) -> Programs | str:
     for name, where in found.items():
         if where is None:
             return f"The program {name} is missing. " + _INSTALL.format(package=packages.get(name, "util-linux mount"))
+    # Without this option (bubblewrap 0.8) root regains its capabilities in a user namespace of its own.
     locks = _says(str(found["bwrap"]), "--help", "--disable-userns")
     if not locks and os.geteuid() == 0:
         return "The program bwrap is too old to hold root. Install bubblewrap 0.8 or newer, or do not run as root."

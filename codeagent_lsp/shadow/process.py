@@ -38,6 +38,7 @@ _PACKAGE = Path(__file__).resolve().parents[2]
 _WATCHDOG = (
     "import sys; sys.path.append(sys.argv[1]); import codeagent_lsp.shadow.watchdog as watchdog; watchdog.main()"
 )
+# What the interpreter may need to start; the watchdog gets nothing else of the user's environment.
 _FOR_PYTHON = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
 
 _ENDINGS: Mapping[str, Ending] = {name: name for name in ("timeout", "processes", "memory", "disk")}
@@ -91,6 +92,7 @@ async def run_process(
     guarded = Guarded()
     try:
         started = time.monotonic()
+        # Cancelled halfway, a process would run that nobody knows of.
         await settled(guarded.start(launch, limits, apart=apart, talk=bool(stdin)))
         async with _fed(guarded.stdin, stdin):
             over = await _followed(guarded, output, on_output, limits.output_bytes)
@@ -133,6 +135,7 @@ async def settled(work: Coroutine[Any, Any, T]) -> T:
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
+        # An exception of the work that nobody retrieves would be logged by asyncio.
         raise cancelled from (None if task.cancelled() else task.exception())
     return task.result()
 
@@ -164,6 +167,8 @@ class Guarded:
             stdin = await self._inlet(writers) if talk else None
             try:
                 self._process = await asyncio.create_subprocess_exec(
+                    # Isolated and without site-packages: it starts faster, and nothing of the workspace can be
+                    # imported.
                     *(sys.executable, "-I", "-S", "-X", "utf8", "-c", _WATCHDOG, str(_PACKAGE)),
                     stdin=self._other.fileno(),
                     stdout=stdout,
@@ -173,6 +178,7 @@ class Guarded:
                     start_new_session=True,
                     pass_fds=() if stdin is None else (stdin,),
                 )
+                # Or the socket would stay open on this side and never tell that the watchdog has ended.
                 self._other.close()
                 await self._tell({**_spec(launch, limits, self.mark), "stdin": stdin})
             except OSError as error:  # TimeoutError too
@@ -195,6 +201,7 @@ class Guarded:
         try:
             answer = watchdog.told(self._control.recv(_CHUNK))
         except (OSError, ValueError, EOFError, TypeError) as error:
+            # Killed by a signal, as by the kernel when memory is short, it could not answer: that is the command's end.
             if self._process is not None and (self._process.returncode or 0) >= 0:
                 raise ToolFailed("The process that watches over commands failed.") from error
             answer = {"code": 128 + signal.SIGKILL, "ending": "killed"}
@@ -274,6 +281,7 @@ class _Pump:
             if text := self.output.feed(self.stream, data[:room]):
                 self.on_output(self.stream, text)
             if self.output.wants_flush:
+                # The file must not be closed while a thread writes to it.
                 await settled(asyncio.to_thread(self.output.flush))
             await asyncio.sleep(0)  # a pipe that is always full must not keep others waiting
 
@@ -359,6 +367,7 @@ def _regular(path: str, room: int) -> bytes | None:
 def _kill_marked(mark: str) -> None:
     """Kill the processes with our mark in their environment until there are none left; bounded."""
     wanted = f"{MARK_VARIABLE}={mark}".encode()
+    # Again and again, as a process may fork between the look and the signal.
     for _ in range(50):
         pids = [pid for pid in map(int, filter(str.isdigit, _proc())) if wanted in _environment(pid)]
         if not pids:

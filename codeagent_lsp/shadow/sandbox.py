@@ -91,7 +91,10 @@ class Sandbox:
 
         `views` are the folders that are read through an overlay, with where that is mounted (`overlay.py`).
         """
+        # A folder that lies inside another one has to be mounted after it.
         ordered = sorted(binds, key=lambda bind: bind.target.split("/"))
+        # bubblewrap mounts in this order, and each mount covers what was there: the workspace comes after the emptied
+        # homes that it may lie in, the masks after everything that they hide.
         return (
             *(("--seccomp", "8") if filter_program() is not None else ()),
             *_namespaces(self.uid, self.gid, network=network),
@@ -143,6 +146,7 @@ class Sandbox:
     def _runtime(self, *, network: bool) -> Iterator[str]:
         """Yield an empty `/run`, without the sockets of services, except for what name resolution and programs need."""
         yield from self._memory("/run")
+        # A folder of its own, not a link to /run, has sockets too.
         if os.path.isdir("/var/run") and not os.path.islink("/var/run"):  # noqa: PTH112, PTH114 - a look, no more
             yield from self._memory("/var/run")
         for path in (*_RUN_KEPT, *(_RUN_KEPT_ONLINE if network else ())):
@@ -159,6 +163,7 @@ class Sandbox:
         shown = [*self.hidden.visible]
         for path in sockets:
             inside = [bind for bind in binds if within(path, [bind.target])]  # the innermost is the last
+            # Through a writable folder a command sees a copy of the socket's name, and nobody listens there.
             is_real = not inside[-1].writable if inside else not within(path, empty)
             if is_real or within(path, shown):
                 yield path
@@ -224,6 +229,7 @@ def _namespaces(uid: int, gid: int, *, network: bool) -> Iterator[str]:
     yield from (f"--unshare-{name}" for name in _NAMESPACES)
     if not network:
         yield "--unshare-net"
+    # `--new-session`: without a terminal, a command cannot type into the user's shell (TIOCSTI).
     yield from ("--uid", str(uid), "--gid", str(gid), "--new-session", "--die-with-parent", "--cap-drop", "ALL")
 
 

@@ -99,6 +99,7 @@ def filter_program(machine: str | None = None) -> bytes | None:
 def _instructions(machine: _Machine) -> Iterator[tuple[int, int, int, int]]:
     """Yield code, jump if true, jump if false and value of each instruction; jumps count instructions to skip."""
     column = machine.column
+    # Calls of another architecture have other numbers, so that nothing below would fit them.
     yield (_LOAD, 0, 0, _ARCHITECTURE)
     yield (_EQUAL, 1, 0, machine.audit)
     yield (_RETURN, 0, 0, _KILL)
@@ -106,13 +107,17 @@ def _instructions(machine: _Machine) -> Iterator[tuple[int, int, int, int]]:
     yield from _refuse_if(_AT_LEAST, _X32)
     for numbers in _REFUSED.values():
         yield from _refuse_if(_EQUAL, numbers[column])
+    # If not: over the load, the families and both returns.
     yield (_EQUAL, 0, len(_FAMILIES) + 3, _SOCKET[column])
     yield (_LOAD, 0, 0, _FIRST)
     for place, family in enumerate(_FAMILIES):
+        # To the second return.
         yield (_EQUAL, len(_FAMILIES) - place, 0, family)
     yield (_RETURN, 0, 0, _REFUSE)
     yield (_RETURN, 0, 0, _ALLOW)
+    # If not: over two loads and two pairs of a comparison and a return.
     yield (_EQUAL, 0, 6, _SHMGET[column])
+    # The size has 64 bits, and the filter compares 32 at a time.
     yield (_LOAD, 0, 0, _SECOND_HIGH)
     yield from _refuse_if(_GREATER, 0)
     yield (_LOAD, 0, 0, _SECOND)

@@ -26,6 +26,7 @@ class FileMemory:
         self.bytes = 0
         self._devices: set[str] = set()
         self._files: set[tuple[str, int]] = set()
+        # In our own namespace the file systems in memory are those of the machine.
         spaces = {None, _space(os.getpid())}
         for pid in pids:
             self._add_open(pid)
@@ -79,6 +80,7 @@ class FileMemory:
                 file = (_device(info.st_dev), info.st_ino)
                 if file not in self._files:
                     self._files.add(file)
+                    # What is really there: such a file may have holes.
                     self.bytes += info.st_blocks * 512
 
 

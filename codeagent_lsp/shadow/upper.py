@@ -63,6 +63,7 @@ class Upper:
         for entry in reversed(list(self._walk())):
             self._take_back(entry, emptied)
         self._times.begin()
+        # Deletions first: they clear the way for a folder where a file was.
         for path in sorted(wanted, key=lambda path: wanted[path] is not None):
             self._lay(path, wanted[path])
         for entry in self._walk():
@@ -103,12 +104,14 @@ class Upper:
         place = self._paths.place(path)
         info, below = lstat(place), self._on_disk(path)
         is_file = info is not None and stat.S_ISREG(info.st_mode)
+        # Left alone it keeps its time, and build tools see no new version.
         if data is not None and is_file and info is not None and info.st_size == len(data) and read(place) == data:
             return
         self._drop(path)
         if (data is None and below is None) or not self._make_folders(path):
             return
         if data is None:
+            # The one device that the kernel lets an ordinary user make (Linux 5.8).
             os.mknod(place, stat.S_IFCHR, 0)
             return
         before = info if is_file else below

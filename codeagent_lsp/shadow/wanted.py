@@ -35,6 +35,7 @@ class UnsavedState:
 
 def wanted(view: FileView) -> UnsavedState:
     """Return the state of the workspace folders that a run sees and the disk does not have."""
+    # Before the reading: what changes during it counts as changed by the user.
     moment = time.time_ns()
     files: dict[str, bytes | None] = {}
     read: dict[str, FileText] = {}

@@ -77,6 +77,7 @@ def told(data: bytes | bytearray) -> dict[str, Any]:
 def guard(spec: dict[str, Any], control: int) -> dict[str, Any]:
     """Start the command, follow it until it ends or must end, and kill everything that is left of it."""
     _prctl(_SUBREAPER, 1)
+    # Before the start, as a command that ends at once must wake us too.
     wake = _wake_on_signals()
     try:
         tree = Tree(start(spec))
@@ -111,6 +112,7 @@ class Tree:
     def end(self, seconds: float = ENDING_SECONDS) -> int:
         """Kill everything repeatedly until nothing is left; return how many survived the time limit."""
         deadline, pause = time.monotonic() + seconds, 0.0005
+        # As the subreaper, this process inherits every orphan: if it has no child, nothing of the tree is left.
         while self.reap():
             self._kill()
             if time.monotonic() > deadline:
@@ -122,6 +124,7 @@ class Tree:
     def _kill(self) -> None:
         """Kill once. A process group is killed in one step of the kernel, so that forking does not outrun it."""
         pids = descendants(os.getpid())
+        # Without /proc no descendant is known, but the command's own group is, since `setsid`.
         groups = {_group(pid) for pid in pids} | ({self._main} if self.code is None else set())
         for group in groups - {None, 0, os.getpgrp()}:
             _signal(os.killpg, group)
@@ -169,8 +172,10 @@ def start(spec: dict[str, Any]) -> int:
         except ValueError:  # a NUL in a word
             os.write(writer, str(errno.EINVAL).encode())
         finally:
+            # Without any cleaning up: it is a copy of the watchdog.
             os._exit(127)
     os.close(writer)
+    # Both ends close when the command is executed, so an empty answer is success.
     failure = os.read(reader, 16)
     os.close(reader)
     if failure:
@@ -238,18 +243,22 @@ def _become(spec: dict[str, Any], parent: int) -> None:
     """Replace the forked process by the command; never returns, but may raise OSError or ValueError."""
     os.setsid()
     _prctl(_DEATH_SIGNAL, signal.SIGKILL)
+    # The parent may have died before the signal of its death was asked for.
     if os.getppid() != parent:
         os._exit(127)
     _leave_session_keyring()
     _limit(spec["processes"])
     os.nice(NICENESS)
+    # 0 stands for the process that writes.
     _write(spec.get("procs", os.devnull), "0")
+    # When memory is short, the kernel takes the command, not the editor.
     _write("/proc/self/oom_score_adj", "1000")
     stdin = spec.get("stdin")
     os.dup2(os.open(os.devnull, os.O_RDONLY) if stdin is None else stdin, 0)
     if stdin is not None:
         os.close(stdin)
     signal.set_wakeup_fd(-1)
+    # What is ignored stays ignored in the new program, and Python ignores SIGPIPE and SIGXFSZ.
     for number in (*_STOP_SIGNALS, signal.SIGQUIT, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     os.chdir(spec["cwd"])
@@ -305,6 +314,7 @@ def _children_by_scan() -> Callable[[int], list[int]]:
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():  # noqa: PTH112 - see above
         if name.isdigit():
             try:
+                # The name in brackets may have blanks and brackets itself.
                 parent = int(_read(f"/proc/{name}/stat").rpartition(")")[2].split()[1])
             except (OSError, IndexError):
                 continue
@@ -317,6 +327,7 @@ def _wake_on_signals() -> int:
     here, there = os.pipe()
     os.set_blocking(there, False)
     signal.set_wakeup_fd(there, warn_on_full_buffer=False)
+    # Any handler will do: without one, a stop signal would end us and SIGCHLD would write no byte.
     for number in (signal.SIGCHLD, *_STOP_SIGNALS):
         signal.signal(number, lambda *_: None)
     return here

@@ -76,6 +76,7 @@ class _Binding:
         """Set the owner; a pending question to the previous owner no longer counts."""
         self.owner = owner
         self._changed.set()
+        # A new one, as whoever waits next must not be woken by this change.
         self._changed = asyncio.Event()
 
     async def taken(self) -> _Owner:
@@ -93,6 +94,7 @@ class _Binding:
         finally:
             asking.cancel()
             changed.cancel()
+            # Until both are over: a question must not go on when nobody waits for its answer.
             await asyncio.wait((asking, changed))
 
 
@@ -130,6 +132,7 @@ class ShadowWorkspace:
     async def run(self, binding: _Binding, command: Command, on_output: OnOutput) -> CommandResult:
         """Run one command in the view of `binding`, after the previous ones have ended."""
         async with self._in_turn():
+            # Only now: what the previous command staged has to be in it.
             seen = await asyncio.to_thread(wanted, binding.view)
             launch = await self._in_thread(lambda: self._prepared(binding.view.roots.folders, seen, command))
             finished = await self._execute(launch, command, on_output)
@@ -152,6 +155,7 @@ class ShadowWorkspace:
         finally:
             self._shut = True
             done = self._thread.submit(self._close_layer)
+            # To wait here would block the event loop; `done` is awaited below.
             self._thread.shutdown(wait=False)
         await asyncio.shield(asyncio.wrap_future(done))
 
