@@ -37,8 +37,11 @@ DIGITS = 6  # of a token that is a number
 HEAD = 400  # characters of a value that are judged
 FARTHEST = 240  # characters from a name to a value that does not stand right behind it
 
+# A quote: plain, behind backslashes as in nested JSON, as `\u0022`, of HTML, of a URL.
 _Q = r"(?:\\{0,7}[\"'`]|\\u0022|&quot;|%22)"
 _NEXT_LINE = rf"\r?\n{MARGIN}?[ \t]{{0,80}}"
+# What links a name to its value: an operator, the comma between two quoted texts, `%3D`; the verb of a sentence (`is`,
+# `ist`, `est`); a particle of Chinese, Japanese or Korean.
 _SIGN = re.compile(
     rf"(?:\[[0-9]{{0,6}}\])?(?P<close>{_Q}?\]?\*{{0,2}})(?:"
     r"[ \t]{0,40}(?P<sign>=>|->|<-|:=|::|\?\?=|\|\|=|[!?+]?={1,3}|:|：|＝|(?<=[A-Za-z0-9_\"'])>"
@@ -58,8 +61,10 @@ _NAMED = re.compile(  # `- name: X` and `value: …` on the next line, `key="X" 
     rf"[\w./ -]{{0,80}}{_Q}?,?\s{{1,60}}){{0,2}}"
     rf"{_Q}?(?:value|Value){_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
 )
+# `2`: the end of `%22`, a quote in a URL.
 _BEFORE_NAME = (":", "=", " ", "\t", '"', "'", "`", ";", "2")
 _NAME_OF = re.compile(rf"(?:name|key|Name|Key){_Q}?[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}?\Z")
+# The type between a name and its value: `key: &'static str = "…"`.
 _ANNOTATION = re.compile(
     r"&?(?:'\w{1,20} )?[A-Za-z_][\w.\[\], |:<>?*&']{0,60}?[ \t]{0,4}=[ \t]{0,4}(?=[A-Za-z@$]{0,3}#?[\"'`])"
 )
@@ -74,6 +79,7 @@ _LIST = re.compile(  # pieces in a bracket, joined by what is called on it or ar
     r"|[(\[]\s{0,80}(?=[\"'])"
 )
 _COMMA = re.compile(r"\s{0,20},\s{0,80}(?=[\"'])")
+# An array of characters, or of their numbers: `['a', 'b', …]`, `{0x61, 0x62, …}`.
 _CHARACTERS = re.compile(
     r"[^\n\"']{0,60}?[(\[{]\s{0,20}(?P<chars>"
     r"(?P<q>['\"])(?:[^'\"\\\n]|\\.)(?P=q)(?:\s{0,20},\s{0,20}(?P=q)(?:[^'\"\\\n]|\\.)(?P=q)){7,}+"
@@ -81,6 +87,7 @@ _CHARACTERS = re.compile(
 )
 _SIGNS = r"\s\"'`,;&<>(){}\[\]|\\"
 _M = r"<secret:[0-9a-f]{6}>"
+# With the marks of earlier layers, which may be a part of the word.
 _BARE = re.compile(rf"[^{_SIGNS}]{{0,{LONGEST}}}+(?:{_M}[^{_SIGNS}]{{0,64}}+){{0,8}}+")
 _MARKED = re.compile(rf"[\"'`«“「]?{_M}(?![\w@#$%^&*!+/-])")  # masked already, by another layer or before
 _REST = re.compile(r"(?:(?!<secret:)[^\s\"'`]){1,256}?(?<=[A-Za-z0-9])(?=[^A-Za-z0-9\s]{0,4}(?:\s|\Z))")
@@ -105,6 +112,7 @@ _NO_SIGN = frozenset(("", *"().;/#{}@~^"))
 """What follows a name that is given no value."""
 _HEADER = re.compile(r"(?i:(?:set-|proxy-)?(?:cookie2?|authorization))")  # read by `headers.py`
 _LINE_MARGIN = re.compile(MARGIN)
+# In C: `#define TOKEN_END 0x25`, `#define SECRET(x) …`.
 _CONSTANT = re.compile(r"\(|(?:0x[0-9A-Fa-f]{1,8}|[0-9]{1,5})[uUlL]{0,3}(?![\w.])|[A-Za-z_]\w*\(")
 _NUMBER_TOKEN = re.compile(r"(?:.*[^A-Za-z])?(?i:token)")
 _LINE_START = 200  # characters from a name back to the start of its line
@@ -173,12 +181,14 @@ class _Finder:
         place = self._place(name)
         if place is not None and _MARKED.match(self._text, place.value):
             return None
+        # Behind the `=` stands the value of the first of the names; that of this one was looked for by `elsewhere`.
         if place is not None and "=" in place.sign and is_one_of_several(self._text, name):
             return None
         if place is not None:
             span = self._direct(place)
             if span and self._counts(place, span):
                 return span
+            # An earlier layer has masked it; anything further on belongs to something else.
             if span and MARK.fullmatch(self._text, *span):
                 return None
         if place is None and name.kind is NameKind.SECRET and (told := self._told(name)):
@@ -208,6 +218,7 @@ class _Finder:
         if sign is None:
             return None
         operator = sign["sign"] or ""
+        # A comma only says that both stand in one row, which may be a list of names.
         return _Place(name, sign[0], sign.end(), sure and operator != ",", spoken=not operator)
 
     def _counts(self, place: _Place, span: _Span) -> bool:
@@ -267,6 +278,7 @@ class _Finder:
             return False
         begin = max(0, place.name.start - _LINE_START)
         line = self._text[begin : place.name.start].rpartition("\n")[2]
+        # After an odd number of quotes, the name stands inside a string.
         return line.endswith(quote) or (quote == '"' and line.count('"') % 2 == 1)
 
     def _bracketed(self, start: int) -> _Span | None:
@@ -319,6 +331,7 @@ class _Finder:
         if "%3" in place.sign:
             found = re.compile(r"(?:%22)?(?P<value>(?:(?!%2[26])[^&\s\"'<>]){1,65536}+)").match(text, start)
             return found.span("value") if found and looks_random(found["value"]) and place.sure else None
+        # `<password>`, `<ns:password>`, or the attribute in `name="password">`.
         if text[max(0, place.name.start - 1) : place.name.start] not in ("<", ":", '"', "'"):
             return None
         if data := literal(text, start) if text.startswith("<![CDATA[", start) else None:
@@ -344,6 +357,7 @@ class _Finder:
             return None
         name = place.name
         alone = _stands_alone(text, name.start)
+        # Shells and dotenv files take everything up to a blank for the value, whatever signs it has.
         if alone and place.sign == "=" and name.text.upper() == name.text and place.sure:
             return _continued(text, _of_env_line(text, start), alone)
         span = self._bare(_BARE, start)
@@ -382,6 +396,7 @@ class _Finder:
         if start <= self._promise < end:
             return True
         at = max(start, self._judged)
+        # A word that begins before the end may go on behind it.
         while at < end and (word := _WORD.search(self._text, at, end + 32)) and word.start() < end:
             at = word.end()
             if looks_random(word[0][:HEAD]):

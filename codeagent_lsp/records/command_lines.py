@@ -116,6 +116,7 @@ def mask_command_lines(text: str, mark: Mark) -> str:
     if "password" in lower:
         text = _SQL_PASSWORD.sub(lambda match: _of_sql(match, mark), text)
     if "aws" in lower or "<secret:" in text:
+        # The second time for a secret behind the mark that the first one made of its identifier.
         for _ in range(2):
             text = _AFTER_AWS.sub(lambda match: _mixed(match, mark), text)
     if "twilio" in lower:
@@ -197,6 +198,7 @@ def _short(match: re.Match[str], mark: Mark, command: str) -> str:
     value = match["value"]
     flag = match["head"].strip().strip("\"'")
     glued = not match["head"].rstrip("\"'").endswith(" ")
+    # `mysql -pWORD` has a password; apart from `-p`, the word is the name of a database.
     takes = {"mysql": glued and flag == "-p", "maria": glued and flag == "-p", "redis": flag == "-a"}
     for tool, fits in takes.items():
         if command.startswith(tool):

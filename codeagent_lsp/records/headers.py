@@ -40,6 +40,7 @@ def mask_headers(text: str, mark: Mark) -> str:
 def _authorization(match: re.Match[str], mark: Mark) -> str:
     value = match["value"]
     bare = value.rstrip(",;)}]")
+    # A template or a call, as in `Bearer {token}` and `Basic encode(`.
     if not bare or is_placeholder(bare) or MARK.fullmatch(bare) or "{" in bare or bare.endswith("("):
         return match[0]
     if not match["scheme"] and not (looks_random(bare) and any(map(str.isdigit, bare))):

@@ -14,10 +14,14 @@ LONGEST = 65_536
 MARGIN = r"(?:[0-9]{1,7}\||[^\s:|]{1,160}[:-][0-9]{1,7}[:-]|[+-])"
 _NEXT_LINE = rf"[ \t]{{0,40}}\r?\n{MARGIN}?[ \t]{{0,80}}"
 _QUOTE = r"\\{0,7}[\"'`]|\\u0022|\\u0027|&quot;|&apos;|&#3[49];|%22|%27"
+# Also with the prefixes of languages, such as `f"`, `r#"`, `$@"`.
 _OPENING = re.compile(rf"(?:[A-Za-z@$]{{0,3}}|R)#{{0,3}}(?P<quote>\"\"\"|'''|{_QUOTE})")
+# `[[` of Lua, CDATA, `$$` of PostgreSQL, `%q(` of Perl and Ruby.
 _LONG = re.compile(r"\[(=*)\[|<!\[CDATA\[|\$\$|%[qQwW]?([({<\[|!])")
 _LONG_ENDS = {"(": ")", "{": "}", "<": ">", "[": "]"}
 _HEREDOC = re.compile(r"[^\n]{0,60}?<<[-~<]?[ \t]?\\?[\"']?(?P<word>[A-Za-z_]\w{1,40})[\"']?[^\n]{0,40}\r?\n")
+# Pieces stand side by side, or are joined by `+`, `.` (PHP), `..` (Lua), `&` (Basic), `<>` (Elixir), `~`; single
+# characters also by commas.
 _JOINED = re.compile(
     rf"(?:[ \t]{{0,20}}\\?(?:{_NEXT_LINE})?(?:\+|\.\.?|&(?!&)|<>|~|,(?=\s{{0,20}}'(?:[^'\\]|\\.)'))?"
     rf"[ \t]{{0,20}}\\?(?:{_NEXT_LINE})?)(?=[A-Za-z@$]{{0,3}}(?P<quote>{_QUOTE}))"
@@ -132,6 +136,7 @@ def _find(text: str, quote: str, start: int, limit: int) -> int:
 
 def _escaped(text: str, start: int, end: int) -> bool:
     backslashes = 0
+    # Bounded, as a long run of backslashes would take quadratic time.
     while end - backslashes > start and text[end - 1 - backslashes] == "\\" and backslashes < 64:
         backslashes += 1
     return backslashes % 2 == 1

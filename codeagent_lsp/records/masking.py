@@ -94,6 +94,7 @@ class _Remembering(Marker):
         """Return the mark of `secret`, in which a part may be marked already; never that of another secret."""
         if MARK.fullmatch(secret):
             return secret
+        # Parts that are marked already are put back first, so that a secret has one mark, whichever layer found it.
         whole = MARK.sub(lambda match: self.known.get(match[0], match[0]), secret)
         mark, again = super().__call__(whole), whole
         while self.known.setdefault(mark, whole) != whole:  # six digits: two secrets may have the same ones

@@ -29,7 +29,9 @@ class NameKind(Enum):
     """Names a person, account or project; shown by its first and last characters in records."""
 
 
+# `APIKey` is `API`, `Key`; `apiKey2` is `api`, `Key`, `2`.
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\x00-\x7f]+")
+# Letters without an accent that could be taken off.
 _STROKES = {ord(char): plain for char, plain in zip("łŁøØıđß", ("l", "L", "o", "O", "i", "d", "ss"), strict=True)}
 _PASSWORDS = ("password", "passwd", "passphrase", "passcode", "pwd", "userpass")
 _SECRETS = frozenset((
@@ -70,6 +72,7 @@ _SUFFIXES = frozenset((
     "dev", "test", "staging", "live", "main", "default", "confirmation", "again", "string", "str", "admin", "root",
     "user", "env", "data", "primary", "secondary", "key", "base",
 ))  # fmt: skip
+# Words by which a name asks about a secret or counts something: `has_password`, `max_token`, `next_token`.
 _QUESTIONS = frozenset((
     "forgot", "forget", "forgotten", "show", "hide", "has", "is", "needs", "need", "no", "use", "uses", "require",
     "requires", "required", "allow", "enable", "disable", "hash", "hashed", "encrypted", "check", "validate", "max",
@@ -78,6 +81,7 @@ _QUESTIONS = frozenset((
     "partial", "result", "work", "done", "per", "continuation", "page", "pagination", "cursor", "image", "syntax",
     "keyword", "operator", "parser", "lexer", "lex", "n", "current", "pass", "match", "match", "with", "without",
 ))  # fmt: skip
+# What `pass` is a password of; alone it is a verb, a round, or the result of a test.
 _PASS_OF = frozenset((
     "db", "database", "user", "smtp", "mail", "ftp", "proxy", "admin", "mysql", "redis", "pg", "auth", "ssh", "sudo",
     "su", "become", "ansible", "login", "root", "vnc", "imap", "ldap", "bind", "wifi", "amqp", "rabbitmq", "postgres",
@@ -108,6 +112,7 @@ def kind_of(name: str) -> NameKind:
         return kind  # `self.token` is a token
     words = [word.lower() for word in _WORD.findall(name if name.isascii() else _plain(name))]
     joined = "_".join(words)
+    # In capitals only, as `pat` is also short for pattern.
     if name in ("PAT", "$PAT"):
         return NameKind.PERHAPS
     if joined in _HEADERS:

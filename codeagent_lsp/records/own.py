@@ -51,6 +51,7 @@ class OwnSecrets:
 
     def mask(self, text: str, mark: Mark) -> str:
         """Return `text` with every encoding of a secret replaced by its mark."""
+        # The longest first, as a short one may be a part of it.
         for writing in self._writings:
             if writing in text:
                 text = text.replace(writing, mark(writing))
@@ -88,8 +89,10 @@ def _writings(secret: str) -> Iterator[str]:
     candidates = [secret, secret[::-1], data.hex(), data.hex().upper(), html.escape(secret)]
     candidates += [quote(data, safe=""), quote_plus(data), quote(data, safe="").lower()]
     candidates += [json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]]
+    # As JSON in JSON, without the quotes and backslashes around it.
     candidates += [json.dumps(json.dumps(secret))[3:-3]]
     candidates += _as_numbers(data)
+    # Five bytes make eight characters in Base32, three make four in Base64: a key may begin at any of these bytes.
     for shift in range(5):
         core = _base32_core(data, shift)
         candidates += [core, core.lower()]
@@ -111,6 +114,7 @@ def _as_numbers(data: bytes) -> list[str]:
 def _base32_core(data: bytes, shift: int) -> str:
     """Return the substring that the Base32 of any data contains which has `data` at an offset of `shift` modulo 5."""
     encoded = base64.b32encode(b"\0" * shift + data).decode("ascii").rstrip("=")
+    # Characters at the edges also have bits of the data around, which are not known: only those between are the same.
     head = (shift * 8 + 4) // 5
     tail = len(encoded) - (1 if (shift + len(data)) % 5 else 0)
     return encoded[head:tail]

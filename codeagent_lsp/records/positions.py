@@ -79,6 +79,7 @@ def elsewhere(text: str, name: Name) -> Iterator[_Span]:
     if name.kind is NameKind.SESSION:
         return
     before, after = text[max(0, name.start - 8) : name.start], text[name.end : name.end + 60]
+    # Cheap, before a pattern runs: `name` or `key` has to stand right before.
     if name.kind is NameKind.SECRET and ("ame" in before or "ey" in before):
         yield from _value_before(text, name)
     if after[:1] in _BEFORE_ITEMS and name.kind is not NameKind.PERHAPS and _OPENS.search(after):
@@ -153,6 +154,7 @@ def _value_before(text: str, name: Name) -> Iterator[_Span]:
     at = text.rfind("alue", max(0, name.start - _FARTHEST), name.start)
     if at < 0:
         return
+    # From the quote before `value`, or from its first letter.
     for start in (at - 2, at - 1):
         found = _VALUE_BEFORE.match(text, max(0, start), name.start)
         if found is None or found.end() != name.start:
@@ -213,6 +215,7 @@ def _of_calls(text: str) -> Iterator[_Span]:
             if sets := _SETS.search(text, max(0, at - 40), at + 1):
                 start = at + len(setter)
                 values = [item for item in _arguments(text, start) if item is not None]
+                # `change_password(old, new)` has two of them; elsewhere the password is the last argument.
                 changed = values if sets[0].startswith("change") else values[-1:]
                 yield from ((item.start, item.end) for item in changed if _is_argument(item.value))
     yield from _of_definitions(text)

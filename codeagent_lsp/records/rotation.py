@@ -36,6 +36,7 @@ class RotatingFile:
         if os.fstat(handle).st_size + len(line) > self._max_bytes:
             self._rotate(handle)
             handle = self._current()
+        # The last write stopped amid its line, on a full disk or by a kill: that line is lost, this one must not be.
         data = (b"\n" if self._torn else b"") + line + b"\n"
         self._torn = True  # until all of it is there
         if os.write(handle, data) != len(data):
@@ -66,8 +67,10 @@ class RotatingFile:
     def _rotate(self, handle: int) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX)
         try:
+            # Another process may have rotated while this one waited for the lock.
             if not _same_file(handle, self._path) or os.fstat(handle).st_size == 0:
                 return
+            # From the oldest on, or each would overwrite the next.
             for number in range(self._keep, 0, -1):
                 older = numbered(self._path, number)
                 newer = numbered(self._path, number - 1)
@@ -103,6 +106,7 @@ def parse_line(line: bytes) -> dict[str, Any] | None:
     if not line.endswith(b"\n"):
         return None
     try:
+        # A power cut may leave zero bytes at the end of a file.
         record = json.loads(line.strip(b"\0\r\n "))
     except (ValueError, RecursionError):
         return None

@@ -77,6 +77,7 @@ class Sanitizer:
         self._mark = marker or Marker()
         self._own = secrets if isinstance(secrets, OwnSecrets) else OwnSecrets(secrets)
         self._paths = Paths([os.path.expanduser("~")] if homes is None else homes)  # noqa: PTH111 - never raises
+        # By the version of our own keys too: a key that is learnt later has to be found in texts that were seen before.
         self._cached = lru_cache(maxsize=512)(lambda text, version: self._clean(text))
         self._structure = Structure(self.text, self._mark, identities=identities)
 
@@ -120,6 +121,7 @@ class Sanitizer:
         if len(MARK.findall(found)) <= len(MARK.findall(masked)):
             return masked
         pieces = [(piece, told.get(piece, piece)) for piece in _PIECES.split(found) if piece]
+        # The pieces do not make up the text, so unseen characters have no certain place: it goes without them.
         if "".join(meant for _, meant in pieces) != plain:
             return found
         return "".join(self._with_unseen(text, pieces))
@@ -139,6 +141,7 @@ class Sanitizer:
             begin = end
 
     def _masked(self, text: str, mark: Mark) -> str:
+        # From the surest layer to the vaguest: what one has marked, the later ones leave as it is.
         text = self._own.mask(text, mark)
         text = mask_blocks(text, mark)
         text = mask_vendor_tokens(text, mark)

@@ -16,12 +16,14 @@ LONGEST_KEY = 8192  # no encoding of a key of ours is expected to be longer
 
 _REST = 4096  # characters that are kept where a text has to be cut
 
+# A line with one of these may name a secret whose value has not come yet.
 _TELLING = re.compile(
     r"pass|pwd|secret|token|key|auth|cred|cookie|bearer|basic|session|sid|mnemonic|seed|kennw|\bmot\b|contrase|senha"
     r"|wachtwoord|parola|has[lł]o|пароль|パスワード|비밀번호|mdp|pw\b|call_?id|identified|\baws\b|twilio|\bset(?:env)?\b|密码|口令|密钥|令牌|://|-----"
     r"|#define|\bENV\b|--\w|curl|mysql|redis|login|hooks?\.|webhook|\"|['`].*[:=]|_id\b|\\",
     re.IGNORECASE,
 )
+# After such an end, the value may stand on the next line.
 _OPEN_END = re.compile(
     r"(?:[=:：>\\\"']|=>|--[\w-]+|\b(?:is|ist|lautet|est|es|basic|bearer|password|token|secret|key)"
     r"|\b(?:name|key)[\"']?\s*[:=]\s*[\"']?[\w.-]+[\"',]*)\s*\Z",

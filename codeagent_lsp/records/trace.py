@@ -172,6 +172,7 @@ class Pieces:
     def _cut(self, waiting: _Joined) -> Mapping[str, Any]:
         """Return an event with the complete lines so far; the unfinished last line stays."""
         text = "".join(waiting.texts)
+        # At the end of a line, of very long ones at a blank, so that no secret is cut in two.
         end = max(text.rfind("\n"), text.rfind(" ") if waiting.length > TOO_LONG else -1) + 1 or len(text)
         waiting.texts, waiting.length = [text[end:]], len(text) - end
         return {**waiting.first, "content": text[:end]}

@@ -12,6 +12,7 @@ from codeagent_lsp.records.mark import MARK, Mark
 from codeagent_lsp.records.values import is_placeholder, looks_random
 
 _M = r"<secret:[0-9a-f]{6}>"
+# A password may have an `@` of its own: the last one before the host ends it.
 _USERINFO = re.compile(
     rf"(?P<head>:(?:\\?/){{2}})(?P<user>[^\s/@:\"'<>\\`?#]{{0,256}}+)(?P<password>:(?:{_M}|[^\s/\"'`<>\\@]|@(?=[^\s/\"'`<>\\@]{{0,200}}@)){{1,65536}}+)?@"
 )
@@ -65,6 +66,7 @@ def _userinfo(match: re.Match[str], mark: Mark) -> str:
     if password:
         if is_placeholder(password):
             return match[0]
+        # A token may also stand for the user, as in `https://TOKEN:x-oauth-basic@`.
         user = mark(user) if looks_random(user, least=20) else user
         return f"{match['head']}{user}:{mark(password)}@"
     if looks_random(user, least=16):

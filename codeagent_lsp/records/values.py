@@ -142,6 +142,7 @@ def _is_placeholder(head: str) -> bool:
 
 def looks_random(value: str, *, least: int = 8) -> bool:
     """Return whether `value` looks like a generated token: at least `least` characters, no spaces, mixed characters."""
+    # Long values rarely come twice, and would only fill the cache.
     return len(value) >= least and (_looks_random(value) if len(value) <= _SHORT else _looks_random.__wrapped__(value))
 
 
@@ -153,7 +154,9 @@ def _looks_random(value: str) -> bool:
         return True
     digits = len(_DIGIT.findall(value[:200]))
     if digits:
+        # `utf-8`, `step_2`: words and a number.
         words = digits == 1 and len(value) < 20 and value.lower() == value and ("-" in value or "_" in value)
+        # Of digits alone: short ones are counts and times, and a dot makes a fraction.
         return not words if _LETTER.search(value) else len(value) >= 16 and "." not in value
     return len(value) >= 16 and bool(_UPPER.search(value) and _LOWER.search(value)) and not _CHAIN.fullmatch(value)
 
@@ -192,6 +195,7 @@ def looks_scrambled(value: str) -> bool:
 def _irregular(text: str) -> bool:
     runs = _RUNS.findall(text)
     characters, digits = sum(map(len, runs)), sum(map(str.isdigit, runs))
+    # Mostly other signs: an expression or a pattern.
     if characters < 0.7 * len(text) or not _LETTER.search(text):
         return False
     if _UPPER.search(text) and _LOWER.search(text):

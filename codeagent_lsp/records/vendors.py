@@ -190,6 +190,7 @@ def _trie(words: Iterable[str]) -> str:
 
 def _by_head() -> Mapping[str, tuple[Format, ...]]:
     heads = defaultdict(list)
+    # The longest first: `sk-us-` begins with `sk-` as well.
     for item in sorted(FORMATS, key=lambda item: -len(item.beginning)):
         heads[item.beginning[:2]].append(item)
     return {head: tuple(items) for head, items in heads.items()}
@@ -199,4 +200,5 @@ _DIGITS = re.compile("[0-9]")
 _BY_HEAD = _by_head()
 _BEGINNINGS = _trie(item.beginning for item in FORMATS)
 _BEGINNING = re.compile(f"(?<![A-Za-z0-9])(?P<beginning>{_BEGINNINGS})")
+# Behind `\n` or `%3D` a letter or digit stands before the token, where `_BEGINNING` finds none.
 _ESCAPED_BEGINNING = re.compile(rf"(?:\\[nrt]|%[0-9A-Fa-f]{{2}})(?P<beginning>{_BEGINNINGS})")

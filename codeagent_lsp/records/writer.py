@@ -47,6 +47,7 @@ class RecordWriter:
         self._closed = False
         self._busy = False
         self._waiting: deque[Mapping[str, Any]] = deque()
+        # Guards all but the file, which is the thread's alone.
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
 
@@ -60,6 +61,7 @@ class RecordWriter:
                 return
             self._waiting.append(record)
             if self._thread is None:
+                # A daemon, as a disk that hangs must not keep the process from ending.
                 self._thread = threading.Thread(target=self._work, name="records", daemon=True)
                 self._thread.start()
             self._changed.notify_all()
@@ -98,6 +100,7 @@ class RecordWriter:
             if self._dropped:
                 batch.append({"ts": time.time(), "type": "dropped", "count": self._dropped})
                 self._dropped = 0
+            # In the same step as the emptying, or `flush` could see neither.
             self._busy = bool(batch)
             return batch
 
@@ -113,6 +116,7 @@ class RecordWriter:
         line = _encoded(self._sanitizer.sanitize(record))
         if len(line) <= LONGEST_RECORD:
             return line
+        # Numbers and the type alone, which hold no secret: this line is not sanitized.
         head = {key: value for key, value in record.items() if isinstance(value, int | float) or key == "type"}
         return _encoded({**head, "too_large": len(line)})
 
