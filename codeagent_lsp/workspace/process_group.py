@@ -21,6 +21,7 @@ async def start_group(*command: str, **options: Any) -> Process:
 
     Raises OSError when it cannot start. If this is cancelled, the program and its group are ended.
     """
+    # A start that is cancelled halfway would leave a program that nobody can end.
     starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*command, start_new_session=True, **options))
     try:
         return await asyncio.shield(starting)

@@ -224,6 +224,7 @@ class Changeset:
 
 def _split_change(change: FileChange, chosen: frozenset[int]) -> tuple[FileChange, FileChange]:
     nothing = FileChange(change.path, None, None)
+    # A change without any hunk, such as a mere move, counts as one.
     known = chosen & frozenset(range(max(1, len(change.hunks()))))
     if not known:
         return nothing, change
@@ -245,11 +246,13 @@ def _rebase_change(
     change = change.read_as(now.text) or change
     if now.text == change.base:
         return replace(change, version=now.version), []
+    # The user has made the same change.
     if now.text == change.text and change.moved_from is None:
         return None, []
     if change.base is None or change.text is None or now.text is None:
         return None, [HunkConflict(change.path, 1, change.text or "", now.text or "")]
     merged = merge.merge(change.base, change.text, now.text, beside=beside)
+    # Read loosely, lines may be alike by chance, so only where it would conflict otherwise.
     if merged.conflicts and formatted:
         respelt = merge.merge(change.base, change.text, now.text, beside=beside, formatted=True)
         merged = min(merged, respelt, key=lambda each: len(each.conflicts))
@@ -287,5 +290,6 @@ def _shown(hunk: merge.Hunk, old: list[str], new: list[str]) -> str:
 
 def _fingerprint(shown: str) -> str:
     digest = hashlib.sha256(shown.encode()).hexdigest()
+    # An id of digits alone would read as the number of a hunk.
     pieces = (digest[at : at + LENGTH] for at in range(len(digest) - LENGTH))
     return next((piece for piece in pieces if not piece.isdecimal()), "f" * LENGTH)

@@ -31,6 +31,7 @@ def after_discarding(present: Changeset, files: frozenset[str] | None, hunks: Hu
     kept = present.without(files or ())
     for path, chosen in (hunks or {}).items():
         change = present.get(path)
+        # It has no parts: where any is chosen, all of it goes.
         if change is None or change.base is None or change.text is None:
             kept = kept.without([path]) if chosen else kept
             continue
@@ -48,6 +49,7 @@ def on_present(change: FileChange, now: str) -> tuple[FileChange, frozenset[int]
     if change.base is None:  # both have made the file
         whole = FileChange(change.path, now, text)
         return whole, frozenset(range(len(whole.hunks())))
+    # Where both changed the same lines, `merge` keeps those of its last text: so each side wins once.
     agents = FileChange(change.path, now, merge.merge(change.base, now, text, beside=True).text)
     users = FileChange(change.path, now, merge.merge(change.base, text, now, beside=True).text)
     both = contents(users)

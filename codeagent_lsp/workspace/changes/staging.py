@@ -126,6 +126,7 @@ class Staging:
         base, origin = known or self._unchanged(staged, source, read), source
         if known is not None:
             origin = known.moved_from or source
+        # Its own old path is free for it.
         if origin != target and _moved_away(staged, target):
             raise FileRefused(_MOVED_AWAY.format(path=target))
         staged = staged.without([source])
@@ -146,6 +147,7 @@ class Staging:
         for path, text in texts.items():
             known = staged.get(path) or self._unchanged(staged, path, files.get(path))
             change = replace(known, text=None if text is None else self.check(path, known.text, text))
+            # Moved and then deleted, it is a deletion at the path that the user knows.
             if change.moved_from is not None and text is None:
                 staged = staged.without([path])
                 change = FileChange(change.moved_from, change.base, None, change.version)
@@ -174,6 +176,7 @@ class Staging:
         """Return the user's version of the file as a change that changes nothing yet."""
         if _moved_away(staged, path):
             raise FileRefused(_MOVED_AWAY.format(path=path))
+        # A staged text is no base, as the user never had it.
         known = read if read is not None and read.source != "staged" else self._base(path)
         if known is None:
             return FileChange(path, None, None)

@@ -17,6 +17,7 @@ from codeagent_lsp.errors import FileRefused
 
 FileKind = Literal["file", "folder", "link", "other"]
 
+# A pipe must not block us, and a terminal must not become ours.
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
 _ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 

@@ -74,6 +74,7 @@ class FolderTree:
                     (os.path.join(path, name), inner, rules.enter(name) if rules and inner == "folder" else None)
                     for name, inner in self._children(path, rules)
                 ]
+                # What is pushed last is taken first.
                 pending += reversed(inside)
 
     def _rules_at(self, path: str) -> FolderRules | None:
@@ -105,6 +106,7 @@ class FolderTree:
             Child(name, found[name])
             for name in sorted(found, key=os.fsencode)
             if os.path.join(folder, name) not in self._deleted
+            # In a folder that is ignored itself and was asked for, everything is shown but repositories.
             and not (rules.ignores(name, is_dir=found[name] == "folder") if rules else name == ".git")
         ]
 

@@ -55,4 +55,5 @@ class FolderNames:
 
     def _label(self, root: str) -> str:
         names = [Path(other).name for other in self._folders]
+        # Folders of one name are told apart by their whole paths only.
         return root if names.count(Path(root).name) > 1 else Path(root).name

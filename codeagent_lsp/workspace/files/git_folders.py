@@ -20,6 +20,7 @@ def top_of(path: str) -> str | None:
     here = Path(path)
     for folder in (here, *here.parents):
         marker = folder / ".git"
+        # A file in worktrees and submodules; a folder without HEAD is no repository for git either.
         if marker.is_file() or (marker / "HEAD").exists():
             return str(folder)
     return None
@@ -34,6 +35,7 @@ def outer_folders(folder: str) -> tuple[str, ...]:
         return ()
     data = data_of(top)
     places = [os.path.realpath(top)]
+    # The `.git` file of a repository from elsewhere could name any folder of the user.
     if data is not None and (within(data, places) or belongs(data, top)):
         places += [data, common_of(data)]
     return tuple(path for path in dict.fromkeys(places) if not within(path, [os.path.realpath(folder)]))
@@ -60,6 +62,7 @@ def belongs(data: str, top: str) -> bool:
     """Return whether a data folder elsewhere belongs to a worktree at `top`, or to a submodule of
     an outer repository.
     """
+    # git notes the way back in the data, where only somebody with access to them can have put it.
     back = _first_line(os.path.join(data, "gitdir"))
     if back and os.path.realpath(os.path.join(data, back)) == os.path.realpath(os.path.join(top, ".git")):
         return True

@@ -56,6 +56,7 @@ def _expand(pattern: str) -> list[str]:
     pending = [pattern]
     while pending:
         option = pending.pop()
+        # Innermost first: the pattern of braces matches only those without others inside.
         found = _BRACES.search(option)
         if found is None:
             done.append(option)

@@ -30,8 +30,10 @@ _GIT = ".gitignore"
 _OWN = ".codeagentignore"
 _MAX_BYTES = 1 << 20
 _MAX_PARENTS = 30
+# `a/**/` is only the folders below `a` for git, and `a` itself for pathspec.
 _BELOW = re.compile(r"/\*\*/\s*$")
 
+# pathspec gives its groups names, and one pattern cannot have a name twice.
 _NAMED = re.compile(r"\(\?P<\w+>")
 _ANYWHERE = "^(?:.+/)?"
 

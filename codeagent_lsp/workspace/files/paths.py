@@ -22,6 +22,7 @@ from codeagent_lsp.workspace.files.confined_file import Child, ConfinedFile, Fil
 from codeagent_lsp.workspace.files.folder_names import FolderNames
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+# A second decoding somewhere else would read `%252e%252e` as `..`.
 _ESCAPED_AGAIN = re.compile(r"%(?:25|2e|2f|5c|00)", re.IGNORECASE)
 _KERNEL = frozenset({"proc", "sys", "dev"})
 
@@ -206,11 +207,14 @@ def _encodable(text: str) -> bool:
 def _refuse_traps(path: str, real: str, root: str) -> None:
     """Raise PathRefused for kernel files, link loops and names that get cut, although inside the workspace."""
     parts = Path(real).parts
+    # Only where the workspace is the whole file system.
     if len(parts) > 1 and parts[1] in _KERNEL and root == parts[0]:
         raise PathRefused(f"{path!r} is not a file but a door into the system. Use a path inside the workspace.")
     inner = parts[len(Path(root).parts) :]
+    # `realpath` leaves a link in its result only where links go round.
     if any(os.path.islink(os.path.join(root, *inner[: end + 1])) for end in range(len(inner))):
         raise PathRefused(f"{path!r} goes round in a loop of links. Use the path of a real file.")
+    # Some file systems cut such an end, and then this is the name of another file.
     if inner and inner[-1] != inner[-1].rstrip(". ") and not os.path.lexists(real):
         raise PathRefused(f"{path!r} ends in a dot or a blank. Give the name without it.")
 

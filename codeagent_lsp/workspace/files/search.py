@@ -105,6 +105,8 @@ async def grep(
     compiled = _compiled(pattern, (re.IGNORECASE if case_insensitive else 0) | (re.MULTILINE if multiline else 0))
     wanted = compile_glob(glob) if glob else None
     async with _limited(time_limit):
+        # ripgrep matches within lines, and it lists matching files only, while all decide whether a glob is a very
+        # name.
         every = multiline or (wanted is not None and wanted.as_written is not None)
         listing = await _candidates(view, compiled, path, None if every else ripgrep)
         files = iter(await asyncio.to_thread(_fitting, view, listing, wanted, path))
@@ -340,6 +342,7 @@ async def _process(*command: str, stdin: bool = False) -> AsyncIterator[asyncio.
                 os.killpg(process.pid, signal.SIGKILL)
             except ProcessLookupError:  # it has just ended
                 pass
+        # Waited for even when cancelled, or it would stay as a zombie.
         await asyncio.shield(process.wait())
 
 

@@ -47,12 +47,14 @@ def find_spanning(compiled: re.Pattern[str], text: str, limit: int) -> list[tupl
     for match in compiled.finditer(text):
         line += text.count("\n", start, match.start())
         start = match.start()
+        # A match that ends with a line feed does not touch the next line.
         last = line + text.count("\n", start, max(start, match.end() - 1))
         found.setdefault(line, start - (text.rfind("\n", 0, start) + 1))
         for number in range(line + 1, min(last, line + limit) + 1):
             found.setdefault(number, 0)
         if len(found) >= limit:
             break
+    # An empty match behind the last line end is on no line.
     total = len(lines_of(text))
     return [(number, column) for number, column in found.items() if number < total][:limit]
 

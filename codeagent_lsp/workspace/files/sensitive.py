@@ -70,8 +70,11 @@ def fold(part: str) -> str:
     """
     # Some file systems ignore invisible characters.
     kept = "".join(char for char in part if char not in "\n\t" and not is_unseen(char))
+    # Twice, as folding the case may undo the normal form.
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", kept).casefold())
+    # On NTFS `name:stream` opens the same file, and Windows cuts dots and blanks at the end.
     stem = plain.partition(":")[0].rstrip(". ")
+    # The short name that Windows gives `.git`.
     return ".git" if re.fullmatch(r"git~\d+", stem) else stem
 
 

@@ -31,6 +31,7 @@ _READINGS = (
     *("latin-1", "cp1252", "gb18030", "big5hkscs", "cp950", "cp932", "shift_jis", "euc_jp", "cp949", "euc_kr"),
     *("iso2022_jp_2", "iso2022_kr", "cp1250", "cp1251", "koi8-r", "iso8859-2", "iso8859-15", "utf-8"),
 )
+# Also what logs have: form feeds, backspaces, the escapes of colours.
 _TEXT_CONTROLS = frozenset(b"\t\n\v\f\r\b\x1b")
 _CONTROLS_ALLOWED = 0.02  # share of control bytes above which data that is not UTF-8 counts as binary
 
@@ -49,6 +50,7 @@ def decode(data: bytes) -> Decoded:
     Raises FileRefused if the bytes are binary: NUL, or more than 2 % control characters in what is not UTF-8.
     """
     for mark, encoding, codec in _MARKS:
+        # Bytes of another encoding may begin like a mark, so the rest has to fit it too.
         if data.startswith(mark) and (text := _strict(data[len(mark) :], codec)) is not None:
             return Decoded(_without_nul(text), encoding)
     if (text := _strict(data, "utf-8")) is not None:
@@ -87,8 +89,10 @@ def as_read_in(now: str, base: str, text: str) -> tuple[str, str] | None:
     if as_bytes == _is_bytes(now) or not telling:
         return base, text
     present = set(map(content_of, split_lines(now)))
+    # The encoding in which most of these lines are as the editor shows them.
     alike = {codec: sum(_reread(line, codec, as_bytes) in present for line in telling) for codec in _READINGS}
     codec = max(alike, key=lambda each: alike[each])
+    # The editor reads it as it was decoded here.
     if codec == "latin-1" and alike[codec]:
         return base, text
     was = [_reread(line, codec, as_bytes) for line in split_lines(base)]

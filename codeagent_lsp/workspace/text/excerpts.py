@@ -71,6 +71,7 @@ def excerpt(text: str, limit: int, keywords: Sequence[str] = ()) -> str:
     used = sum(len(lines[index]) + 1 for index in kept) + 40
     for index in _by_interest(lines, keywords):
         cost = 0 if index in kept else len(lines[index]) + 1
+        # A line beside a kept one makes no gap, which would need a line that says so.
         gaps = 0 if {index - 1, index + 1} & kept else 40
         if cost and used + cost + gaps <= room:
             kept.add(index)
@@ -136,6 +137,7 @@ class LinesOfInterest:
         return sorted(self._best, key=lambda line: line.start)
 
     def _look(self, data: bytes) -> None:
+        # `\ne ` among the hints is a line that begins so, and before the first line no line feed stands.
         folded = "\n" + data.decode("utf-8", "ignore").lower()
         lines = io.BytesIO(data)  # iterates at line feeds alone
         if any(word in folded for word in (*_HINTS, *self._keywords)):
@@ -144,6 +146,7 @@ class LinesOfInterest:
             return
         while self._near[0] and (line := lines.readline()):
             self._judge(0, line)
+        # Nothing here counts but the last lines, which may stand before a hit in the next piece.
         start = len(data)
         for _ in range(AROUND):
             start = data.rfind(b"\n", lines.tell(), max(0, start - 1)) + 1 or lines.tell()

@@ -37,6 +37,7 @@ class LineIndex:
     @classmethod
     def of(cls, text: str) -> LineIndex:
         """Build the index of `text` in one pass over it."""
+        # Splitting is several times faster than a pattern, and most texts have no CR.
         if "\r" in text:
             starts = array("Q", [0])
             starts.extend(match.end() for match in _LINE_END.finditer(text))
@@ -60,11 +61,13 @@ class LineIndex:
         of the insertion are searched again; the others are kept or shifted.
         """
         end = start + inserted
+        # The first line starts without a line end before it.
         head = self.starts[: max(1, bisect_left(self.starts, start))]
         tail = self.starts[bisect_right(self.starts, start + removed) :]
         window = max(start - 1, 0)
         head.extend(
             place
+            # One character more: a CR at the end of the insertion may have its LF there.
             for match in _LINE_END.finditer(text, window, min(end + 1, len(text)))
             if max(start, 1) <= (place := match.end()) <= end
         )
@@ -143,6 +146,7 @@ def _points_utf8(part: str, count: int) -> int:
     data = part.encode("utf-8", "surrogatepass")
     if len(data) <= count:
         return len(part)
+    # Continuation bytes: the position is inside of a character.
     while count > 0 and data[count] & 0xC0 == 0x80:
         count -= 1
     return len(data[:count].decode("utf-8", "surrogatepass"))
@@ -154,6 +158,7 @@ def _points_utf16(part: str, count: int) -> int:
         return min(count, len(part))  # nothing above U+FFFF, one unit each
     if len(data) <= 2 * count:
         return len(part)
+    # Between the halves of a surrogate pair.
     if _is_high(data, count - 1) and _is_low(data, count):
         count -= 1
     return len(data[: 2 * count].decode("utf-16-le", "surrogatepass"))

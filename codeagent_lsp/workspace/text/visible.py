@@ -13,6 +13,7 @@ from codeagent_lsp.workspace.text.unseen import escaped, shown
 
 _TAGS = re.compile("[\U000e0000-\U000e007f]+")
 _SELECTORS = re.compile("[\U000e0100-\U000e01ef]+")
+# CSI, OSC (titles, links) up to its end, two-character sequences, and a lone ESC.
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?|[@-_])?")
 
 
@@ -57,5 +58,6 @@ def ends_of(text: str, limit: int, language: str = "en") -> str:
 
 
 def _told(match: re.Match[str]) -> str:
+    # From U+E0020 on the block repeats ASCII; what is below are marks of a language.
     letters = "".join(chr(ord(char) - 0xE0000) for char in match[0] if ord(char) >= 0xE0020)
     return f"[hidden: {letters.rstrip(chr(0x7F))}]"
