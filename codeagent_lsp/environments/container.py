@@ -53,6 +53,7 @@ STARTING_SECONDS = 120.0
 
 _JOINS = str(Path(__file__).with_name("container_terminal.py"))
 _TEMPORARY = "/tmp"  # noqa: S108 - the container's own
+# An image would have none of its programs with a workspace mounted over these.
 _OF_THE_IMAGE = ("", "bin", "boot", "dev", "etc", "home", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "tmp",
                  "usr", "var")  # fmt: skip
 _FRESH_REPORTS = 'rm -rf "$0" && mkdir -p "$0" && exec "$@"'
@@ -184,6 +185,7 @@ class ContainerEnvironment:
         started = time.monotonic()
         ending, code = await _followed(box, task, limits, output, on_output)
         seconds = time.monotonic() - started
+        # 137 is also the code of a program that another one killed; only the kernel's count tells.
         if code == KILLED and ending == "exited" and await box.ran_out_of_memory():
             ending = "memory"
         reports = await cargo.carry_out(box) if ending == "exited" else {}

@@ -101,6 +101,7 @@ class Box:
             raise
         box = Box(engine, str(made["Id"]))
         try:
+            # Before the start, or its first process would find its input closed and end.
             box._hold = await engine.hijacked(f"/containers/{box._name}/attach?stream=1&stdin=1")
             await engine.post(f"/containers/{box._name}/start")
         except BaseException:
@@ -136,6 +137,7 @@ class Box:
         """Remove the paths `gone` below a folder of the container, then unpack an archive there
         with the image's tar.
         """
+        # A command line has a limit.
         for start in range(0, len(gone), _AT_ONCE):
             script = ("sh", "-c", _REMOVED, folder, *gone[start : start + _AT_ONCE])
             await self._done(await self._made(script))
@@ -293,6 +295,7 @@ def _request(plan: Plan) -> dict[str, Any]:
             "CapDrop": ["ALL"],
             "SecurityOpt": ["no-new-privileges"],
             "Memory": limits.memory,
+            # Of memory and swap together: so there is no swap.
             "MemorySwap": limits.memory,
             "PidsLimit": limits.processes,
             "NanoCpus": round(limits.processors * 1e9),
@@ -310,6 +313,7 @@ def _request(plan: Plan) -> dict[str, Any]:
 async def _unframed(reader: asyncio.StreamReader) -> Pieces:
     """Yield the pieces of the two streams that share one connection (Docker's multiplexed format)."""
     try:
+        # The header: one byte for the stream, three zero bytes, four for the length.
         while header := await reader.read(1):
             header += await reader.readexactly(_HEADER - 1)
             stream: Stream = "stderr" if header[0] == 2 else "stdout"

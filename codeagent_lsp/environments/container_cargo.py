@@ -70,6 +70,7 @@ class Cargo:
                 what = difference(self._there.get(mirror.root, {}), now)
                 if what.send or what.gone:
                     archive.seek(0)
+                    # A thread cannot be stopped, and the file must not be closed while it writes.
                     await settled(asyncio.to_thread(pack, mirror.place, what.send, archive, self._limits.disk))
                     await box.send(archive, mirror.root, what.gone)
                 self._there[mirror.root] = now

@@ -90,6 +90,7 @@ class Engine:
                     transport=httpx.AsyncHTTPTransport(uds=self.socket),
                     base_url=f"http://engine/{VERSION}",
                     timeout=httpx.Timeout(SECONDS, connect=CONNECT_SECONDS),
+                    # A proxy of the environment has no part in a socket of this machine.
                     trust_env=False,
                 ) as client,
                 client.stream(method, path, params=dict(query), json=body) as response,
@@ -126,6 +127,7 @@ async def _agreed(reader: asyncio.StreamReader) -> None:
     """Read the response head of a request for a hijacked connection. EnvironmentProblem if it is refused."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     status = int(head.split(" ", 2)[1]) if head.startswith("HTTP/1.") else 500
+    # Podman and older engines answer 200 and hand the connection over all the same.
     if status not in (101, 200):
         _understood(status, await reader.read(MAX_REPLY))
 

@@ -53,6 +53,7 @@ def seen_in(place: str) -> Seen:
 def difference(before: Seen, now: Seen) -> Difference:
     """Return what to transfer to turn a copy in the state `before` into the state `now`."""
     changed = [name for name, stamp in now.items() if before.get(name) != stamp]
+    # What was a folder and is a file now, or the reverse, cannot be unpacked over the old one.
     retyped = [name for name in changed if name in before and _type(before[name]) != _type(now[name])]
     gone = [name for name in before if name not in now]
     return Difference(tuple(sorted(changed)), tuple(sorted({*gone, *retyped})))

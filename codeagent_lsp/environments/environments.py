@@ -106,6 +106,7 @@ class Environments:
 
     async def close(self, name: str | None = None) -> None:
         """Remove the environment of a session, or all for None, with everything in them; an unknown name is ignored."""
+        # By turns, not by what is known: an environment may be just being made.
         await asyncio.gather(*map(self._close, tuple(self._turns) if name is None else (name,)))
 
     async def _close(self, name: str) -> None:
@@ -121,6 +122,7 @@ class Environments:
     async def _adapter(self, kind: EnvironmentKind) -> Adapter:
         if kind not in self._adapters:
             made = await asyncio.to_thread(self._load[kind])
+            # Another call may have made one meanwhile.
             self._adapters.setdefault(kind, made)
         return self._adapters[kind]
 

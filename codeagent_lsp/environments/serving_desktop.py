@@ -39,6 +39,7 @@ class Relay(Guarded, WebSocketHandler):
     async def open(self, *args: str, **kwargs: str) -> None:
         """Connect to the X server, unless MAX_CLIENTS are connected."""
         if len(self._clients) >= MAX_CLIENTS:
+            # 1013: try again later.
             self.close(1013)
             return
         self._clients.add(self)
@@ -82,6 +83,7 @@ async def connected(path: str) -> tuple[StreamReader, StreamWriter]:
     try:
         if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
             raise ConnectionRefusedError("no socket")
+        # By the descriptor: at the path a link may stand since the look.
         return await asyncio.open_unix_connection(f"/proc/self/fd/{descriptor}")
     finally:
         os.close(descriptor)

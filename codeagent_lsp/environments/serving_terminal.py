@@ -63,6 +63,7 @@ class OneShell(SingleTermManager):
         clients = self.ptys_by_fd[fd].clients
         if any(client.waiting() > MAX_WAITING for client in clients):
             loop = IOLoop.current()
+            # Nobody reads then, so the pipe fills up and the shell waits.
             loop.update_handler(fd, 0)
             loop.call_later(_PAUSE_SECONDS, self._go_on, fd)
             return
