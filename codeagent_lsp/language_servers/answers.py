@@ -155,6 +155,7 @@ def actions(answer: ServerAnswer) -> list[OfferedAction]:
         OfferedAction(_one_line(item["title"]), str(item.get("kind") or "")[:100], item)
         for item in result[:MAX_ACTIONS]
         if isinstance(item, dict) and isinstance(item.get("title"), str)
+        # A plain command has a string there; an action with data can still be resolved to an edit.
         if item.get("edit") or (item.get("data") is not None and not isinstance(item.get("command"), str))
         if not item.get("disabled")
     ]
@@ -177,6 +178,7 @@ def _one_line(text: str) -> str:
 def _position(span: Any, name: str) -> tuple[int, int] | None:
     at = span.get(name) if isinstance(span, dict) else None
     line, character = (at.get("line"), at.get("character")) if isinstance(at, dict) else (None, None)
+    # By type, as True is an int too.
     if type(line) is not int or type(character) is not int or line < 0 or character < 0:
         return None
     return line, character

@@ -132,6 +132,7 @@ KNOWN: tuple[KnownServer, ...] = (
     ),
     KnownServer(
         "clangd",
+        # A limit of 0 is none: a rename has to know every use.
         ("clangd", "-j=2", "--limit-references=0", "--limit-results=0", "--rename-file-limit=0", "--log=error"),
         MappingProxyType({**_named("c", _C), **_named("cpp", _CPP)}),
         markers=("compile_commands.json", "compile_flags.txt", ".clangd", "CMakeLists.txt", "Makefile"),

@@ -113,6 +113,7 @@ class LanguageServer:
         self._capabilities = capabilities if isinstance(capabilities, dict) else {}
         self.encoding = _ENCODINGS.get(str(self._capabilities.get("positionEncoding")), "utf-16")
         self.connection.notify("initialized", {})
+        # Some servers take settings from this notification only and never ask.
         if self._settings:
             self.connection.notify("workspace/didChangeConfiguration", {"settings": dict(self._settings)})
 

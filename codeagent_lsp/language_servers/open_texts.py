@@ -57,6 +57,7 @@ class OpenTexts:
 
     def note_files(self, changed: Mapping[str, FileChangeKind]) -> None:
         """Tell the server what happened to files that it has not open, by absolute path."""
+        # The text of an open one comes from us; its file on the disk does not count.
         told = {path: kind for path, kind in changed.items() if kind != "changed" or path not in self.texts}
         changes = [{"uri": uris.from_path(path), "type": _CHANGES[kind]} for path, kind in told.items()]
         if changes:
@@ -70,6 +71,7 @@ class OpenTexts:
         """
         if self._unread:
             try:
+                # No server knows this request: it refuses it once it has read all that came before.
                 await self._connection.request("$/codeagent/read", None, deadline - time.monotonic())
             except ServerLate:
                 return False

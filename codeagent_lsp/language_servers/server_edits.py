@@ -92,6 +92,7 @@ class _Reader:
             raise self._refused("it inserts too much text")
         for path, each in self._splices.items():
             found[path] = self._spliced(self._text(path), each)
+        # One that is created and edited has its text already.
         for path, text in self._created.items():
             found.setdefault(path, text)
         return ServerEdit(found, self._moves, {path: tuple(each) for path, each in self._splices.items()})
@@ -102,6 +103,7 @@ class _Reader:
         if isinstance(version, int) and version < 0:
             raise self._refused("it is for a version of a text that never was")
         path = self._path(document.get("uri") if isinstance(document, dict) else None)
+        # Behind a rename, edits name the file by its new path.
         path = {new: old for old, new in self._moves.items()}.get(path, path)
         text = self._text(path)
         known = self._texts.get(path)

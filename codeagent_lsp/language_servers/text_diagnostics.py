@@ -130,6 +130,7 @@ class TextDiagnostics:
 
     async def _by_tsserver(self, path: str, deadline: float) -> list[Any] | None:
         found: list[Any] = []
+        # The others of tsserver answer by events, later and for whatever text there is then.
         for command in ("syntacticDiagnosticsSync", "semanticDiagnosticsSync"):
             params = {"command": "typescript.tsserverRequest", "arguments": [command, {"file": path}]}
             answer = await self._connection.request("workspace/executeCommand", params, deadline - time.monotonic())
