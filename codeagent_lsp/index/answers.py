@@ -179,6 +179,7 @@ class Overlay:
                 return known
         from codeagent_lsp.index.intake import packed_text  # late: it loads the parser
 
+        # Outside of the lock: to parse a text twice now and then is better than to wait for a long one.
         digest, packed = packed_text(path, text)
         found = Unsaved(digest, unpack(path, packed), text)
         with self._lock:

@@ -72,6 +72,7 @@ class Database:
     def _begun(self) -> sqlite3.Connection:
         db = self._connection()
         try:
+            # With the write lock at once: a transaction that begins as a reader may not get it later.
             db.execute("BEGIN IMMEDIATE")
         except sqlite3.DatabaseError as error:
             self._heal(error)
@@ -126,6 +127,7 @@ class Database:
             self._remove()
             connection = _connected(self.path)
         with connection:
+            # No reader may see a part of the tables.
             connection.execute("BEGIN EXCLUSIVE")
             self._create(connection)
             connection.execute("CREATE TABLE stamp (value TEXT NOT NULL)")
@@ -152,9 +154,11 @@ class Database:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
+    # `close` is called in one thread and closes the connections of all.
     connection = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
+        # In WAL mode only a crash of the machine can lose the last commits, and an index is made again.
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA cache_size = -8000")
     except sqlite3.DatabaseError:
@@ -174,6 +178,7 @@ def _stamp_of(connection: sqlite3.Connection) -> str | None:
 
 def _is_damage(error: sqlite3.DatabaseError) -> bool:
     code = getattr(error, "sqlite_errorcode", None)
+    # An extended code has the primary one in its low byte.
     return (code is not None and code & 0xFF in _DAMAGE) or "no such table" in str(error)
 
 

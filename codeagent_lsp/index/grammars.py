@@ -51,6 +51,7 @@ _BY_ENDING = {
         (_RUST, "rs"),
         (_JAVA, "java"),
         (_C, "c"),
+        # `h` too, as this grammar reads most of C.
         (_CPP, "h cc cpp cxx c++ hh hpp hxx h++ ipp inl"),
         (_CSHARP, "cs"),
         (_RUBY, "rb rake gemspec ru"),
@@ -68,6 +69,7 @@ def grammar_of(path: str, data: bytes = b"") -> Grammar | None:
     """Return the grammar for a file by its extension or name, else by its shebang line; None if unknown."""
     place = PurePosixPath(path)
     found = _BY_ENDING.get(place.suffix[1:].lower()) or _BY_NAME.get(place.name)
+    # A file with an ending is no script, whatever its first line says.
     if found is not None or place.suffix:
         return found
     shebang = _SHEBANG.match(data[:200])

@@ -74,6 +74,7 @@ class Graph:
         for target, weight in zip(self.targets[edges], self.weights[edges], strict=True):
             before = rest.get(target, 0.0)
             rest[target] = after = before + going * weight
+            # Only when it rises above the threshold, so that no file stands in the queue twice.
             if before <= precision < after:
                 queue.append(target)
 
@@ -167,11 +168,13 @@ def _strongest(user: int, used: Mapping[str, int], definers: Mapping[str, Sequen
 def _both_ways(files: int, ends: array[int], weights: array[float]) -> tuple[array[int], array[int], array[float]]:
     """Return the edges in both directions as compressed sparse rows; the weights that leave a file add up to 1."""
     starts, totals = array("I", bytes(4 * (files + 1))), [0.0] * files
+    # Edge n has its ends at 2n and 2n + 1, so `at ^ 1` is the other end and `at // 2` the edge.
     for at, end in enumerate(ends):
         starts[end + 1] += 1
         totals[end] += weights[at // 2]
     for file in range(files):
         starts[file + 1] += starts[file]
+    # A counting sort: the place of each file's next edge.
     free = array("I", starts)
     targets, shares = array("I", bytes(4 * len(ends))), array("f", bytes(4 * len(ends)))
     for at, end in enumerate(ends):

@@ -177,6 +177,7 @@ class IndexHost:
         """Have the client report changed files; if it does not, poll for them."""
         if self._watched is None:
             self._watched = await self._watch()
+        # The folders may have changed while the client was asked.
         if not self._watched and self._index is index:
             index.service.start()
 
@@ -263,6 +264,7 @@ class OpenIndex:
         """Cancel the current scan and start a rebuild in its place."""
         await ended(self._looking)
         self._looking = asyncio.create_task(self.service.rebuild())
+        # It begins now, so that the caller reads its status, not the one before.
         await asyncio.sleep(0)
 
     async def close(self) -> None:

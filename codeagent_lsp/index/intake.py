@@ -56,6 +56,7 @@ def take(store: Store, work: Work) -> IndexEntry | Same | None:
     data, stamp = read
     stamp = _settled(stamp, now)
     if data is None:
+        # The content was not read, so the stamp stands for it: a changed file still has another digest.
         return _without_tags(store, work, blake2b(repr(stamp).encode(), digest_size=16).digest(), stamp, "large")
     digest = digest_of(work.path, data)
     if digest == work.digest:

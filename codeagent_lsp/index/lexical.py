@@ -24,6 +24,7 @@ _MOST_PER_WORD = 8  # further occurrences of a word in a file are ignored
 _TOO_COMMON = 0.5  # FTS5 gives no weight to a word that over half of the files have
 _ROWS_AT_MOST = 60_000  # rows that one query may score, beyond its three rarest words
 _COLUMNS = "path, names, text"
+# The words come split and folded; FTS5 has only to part them at the blanks.
 _TOKENS = "unicode61 remove_diacritics 0 tokenchars '_'"
 _WEIGHTS = (2.0, 2.0, 1.0)
 
@@ -109,6 +110,7 @@ def _folder_words(folder: str) -> frozenset[str]:
 
 def _telling(tables: Tables, question: QueryTerms) -> list[str]:
     """Return the rarest words, as many as can be searched quickly; none that most files have."""
+    # SQLite limits the variables of a statement.
     counts = rarity(tables, asked(question)[:500])
     files = sum(count for (count,) in tables.query("SELECT count(*) FROM files"))
     known = sorted((count, word) for word, count in counts.items() if count <= max(2, files * _TOO_COMMON))

@@ -58,8 +58,11 @@ _FORMS: dict[str, Form] = {
     "%": Form(r"(?<!\\)%[^\n]*"),
     '"line': Form(r'"(?:[^"\\\n]|\\.)*"'),
     "'line": Form(r"(?<!\w)'(?:[^'\\\n]|\\.)*'"),
+    # A character; a lone `'` begins the name of a type or a lifetime.
     "'sign": Form(r"'(?:[^'\\\n]|\\[^\n]{1,8}?)'"),
+    # `?"` of Elixir, `#\"` of Lisp: characters that would open a literal.
     "?sign": Form(r"\?\\?[\"'`#;]|#?\\[\"';|]"),
+    # Perl's `$"`, `$'`, `$#`: names of variables that would open something.
     "$name": Form(r"\$[#\"'`/&;]|[$@%&]\{?\w+"),
     "escaped": Form(r"\\[^\n]|\$#"),
     # comments
@@ -97,6 +100,7 @@ _FORMS: dict[str, Form] = {
     'R"(': Form(r'\b(?:u8|[uUL])?R"(?P<raw>[^\s()\\]{0,16})\(', r'\)(?P=raw)"'),
     '@"\n': Form(r"@(?P<here>[\"'])[ \t]*(?=\r?\n)", r"^(?P=here)@"),
     "~s": Form(r"~[A-Za-z]+(?P<delimiter>\"\"\"|'''|[({\[<|/\"'])", r"(?P=delimiter)", _BACKSLASH),
+    # Perl's quotes with a delimiter of one's choice, but no keys (`q => 1`), calls or lists.
     "q{": Form(
         r"(?<![\w$@%&>{])(?P<operator>qq|qx|qw|qr|q|m|y|tr|s)(?![\w}])(?!\s*(?:=>|[,;)=]))"
         r"(?:\s*(?P<delimiter>[^\w\s#])|(?P<hash>#))",
@@ -232,6 +236,7 @@ def _pattern(signs: Signs) -> re.Pattern[str]:
 def _end(text: str, found: re.Match[str], form: Form) -> int | None:
     """Return the offset behind the sign that closes what a match opens; None if none does."""
     groups = {name: value or "" for name, value in found.groupdict().items()}
+    # `s{…}{…}`, `tr/…/…/`: a second part follows.
     two = groups.get("operator") in ("s", "tr", "y")
     bracket = groups.get("delimiter", "")
     if bracket in _PAIRS:

@@ -271,6 +271,7 @@ def _in_tree(root: Node, name: str) -> Iterator[Literal]:
     pending = [root]
     while pending:
         node = pending.pop()
+        # The line that ends a heredoc has to stay where it is as well.
         if node.end_point.row == node.start_point.row and node.type != "heredoc_end":
             continue
         is_block = node.type == "comment" and (node.text or b"").startswith(b"=begin")
@@ -281,6 +282,7 @@ def _in_tree(root: Node, name: str) -> Iterator[Literal]:
         elif node.type in strings or node.type in COMMENTS:
             begins_line = node.start_point.column == 0 and (is_block or node.type in _BODIES)
             first = node.start_point.row + (0 if begins_line else 1)
+            # An end in column 0 is the end of the line before.
             last = node.end_point.row - (0 if node.end_point.column else 1)
             moves = not is_block and (node.type in COMMENTS or _is_docstring(node)) and _moves_with_code(node)
             if last >= first:

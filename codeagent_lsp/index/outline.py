@@ -33,6 +33,7 @@ _OPAQUE = frozenset(("wrapper", "type", "constant", "macro"))  # their content i
 _NAME_FIELDS = ("name", "declarator", "left", "property", "key", "type")
 _UNFIELDED = frozenset(("reference_declarator", "parenthesized_declarator", "field_declaration", "enum_constant"))
 _WITH_BODY = frozenset(("arrow_function", "function_expression", "generator_function", "class"))
+# `(s *Server[T])`: the type of a receiver in Go.
 _RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
 _IGNORED_OWNERS = re.compile(r"(?:^|\.)(?:exports|module|prototype|this|window|self)(?=\.|$)")
 _MARKS = re.compile(r"^\s*(?:/\*+!?|\*+/|\*(?!/)|//+!?|\#+!?|--+)?[ \t]?|\s*\*+/\s*$", re.MULTILINE)
@@ -144,6 +145,7 @@ class Outline:
             if scope is not None and node.type in ("qualified_identifier", "member_expression"):
                 owner = _dotted(owner, _owner(_text(scope, self.source)))
             node = inner
+        # No name inside: the whole definition would be taken for its own name.
         if node is definition.node and node.child_count:
             return "", "", None
         self.names_at.add(node.start_byte)

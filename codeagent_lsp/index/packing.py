@@ -111,6 +111,7 @@ class Scopes:
             self._close(open_now, symbol.line_start)
             open_now.append((symbol.line_end, symbol.qualified))
             self._mark(symbol.line_start, symbol.qualified)
+        # Beyond every line, so that all are closed.
         self._close(open_now, 1 << 60)
 
     def at(self, line: int) -> str:

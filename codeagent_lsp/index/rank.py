@@ -117,6 +117,7 @@ def _add_path_words(
     }
     for path in scores:
         folders, stem = folder_and_stem(path)
+        # In a long name some words fit by chance.
         bonus = STEM_BONUS * sum(weight.get(word, 0.0) for word in stem) / sqrt(len(stem) or 1)
         bonus += FOLDER_BONUS * sum(weight.get(word, 0.0) for word in folders)
         scores[path] += bonus * worth(path, subject)
@@ -141,6 +142,7 @@ def _fits(path: str, name: str) -> bool:
 def _add_neighbours(graph: Graph, scores: dict[str, float], paths: Collection[str], subject: QueryTerms) -> None:
     """Add a share for the graph neighbours of the best files, in both directions."""
     best = sorted(scores.items(), key=lambda each: (-each[1], each[0]))[:SEEDS]
+    # Squared, so that the neighbours of the very best files count most.
     reached = graph.spread({path: score * score for path, score in best}, precision=PRECISION)
     top = max(reached.values(), default=0.0) or 1.0
     for path, rank in reached.items():

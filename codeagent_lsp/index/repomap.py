@@ -69,6 +69,7 @@ def render(
     def sections(many: int) -> dict[str, list[str]]:
         return _sections(best.symbols[:many], order, first, outline, lines=lines)
 
+    # More definitions never take fewer tokens, so halving finds how many fit.
     fitting = bisect_right(
         range(1, len(best.symbols) + 1), budget, key=lambda many: count(_text(sections(many), named))
     )

@@ -85,6 +85,7 @@ class Folders:
                 name = entry.name
                 if entry.is_dir(follow_symlinks=False):
                     below = os.path.join(folder, name)
+                    # A workspace folder inside another one is walked by itself, under its own label.
                     if below not in self._prefixes and not rules.ignores(name, is_dir=True):
                         pending.append((below, f"{inner}{name}/", rules.enter(name)))
                 elif entry.is_file(follow_symlinks=False) and not rules.ignores(name, is_dir=False):

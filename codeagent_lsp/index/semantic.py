@@ -171,6 +171,7 @@ class Semantic:
             found = await _embed_shortened(self._embedding, [portion.texts[key] for key in keys])
             await asyncio.to_thread(kept.vectors.add, dict(zip(keys, found, strict=True)))
         await asyncio.to_thread(kept.places.put, portion.files)
+        # It works again, so the next failure is news.
         self._told = self._told and not new
         return len(new)
 

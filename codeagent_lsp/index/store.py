@@ -168,6 +168,7 @@ class Reader:
 
     def defining(self, name: str) -> tuple[str, ...]:
         """Return the files with a definition called `name`, sorted by path."""
+        # With the quotes of JSON, so that no part of a longer name is found.
         rows = self._database.rows(
             "SELECT path FROM indexed WHERE instr(defined, ?) ORDER BY path", (json.dumps(name, ensure_ascii=False),)
         )
@@ -175,6 +176,7 @@ class Reader:
 
     def using(self, name: str) -> tuple[str, ...]:
         """Return the files with a reference to `name`, sorted by path."""
+        # In `used` the names are the keys of an object.
         key = json.dumps(name, ensure_ascii=False) + ":"
         rows = self._database.rows("SELECT path FROM indexed WHERE instr(used, ?) ORDER BY path", (key,))
         return tuple(path for (path,) in rows)

@@ -54,6 +54,7 @@ class Vectors:
             for at in range(0, len(wanted), _IN_ONE_QUESTION):
                 part = wanted[at : at + _IN_ONE_QUESTION]
                 listed = ", ".join(f"'{bytes.fromhex(key).hex()}'" for key in part)
+                # Two writers may both have added a key.
                 rows = table.search().where(f"key IN ({listed})").select(["key"]).limit(2 * len(part)).to_list()
                 found.update(row["key"] for row in rows)
         return found

@@ -94,6 +94,7 @@ class View:
 
     def generation(self) -> int:
         """Return a number that changes with every visible change."""
+        # Above all bits of the store's number: the sum is equal for equal states only.
         return self.store.generation() + (self.version << 64)
 
     def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
@@ -105,6 +106,7 @@ class View:
         return tuple(sorted(saved.union(path for path, each in self.unsaved.items() if fits(each))))
 
     def _over(self, saved: Iterable[tuple[str, _T]], over: Mapping[str, _T]) -> Iterator[tuple[str, _T]]:
+        # Two sorted sequences are merged; of the smaller one the next is taken from the end.
         waiting = sorted(over.items(), reverse=True)
         for path, each in saved:
             while waiting and waiting[-1][0] < path:

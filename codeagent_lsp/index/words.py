@@ -113,6 +113,7 @@ def stem(word: str) -> str:
     elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
     for ending, least in (("ing", 6), ("ed", 5)):
+        # The `ed` of `need` and `feed` is no ending.
         if word.endswith(ending) and len(word) >= least and not word.endswith("eed"):
             word = _undoubled(word[: -len(ending)])
             break
@@ -170,6 +171,7 @@ def _pairs(word: str) -> Iterator[str]:
 
 
 def _undoubled(word: str) -> str:
+    # `fall`, `pass` and `buzz` have a double letter of their own.
     double = len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz"
     return word[:-1] if double else word
 
@@ -178,6 +180,7 @@ def _paths(text: str) -> Iterator[str]:
     for frame in re.finditer(_FRAME, text):
         yield frame[1] or frame[4]
     for pattern in (_PATH, _FOLDER):
+        # Text without blanks, such as Chinese, goes on right behind a path; other paths have letters beyond ASCII.
         for flags in (re.ASCII, re.UNICODE):
             yield from (found.replace("\\", "/").strip("/") for found in re.findall(pattern, text, flags))
 
