@@ -224,6 +224,7 @@ def several(name: str, arguments: Mapping[str, Any]) -> list[tuple[str, Mapping[
 
 def answer_in(name: str, arguments: Mapping[str, Any]) -> str:
     """Return the text of a call that is an answer (`ANSWERS`); '' if it has none."""
+    # Models name the argument in other ways: then the first text of the call is the answer.
     texts = [arguments.get(key) for key in (*ANSWERS.get(name, ()), *arguments)]
     return next((text for text in texts if isinstance(text, str)), "")
 
@@ -385,6 +386,7 @@ def _renamed(arguments: Mapping[str, Any], names: Mapping[str, str], ignored: tu
         if name in ignored:
             continue
         own = _named(name, names) or name
+        # Null beside a value is a parameter that was left out.
         if own in given and value is None:
             continue
         if given.get(own) is not None and given[own] != value:

@@ -20,6 +20,7 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    # Editors start the program without a subcommand, and some add `--stdio`.
     if not arguments or (arguments[0].startswith("--") and arguments[0] not in ("--help", "--version")):
         arguments.insert(0, "serve")
         if len(arguments) == 1 and sys.stdin is not None and sys.stdin.isatty():
@@ -209,6 +210,7 @@ def _load_server() -> Callable[[], CodeAgentServer]:
     gc.set_threshold(20_000, 50, 100)
     from codeagent_lsp.app import create_server
 
+    # What is loaded by now stays for good, so that later collections need not look at it.
     gc.freeze()
     gc.set_threshold(*usual)
     return create_server

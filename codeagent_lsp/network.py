@@ -125,6 +125,7 @@ def secrets_of(network: NetworkSettings) -> tuple[str, ...]:
 
 def shown(url: str) -> str:
     """Return a URL without its possibly secret parts: user, password, query, fragment."""
+    # Up to the last `@`, as a password may have some.
     return re.split(r"[?#]", re.sub(r"//.*@", "//***@", url))[0][:200]
 
 
@@ -208,6 +209,7 @@ def _checked_proxy(url: str) -> str:
     whole = url if "://" in url else f"http://{url}"
     try:
         parts = urlsplit(whole)
+        # `port` raises ValueError for what is no number.
         usable = parts.scheme in PROXY_SCHEMES and bool(parts.hostname) and parts.port != 0
     except ValueError:
         usable = False
@@ -299,6 +301,7 @@ def _of_proxy(chain: tuple[BaseException, ...], url: str, network: NetworkSettin
     if (said := names.get("ProxyError")) is not None:
         if str(PROXY_LOGIN) in str(said):
             return proxy_refused(url, network)
+        # An empty password stands between all letters, so the stars would too.
         reason = str(said).replace(_password(proxy) or "\0", "***")[:200]
         return UserError("network.proxy.refused", url=shown(url), proxy=shown(proxy), reason=reason)
     if names.keys() & {"ConnectError", "ConnectTimeout", "gaierror", "ConnectionRefusedError"}:

@@ -70,6 +70,7 @@ def _read(path: Path, *, required: bool) -> PolicyFile:
         return _broken(path, f"{error}"[:200])
     if not isinstance(values, dict):
         return _broken(path, "it is no JSON object")
+    # As in the settings file of an editor, under the one section.
     inner = values.get(_SECTION)
     if isinstance(inner, dict) and len(values) == 1:
         values = inner

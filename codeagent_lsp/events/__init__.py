@@ -341,6 +341,7 @@ class QuestionAnswered(Event, name="question_answered"):
     answer: str | None = None
 
 
+# Each is a direct subclass; those of the other modules are imported above.
 EVENT_TYPES: dict[str, type[Event]] = {cls.type: cls for cls in Event.__subclasses__()}
 
 
@@ -357,6 +358,7 @@ def from_dict(data: Mapping[str, Any]) -> Event:
     cls = EVENT_TYPES[data["type"]]
     known = {item.name for item in fields(cls)}
     given = {name: value for name, value in data.items() if name in known}
+    # JSON knows lists only, and the fields are tuples.
     values: dict[str, Any] = {name: tuple(item) if isinstance(item, list) else item for name, item in given.items()}
     return cls(**values)
 
