@@ -230,6 +230,7 @@ def _split_change(change: FileChange, chosen: frozenset[int]) -> tuple[FileChang
         return nothing, change
     if change.base is None or change.text is None:  # creations and deletions have no parts
         return change, nothing
+    # The rest has the chosen part as its base, as that is what it will be applied on.
     part = merge.select_hunks(change.base, change.text, known)
     return replace(change, text=part), FileChange(change.path, part, change.text)
 

@@ -94,6 +94,7 @@ def _by_line(old: Lines, new: Lines) -> Iterator[Run]:
 
 def _alike(line: str, other: str) -> bool:
     """Return whether one of two lines may have been made by typing into the other one."""
+    # Without the indentation, which alone makes short lines unlike.
     bare, typed = line.strip(), other.strip()
     if not bare or not typed:
         return bare == typed

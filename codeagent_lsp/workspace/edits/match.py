@@ -245,6 +245,7 @@ def _adds_blank_already_there(text: str, old: str, new: str, at: int) -> bool:
         return False
     stop = at + len(old)
     old_lines, new_lines = split_lines(old), split_lines(new)
+    # Which edge the edit gives more blank lines than old_str has.
     head = _leading(new_lines) > _leading(old_lines)
     tail = _leading(new_lines[::-1]) > _leading(old_lines[::-1])
     if head and _first_kept(old_lines, new_lines) and (at == 0 or text[at - 1] in "\r\n"):

@@ -74,6 +74,7 @@ class _Merge:
         size = self.place.size
         # The upper and the lower edge: the gap, the new line there, and the file's token beyond.
         for t, j, beyond in ((0, 0, self.place.first - 1), (size, len(self.fresh) - 1, self.place.stop)):
+            # Blank lines of old_str that the file lacks at this edge: there it has the line beyond at once.
             left_out = len(self.old.gap(t)) > self._claimed(t) and 0 <= beyond < len(self.file.keys)
             if left_out and j not in self.pairing.pairs and self.new.keys[j : j + 1] == [self.file.keys[beyond]]:
                 raise Unsafe("new_str begins or ends with a line that the file has next to the block")
@@ -133,10 +134,12 @@ class _Merge:
             return self._blend(file, old, new)
         if len(new) == len(file):
             return file
+        # The file is between the two: the edit wants more blank lines than it has, and gets as many as it wrote.
         if len(old) < len(file) < len(new):
             return self._blanks(new, i)
         if len(old) != len(file):
             raise Unsafe("the blank lines of old_str, new_str and the file all differ")
+        # Blank lines that the file has at this edge and the edit does not speak of.
         left_out = len(self.file.gap(self.place.first + i)) > self._claimed(i)
         if left_out and i in (0, self.place.size) and len(new) > len(old):
             raise Unsafe("new_str begins or ends with a blank line that the file already has there")
@@ -164,6 +167,7 @@ class _Merge:
             if j != mine:
                 continue
             file, old = self._file_gap(t), self.old.gap(t)
+            # Only then is it known which blank line of the file is which of the edit.
             if len(file) == len(old) == len(new) == number:
                 return self._blend(file, old, new)
             if len(file) == number != len(old):
@@ -251,6 +255,7 @@ def _after_removal(gaps: Gaps) -> int:
     """Return the blank lines that stay where lines were removed: also those that both blocks leave out."""
     (new,) = gaps.new
     _check_inside(gaps)
+    # The gap above what goes and the one below it, each with the other.
     sides = ((0, -1), (-1, 0))
     unlike = [(side, other) for side, other in sides if gaps.file[side] != gaps.old[side]]
     if not unlike or any(new == gaps.file[side] and gaps.old[other] <= new for side, other in unlike):
@@ -331,6 +336,7 @@ def _around_insertion(gaps: Gaps, side: str) -> tuple[int, ...]:
     # It asks for a gap below the new lines only: the left-out one is above, as between declarations.
     if left_out > 0 and lead == claimed < trail and (trail != there or _DECLARES.match(gaps.added[0].body)):
         return below
+    # The new block has the file's number on one side: it was written with the file in view.
     if there in (lead, trail) and (left_out > 0 or not claimed or {lead, trail} == {there}):
         return gaps.new
     if left_out > 0 and side:
@@ -418,6 +424,7 @@ class Pairing:
         """Raise `Unsafe` if the file has a line in two spellings, one of them that of `old`, and not all stay."""
         kept = set(self.pairs.values())
         spelled = {(ours.indent, ours.body) for ours, theirs in self._lines() if ours.body == theirs.body}
+        # Spelled as in old_str at one place and otherwise at another: only lines that are all kept are safe.
         both = spelled & self.names.keys()
         if any((part.indent, part.body) in both for t, part in enumerate(self.ours) if t not in kept):
             raise Unsafe("the same line of old_str stands for two different lines of the file")

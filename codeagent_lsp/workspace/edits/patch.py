@@ -297,6 +297,8 @@ class _Placing:
         # A header that is nowhere in the file is a paraphrase; then the lines of the hunk decide alone.
         if not scopes:
             return found
+        # Models also name the function above the change rather than around it, so only what is above all headers is
+        # wrong.
         first = min(start for start, _ in scopes)
         if all(at < first for at in found):
             raise EditRefused("not_found", f"its lines are not below '@@ {self.hunk.headers[-1]}'.")

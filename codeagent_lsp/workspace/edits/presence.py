@@ -23,9 +23,11 @@ SHORT = 3  # so few letters are found in anything: there whole lines are compare
 def run_states(base: str, text: str, now: str) -> dict[merge.Run, State]:
     """Return what of the change from `base` to `text` is in `now`, by its runs. Line ends do not count."""
     base, text, now = (with_newlines(each, "\n") for each in (base, text, now))
+    # The usual case, which needs no comparison by lines.
     if now in (base, text):
         return dict.fromkeys(merge.runs(base, text), "in" if now == text else "out")
     before, after, present = (_ended(split_lines(each)) for each in (base, text, now))
+    # Of the new text and of the old one: a run is where its lines are found, in one or the other.
     new, old = _Found(after, present), _Found(before, present)
     return {run: _state(run, before, after, new, old) for run in merge.runs(base, text)}
 

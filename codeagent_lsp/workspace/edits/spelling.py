@@ -131,6 +131,7 @@ def in_spelling_of(base: str, changed: str, other: str) -> tuple[str, str]:
         spelled = wanted[part.other_start : part.other_end]
         place = _place(part, kept)
         is_replaced = any(run.old_start < part.end and part.start < run.old_end for run in own)
+        # Its own lines would stand at the old indentation beside lines at the new one.
         if place is None and is_replaced and _is_moved(before[part.start : part.end], spelled):
             continue
         made.extend((*before[at : part.start], *spelled))

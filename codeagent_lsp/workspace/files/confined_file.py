@@ -86,6 +86,7 @@ class ConfinedFile:
     @contextmanager
     def _parent(self) -> Iterator[tuple[int, str]]:
         """Yield the descriptor of the file's folder and its last name, opened part by part from the root."""
+        # For the workspace folder itself.
         *folders, name = self.parts or (".",)
         with self._refusing():
             fd = open_folder(self.root, folders)

@@ -62,6 +62,7 @@ def excerpt(text: str, limit: int, keywords: Sequence[str] = ()) -> str:
     if len(text) <= limit:
         return text
     whole = text.split("\n")
+    # Each line costs its line end as well.
     shares = share_out([len(line) for line in whole], limit - len(whole))
     if all(share >= min(len(line), LONGEST_LINE) for line, share in zip(whole, shares, strict=True)):
         return "\n".join(_without_middle(line, share, keywords) for line, share in zip(whole, shares, strict=True))
@@ -171,6 +172,7 @@ class LinesOfInterest:
         self._looked_at += len(line)
 
     def _take(self, score: float, start: int, line: bytes) -> None:
+        # Nothing better than the worst kept line: not worth decoding.
         if self._full and score <= self._best[0].score:
             return
         text = line.decode("utf-8", "replace").removesuffix("\n")
