@@ -128,6 +128,7 @@ def mask_command_lines(text: str, mark: Mark) -> str:
 
 def _piped(match: re.Match[str], mark: Mark) -> str:
     """Mask what a program reads as a password; what a container reads may be anything."""
+    # `echo … | docker exec` may feed any program.
     anything = match["container"] and match["reads"] is None and not looks_scrambled(match["value"])
     return match[0] if anything else _masked(match, mark)
 
@@ -152,6 +153,7 @@ def _mask_said(text: str, mark: Mark) -> str:
         stop = said.start()
         while stop > position and text[stop - 1] in "\"'`)»“”」 ":
             stop -= 1
+        # A script without blanks has no word's beginning near.
         least = max(position, stop - (_LONGEST_UNSPACED if said["japanese"] else _LONGEST_SAID))
         start = max(least, *(text.rfind(sign, least, stop) + 1 for sign in " \n"))
         word = _LAST_WORD.search(text, start, stop)

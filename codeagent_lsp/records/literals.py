@@ -52,6 +52,7 @@ def literal(text: str, at: int) -> Literal | None:
         and (joined := _JOINED.match(text, last.after))
         and (piece := _one(text, joined.end()))
     ):
+        # Side by side without anything between, or in other quotes, they are two texts.
         apart = joined.end() == last.after or joined["quote"] not in text[last.end : last.after]
         if apart or not piece.value or " " in piece.value or _SECOND_KEY.match(text, piece.after):
             break
@@ -77,6 +78,7 @@ def _one(text: str, at: int) -> Literal | None:
         long = _LONG.match(text, at)
         return _long(text, long) if long else None
     quote, start = opening["quote"], opening.end()
+    # A triple quote: `%22` and the like have three characters, too.
     if len(quote) == 3 and quote[0] in "\"'" and quote[0] == quote[2]:
         end = text.find(quote, start, start + LONGEST)
         if end < 0:  # an empty text and something behind it, or a cut one

@@ -118,6 +118,7 @@ class Sanitizer:
 
         plain = _UNSEEN.sub("", text)
         found = self._masked(plain, mark)
+        # Nothing more was hidden by them, so the text stays as it was written.
         if len(MARK.findall(found)) <= len(MARK.findall(masked)):
             return masked
         pieces = [(piece, told.get(piece, piece)) for piece in _PIECES.split(found) if piece]
@@ -130,11 +131,13 @@ class Sanitizer:
         """Yield the pieces of a masked text with the unseen characters that `text` has: in a secret, it has them, too.
         Each is given with what it stands for in the text without these.
         """
+        # Their offsets in the text without them.
         unseen = [match.start() - number for number, match in enumerate(_UNSEEN.finditer(text))]
         place = begin = 0
         for piece, meant in pieces:
             place += len(meant)
             is_mark = piece != meant
+            # Those at the border belong to the text, not to the secret before it.
             end = place + (bisect_left if is_mark else bisect_right)(unseen, place)
             given = text[begin:end]
             yield self._mark(given) if is_mark else given

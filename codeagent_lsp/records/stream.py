@@ -48,6 +48,7 @@ class StreamSanitizer:
     def feed(self, chunk: str) -> str:
         """Take a piece and return the part of the held text that is safe to emit, masked. Often empty."""
         self._held += chunk
+        # Or every piece of a long line would be searched from its beginning.
         if self._line_held and "\n" not in chunk and len(self._held) <= LONGEST_HELD:
             return ""
         until = self._safe_until()

@@ -150,6 +150,7 @@ class Pieces:
         """Take an event and yield the events that can be written now, in order."""
         key = (str(event.get("session_id", "")), str(event.get("run_id", "")))
         waiting = self._waiting.get(key)
+        # Another kind of event ends a text, so that the order of records is that of events.
         if waiting is not None and waiting.first.get("type") != event.get("type"):
             yield _whole(self._waiting.pop(key))
             waiting = None

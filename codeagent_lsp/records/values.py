@@ -184,6 +184,7 @@ def looks_scrambled(value: str) -> bool:
     """
     if len(value) < SHORTEST_SCRAMBLED or MARK.search(value) or _SPACE.search(value[:200]):
         return False
+    # The longest part, as prefixes and ids around a token are words.
     head = max(_PARTS.split(value[:400]), key=len)[:SCRAMBLED_HEAD]
     if len(head) < SHORTEST_PART:
         return False
@@ -220,6 +221,7 @@ def quoted_reveals(value: str, *, sure: bool) -> bool:
         return False
     if _PATTERN.fullmatch(value[:400]) or _HEADER_NAME.fullmatch(value[:80]):
         return False
+    # Words only, so no other rule would find it.
     if _SEED.fullmatch(value[:300]):
         return True
     if not sure:
