@@ -178,6 +178,7 @@ class OutwardLinks:
         """Create `target` as a link to a folder; where that holds links that lead out, as a folder of links to the
         rest.
         """
+        # Only folders on the way to such a link must be made anew; any other is one link.
         holders = {str(parent) for link in self._below(source) for parent in Path(link).parents}
         waiting = [(source, target)]
         while waiting:

@@ -177,6 +177,7 @@ def _toolchains(home: str, areas: Sequence[str], environ: Mapping[str, str], fol
     yield from (f"{home}/{name}" for name in _TOOLCHAINS)
     for name in _ROOTS_IN_ENVIRONMENT:
         for path in environ.get(name, "").split(os.pathsep):
+            # A variable set to a home would show all of it.
             if within(path, areas) and not _is_home(path, areas, home) and not _is_of(path, folders):
                 yield os.path.normpath(path)
     for entry in environ.get("PATH", "").split(os.pathsep):

@@ -109,6 +109,7 @@ class Mirror:
                 found.add(f"{self.root}/{name}", "deep")
         for name in sorted(self._prepared.keys() | now.files.keys()):
             before, after = self._prepared.get(name), now.files.get(name)
+            # `ignored` of the file as it is now, as the command may have changed the rules.
             if (after or before or _NOTHING).ignored or (before and after and before.stamp == after.stamp):
                 continue
             kind = self._kind(name, before, after)

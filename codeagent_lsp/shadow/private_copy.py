@@ -71,6 +71,7 @@ class PrivateCopy:
         self.origins.pop(name, None)
         self.changed[name] = "deleted"
         path = f"{self._place}/{name}"
+        # Behind a link that a command put there it would be a file outside of the copy.
         if not self._is_reached(name):
             return
         if is_folder(path):

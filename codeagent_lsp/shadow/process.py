@@ -273,6 +273,7 @@ class _Pump:
     async def run(self) -> None:
         while data := await self.reader.read(_CHUNK):
             room = self.most - self.output.size
+            # The whole tree is ended by the watchdog; what comes until then is read and dropped.
             if len(data) > room and not self.over:
                 self.over = True
                 self.stop()

@@ -169,6 +169,7 @@ class Sandbox:
                 yield path
 
     def _environment(self, environment: Mapping[str, str]) -> list[tuple[str, str]]:
+        # A home that is not shown, such as `/`, would be the real one and read-only.
         home = self.home if self.home in self.hidden.areas else _NO_HOME
         kept = {name: value for name, value in environment.items() if name not in _DROPPED}
         git = {"GIT_OPTIONAL_LOCKS": "0", "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1"}  # our mounts are no boundaries
@@ -235,6 +236,7 @@ def _namespaces(uid: int, gid: int, *, network: bool) -> Iterator[str]:
 
 def _through(views: Mapping[str, str], path: str) -> str:
     """Return where a path lies in the views; its own real path if it is in none."""
+    # The views are of real paths, while what is visible is named as toolchains name it.
     real = os.path.realpath(path)
     return next((view + real.removeprefix(root) for root, view in views.items() if within(real, [root])), path)
 

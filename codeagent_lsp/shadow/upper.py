@@ -78,6 +78,7 @@ class Upper:
         """Remove an entry that must not stay for the next command. Contents come before their folder."""
         if entry.is_folder and not entry.ignored and not entry.is_version_control:
             _clear_mark(entry.upper)
+            # Over a folder of the disk an empty one says nothing, unless it is opaque, and that mark is gone.
             is_merged = entry.lower is not None and is_folder(entry.lower)
             if (is_merged or entry.path in emptied) and _remove_empty(entry.upper):
                 emptied.update(self._paths.above(entry.path))
@@ -215,6 +216,7 @@ class UpperChanges:
                 self._gone(path)
 
     def _entry(self, entry: UpperEntry) -> None:
+        # A folder that was not walked: it lies too deep.
         if entry.is_folder and entry.inner is None:
             if entry.path not in self._stamps:
                 self._found.add(entry.path, "deep")

@@ -290,6 +290,7 @@ def _uses_more(pids: Iterable[int], allowed: int, mounts: frozenset[str] = froze
 
     listed = list(pids)
     files = FileMemory(listed, mounts)
+    # Resident memory counts shared pages in each process, so it is never too low.
     if sum(map(resident_bytes, listed)) + files.bytes <= allowed:
         return False
     if not files.bytes:

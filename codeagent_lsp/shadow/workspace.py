@@ -175,6 +175,7 @@ class ShadowWorkspace:
             if binding.owner is owner:  # nothing is staged for a run that has let go of it
                 break
         collected = kept(collected, seen, owner.staging.lookup, owner.view.base)  # at once: nothing else is staged
+        # After the merge, as the merged text is what would be staged.
         collected = _checked(collected, owner.staging)
         staged = _stage(collected, owner.staging)
         left_out = (*seen.left_out, *_unseen(self.isolation, seen), *collected.left_out)
@@ -209,6 +210,7 @@ class ShadowWorkspace:
 
     def _prepared(self, folders: tuple[str, ...], seen: UnsavedState, command: Command) -> Launch:
         """Update the view, opening it first if necessary, and return the launch. Blocks; runs in the layer's thread."""
+        # The user may have opened or closed a workspace folder since.
         if self._layer is None or self._folders != folders:
             self._close_layer()
             self._layer, self._folders = self._open_layer(folders), folders
