@@ -130,6 +130,7 @@ class Box:
         said = b"".join([data async for _, data in self.run(Task(("sh", "-c", _OUT_OF_MEMORY), "/", {}, apart=True))])
         counts = [line.split() for line in said.decode("utf-8", "replace").splitlines()]
         kills = max((int(words[1]) for words in counts if len(words) == 2 and words[0] == "oom_kill"), default=0)
+        # The kernel counts since the container's start.
         before, self._oom_kills = self._oom_kills, kills
         return kills > before
 

@@ -89,6 +89,7 @@ def unpack(source: IO[bytes], places: Mapping[str, str]) -> None:
         message = "What the command left behind cannot be read."
         raise EnvironmentProblem(message, ErrorCode.VALIDATION_ERROR) from error
     for place, names in kept.items():
+        # Contents before their folder.
         for name in sorted(seen_in(place), reverse=True):
             if name not in names:
                 _remove(f"{place}/{name}")
@@ -176,6 +177,7 @@ def _put(archive: tarfile.TarFile, member: tarfile.TarInfo, place: str, name: st
     else:
         content = archive.extractfile(member)
         assert content is not None  # it is a regular file
+        # Small files are compared first, so that unchanged ones keep their time.
         if member.size > _SMALL:
             _write_large(path, content, member.mode & 0o777)
         else:

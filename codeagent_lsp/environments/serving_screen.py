@@ -148,6 +148,7 @@ class Screen:
 
     async def _tell(self, guarded: Guarded, launch: Launch) -> None:
         recipe = self._recipe
+        # A port that was asked for is that one or none.
         port = self._wanted.port
         ports = [port] if port else list(range(PORTS[recipe.kind], PORTS[recipe.kind] + PORTS_TRIED))
         spec = {
