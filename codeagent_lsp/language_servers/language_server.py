@@ -273,5 +273,6 @@ class ClientSide:
     def _status(self, params: Any) -> None:
         """Note whether rust-analyzer has loaded everything."""
         quiescent = params.get("quiescent") if isinstance(params, dict) else True
+        # As if it were the token of one more progress.
         (self._busy.discard if quiescent else self._busy.add)("status")
         self._since = time.monotonic()

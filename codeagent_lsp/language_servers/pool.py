@@ -71,6 +71,7 @@ class LanguageServerPool:
             await asyncio.sleep(min(self._idle_seconds / 4, 15.0))
             now = time.monotonic()
             running = [servers for servers in self._sessions.values() if servers.names]
+            # The oldest first, by the order of their last use.
             free = [servers for servers in running if not servers.busy]
             too_many = len(running) - MAX_SESSIONS
             for number, servers in enumerate(free):

@@ -96,6 +96,7 @@ class RunningServers:
         self._stop_oldest()
         try:
             server = await _started(entry)
+            # Only after the wait, as more may have been noted meanwhile.
             changed, entry.changed = entry.changed, {}
             server.open.note_files(changed)
             server.open.show({path: text for path, text in texts.items() if each.server.language_of(path)})
@@ -147,6 +148,7 @@ class RunningServers:
 
 async def _started(entry: _Entry) -> LanguageServer:
     """Wait for the start. ServerFailed also if it was stopped meanwhile, which is no cancelling of who waits."""
+    # Not awaited itself, as that would cancel the start for all others with one who stops waiting.
     await asyncio.wait([entry.starting])
     if entry.starting.cancelled():
         raise ServerFailed("It was stopped while it started.")

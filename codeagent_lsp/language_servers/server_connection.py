@@ -76,6 +76,7 @@ class ServerConnection:
 
     async def start(self, launch: Launch, limits: ProcessLimits) -> None:
         """Start the process. ToolFailed if that is impossible; `close` must be called, however this ends."""
+        # Cancelled halfway, a process would run that nobody knows of.
         await settled(self._guarded.start(launch, limits, apart=True, talk=True))
         streams, flood = dict(self._guarded.streams), _Flood()
         assert self._guarded.stdin is not None
@@ -172,6 +173,7 @@ class ServerConnection:
         self.problem = problem
         self.lost.set()
         for future in self._protocol.waiting():
+            # Or those that wait would wait for their whole time.
             future.set_exception(JsonRpcException(f"it is not running: {problem}", code=-32803))
 
     def _forget(self, identity: str) -> None:

@@ -67,6 +67,7 @@ class TextDiagnostics:
         if path is None or path not in self._open.texts or not isinstance(items, list):
             return
         newest, due = self._open.versions[path], 0.0
+        # A server that has named a version once always does, so without one it is of an older text.
         if version is None and not self._names_versions:
             due = time.monotonic() + QUIET_SECONDS
         elif version == newest:
@@ -124,6 +125,7 @@ class TextDiagnostics:
                 return found.items
             if now >= deadline:
                 return None
+            # Before the wait, but after the look: nothing that comes in between is missed, as there is no await.
             self._came.clear()
             await _either(self._came, self._connection.lost, min(due, deadline) - now)
         return None
