@@ -84,6 +84,7 @@ class Database:
         """Return this thread's connection, reopened if another process has replaced the file."""
         known: tuple[int, sqlite3.Connection] | None = getattr(self._local, "connection", None)
         inode = _inode(self.path)
+        # Another process renews a damaged file by a new one, of which this connection knows nothing.
         if known is not None and known[0] == inode:
             return known[1]
         if known is not None:

@@ -85,6 +85,7 @@ class QueryWords:
         return words
 
     def _words_in(self, token: str) -> tuple[str, ...]:
+        # Cheap, before a token is split and stemmed.
         if self._may_have is None or (token.isascii() and self._may_have.search(token.lower()) is None):
             return ()
         return tuple(word for word in terms_of(token) if word in self._asked)

@@ -278,6 +278,7 @@ async def _hand_out(store: Store, pending: deque[Job], done: Callable[[int], Non
                     done(len(job))
                     continue
                 rest = job[:culprit] + job[culprit + 1 :]
+                # Its other files are done first and without the one that crashed.
                 pending.extendleft([rest] if rest else [])
                 await asyncio.to_thread(_remember, store, job[culprit])
                 done(1)

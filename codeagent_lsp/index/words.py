@@ -108,6 +108,7 @@ def stem(word: str) -> str:
     """Return a lower-case English word without common endings, so that `parses`, `parsed` and `parsing` are equal."""
     if len(word) < 4 or not word.isascii() or not word.isalpha():
         return word
+    # Not `dies` and `ties`.
     if word.endswith("ies") and len(word) > 4:
         word = word[:-3] + "y"
     elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
