@@ -331,6 +331,7 @@ def respelt(value: Any, schema: Mapping[str, Any]) -> Any:
     properties = schema.get("properties")
     if not isinstance(value, Mapping) or not isinstance(properties, Mapping):
         return value
+    # A parameter that is given under its own name takes no other spelling.
     free: dict[str, str] = {plain(name): name for name in properties if name not in value}
     if schema.get("additionalProperties"):
         free = {}

@@ -252,6 +252,7 @@ async def _semantic(settings: Settings, language: str) -> Check:
 
 
 def _state(state: Path, language: str) -> Check:
+    # It is made at the first need, so the doctor makes none.
     nearest = next((folder for folder in (state, *state.parents) if folder.exists()), Path("/"))
     if os.access(nearest, os.W_OK):
         return Check("state", "ok", str(state))

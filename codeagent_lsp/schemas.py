@@ -74,6 +74,7 @@ def _event_schema(cls: type[events.Event]) -> dict[str, Any]:
     for item in fields(cls):
         hint = hints[item.name]
         properties[item.name] = _without_titles(TypeAdapter(hint).json_schema())
+        # `to_dict` leaves None out.
         if type(None) in typing.get_args(hint):
             optional.add(item.name)
     required = [name for name in properties if name not in optional]

@@ -96,6 +96,7 @@ def is_table(option: Any) -> bool:
 
 
 def _walk(cls: type, keys: tuple[str, ...], path: tuple[str, ...]) -> Iterator[Setting]:
+    # The annotations are texts here, as in all modules.
     hints = typing.get_type_hints(cls)
     for item in fields(cls):
         hint = hints[item.name]

@@ -37,6 +37,7 @@ def load(*layers: Mapping[str, Any], policy: PolicyFile = NO_POLICY) -> tuple[Se
             continue
         below, value = value_of(settings, setting), fixed[setting.key]
         settings = typing.cast("Settings", _set(settings, setting.path, value))
+        # Only who has set something else needs to hear that it does not count.
         if below not in (setting.default, value):
             problems.append(SettingError("policy.fixed", key=f"codeagent.{setting.key}", path=policy.path))
     return settings, [*problems, *unknown]
@@ -124,6 +125,7 @@ def _flatten(layer: Mapping[str, Any], known: Mapping[str, Setting]) -> Iterator
     pending: list[tuple[str, Any]] = [(str(key), value) for key, value in layer.items()]
     while pending:
         key, value = pending.pop(0)
+        # Settings that are objects, such as MCP servers, have keys of the user's below them.
         inside = any(name.startswith(f"{key}.") for name in known)
         if inside and isinstance(value, Mapping):
             pending[:0] = [(f"{key}.{name}", item) for name, item in value.items()]
@@ -162,6 +164,7 @@ def _match(option: Any, value: Any) -> Any:
         return value if isinstance(value, str) and value in typing.get_args(option) else None
     if option is float:
         return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    # By the exact type, as True is an int too.
     if option in (bool, str, int):
         return value if type(value) is option else None
     if typing.get_origin(option) is tuple:
