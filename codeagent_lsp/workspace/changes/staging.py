@@ -125,6 +125,7 @@ class Staging:
         known = staged.get(source)
         base, origin = known or self._unchanged(staged, source, read), source
         if known is not None:
+            # Of a file that was moved before, the path that the user knows.
             origin = known.moved_from or source
         # Its own old path is free for it.
         if origin != target and _moved_away(staged, target):
@@ -133,8 +134,10 @@ class Staging:
         replaced = staged.get(target)
         if replaced is not None:  # deleted before in this run: only its path is reused
             staged = staged.with_change(replace(replaced, text=read.text))
+            # The target keeps its own base, so the source is gone by a change of its own.
             if base.base is not None:
                 staged = staged.with_change(FileChange(origin, base.base, None, base.version))
+        # Made in this run: it is only made at another path.
         elif base.base is None:
             staged = staged.with_change(FileChange(target, None, read.text))
         else:

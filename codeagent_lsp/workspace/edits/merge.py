@@ -111,6 +111,7 @@ def with_line_ends_of(old: str, new: str) -> str:
     """Return `new` with the line ends of `old`: unchanged lines keep their own, all others get the dominant one."""
     before, after = split_lines(old), split_lines(with_newlines(new, dominant_newline(old)))
     uniform = "".join(after)
+    # By content: the line ends are what may differ.
     matcher = LineMatcher(None, [*map(content_of, before)], [*map(content_of, after)])
     for i, j, size in matcher.get_matching_blocks():
         for old_line, place in zip(before[i : i + size], range(j, j + size), strict=True):

@@ -280,6 +280,7 @@ class FileView:
         """
         folders = self._folders()
         self._require_folder(path, folders)
+        # One more tells whether there are others.
         found = list(islice(folders.entries(path, depth), limit + 1))
         return Listing(tuple(found[:limit]), len(found) > limit)
 
@@ -289,6 +290,7 @@ class FileView:
         Ignored names and links are left out, unless `path` itself is ignored. A missing path yields nothing.
         """
         folders = self._folders()
+        # A folder may exist only in what is staged or open.
         if not folders.holds(path) and self.roots.kind(path) != "folder":
             return iter((path,) if folders.is_file(path) else ())
         return islice(folders.files(path), limit)

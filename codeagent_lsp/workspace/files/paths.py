@@ -34,6 +34,7 @@ class Roots:
         written = [os.path.abspath(folder) for folder in folders]
         self._real = tuple(dict.fromkeys(os.path.realpath(folder) for folder in written))
         self._names = FolderNames(self._real)
+        # The user may have opened a folder by a link to it, and names files by that.
         self._aliases = [(folder, os.path.realpath(folder)) for folder in (*self._real, *written)]
 
     @property

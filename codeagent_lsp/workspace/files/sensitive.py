@@ -16,12 +16,14 @@ from dataclasses import dataclass
 
 from codeagent_lsp.workspace.text.unseen import is_unseen
 
+# Names that are devices for Windows, whatever their ending.
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
 _GIT_HOOK = re.compile(
     r"(?:applypatch-msg|fsmonitor-watchman|(?:pre|post|prepare)-[a-z-]+|commit-msg|update|reference-transaction)"
 )
 _TEST_FOLDERS = frozenset({"test", "tests"})
 _COPY_END = re.compile(r"(?:~|\.(?:bak|backup|old|orig|save|copy|tmp|sw[a-p]|[0-9]{1,3}))+$")
+# `.name.swp` of Vim, `#name#` and `.#name` of Emacs.
 _SWAP = re.compile(r"\.(.+)\.sw[a-p]|\.?#(.+?)#?")
 _CODE = r"(?:[cm]?[jt]sx?)"
 _DATA = r"(?:json[c5]?|ya?ml|toml)"

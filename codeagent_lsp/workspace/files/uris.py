@@ -25,6 +25,7 @@ def to_path(uri: str) -> str | None:
     if "\0" in path or not path.startswith("/"):
         return None
     if host and host.lower() != "localhost":
+        # The two slashes stay, so that it is not taken for a file of this machine.
         return f"//{_decode(host)}{path}"
     return path[1:] if os.name == "nt" and _DRIVE.match(path) else path
 

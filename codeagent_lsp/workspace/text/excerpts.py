@@ -68,6 +68,7 @@ def excerpt(text: str, limit: int, keywords: Sequence[str] = ()) -> str:
         return "\n".join(_without_middle(line, share, keywords) for line, share in zip(whole, shares, strict=True))
     lines = [_shortened(line, keywords) for line in whole]
     room = limit - 40
+    # Half for both ends, and the other half for lines of interest.
     kept = _ends(lines, room // 2)
     used = sum(len(lines[index]) + 1 for index in kept) + 40
     for index in _by_interest(lines, keywords):
