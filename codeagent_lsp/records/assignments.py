@@ -143,6 +143,7 @@ def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
     position = 0
     finder = _Finder(text)
     for name in sensitive_names(text, sessions=sessions):
+        # Before `position`: a word within a secret that was found already.
         if name.start < position or (name.kind is NameKind.SESSION and not sessions):
             continue
         if found := list(elsewhere(text, name)):
@@ -200,6 +201,7 @@ class _Finder:
     def _place(self, name: Name) -> _Place | None:
         text, sure = self._text, name.kind is NameKind.SECRET
         after = text[name.end : name.end + 1]
+        # Most names end here, before any pattern runs.
         if after in _NO_SIGN:
             return None
         before = text[max(0, name.start - 40) : name.start]
@@ -237,6 +239,7 @@ class _Finder:
             return self._spoken(start)
         if _ENCLOSING.search(place.sign):
             return self._enclosed(place)
+        # Only behind a colon can a type, a block or a tag of YAML stand before the value.
         if ":" in place.sign:
             if annotation := _ANNOTATION.match(text, start):
                 start = annotation.end()
@@ -365,6 +368,7 @@ class _Finder:
             return None
         stop, span = span[1], _shortened(text, span)
         after = text[stop : stop + 1]
+        # `self.token` alone on a line is code.
         whole = alone and "." not in name.text and after in ("", "\n", "\r")
         value = text[span[0] : min(span[1], span[0] + HEAD)]
         tight = place.sign == "=" or name.text.startswith("-")

@@ -175,6 +175,7 @@ class Pieces:
         text = "".join(waiting.texts)
         # At the end of a line, of very long ones at a blank, so that no secret is cut in two.
         end = max(text.rfind("\n"), text.rfind(" ") if waiting.length > TOO_LONG else -1) + 1 or len(text)
+        # The rest of the line is recorded with what follows it.
         waiting.texts, waiting.length = [text[end:]], len(text) - end
         return {**waiting.first, "content": text[:end]}
 
