@@ -177,5 +177,6 @@ def _copy_bytes(source: int, target: int) -> None:
     try:
         fcntl.ioctl(target, _FICLONE, source)
     except OSError:
+        # Duplicates, as the caller closes its own.
         with os.fdopen(os.dup(source), "rb") as origin, os.fdopen(os.dup(target), "wb") as copy:
             shutil.copyfileobj(origin, copy, _CHUNK)

@@ -208,13 +208,16 @@ def _walk(place: _Place) -> Iterator[UpperEntry]:
         upper = f"{place.upper}/{name}"
         lower = f"{place.lower}/{name}" if place.lower is not None else None
         entry = UpperEntry(f"{place.path}/{name}", upper, lower, os.lstat(upper), place.rules)
+        # Before the rules, which leave repositories out: that one was written is to be told.
         if entry.is_version_control:
             yield entry._replace(hides=entry.is_folder and is_opaque(upper))
         elif place.rules.ignores(name, is_dir=_counts_as_folder(entry)):
             yield entry._replace(ignored=True)
+        # A path that fits where the command sees it may be too long below the upper folder.
         elif not entry.is_folder or place.depth >= MAX_DEPTH or is_too_long(entry.path, upper):
             yield entry
         else:
+            # Below an opaque folder nothing of the disk is seen either.
             inner, hides = place.rules.enter(name), place.hides or is_opaque(upper)
             yield entry._replace(inner=inner, hides=hides)
             below = lower if lower is not None and is_folder(lower) else None
