@@ -162,6 +162,7 @@ class ContainerEnvironment:
             output.discard()
             raise
         finally:
+            # What still runs in it cannot be ended singly.
             if not ended:
                 await settled(self._vessel.end())
 
@@ -220,6 +221,7 @@ class _ContainerLayer:
         """See `Layer`; the launch refers to paths in the container."""
         reports = f"{REPORTS}/now"
         argv = ("sh", "-c", _FRESH_REPORTS, reports, *shell_words(command.script))
+        # Our user has no home in the image.
         fixed = {**FIXED, "HOME": _TEMPORARY, "LC_CTYPE": "C.UTF-8"}
         return Launch(argv, command.cwd, {**fixed, **command.environment, REPORT_VARIABLE: reports}, reports)
 

@@ -127,7 +127,7 @@ async def _agreed(reader: asyncio.StreamReader) -> None:
     """Read the response head of a request for a hijacked connection. EnvironmentProblem if it is refused."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     status = int(head.split(" ", 2)[1]) if head.startswith("HTTP/1.") else 500
-    # Podman and older engines answer 200 and hand the connection over all the same.
+    # Some engines answer 200 and hand the connection over all the same.
     if status not in (101, 200):
         _understood(status, await reader.read(MAX_REPLY))
 

@@ -116,6 +116,7 @@ class Environments:
     async def _stop(self, name: str) -> None:
         known = self._known.pop(name, None)
         if known is not None:
+            # Before its end: a run that has its shell must begin nothing in it.
             known.closed = True
             await known.environment.close()
 
