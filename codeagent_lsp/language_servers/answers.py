@@ -87,6 +87,7 @@ def places(answer: ServerAnswer, texts: Texts) -> list[CodePlace]:
     for item in result[:MAX_PLACES]:
         if not isinstance(item, dict):
             continue
+        # A Location or a LocationLink.
         uri = item.get("uri", item.get("targetUri"))
         span = item.get("range") or item.get("targetSelectionRange")
         if (place := place_at(uri, span, answer.encoding, texts)) is not None:
@@ -100,6 +101,7 @@ def place_at(uri: Any, span: Any, encoding: Encoding, texts: Texts) -> CodePlace
     start = _position(span, "start")
     if path is None or start is None:
         return None
+    # A file outside of the workspace is never read, not even for its line.
     if texts.view.roots.root_of(path) is None:
         return CodePlace(path, -1, -1, start[0] + 1, start[1] + 1)
     known = texts.get(path)

@@ -32,6 +32,7 @@ MAX_LATE = 2
 _ENCODINGS: Mapping[str, Encoding] = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-32": "utf-32"}
 _NOTHING = {"dynamicRegistration": False}
 CAPABILITIES: dict[str, Any] = {
+    # The one encoding that the protocol demands of every server.
     "general": {"positionEncodings": ["utf-16"]},
     "window": {"workDoneProgress": True},
     "workspace": {
@@ -165,6 +166,7 @@ class LanguageServer:
 
     def _initialize(self) -> dict[str, Any]:
         return {
+            # In the sandbox our id is that of no process, and a server would end itself.
             "processId": None,
             "clientInfo": {"name": "codeagent-lsp"},
             "rootUri": self._client.folder_item["uri"],
@@ -244,6 +246,7 @@ class ClientSide:
     def _section(self, item: Any) -> Any:
         value: Any = self._settings
         name = item.get("section") if isinstance(item, dict) else None
+        # Without a section, all settings are asked for.
         for key in str(name or "").split("."):
             value = value.get(key) if isinstance(value, Mapping) and key else value
         return value if value is not None else {}

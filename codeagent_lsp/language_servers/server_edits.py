@@ -112,6 +112,7 @@ class _Reader:
             if not isinstance(new, str) or "snippet" in each:
                 raise self._refused("one of its edits has no plain text")
             lines = known[1] if known is not None else None
+            # A file that this edit creates is empty, so everything comes at its beginning.
             offsets = offsets_in(each.get("range"), text, lines, self._answer.encoding) if lines is not None else (0, 0)
             if offsets is None:
                 raise self._refused(f"a range of it is not in {self._name(path)}")

@@ -70,6 +70,7 @@ class SessionServers:
         self._copy = ServedCopy(open_copy)
         self._running = RunningServers(self._copy, self._in_thread, self._trouble, memory)
         self._turn = asyncio.Lock()
+        # One thread, as the copy takes one call at a time.
         self._thread = ThreadPoolExecutor(1, "language-servers")
         self._open: dict[str, None] = {}
         self._troubled: set[str] = set()
