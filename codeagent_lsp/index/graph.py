@@ -161,6 +161,7 @@ def _strongest(user: int, used: Mapping[str, int], definers: Mapping[str, Sequen
         targets = definers.get(name)
         if targets and user not in targets:
             for target in targets:
+                # Dampened: a name that is used a hundred times is no hundred reasons.
                 found[target] = found.get(target, 0.0) + sqrt(often) / len(targets)
     return sorted(found.items(), key=lambda each: (-each[1], each[0]))[:MOST_EDGES]
 

@@ -142,6 +142,7 @@ def literals_of_piece(code: str, grammar: Grammar) -> tuple[Literal, ...]:
     """Return the literals of a piece of code without what stands before it in its file, which PHP needs."""
     if grammar.name != "php":
         return literals(code, grammar)
+    # For PHP all is text up to `<?php`; the line that is put in front is counted off.
     return tuple(
         each._replace(first=each.first - 1, last=each.last - 1) for each in literals(f"<?php\n{code}", grammar)
     )
@@ -193,6 +194,7 @@ def refuse_altered(path: str, before: str, after: str, given: Iterable[str]) -> 
     """
     language = language_of(path, before or after)
     fixed = [each for each in literals(after, language) if not each.moves]
+    # Counted, so that one more copy of a line is new as well.
     new = _lines_of(after, fixed) - literal_lines(before, language) if fixed else Counter[str]()
     said = {content_of(line) for text in (before, *given) for line in split_lines(text)} if new else set()
     wrong = next((line for line in new if line not in said), None)
@@ -224,6 +226,7 @@ def _only_shifted(
         if not _loses_margin(lines, each, language.name):
             return False
         shifts = set.intersection(*(_shifts(line, told) for line in altered))
+        # A line of brackets alone is found everywhere, so it shows no shift.
         kept = [line for line in filled if line not in wrong and any(map(str.isalnum, line))]
         if not shifts or (kept and not any(shifts & _shifts(line, told) for line in kept)):
             return False
@@ -246,6 +249,7 @@ def _loses_margin(lines: Sequence[str], inside: Literal, name: str) -> bool:
     first = inside.first - 1
     if first < 0:
         return False
+    # `dedent(` may stand on the line above the quotes, and its bracket on the line below.
     opening = " ".join((lines[first - 1].strip() if first and name == "python" else "", lines[first].rstrip()))
     closing = " ".join((lines[inside.last], *(lines[inside.last + 1 : inside.last + 2] if name == "python" else ())))
     content = "\n".join(lines[inside.first : inside.last + 1])
@@ -274,6 +278,7 @@ def _in_tree(root: Node, name: str) -> Iterator[Literal]:
         # The line that ends a heredoc has to stay where it is as well.
         if node.end_point.row == node.start_point.row and node.type != "heredoc_end":
             continue
+        # Ruby's `=begin` counts in column 0 only.
         is_block = node.type == "comment" and (node.text or b"").startswith(b"=begin")
         if (name, node.type) in EMBEDDED:
             text = (node.text or b"").decode("utf-8", "replace")
@@ -319,6 +324,7 @@ def _by_signs(text: str, found: Iterable[Span]) -> Iterator[Literal]:
         inside = lines[row + 1 : last + 1]
         depth = len(lines[row]) - len(lines[row].lstrip(" \t"))
         moves = each.moves and all(len(line) - len(line.lstrip(" \t")) >= depth for line in inside if line.strip())
+        # Then it has no part of the line after it.
         ends_line = text[each.end - 1] == "\n"
         yield Literal(row if each.body else row + 1, last - 1 if ends_line else last, moves)
         place, row = each.end, last

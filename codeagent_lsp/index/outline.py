@@ -162,6 +162,7 @@ class Outline:
     def _docstring(self, node: Node, outer: Node) -> str:
         if node.type in ("function_definition", "class_definition"):
             body = node.child_by_field_name("body")
+            # C and Bash have functions of this type, too, but no bodies of this one.
             holds = body is not None and body.type == "block" and body.named_child_count > 0
             first = body.named_child(0) if body is not None and holds else None
             if first is not None and first.type == "expression_statement" and first.child_count:
@@ -208,6 +209,7 @@ def by_last_line(nodes: Sequence[Node]) -> dict[int, Node]:
 def signature(node: Node, outer: Node, source: bytes) -> str:
     """Return the signature on one line: all up to the body, or the first line where there is no body."""
     body = body_of(node)
+    # With its `const` or `let`.
     start = outer.start_byte if outer.type in ("lexical_declaration", "variable_declaration") else node.start_byte
     if body is None:
         text = source[start : min(node.end_byte, start + 4 * MAX_SIGNATURE)].decode("utf-8", "replace")

@@ -122,11 +122,13 @@ class Scopes:
         """Close the definitions that end before `line`."""
         while open_now and open_now[-1][0] < line:
             end, _ = open_now.pop()
+            # Outer definitions that end on the same line.
             while open_now and open_now[-1][0] <= end:
                 open_now.pop()
             self._mark(end + 1, open_now[-1][1] if open_now else "")
 
     def _mark(self, line: int, name: str) -> None:
+        # Of several that begin on one line the innermost counts.
         if self._starts[-1] == line:
             self._names[-1] = name
         else:

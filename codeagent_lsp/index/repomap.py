@@ -62,6 +62,7 @@ def render(
     budget -= count(MORE.format(count=among)) if among else 0
     scores = steady(dict(ranked), previous.scores if previous else {})
     order = sorted(scores, key=lambda path: (-scores[path], path))[:MOST_FILES]
+    # Names get their share first, signatures what is left, and then names what these have not used.
     named = order[: _most(order, {}, int(budget * PATHS_SHARE), count)]
     best = _best(definitions, order, previous.definitions if previous else {})
     first = order[:FIRST_FILES]
