@@ -320,6 +320,7 @@ def _schema(options: argparse.Namespace) -> int:
 
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
+    # `[::1]:2087`.
     return host.strip("[]") or "127.0.0.1", _port(port)
 
 

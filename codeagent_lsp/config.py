@@ -44,6 +44,7 @@ def _setting(
         "maximum": maximum,
     }
     if isinstance(default, dict):
+        # A dict has no hash, and the frozen tree needs one.
         return field(default_factory=lambda: dict(default), metadata=metadata, hash=False)
     return field(default=default, metadata=metadata)
 

@@ -215,6 +215,7 @@ def _index(settings: Settings, path: Path, language: str) -> Check:
     if not settings.index.enabled:
         return Check("index", "ok", text("doctor.index.off", language))
     try:
+        # Some builds of SQLite lack FTS5.
         with closing(sqlite3.connect(":memory:")) as memory:
             memory.execute("CREATE VIRTUAL TABLE words USING fts5(word)")
     except sqlite3.Error:

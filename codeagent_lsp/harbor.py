@@ -22,6 +22,7 @@ from codeagent_lsp import __version__
 HOME = "/installed-agent/codeagent-lsp"
 EVENTS, LOG = "events.jsonl", "codeagent-lsp.log"
 
+# Debian's Python has `venv`, but may lack `ensurepip`, without which that fails.
 _USABLE = "import ensurepip, sys; sys.exit(sys.version_info < (3, 11))"
 _SERVERS: Mapping[str, tuple[str, str]] = {
     "openai": ("https://api.openai.com/v1", "OPENAI_API_KEY"),
@@ -77,6 +78,7 @@ class CodeAgent(BaseInstalledAgent):  # type: ignore[misc]  # Harbor needs a new
         words += [word for setting in self._settings for word in ("--set", setting)]
         command = " ".join(map(shlex.quote, [*words, "--", instruction]))
         last = f"tail -n 1 {logs}/{EVENTS}"
+        # A run that failed ends with `run_completed` too.
         ended = f'{last} | grep -q run_completed && ! {last} | grep -q \'"status": "failed"\''
         await self.exec_as_agent(
             environment,
