@@ -40,6 +40,7 @@ class AuditLog:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._clock = clock
+        # `durable`: synced, so that a crash of the machine loses none of it.
         self._writer = RecordWriter(
             folder / AUDIT_FILE, sanitizer, max_bytes=max_bytes, keep=keep, durable=True, on_problem=on_problem
         )

@@ -56,9 +56,11 @@ def sensitive_names(text: str, *, sessions: bool) -> Iterator[Name]:
     """Yield the sensitive names in `text`, in order; with `sessions`, also those of sessions."""
     end = 0
     for at, length in _stems(text, (*_STEMS, *_SESSIONS) if sessions else _STEMS):
+        # Within the name before, as `key` in `token_key`.
         if at < end:
             continue
         end = at + length
+        # In a script without blanks the name ends with its stem.
         if text[end - 1] < _UNSPACED and (tail := _TAIL.match(text, end)):
             end = tail.end()
         if text[at - 1 : at] == "<" and MARK.match(text, at - 1):  # a mark contains the word `secret`
