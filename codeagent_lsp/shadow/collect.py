@@ -147,6 +147,7 @@ class _Sorting:
         """Return the new text with its encoding; None for a deletion. PathRefused or FileRefused by the rules for
         edits.
         """
+        # A folder above it may be a link by now, on the disk or through the command.
         if self._view.roots.resolve(file.path) != file.path:
             raise PathRefused("It is behind a symbolic link, so it stays in the private copy.")
         if file.kind == "deleted":
