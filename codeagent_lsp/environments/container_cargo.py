@@ -73,6 +73,7 @@ class Cargo:
                     # A thread cannot be stopped, and the file must not be closed while it writes.
                     await settled(asyncio.to_thread(pack, mirror.place, what.send, archive, self._limits.disk))
                     await box.send(archive, mirror.root, what.gone)
+                # Only once it has arrived: after a failure it is sent again.
                 self._there[mirror.root] = now
 
     async def carry_out(self, box: Box) -> Mapping[str, bytes]:

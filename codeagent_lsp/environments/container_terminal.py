@@ -32,6 +32,7 @@ def main() -> None:
     tty.setraw(0, termios.TCSANOW)  # what is typed already stays
     joined, data = _begun(engine, path)
     signal.signal(signal.SIGWINCH, lambda number, frame: _resize(engine, path))
+    # The main thread waits for output; this one ends with it, amid a read.
     threading.Thread(target=_type, args=(joined,), daemon=True).start()
     sized = False
     while data or (data := joined.recv(_CHUNK)):
@@ -53,6 +54,7 @@ def _begun(engine: str, path: str) -> tuple[socket.socket, bytes]:
     if head.split(b" ", 2)[1:2] not in ([status] for status in _BEGUN):
         _show(b"The container did not start a shell: " + first[:500] + b"\r\n")
         sys.exit(1)
+    # The limit is for the start: a shell may be silent for hours.
     joined.settimeout(None)
     return joined, first
 

@@ -50,6 +50,7 @@ class LocalAdapter:
     async def _swept(self) -> None:
         if self._sweeping is None:
             self._sweeping = asyncio.create_task(asyncio.to_thread(self._sweep))
+        # All wait for one sweep, which goes on when one of them is cancelled.
         await asyncio.shield(self._sweeping)
 
     def _sweep(self) -> None:

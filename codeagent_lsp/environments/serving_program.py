@@ -42,6 +42,7 @@ def listening(ports: Sequence[int]) -> socket.socket:
     for port in ports:
         opened = socket.socket()
         try:
+            # Or a port stays taken for a minute after its last server.
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             opened.bind((HOST, port))
             opened.listen()
@@ -57,6 +58,7 @@ async def _serve(spec: dict[str, Any]) -> None:
     from codeagent_lsp.environments import serving_guard  # late: a missing library is an answer, not a crash
 
     over = asyncio.Event()
+    # The port first: without one, nothing need be started.
     opened = listening(spec["ports"])
     handler, settings, pid = await _made(spec, over)
     server = serving_guard.serve(opened, spec["token"], spec["files"], handler, settings)
