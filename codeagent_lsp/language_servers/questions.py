@@ -16,6 +16,7 @@ def parameters(question: ServerQuestion, text: str, encoding: Encoding) -> dict[
     """Return the parameters of a question about a file with this text."""
     if question.method == "codeAction/resolve":
         return dict(question.more["item"])
+    # Callers and subtypes are asked for by an item of the server's own, not by a place.
     if "item" in question.more or question.method == "workspace/symbol":
         return dict(question.more)
     params: dict[str, Any] = {"textDocument": {"uri": uris.from_path(question.path)}, **question.more}

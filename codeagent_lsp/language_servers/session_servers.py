@@ -136,6 +136,7 @@ class SessionServers:
                 for path, servers in asked.items():
                     work = (self._diagnosed(each, path, texts, deadline) for each in servers)
                     answers = await asyncio.gather(*work)
+                    # Those of a linter alone would pass for all of them.
                     known[path] = None if None in answers else tuple(filter(None, answers))
         except TimeoutError:
             pass  # what is known is known
@@ -246,6 +247,7 @@ async def _settled_result(
     while server.is_young and time.monotonic() + AGAIN_SECONDS < deadline:
         await asyncio.sleep(AGAIN_SECONDS)
         again = await server.request(method, params, deadline - time.monotonic())
+        # Answers of a large project take long to compare.
         if await asyncio.to_thread(_is_same, again, result):
             break
         result = again

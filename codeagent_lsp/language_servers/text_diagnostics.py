@@ -58,6 +58,7 @@ class TextDiagnostics:
             found = await self._found(path, text, deadline, pulls=pulls)
         except ServerFailed:
             return None
+        # Changed meanwhile, they would be those of another text.
         return found if self._open.texts.get(path) == text else None
 
     def take(self, params: Any) -> None:
@@ -105,6 +106,7 @@ class TextDiagnostics:
                     return None
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
+            # No earlier result is named, so `unchanged` is no answer.
             items = report.get("items") if isinstance(report, dict) and report.get("kind") == "full" else None
             return items[:MAX_ITEMS] if isinstance(items, list) else None
         return None
