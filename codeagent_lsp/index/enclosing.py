@@ -25,7 +25,9 @@ _SYMBOL_NAMES = """
     type_alias_statement decorated_definition template_declaration
 """
 _SYMBOLS = frozenset(_SYMBOL_NAMES.split())
+# `struct point p;` has such a node, too, and only uses the type.
 _WITH_BODY = frozenset(("struct_specifier", "class_specifier", "enum_specifier", "union_specifier"))
+# Functions without a name count only where a variable or a field holds them.
 _VALUES = frozenset(("arrow_function", "function_expression", "generator_function", "class"))
 _HOLDERS = frozenset(("variable_declarator", "field_definition", "public_field_definition"))
 _WRAPPERS = frozenset(
@@ -42,6 +44,7 @@ def enclosing_symbol(name: str, text: str, offset: int) -> tuple[int, int] | Non
     tree = syntax_tree(name, text)
     if tree is None:
         return None
+    # A tree counts in bytes of UTF-8.
     source = text.encode("utf-8", "replace")
     place = len(text[: _on_code(text, offset)].encode("utf-8", "replace"))
     node: Node | None = tree.root_node.descendant_for_byte_range(place, place)

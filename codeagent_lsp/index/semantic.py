@@ -178,6 +178,7 @@ class Semantic:
     async def _ready(self) -> _Kept:
         """Return the databases for the embedder's model, opened once its name and dimension are known."""
         if self._kept is None:
+            # By a trial, as servers do not tell the dimension.
             size = len((await self._embedding.embed(["size"]))[0])
             self._kept = await asyncio.to_thread(self._opened, await self._embedding.model(), size)
         return self._kept

@@ -192,6 +192,7 @@ class IndexService:
             self._done(len(found.changed))
         else:
             await work_off(self.store, tuple(jobs(found.changed)), self._processes, self._done)
+            # Only a large pass, such as after a switch of branch, leaves many contents without a file.
             await self._in_thread(self.store.tidy)
 
     def _compare(self, known: Mapping[str, Known]) -> Scan:
@@ -202,6 +203,7 @@ class IndexService:
 
     async def _in_thread(self, action: Callable[[], _T]) -> _T:
         """Run `action` in a thread and wait for it even when cancelled, so that nothing goes on unseen."""
+        # A pass that was cancelled has left it set.
         self._stop.clear()
         running = asyncio.ensure_future(asyncio.to_thread(action))
         try:
