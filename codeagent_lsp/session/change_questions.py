@@ -15,6 +15,7 @@ from codeagent_lsp.workspace.files.paths import Roots
 from codeagent_lsp.workspace.text.visible import ends_of
 
 MAX_NAMES = 3000
+# A command that writes dozens of such files would have the user click until yes is a habit; the answer is no.
 MAX_QUESTIONS = 10
 
 
@@ -43,6 +44,7 @@ class ChangeQuestions:
         if not names:
             return title
         later = self._output.text("changes.run_later", names=ends_of(names, MAX_NAMES, self._output.language))
+        # In front: editors cut a long title at its end, and this is the part that must be read.
         return f"{later}. {title}"
 
     async def ask(self, title: str, choices: tuple[str, ...], detail: str) -> tuple[str, ...] | None:
@@ -63,6 +65,7 @@ class ChangeQuestions:
             if change.kind == "delete" and self._services.workspace.editor.has_unsaved_text(change.path):
                 title = self._output.text("changes.unsaved", name=PurePath(change.path).name)
                 answer = await self._output.ask(Question("approval", title, (keep, delete), danger=True))
+                # No answer keeps the file, as every missing answer is a no.
                 allowed.extend([change.path] if answer == (delete,) else [])
         return frozenset(allowed)
 

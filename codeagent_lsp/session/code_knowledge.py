@@ -28,6 +28,7 @@ from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileView, NothingStaged
 
 PROPOSAL_SECONDS = 5.0
+# Those that judge a file by itself; type checkers load the whole project.
 _QUICK = frozenset({"ruff", "eslint"})
 
 ShellOver = Callable[[FileView], Awaitable[Shell]]
@@ -47,6 +48,7 @@ def edit_diagnostics(session_id: str, services: Services, staged: FileView) -> E
         return None
 
     async def shell_over(view: FileView) -> Shell:
+        # A staging of its own that is thrown away, and no to every question: a linter proposes nothing.
         return await services.shells.environments.shell(session_id, view, Staging(lambda path: None), _none)
 
     servers = services.workspace.servers
@@ -104,10 +106,12 @@ class QuickLinters:
         try:
             async with asyncio.timeout(seconds):
                 shell = await self._shell_over(view)
+                # A linter loads the project's configuration and plug-ins, which is code that nobody has allowed.
                 if not shell.isolation.complete:
                     return {}
                 checked = await check(shell, jobs)
         except TimeoutError:
+            # All of them, as it is not known which one took the time; each edit would wait for it again.
             self._slow |= {job.linter.name for job in jobs}
             return dict.fromkeys(files)
         except AgentError:

@@ -15,6 +15,7 @@ from codeagent_lsp.texts import text
 INTERVAL = 0.1
 PATIENCE = 5
 """How many intervals the beginning of a line waits for its end."""
+# Small enough that one event does not hold up the others behind it on the wire.
 PIECE = 8 * 1024
 TOTAL = 256 * 1024
 
@@ -37,6 +38,7 @@ class OutputStream:
     def write(self, stream: Stream, printed: str) -> None:
         """Buffer printed text; whole lines are passed on within a tenth of a second."""
         within = self._within(stream, printed)
+        # Joined only with the same stream: across a change of streams the order in which they were printed is kept.
         if self._waiting and self._waiting[-1][0] == stream:
             within = self._waiting.pop()[1] + within
         if within:
@@ -55,6 +57,7 @@ class OutputStream:
             stream, end = self._end
             left_out = self._beyond - len(end)
             self._pass_on([(stream, ("\n" + self._left_out.format(count=left_out) + "\n" if left_out else "") + end)])
+        # A stream is used for one command after the other; each has the whole limit.
         self._left, self._beyond, self._end = self._total, 0, ("stdout", "")
 
     def _within(self, stream: Stream, printed: str) -> str:
@@ -71,6 +74,8 @@ class OutputStream:
         self._timer = None
         ready = self._waiting
         self._waiting = []
+        # A tick with whole lines shows that output flows, so the line begun last may soon end; only silence means a
+        # prompt.
         self._waited = 0 if any("\n" in text for _, text in ready) else self._waited + 1
         if ready and not ready[-1][1].endswith("\n") and self._waited < PATIENCE:
             stream, text = ready.pop()

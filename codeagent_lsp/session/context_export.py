@@ -106,7 +106,9 @@ def _now(name: str, context: CodeAgentContext, view: FileView) -> str | None:
         path = view.roots.resolve(name)
     except AgentError:
         return None
+    # Newest first: later runs have staged on the text of earlier ones.
     staged = (change for run in reversed(context.runs.values()) if (change := run.staged.get(path)) is not None)
+    # It was put in focus while it might be read; rules and names can have changed since.
     if view.roots.is_secret(path):
         return None
     waiting = next(staged, None)
@@ -181,6 +183,7 @@ def _message(event: events.MessageAdded, paths: Mapping[str, str]) -> dict[str, 
         data["tool_name"] = data.pop("name")
     data["timestamp"] = datetime.fromtimestamp(event.ts, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     data["is_abbreviated"] = str(data.get("content", "")).startswith(UNCHANGED)
+    # The result alone does not say which file it is about: its call does, in a message before it.
     path = paths.get(str(data.get("tool_call_id", "")))
     if data["is_abbreviated"] and path:
         data["full_content_ref"] = f"focused_files[{path}]"

@@ -55,6 +55,7 @@ async def decisions(parts: RunParts) -> str:
     earlier = [
         run
         for run in context.runs.values()
+        # Without messages the model knows nothing of it, as of a quick action.
         if run is not parts.record and run.messages and run.proposed and run.run_id not in context.rewinds.silenced
     ]
     if not earlier:
@@ -108,6 +109,7 @@ def fates_of(run: RunRecord, change: FileChange, now: str | None) -> tuple[HunkF
         region = present[start:end]
         state = _state(region, old, new)
         fate: Fate = state if state in ("applied", "changed") else _why_absent(run, change, hunk)
+        # The region has what was typed right before the hunk as well; the line of the hunk itself is named.
         at = start + (_index(region, new) or 0 if fate == "applied" else 0)
         found.append(HunkFate(fate, at + 1, _short(new or old)))
     return tuple(found)
@@ -117,6 +119,7 @@ def _of_file(run: RunRecord, change: FileChange, now: str | None) -> HunkFate:
     shown = _short(split_lines(change.text or ""))
     if now == change.text:
         return HunkFate("applied", 1, shown)
+    # Changed from the base alone proves nothing: the user may have worked on it without the agent's change.
     if now is not None and now != change.base and run.accepted.get(change.path) is not None:
         return HunkFate("changed", 1, shown)
     return HunkFate(_why_absent(run, change, None), 1, shown)
@@ -130,6 +133,7 @@ def _state(region: Sequence[str], old: Sequence[str], new: Sequence[str]) -> Lit
         if old and _index(region, old) is not None:
             return "absent"
         alike = SequenceMatcher(None, "".join(region), "".join(new), autojunk=False).ratio() if region else 0.0
+        # Lines that were added, and are not there: typed text at their place is theirs only if it resembles them.
         return "changed" if old or alike >= ALIKE else "absent"
     if _index(region, old) is not None:
         return "absent"
@@ -168,6 +172,7 @@ def _place(moved: Iterable[merge.Run], start: int, end: int) -> tuple[int, int]:
     for run in moved:
         if run.old_end < start:
             shift = run.new_end - run.old_end
+        # Also what only touches the lines: text typed at their edge may be a part of what became of them.
         elif run.old_start <= end:
             first = min(run.new_start, start + shift) if first is None else first
             shift = run.new_end - run.old_end

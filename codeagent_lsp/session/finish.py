@@ -50,7 +50,9 @@ UNCHANGED = (
 ANSWER_NOW = "Do not look any further. Answer now with what you know."
 NOBODY_ANSWERED = "The user has not answered your question."
 
+# A question mark of any script, then only closing quotes, brackets and Markdown: `Which one?**`.
 _QUESTION = re.compile(r"[?？؟⁇⁈][\s*_`\"'”’»)）\]】]*$")
+# A choice below a question: `- red`, `2) blue`, `(a) green`, `一、`.
 _LISTED = re.compile(r"^\s*(?:[-*•–]|\(?\w{1,2}[.):、])\s")
 
 
@@ -90,6 +92,7 @@ class Finish:
         files = await asyncio.to_thread(self._files)
         named = (*files.named(words), *map(files.relative, about))
         tests = dict.fromkeys((*files.test_files_in(words), *files.tests_beside(named)))
+        # Now, not when they are compared: later they would take as long as the run has to wait for its verdict.
         baselines.begin([*tests][:MOST_TESTS])
         baselines.follow(lambda names: self._files().tests_beside(names)[:MOST_TESTS])
 
@@ -97,9 +100,11 @@ class Finish:
         """Judge how the loop has ended, let the model go on where that helps; return the run's status and summary."""
         nudged = False
         while True:
+            # A model that went in circles while it read mostly knows the answer; without tools it can only give it.
             if result.ending == "anomaly" and not self._changed():
                 conversation.tell(ANSWER_NOW)
                 result = await conversation.loop(iterations=1, only=())
+            # Also where it was stopped: changes that are green at the limit count as done.
             verdict = await self._verdict()
             if result.ending != "answered":
                 return self._stopped(conversation, result, verdict)
@@ -107,6 +112,7 @@ class Finish:
                 if not (answer := await self._ask(result.text)):
                     return "waiting", result.text
                 conversation.answer(answer)
+            # Once: a model that was told and still says it is done will not do more, and each round costs a test run.
             elif not nudged and (told := self._undone(verdict)):
                 nudged = True
                 conversation.tell(told)
@@ -203,12 +209,15 @@ class Finish:
         own = [name for name in changed if is_test(name)]
         named = [name for name in files.test_files_in(brief.words) if name in files.names]
         paths = named or ([""] if brief.about_tests else [])
+        # Tests that nobody asked for run the repository's code, so only where they can do no harm.
         beside = dict.fromkeys((*own, *files.tests_beside(changed))) if self._isolated else {}
         green = self._parts.proposal.proofs.green(self._parts.proposal.changeset)
         also = [name for name in beside if name not in (*paths, *green) and name in files.names][:MOST_TESTS]
         results = [await self._run("run_tests", **({"path": path} if path else {})) for path in paths]
+        # The empty path stands for all tests, which have those beside the change among them.
         if "" not in paths:
             results += await self._beside(also)
+        # A test file that the run has changed itself is no measure for it.
         bound = frozenset(named) - frozenset(own)
         verdict = _of_tests(results, bound, test_names_in(brief.words))
         return verdict or (Verdict(passed=len(green)) if green.intersection(beside) else None)
@@ -222,6 +231,7 @@ class Finish:
                     results.append(result := await self._run("run_tests", path=path))
                     if result.ok and not any(report["cases"] for report in result.data["reports"]):
                         break  # they cannot run here, and saying so once is enough
+        # Those that have ended are judged; nobody waits longer for tests that were not asked for.
         except TimeoutError:
             pass
         return results
@@ -281,6 +291,7 @@ def _of_command(command: str, result: ToolResult) -> Verdict:
     if not result.ok or not isinstance(result.data, CommandResult):
         return Verdict(problem=result.text)
     finished = result.data.finished
+    # The shell's code for a command that does not exist: the machine lacks it, the change is not at fault.
     if finished.exit_code == 127:
         return Verdict(problem=result.text)
     if finished.exit_code == 0 and finished.ending == "exited":
@@ -299,6 +310,7 @@ def _of_tests(results: Sequence[ToolResult], bound: frozenset[str], names: froze
     passed = sum(report["passed"] for result in ran for report in result.data["reports"])
     cases = [case for result in ran for case in result.data["failures"]]
     known = (case["id"] for result in ran for report in result.data["reports"] for case in report["cases"])
+    # A task that names single tests asks for these alone; other failures in their file may have been there before.
     specific = any(_names(names, test_id) for test_id in known)
     red: dict[str, None] = {}
     before: dict[str, None] = {}
@@ -310,6 +322,7 @@ def _of_tests(results: Sequence[ToolResult], bound: frozenset[str], names: froze
 
 
 def _names(names: frozenset[str], test_id: str) -> bool:
+    # Ids of all runners: `tests/a.py::T::test_x[1]`, `pkg/TestX`, `test_x (mod.T)`.
     return not names.isdisjoint(re.split(r"[.:/\[\s(]+", test_id))
 
 

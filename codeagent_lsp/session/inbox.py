@@ -72,6 +72,7 @@ class Inbox:
     def find(self, request_id: str) -> OpenQuestion:
         """Return an open question. SessionError if it is not open."""
         item = self._open.get(request_id)
+        # An answer is given before its asker runs again: until then the question is still listed.
         if item is None or item.answer.done():
             raise SessionError("question.closed", request=request_id)
         return item
@@ -80,6 +81,7 @@ class Inbox:
         """Ask the user and return the answer, None if there is none in time; emit question and answer as events."""
         request_id = uuid.uuid4().hex
         item = OpenQuestion(request_id, run_id, question, asyncio.get_running_loop().create_future())
+        # Before it is shown: a client may answer at once.
         self._open[request_id] = item
         answer: Answer = None
         try:
@@ -92,6 +94,8 @@ class Inbox:
         finally:
             self._open.pop(request_id, None)
             self._presenter.withdraw(item)
+            # Also when the asker is cancelled: a question without its end in the file would be asked again after a
+            # restart.
             emit(_answered(item, answer))
         return answer
 
@@ -110,6 +114,7 @@ class Inbox:
     def settle(self, run_id: str, question: Question) -> None:
         """Close a question of a run without an answer, because the user has decided in another way."""
         for item in tuple(self._open.values()):
+            # By identity: two questions of a run may have the same words.
             if item.run_id == run_id and item.question is question and not item.answer.done():
                 item.answer.set_result(None)
 

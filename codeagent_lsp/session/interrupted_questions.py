@@ -46,6 +46,7 @@ async def asked_again(session: Session, inbox: Inbox, start: Callable[[RunReques
         for asked in run.unanswered.values()
         if isinstance(asked, events.QuestionAsked) and asked.by_agent
     ]
+    # A session may be resumed twice, as by the start and by the user.
     shown = {(item.run_id, item.question.title) for item in inbox.open()}
     for run_id, asked in open_now:
         if (run_id, asked.title) in shown:

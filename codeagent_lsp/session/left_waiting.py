@@ -15,6 +15,7 @@ from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.store import SessionStore
 
+# Every start of a server reads them, so the bounds keep it quick, at the cost of what is old or huge.
 MOST_LOOKED = 8
 OLDEST_SECONDS = 30 * 86400
 MOST_BYTES = 16 << 20
@@ -31,6 +32,7 @@ def sessions_that_wait(store: SessionStore) -> tuple[str, ...]:
             records = store.load(stored.session_id)
         except SessionError:  # deleted meanwhile
             continue
+        # Without an id or listeners: a state to look at, which nothing may write.
         session = Session("", store)
         replay(session, records)
         if waiting(session):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.session.own_runs import OwnWork
     from codeagent_lsp.session.run import Run
 
+# A run may have to stop a command first, and a shadow of a large workspace takes a while to delete.
 CLEAR_SECONDS = 30.0
 LEAVE_SECONDS = 1.0
 
@@ -44,6 +45,7 @@ class SessionManager:
     """
 
     def __init__(self, store: SessionStore, services: Services, listeners: Iterable[Listener] = ()) -> None:
+        # A lambda, as the queue is made of the runs and does not exist yet.
         self.runs = Runs(lambda run: self.queue.ended(run))
         self.queue = TaskQueue(self.runs, services, self._begin)
         self._store = store
@@ -86,6 +88,7 @@ class SessionManager:
         known = self._sessions.get(session_id)
         if known is None:
             known = self._opened(session_id)
+            # `load` takes no lock and repairs nothing, so a session of another process can be looked at.
             replay(known, self._store.load(session_id))
         return known
 
@@ -100,6 +103,7 @@ class SessionManager:
             self._sessions[session_id] = known
             runs = [_run(known, record, self._services) for record in known.context.runs.values()]
             self.runs.add_all(runs, newest=enter)
+            # After its runs are known: a waiting task must not start beside one that is still open.
             self.queue.resumed(known)
         self._current = known if enter else self._current
         return known
@@ -113,6 +117,7 @@ class SessionManager:
         found = []
         for session_id in await asyncio.to_thread(sessions_that_wait, self._store):
             if session_id not in self._sessions:
+                # In use by another process, or deleted between the two steps: neither is worth a word at the start.
                 with suppress(SessionError):
                     found.append(self.resume(session_id, enter=False))
         return tuple(found)
@@ -128,11 +133,13 @@ class SessionManager:
         """Cancel a session's runs and delete it; the returned task ends when its shadow and its outputs are deleted,
         too. SessionError if it is unknown, or another process works with it.
         """
+        # First, as it is what can fail: nothing of a session is stopped that another process holds.
         self._store.delete(session_id)
         session = self._sessions.pop(session_id, None)
         if session is not None:
             session.context.waiting.clear()
             self.queue.settle(session)
+        # The waiting words go before this: ending a run would start the next task of the queue.
         working = self.runs.remove(tuple(session.context.runs) if session else ())
         if session is not None and session is self._current:
             self._current = None
@@ -174,9 +181,11 @@ class SessionManager:
         request: RunRequest,
         run_id: str,
         work: OwnWork | None = None,
+        # An attempt has its own: frozen buffers, a warmer model.
         services: Services | None = None,
         attempt_of: str = "",
     ) -> str:
+        # Before anything is emitted: two processes must not append to one file.
         session.claim()
         if request.attempts > 1:
             from codeagent_lsp.session.attempts.attempting import attempting  # late: with the parts of a run
@@ -186,6 +195,7 @@ class SessionManager:
         session.context.begin(record)
         run = _run(session, record, services or self._services)
         self.runs.add(run)
+        # Stored before its task starts, so that a crash in between leaves a run that is told as torn.
         run.begin(request)
         self.runs.start(run, run.execute(request, work))
         return record.run_id
@@ -206,6 +216,7 @@ class SessionManager:
 
 def _whole(session: Session, runs: Runs) -> Session:
     """Return the session that an attempt's session works for, if that is in use; any other as it is."""
+    # What the user says in an attempt's session is meant for the task, which belongs to the session that began it.
     of = {record.attempt_of for record in session.context.runs.values() if record.attempt_of}
     return next((run.session for run in runs.all() if run.record.run_id in of), session)
 
@@ -268,6 +279,7 @@ class SessionDeletion:
     async def _clear(self, session_id: str, working: Sequence[asyncio.Task[None]]) -> None:
         try:
             async with asyncio.timeout(CLEAR_SECONDS):
+                # `asyncio.wait` raises for an empty set.
                 if working:
                     await asyncio.wait(working)
                 if self._services.shells.screens is not None:

@@ -53,10 +53,12 @@ async def mentioned(parts: RunParts, request: RunRequest, model: Model) -> RunRe
     model's window; what is not found or cut is told to the user. UsageError for a picture if the model does not see.
     """
     own = mentions_in(request.arguments)  # also where the command's text puts them as code
+    # One more than are used, so that it can be told that there were too many.
     mentions = tuple(dict.fromkeys((*mentions_in(request.task, MOST_MENTIONS + 1), *own)))
     if not mentions:
         return request
     await parts.toolbox.open()
+    # A quick action sends code alone: half of the window is for the selection and its answer, and no pictures.
     rewrites = request.kind in REWRITES and request.target is not None
     resolver = _Resolver(parts, request, parts.toolbox.context(), pictures=not rewrites)
     request = await resolver.resolved(mentions, window_of(model.info) // (2 if rewrites else 1))
@@ -95,6 +97,7 @@ class _Resolver:
             text = await self._of(path, mention)
             if text and (fitted := self._fitted(mention, text, room)):
                 room -= len(fitted)
+                # A task that names the file in plain words too would show it twice.
                 if path in known and _is_whole(mention):
                     request = replace(request, files=(*request.files, (path, fitted)))
                 else:
@@ -123,6 +126,7 @@ class _Resolver:
         if len(text) <= room:
             return text
         self._tell("mentions.shortened" if room > 0 else "mentions.no_room", mention)
+        # A heading that says "whole" would have the model take the cut text for all of the file.
         return shorten(text.replace(WHOLE, BEGINNING, 1), room) if room > 0 else ""
 
     def _found(self, mention: Mention, files: list[str], suffixes: frozenset[str]) -> str | None:
@@ -213,6 +217,7 @@ def _files(view: FileView) -> list[str]:
 def _located(view: FileView, name: str, files: list[str]) -> str | None:
     """Return the path of a file or folder: by its path in the workspace, or by the end of its path if only one fits."""
     try:
+        # macOS stores names decomposed (NFD), keyboards give them composed (NFC).
         for written in dict.fromkeys((name, normalize("NFC", name), normalize("NFD", name))):
             path = view.roots.resolve(written)
             if view.exists(path) or view.roots.kind(path) in ("file", "folder"):
@@ -251,6 +256,7 @@ def _spans(name: str, text: str, symbol: str) -> list[tuple[int, int]]:
     source = source_of(name, text)
     if source is None:
         return []
+    # Rust, C++ and Ruby write `Type::name`, JavaDoc `Type#name`.
     wanted = symbol.replace("::", ".").replace("#", ".")
     return [
         (source.line(each.outer.start_byte), source.line(source.trimmed_blanks(each.outer.end_byte)))

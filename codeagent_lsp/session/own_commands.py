@@ -34,6 +34,7 @@ _PROGRAMS: dict[str, tuple[str, ...]] = {
     ".js": ("node",),
     ".mjs": ("node",),
     ".cjs": ("node",),
+    # Without it npx would offer to download the package, and wait for an answer that nobody can give.
     ".ts": ("npx", "--no-install", "tsx"),
     ".sh": ("bash",),
     ".bash": ("bash",),
@@ -92,6 +93,7 @@ async def trust_contents(parts: RunParts, request: RunRequest) -> Ended:
     if name and not items:
         known = ", ".join(item.name for item in of_kind) or output.text("trust.none")
         raise UsageError("trust.unknown", name=one_line(name, 80), names=one_line(known, 400))
+    # The user's own command means that an earlier no is open again.
     trust.reconsider(items)
     open_ones = [item for item in items if not trust.covers(item.digest)]
     if len(open_ones) == 1 or (open_ones and await ask_all(trust, open_ones, output, output.text) == "singly"):
@@ -145,6 +147,7 @@ async def run_file(
     emit(events.FileRunStarted(command=shlex.join(words), file=file))
     output = OutputStream(lambda stream, text: emit(_printed(stream, text)))
     try:
+        # `apart` keeps stdout and stderr as two streams, which clients show differently.
         result = await shell.run(Command(words, folder, apart=True), output.write)
     finally:
         output.close()

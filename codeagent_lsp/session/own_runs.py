@@ -40,8 +40,10 @@ OwnWork = Callable[[RunParts, RunRequest], Awaitable[Ended]]
 WHOLE = -1
 """The number of a part that is a whole file."""
 
+# How likely a part is to matter to a test: comments and prose hardly ever, though a doctest may read them.
 _UNLIKELY, _USUAL = 0.02, 0.3
 _WORD = re.compile(r"[^\W\d]\w{2,}")
+# The beginning of a comment in the usual languages (`# x`, `// x`, `* x`, `-- x`, `<!-- x`, `; x`), or an empty line.
 _COMMENT = re.compile(r"\s*(?:#|//|/\*|\*|--|<!--|;|$)")
 _PROSE = frozenset({".md", ".rst", ".txt", ".adoc"})
 
@@ -80,6 +82,7 @@ async def prove(parts: RunParts, target: Proposal) -> Ended:
     trial = await _opened(parts, target)
     if trial is None:
         return "completed", parts.output.text("file_run.declined")
+    # First: what failed without the changes tells what they have mended.
     await trial.before()
     await trial.changed()
     await target.propose()
@@ -107,12 +110,14 @@ async def _opened(parts: RunParts, target: Proposal) -> _Trial | None:
     """Return the trial of a proposal; None if the user does not want tests to run that nothing isolates."""
     if not target.changeset:
         raise SessionError("changes.none")
+    # While its user is being asked, the changes of a run at work stand still.
     if target.record.status == "running" and not target.deciding:
         raise SessionError("prove.at_work")
     await parts.toolbox.open()
     shell = parts.toolbox.shell
     if shell is None:
         raise UsageError("prove.impossible", reason=parts.toolbox.no_shell)
+    # There commands run on the saved files of the user, which have none of the changes.
     if shell.isolation.level == "direct":
         raise UsageError("prove.direct")
     if not shell.isolation.complete and not await confirmed(parts, "run_tests", shell.isolation.level):

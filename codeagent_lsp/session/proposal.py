@@ -32,6 +32,7 @@ from codeagent_lsp.workspace.files.file_view import own_file
 
 T = TypeVar("T")
 
+# Together with ACCOUNT_SECONDS less than the second in which a closing server waits for its runs.
 APPLY_GRACE_SECONDS = 0.8
 ACCOUNT_SECONDS = 0.1
 MOST_NAMED = 30
@@ -60,12 +61,15 @@ class Proposal:
         self._output = output
         self.staging = Staging(lambda path: own_file(self.view, path), self._changed, record.staged)
         self.view = services.workspace.view(self.staging)
+        # An attempt sees frozen buffers; what is decided about it goes into the files as they are now.
         self._present = (services.workspace.present or services.workspace.view)(self.staging)
         self.proofs = Proofs(record, self.view)
         self.refused = ""
         self.judge = judge
         self._diagnose = diagnose
         self.questions = ChangeQuestions(record.run_id, services, output, self.view.roots, self.proofs)
+        # Held while the editor is asked: an apply, an undo and a live edit would each merge with texts that the other
+        # changes.
         self._applying = asyncio.Lock()
         self._discarded: set[str] = set()  # while a question about unsaved text is open
         self._undecided = Changeset()
@@ -94,6 +98,7 @@ class Proposal:
             return await self._decide(status, step)
         finally:
             self.deciding = False
+            # After the answer, not before: what was left of a partial decision is not asked about again.
             self._undecided = self.changeset
 
     async def _decide(self, status: events.RunStatus, step: str) -> events.RunStatus:
@@ -114,6 +119,7 @@ class Proposal:
             answer = await self.questions.ask(title, choices, detail)
             if answer == (review,):
                 await self._services.user.show_review(self.record.run_id)
+                # Reviewing was asked for once; the question then stands beside the open review.
                 choices = (apply, discard)
             elif answer == (apply,) and not shows_all(shown, self.changeset):
                 await self.propose()  # a command in the background has staged more meanwhile
@@ -127,6 +133,7 @@ class Proposal:
                 break
         if self.outcome is None:
             self.outcome = "none"
+        # Nothing is left and nothing was applied: commands have discarded all of it while the question was open.
         discarded = not self.changeset and not self.record.applied
         return "rejected" if discarded else status
 
@@ -190,9 +197,12 @@ class Proposal:
             if not chosen:
                 return None
             self.outcome = "unknown"  # stays if this is interrupted or fails
+            # Before the request: a process that dies in it must know after its restart what may be in the files.
             self._intend(chosen, undo=False)
             applied = await self._services.workspace.editor.apply(chosen, self.record.title, may_lose)
             self._note_applied(applied, undo=False)
+            # From the present changes, not those at the start: a command may have staged more while the editor
+            # worked.
             self.staging.reset(after_applying(self.changeset, chosen, applied))
         self.questions.settle()
         return applied
@@ -257,12 +267,14 @@ class Proposal:
                 raise SessionError("undo.nothing")
             changes, moved = await asyncio.to_thread(followed, parts, self._present)
             self._renamed.update(moved)
+            # A closed file in an encoding that we cannot tell is read by the editor, which has to open it for that.
             await self._services.workspace.editor.open_unclear(path for each in changes for path in each.paths)
             back = await asyncio.to_thread(taking_back, changes, self._present, over=over)
             label = self._output.text("undo.label", title=self.record.title)
             self._intend(back.changeset, undo=True)
             applied = await self._services.workspace.editor.apply(back.changeset, label, back.deleted)
             applied = back.result(applied)
+            # Only right after an undo that met the user's lines does one more go over them.
             self._stayed = parts if applied.conflicts else []
             if applied.outcome in ("full", "partial"):
                 self.record.applied[:] = after_undo(self.record.applied, parts.__contains__, applied.refused)
@@ -388,6 +400,7 @@ async def uninterrupted(applying: Coroutine[Any, Any, T]) -> T:
     """Apply changes; a cancellation meanwhile waits up to 0.8 seconds, so that the outcome is known."""
     work = asyncio.ensure_future(applying)
     try:
+        # Without it a cancellation would leave an edit of which nobody knows whether the editor took it.
         return await asyncio.shield(work)
     except asyncio.CancelledError:
         try:

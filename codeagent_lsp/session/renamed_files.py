@@ -26,12 +26,15 @@ def renamed_since(texts: Mapping[str, str], view: FileView, since: float, made: 
     Blocks.
     """
     gone = {path: text for path, text in texts.items() if text.strip() and own_file(view, path) is None}
+    # A file that cannot be read, such as one that grew too large, is still there.
     gone = {path: text for path, text in gone.items() if not os.path.lexists(path)}
     found: dict[str, str] = {}
     there = dict(_come_since(view, since, {*texts, *made})) if gone else {}
     for path, text in gone.items():
         likeness = {other: _likeness(text, present, path, other) for other, present in there.items()}
         best = sorted(likeness, key=lambda other: likeness[other], reverse=True)[:2]
+        # Two that are equally alike decide nothing: a change that follows the wrong file is worse than one that is
+        # refused.
         if best and likeness[best[0]][0] >= ALIKE and (len(best) == 1 or likeness[best[0]] > likeness[best[1]]):
             found[path] = best[0]
             del there[best[0]]
@@ -55,6 +58,7 @@ def followed(parts: Iterable[AppliedPart], view: FileView) -> tuple[list[Changes
         texts = edited_texts(part.changeset.inverse())
         texts = {path: text for path, text in texts.items() if path not in removed}
         new = renamed_since(texts, view, part.ts, made)
+        # Earlier parts too: all are about the file that has this name now.
         changes = [each.renamed(new) for each in (*changes, part.changeset.renamed(moved))]
         moved.update(new)
     return changes, moved
@@ -70,6 +74,7 @@ def _come_since(view: FileView, since: float, known: Iterable[str]) -> Iterator[
 def _is_new(path: str, since: float) -> bool:
     """Return whether a file got its name after `since`, as far as the file system tells."""
     try:
+        # Not the time of its content, which a move keeps: ctime changes with the name.
         return Path(path).stat().st_ctime >= since - CLOCK_SECONDS
     except OSError:  # only in the editor
         return True

@@ -34,8 +34,10 @@ def replay(session: Session, records: Sequence[Mapping[str, Any]], silenced: fro
             event = events.from_dict(record)
             session.next_seq = max(session.next_seq, event.seq + 1)
             _absorb(session, event)
+        # A record of another version, or a damaged one: the rest of the session is worth more than its completeness.
         except (KeyError, TypeError, ValueError, AttributeError):
             continue
+    # What the events say by now may differ from what is to be left out, as for a fork of an earlier state.
     taken_back, session.context.rewinds.silenced = session.context.rewinds.silenced, quiet
     for run in session.context.runs.values():
         if run.status == "running":
@@ -110,6 +112,7 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
         _progress(run, run.plan, event)
     match event:
         case events.ResponseStart():
+            # Also for a resumed run, which had its end before this.
             run.status, run.attempt_of, run.attempt = "running", event.attempt_of or "", event.attempt or 0
         case events.PlanCreated():
             run.plan = Plan(event.goal, PlanSteps.from_data(event.steps), event.estimated_complexity)
@@ -119,6 +122,7 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
             run.document = replace(run.document, approved=True)
         case events.MessageAdded():
             run.messages.append(message_from_dict(event.message))
+            # A note after the end, as by a rollback, belongs to the conversation at once; else the end joins all.
             if run.status != "running":
                 session.context.join(run)
         case events.ConversationCompacted():
@@ -146,6 +150,7 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
         case events.RunCompleted():
             run.status = event.status
             run.usage = usage_from(event.usage) or run.usage  # with that of its attempts, which are other sessions
+            # Well-formed: a call whose result was not stored would have every later request refused by the servers.
             run.messages = list(History(run.messages).messages)
             session.context.join(run)
         case events.RunInterrupted():

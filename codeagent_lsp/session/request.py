@@ -49,6 +49,7 @@ INSTRUCTIONS: dict[RunKind, str] = {
 }
 
 TITLE_LENGTH = 60
+# Masking takes time by length, and a pasted log of megabytes has no more to say in 60 characters.
 MOST_LOOKED_AT = 4000
 
 

@@ -45,6 +45,8 @@ from codeagent_lsp.tools.skills.desk import vouched
 logger = logging.getLogger(__name__)
 
 PLANNED: tuple[RunKind, ...] = ("run", "test")
+# The second call is for a model whose first create_plan was refused; after that the task itself becomes the only
+# step.
 PLANNING_CALLS = 2
 
 _Ended = tuple[events.RunStatus, str]
@@ -122,6 +124,7 @@ class Run:
             if self.proposal.refused:
                 summary = self._output.text("hooks.refused", reason=self.proposal.refused)
             await self._toolbox.ended(status)
+        # Nothing is offered here: a cancelled run must not wait for an answer. What it staged stays in the record.
         except asyncio.CancelledError:
             status, summary = "cancelled", self._output.text("run.cancelled")
             raise
@@ -132,8 +135,11 @@ class Run:
         except Exception:
             logger.exception("run failed")
             status, error = "failed", self._output.fail(self._output.text("run.internal"), ErrorCode.EXECUTION_ERROR)
+            # A defect of our own is no reason to lose the edits either.
             await self._offer_rest()
         finally:
+            # Also when deciding raises or is cancelled: clients wait for `run_completed` before they take the run as
+            # over.
             self._finish(status, summary, error)
             if self._toolbox.hooks.own_view is not None:
                 self._toolbox.hooks.own_view.leave()
@@ -155,8 +161,10 @@ class Run:
 
     async def _work(self, request: RunRequest, gate: IntentGate, work: OwnWork | None) -> tuple[events.RunStatus, str]:
         given, request = request, await in_words(self._parts, request)
+        # The first classification was of words that the user did not mean as the task: none yet, or `/name`.
         if request.task != given.task:
             gate = IntentGate(request, self._services.user.settings().agent)
+        # Before a model is opened: these runs work without one, so they also do where none is configured.
         if (ended := await own_run(self._parts, request, work)) is not None:
             return ended
         model = await self._parts.models.main()
@@ -193,6 +201,8 @@ class Run:
             if work.is_capable:
                 await work.finish.begin()
             if planning == "always":
+                # Small models answer in prose even when only one tool may be called, so the plan is made for them
+                # below.
                 await conversation.loop(iterations=PLANNING_CALLS, only=(PLANNING_CALL,))
                 if not self._planner.made:
                     self._planner.create(request.instruction, (StepDraft(request.title),), "")
@@ -223,6 +233,7 @@ class Run:
     def _finish(self, status: events.RunStatus, summary: str, error: str | None) -> None:
         self.record.status = status
         self.session.context.join(self.record)
+        # From what was applied, not what was staged: the event tells what is in the user's files.
         files = tuple(path for part in self.record.applied for path in part.changeset.paths)
         self._output.emit(
             events.RunCompleted(
@@ -258,6 +269,7 @@ class IntentGate:
         self.planning: Planning = self.wanted
         self.intent: Intent | None = None
         self._request = request
+        # What the user said in the request stands against any classification; only the setting may be overruled.
         self._free = request.planning is None
         if request.kind == "run" and settings.intent_gate:
             self._take(classify(request.task, has_selection=_has_selection(request)))
@@ -343,6 +355,7 @@ async def _with_hooks(parts: RunParts, request: RunRequest) -> RunRequest:
     """
     shelf, session = parts.services.knowledge.hooks, parts.session
     said = session.context.conversation  # empty also after a first request that failed
+    # A hook's words are part of the conversation: where that is empty, they were lost with the request that failed.
     begins = (not said or session.session_id not in shelf.begun) and request.kind not in REWRITES
     if not (begins or request.task) or not await asyncio.to_thread(shelf.files, parts.proposal.view):
         return request
@@ -354,6 +367,7 @@ async def _with_hooks(parts: RunParts, request: RunRequest) -> RunRequest:
         shelf.begun.add(session.session_id)
     try:
         added.append(await hooks.on_prompt(context, request.task) if request.task else "")
+    # A hook's refusal is about the user's own words, so it is told as a mistake in using it, not as a denied call.
     except PermissionDenied as denied:
         raise UsageError("hooks.prompt", reason=str(denied)) from denied
     return replace(request, given=(*request.given, *filter(None, added)))

@@ -75,6 +75,7 @@ class RunIndex:
     async def overview(self, budget: int) -> RepoMap | None:
         """Return the map for no task in particular, in `budget` tokens; None until all of the workspace is scanned."""
         answers = await self._for_a_map()
+        # The overview stays in the prompt for the whole session, so a map of half a workspace would, too.
         if not self._indexing.whole:
             return None
         return await _asked(answers.overview, self._files, budget, self._may_read())
@@ -90,6 +91,8 @@ class RunIndex:
         try:
             return await self._indexing.ready(self._patience)
         finally:
+            # Also when it fails: an index that is not ready for the overview must not hold up the map of the task as
+            # long again.
             self._patience = max(0.0, self._patience - (time.monotonic() - begun))
 
     def _may_read(self) -> Callable[[str], bool]:
@@ -100,6 +103,7 @@ class RunIndex:
         """Return the chunks of files that exist, may be read, and have no newer text than the one that was searched."""
         newer = self._files.over_disk()
         paths = [(chunk, self._absolute(chunk.path)) for chunk in found]
+        # Vectors are made of the text on the disk; for a file with a newer text their lines are not right.
         return [chunk for chunk, path in paths if path is not None and path not in newer and may_read(path)]
 
     def _absolute(self, path: str) -> str | None:

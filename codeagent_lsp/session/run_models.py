@@ -72,6 +72,8 @@ class RunModels:
         opened, redactor = self._services.models.open_named, self._services.redactor
         others = [_opener(opened, name) for name in names] if opened is not None else []
         model: Model = await StandInModel.open([opener, *others], self._stands_in) if others else await opener()
+        # Outside of the stand-ins, which share its promise; the redactor outermost, so that it records what the model
+        # costs.
         model = BudgetedModel(model, self._budget, self._session.session_id)
         return model if redactor is None else await redactor.before(model, self._session.session_id, self._run_id)
 
@@ -114,6 +116,7 @@ class StandInModel:
         try:
             return cls(await first(), others, tell)
         except ModelError as error:
+            # It takes what it tries out of `others`, so that none is tried twice in a run.
             stand_in = await _next(others, error, tell)
             return cls(stand_in, others, tell)
 
@@ -210,6 +213,7 @@ class Budget:
             completion_tokens=self._promised.completion_tokens - promised.completion_tokens,
             cost=(self._promised.cost or 0.0) - (promised.cost or 0.0),
         )
+        # A stream that broke was served and is charged; counting all that was promised keeps the limit in any case.
         self._spent += promised if used is None else used
 
     def _tokens_left(self, prompt: int) -> int | None:
@@ -224,6 +228,7 @@ class Budget:
         if self._limits.usd is None or prices is None:
             return None
         left = self._limits.usd - ((self._spent + self._promised).cost or 0.0) - prices.at_most(prompt, lasting)
+        # A model whose replies are free: only the prompt can be too dear.
         if not prices.output:
             return None if left >= 0 else 0
         return int(left * 1_000_000 / prices.output)
@@ -259,6 +264,7 @@ class BudgetedModel:
                     yield item
             return
         tools = tools_size(request.tools)
+        # What every prompt of the run begins with: some providers charge more for keeping it than for reading it.
         head = tools + size(message for message in request.messages if message.role == "system")
         prompt = tools + size(request.messages)
         promised = self._budget.promise(prompt, request.max_tokens, self.info.facts.prices, head)
@@ -267,6 +273,7 @@ class BudgetedModel:
             async with aclosing(self._priced(replace(request, max_tokens=promised.completion_tokens or None))) as items:
                 async for item in items:
                     begun = True
+                    # A server that reports nothing sends zeros; its call then counts as what it was promised.
                     used = item.usage if isinstance(item, Reply) and item.usage.prompt_tokens else used
                     yield item
         finally:  # a call that failed before its first word is not counted

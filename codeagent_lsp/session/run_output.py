@@ -25,6 +25,7 @@ from codeagent_lsp.tools.plan.plan_steps import ENDED
 
 PLANNING_CALL = "create_plan"
 
+# They may come before the model has said whether it plans; any other event decides it.
 _TELLS_NO_MODE = (
     events.StatusChanged,
     events.UsageReported,
@@ -42,6 +43,7 @@ class RunOutput:
         self._session = session
         self._record = record
         self._services = services
+        # A run of an earlier process has told its mode then.
         self._begun = record.status != "running"
         self._held: list[events.Event] = []
         self._printed = OutputStream(self._emit_printed, left_out=self.text("output.left_out"))
@@ -63,6 +65,7 @@ class RunOutput:
         """Store an event and send it to the listeners; hold it back while the run's mode is unknown. What commands have
         printed before comes before it.
         """
+        # The output of commands is transient itself and comes through here: flushing for it would never end.
         if not event.transient:
             self.flush()
         if isinstance(event, events.UsageReported):

@@ -63,6 +63,7 @@ class RunServers:
     async def _lent(self, editor: EditorServers, question: ServerQuestion, text: str) -> tuple[ServerAnswer, ...]:
         params = parameters(question, text, editor.encoding)
         answers = await editor.ask(uris.from_path(question.path), question.method, params)
+        # The user has typed while the editor answered: its positions are for a text that nobody has any more.
         if await asyncio.to_thread(_text, self._view, question.path) != text:
             return ()
         return tuple(each for each in answers if question.server in ("", each.server))

@@ -38,7 +38,9 @@ class Runs:
         """Let a run work in a task."""
 
         def ended(task: asyncio.Task[None]) -> None:
+            # Before `on_end`, which looks whether the session is free.
             self._tasks.pop(run.record.run_id, None)
+            # A task that is cancelled before its first step never gets to its own `finally`.
             run.abandon()
             self._on_end(run)
 

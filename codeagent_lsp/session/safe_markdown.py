@@ -10,17 +10,24 @@ from __future__ import annotations
 import re
 
 _LINE_END = re.compile(r"(\r\n|\n|\r)")
+# A fence whose rest has none of its signs: "```a`b" is inline code for some renderers.
 _FENCE = re.compile(r"(```+|~~~+)[^`~]*$")
 _FENCE_SIGN = re.compile(r"```|~~~")
 _HTML_BLOCK = re.compile(r"[\s>*+\-\d.)]*<[A-Za-z/!?]")
 
 _IMAGE = re.compile(r"!\[")
+# Any link but `](https://…`, `](<http://…` and plain relative paths. `\s*+` gives nothing back: else the blank in `](
+# command:` would pass as the end of an empty path.
 _LINK = re.compile(r"\]\((?!\s*+(?:<?https?://|[\w./#-]*[)\s]))", re.IGNORECASE)
+# `[x]: command:…`, also with the address in the next line, or written with entities or escapes: `[x]: &#99;ommand:`.
 _DEFINITION = re.compile(r"\]:(?=\s*(?:$|<?[A-Za-z][\w+.-]*:|[&\\]))")
+# A tag with an attribute (`<p onclick=`), one that goes on in the next line, the elements that load or run, `<!--`,
+# `<?`.
 _HTML = re.compile(
     r"<(?=[A-Za-z][^<>=]*(?:=|$)|/?(?:script|style|svg|math|iframe|frame|object|embed|base|link|meta|form|img)\b|[!?])",
     re.IGNORECASE,
 )
+# `<command:…>`, but not `<https://…>`.
 _AUTOLINK = re.compile(r"<(?=(?!https?:)[A-Za-z][A-Za-z0-9+.-]*:)", re.IGNORECASE)
 
 
@@ -43,6 +50,8 @@ def _code_lines(lines: list[str]) -> list[bool]:
                 fence = ""
             continue
         if not opened and (_FENCE_SIGN.search(line) or _HTML_BLOCK.match(line)):
+            # A fence inside a list or a quote opens code for some renderers only: then nothing counts as code, all is
+            # escaped.
             return [False] * len(lines)
         fence = opened[1] if opened else ""
         found.append(opened is not None)

@@ -82,6 +82,7 @@ class SessionScreens:
         self.show = show
         self._views = views
         self._open: dict[_Key, _Open] = {}
+        # Starting takes seconds: a second start of the same screen waits for the first, and finds it running.
         self._turns: defaultdict[_Key, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._closed = False
 
@@ -102,6 +103,7 @@ class SessionScreens:
                 return known.screen.status
             await self._stopped(key, desk)
             made = await self._made(key[1], wanted, desk)
+            # The server was closed while this one started, so nobody would close it.
             if self._closed:
                 await made.close()
                 raise ToolFailed("The server is ending.")
@@ -126,6 +128,7 @@ class SessionScreens:
         if known is None:
             return Stopped(was_running=False)
         running = known.screen.status.running
+        # The run that started it may be over; its files become changes of the run that stops it.
         known.shell.hand_over(desk.view, desk.staging, desk.approve)
         try:
             result = await known.screen.stop()
@@ -153,6 +156,7 @@ class SessionScreens:
         recipe = await asyncio.to_thread(_recipe, kind, folders[0], wanted, place)
         screen: Screen = running.Screen(recipe, wanted)
         workspace = await self._views.private_view(place, folders, screen.execute)
+        # A person works in it by hand, so no command of theirs can be asked about.
         isolation = workspace.isolation
         if not isolation.complete:
             await workspace.close()
@@ -160,6 +164,7 @@ class SessionScreens:
         made = _Open(place, screen, workspace, workspace.bind(desk.view, desk.staging, desk.approve))
         try:
             await screen.start(desk.audited(made.shell))
+        # Its processes outlive this server otherwise, whatever ended the start, a cancellation included.
         except BaseException:
             await made.close()
             raise

@@ -51,10 +51,12 @@ class Session:
         stamped = replace(
             event, session_id=self.session_id, run_id=run_id, seq=self.next_seq, ts=round(self._clock(), 3)
         )
+        # Also for transient events, so that clients can order all that they get.
         self.next_seq += 1
         if not event.transient:
             self.store.append(self.session_id, events.to_dict(stamped))
         self.context.waiting.absorb(stamped)
+        # After it is stored: what a client was shown is in the file, whatever ends the process.
         for listener in self._listeners:
             try:
                 listener(stamped)

@@ -41,6 +41,7 @@ def used_in(records: Iterable[Mapping[str, Any]]) -> Usage:
     for record in records:
         run_id = str(record.get("run_id", ""))
         ended = usage_from(record.get("usage")) if record.get("type") == "run_completed" else None
+        # The end replaces the sum of the calls: it has the attempts as well. A run that is resumed adds to it.
         runs[run_id] = ended or runs.get(run_id, Usage()) + usage_in(record)
     return total(runs.values())
 
@@ -71,6 +72,7 @@ def dollars(cost: float) -> str:
 def cached_percent(usage: Mapping[str, Any] | None) -> int:
     """Return how many percent of the prompts came from a cache, rounded down; 0 where nothing is told of one."""
     prompt, cached = ((usage or {}).get(name) for name in ("prompt_tokens", "cached_tokens"))
+    # Damaged files and other servers' usage: a bool is an int for isinstance.
     if type(prompt) is not int or type(cached) is not int or prompt <= 0 or cached <= 0:
         return 0
     return 100 * min(cached, prompt) // prompt

@@ -44,6 +44,7 @@ class WaitingWords:
             case events.Steered():
                 self.said[event.item_id] = event
             case events.TaskQueued():
+                # Words that a run did not hear before its end become a task with the same id.
                 self.said.pop(event.run_id, None)
                 self.tasks[event.run_id] = event
             case events.RunStarted():
@@ -52,6 +53,7 @@ class WaitingWords:
                 self.said.pop(item_id, None)
                 self.tasks.pop(item_id, None)
                 if isinstance(event, events.MessageAdded):
+                    # Kept after the words have left `said`: a withdrawal that comes too late has to be refused.
                     self.heard.add(item_id)
 
     def said_to(self, run_id: str) -> tuple[events.Steered, ...]:
@@ -149,6 +151,7 @@ class RunRecord:
         self.accepted = _joined(self.accepted, changes)
         for change in changes:  # those that the user was not shown, as where each edit is applied at once
             known = self.proposed.get(change.path)
+            # Nothing shown, or just what this change starts from: then the applied text is the next one in the row.
             if known is None or known.text == change.base:
                 self.proposed = _joined(self.proposed, Changeset((change,)))
 
@@ -162,6 +165,7 @@ class RunRecord:
     def settle(self) -> None:
         """Note that it is known what has become of the last request to the editor."""
         if self._intended is not None:
+            # By identity: an equal part may have been applied before, and what really landed is added by the caller.
             self.applied[:] = [part for part in self.applied if part is not self._intended]
         self.unsettled, self._intended = (), None
 
@@ -171,6 +175,7 @@ class RunRecord:
         gone = tuple(begun[begun.index(step_id) :])
         for name in gone:
             del self.marks[name]
+        # Marks are in the order in which steps began, so the last one left is the step that was at work before.
         self.step_id = next(reversed(self.marks), "")
         return gone
 
@@ -238,14 +243,17 @@ class CodeAgentContext:
         Its compaction is kept, unless another run has replaced the same messages meanwhile.
         """
         compacted, record.compacted = record.compacted, None
+        # Taken back while it was at work: its messages are about changes that are gone.
         if record.run_id in self.rewinds.silenced:
             return
         if compacted is not None and compacted.generation == self.generation:
+            # Messages that other runs have added since this one took its copy of the conversation.
             later = self.conversation[compacted.base :]
             self.conversation = [*compacted.messages, *record.messages[compacted.own :], *later]
             self.generation += 1
         else:
             self.conversation.extend(record.messages[record.joined :])
+        # A resumed run joins again at its next end; what has joined must not be there twice.
         record.joined = len(record.messages)
 
     def kept(self, record: RunRecord, name: Callable[[str], str]) -> KeptFacts:

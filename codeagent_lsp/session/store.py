@@ -24,6 +24,7 @@ from codeagent_lsp.errors import SessionError
 SUFFIX = ".jsonl"
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+# O_APPEND, so that no write can land inside a record; O_NOFOLLOW, so that a planted link leads to no other file.
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 LATER = ("usage", "message", "tool_result", "state", "step_output")
 """Events that come several times a step. What is meant to happen (`tool_calls`), what changes and what the user decides
@@ -73,11 +74,13 @@ class SessionStore:
         """
         if session_id in self._silent:
             return
+        # ASCII: a name of a file may have bytes that are no UTF-8, which escapes keep as lone surrogates.
         line = json.dumps(self._clean(record), ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
         with self._reporting(session_id):
             handle = self._restored(session_id, self._open(session_id))
             written = os.write(handle, line)
             if written != len(line):
+                # A full disk may take a part of a line; it is cut off when the file is opened next.
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if record.get("type") not in LATER:
                 _sync(handle)
@@ -139,6 +142,7 @@ class SessionStore:
         except OSError:
             return False
         try:
+            # Shared, and dropped at once by closing: looking must not make the session busy for others.
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -171,11 +175,13 @@ class SessionStore:
 
     def _restored(self, session_id: str, handle: int) -> int:
         """Return the handle of a session's file; of a new one with the same content if somebody has removed it."""
+        # Removed with its folder, as by a clean-up of caches: the open handle still has all of it.
         if os.fstat(handle).st_nlink:
             return handle
         content = os.pread(handle, os.fstat(handle).st_size, 0)
         self.release(session_id)
         handle = self._open(session_id)
+        # Another process may have made the same file meanwhile, with content of its own.
         if os.fstat(handle).st_size == 0 and os.write(handle, content) != len(content):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._on_restored()
@@ -187,6 +193,7 @@ class SessionStore:
         try:
             yield
         except OSError as error:
+            # Given up for good: a file with a gap would replay to a state that never was.
             self._silent.add(session_id)
             self._on_problem(error)
 
@@ -215,6 +222,7 @@ def _cut_torn_tail(handle: int) -> None:
     size = os.fstat(handle).st_size
     end = size
     while end > 0:
+        # From the end, in blocks: files may have hundreds of megabytes, and a torn record is one line.
         start = max(0, end - 65536)
         block = os.pread(handle, end - start, start)
         position = block.rfind(b"\n")

@@ -100,6 +100,7 @@ class Toolbox:
     async def open(self) -> None:
         """Load the redactor, and find out how commands can run here; quick after the first time."""
         proposal = self._proposal
+        # First: no tool may read anything before secrets can be masked.
         self._behind = await self._services.redactor.ready() if self._services.redactor else None
         try:
             shell = await self._services.shells.environments.shell(
@@ -108,6 +109,7 @@ class Toolbox:
             self.shell = self.audited(shell)
         except (ToolFailed, SettingError) as problem:
             self.no_shell = str(problem)
+        # After the redactor is loaded: before that, the context has no masking.
         proposal.staging.check = partial(with_secrets, self.context().redaction)
         self._opened = True
 
@@ -185,6 +187,7 @@ class Toolbox:
         if self.shell is None or not self.shell.isolation.complete:
             return None
         applied = [part.changeset for part in proposal.record.applied]
+        # What was applied is in the buffers: without it they are the user's own text again.
         back = (await asyncio.to_thread(taking_back, applied, proposal.view)).changeset if applied else Changeset()
         staging = Staging(lambda path: own_file(proposal.view, path), changeset=back)
         view = services.workspace.view(staging)
@@ -305,6 +308,7 @@ class AuditedShell:
 
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
         """Run the command in the wrapped shell, and record it before and after."""
+        # Before it runs: a command that takes the machine down has to be in the log.
         self._record(command.words, command.cwd, self.isolation.level, None)
         result = await self._shell.run(command, on_output)
         self._record(command.words, command.cwd, self.isolation.level, result.finished.exit_code)
@@ -364,6 +368,7 @@ class Baselines:
         new = [name for name in dict.fromkeys(names) if name not in self._asked]
         self._asked.update(new)
         self._waiting.extend(new)
+        # One after the other, as all run in one private view.
         if self._waiting and (self._work is None or self._work.done()):
             self._work = self._tasks.start(self._run_all())
 
@@ -394,6 +399,7 @@ class Baselines:
         if differs.unknown:
             self.begin(case.file or ALL for case in differs.unknown)
         if differs.unknown and self._work is not None:
+            # `wait` leaves the task running at its end, unlike a timeout: the results may serve the next comparison.
             await asyncio.wait((self._work,), timeout=WAIT_SECONDS)
             differs = compared(reports, self._results)
         return differs

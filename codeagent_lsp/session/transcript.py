@@ -45,6 +45,7 @@ def _block(event: events.Event) -> str:
         case events.FileRunStarted():
             return f"`{_line(event.command).replace('`', chr(39))}`\n\n"
         case events.Stdout() | events.Stderr():
+            # Indented, not fenced: output may have fences itself.
             return "".join(f"    {line}\n" for line in event.content.splitlines())
         case events.FileRunExit():
             return f"\n*exit code {event.exit_code}, {event.duration:.1f} s*\n\n"

@@ -69,6 +69,7 @@ class Attempts:
         live_view = self._parts.services.workspace.view
         count = request.attempts
         said = await asyncio.to_thread(conversation_before, session, run_id)
+        # Before the attempts start: each would ask for itself, and an attempt cannot ask.
         await self._decide_hooks()
         remember(self._parts, Message("user", request.instruction))
         names = [
@@ -79,6 +80,8 @@ class Attempts:
         self._parts.output.emit(events.AttemptsBegun(sessions=self._parts.record.attempts))
         for steered in session.context.waiting.said_to(run_id):  # before there were attempts
             for run in attempts:
+                # In the attempt's own session: it reads its words from there, and its file has to replay without this
+                # one.
                 run.session.emit(run.record.run_id, replace(steered, run_id=run.record.run_id))
         tasks = [task for name in names if (task := self._runs.task(name)) is not None]
         try:
@@ -86,12 +89,15 @@ class Attempts:
         finally:
             for task in tasks:
                 task.cancel()
+            # With a limit: one that hangs in a tool must not hold the result of the others.
             await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
             for run in attempts:
                 self._parts.record.usage += run.record.usage
                 run.proposal.view = live_view(run.proposal.staging)  # whatever is decided about them now
                 run.proposal.proofs.look_at(run.proposal.view)
             for run in attempts:
+                # A second loop: all usage is counted and all views are live again before anything is awaited that can
+                # be cancelled.
                 await self._parts.services.shells.environments.close(run.session.session_id)
         return self._best(attempts, found)
 
@@ -136,6 +142,7 @@ class Attempts:
         """Stage the changes of an attempt as those of this run."""
         proposal = self._parts.proposal
         proposal.staging.reset(run.proposal.changeset)
+        # Else the same changes could be accepted twice, here and in the attempt's session.
         run.proposal.staging.reset(Changeset())
         if best.tally is not None:  # the tests ran on the text as it was, whatever was typed since
             frozen = Proofs(self._parts.record, self._services.workspace.view(NothingStaged()))
@@ -146,6 +153,7 @@ class Attempts:
         return replace(self._request, title=title, attempts=1, attempt=number + 1)
 
     def _services_of(self, number: int) -> Services:
+        # The first attempt is what a run without others would have done, at the user's own temperature.
         if number == 0:
             return self._services
         user = self._services.user

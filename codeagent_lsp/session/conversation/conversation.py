@@ -57,6 +57,7 @@ FOREIGN_TOOLS = 3
 """Divisor of the window in tokens: so many characters of tools added by the user are offered from the start.
 That is less than a tenth of the window."""
 REASON = 300
+# The heading of `whole_file`: `The whole file src/a.py, as it is now:`. A part of a large file has another one.
 _GIVEN = re.compile(rf"^{WHOLE} (.+), as it is now:$", re.MULTILINE)
 
 
@@ -72,6 +73,7 @@ class Conversation:
         self._history = History()
         self._base, self._generation = 0, 0
         self._context: ToolContext | None = None
+        # Again in `open`: secrets cannot be masked before the toolbox is open.
         self._focusing = _focusing(parts, parts.toolbox.context())
         self._small = model
         self._mode = RunMode(self._kind, planner, parts.services.user.mode)
@@ -98,11 +100,13 @@ class Conversation:
         `also` before it. `request` is None if a run is resumed.
         """
         parts, known = self._parts, self._parts.session.context
+        # First: it says how commands run here, which the system prompt tells.
         await parts.toolbox.open()
         commands = commands_line(parts.toolbox.isolation, parts.toolbox.no_shell)
         known.environment = replace(parts.services.workspace.environment(), commands=commands)
         kind = "ask" if self._kind in ANSWERS else "agent" if self._model.info.capable else "system"
         system = Message("system", system_prompt(kind, known.environment, await self._prompt_context.prompt()))
+        # A compaction replaces just what this run has copied; the session may go on meanwhile by another run.
         said, self._base, self._generation = known.conversation, len(known.conversation), known.generation
         self._history = History([system, *said], partial(remember, parts), self._compacted)
         small, registry = self._model.info.known_small, parts.services.registry
@@ -128,13 +132,16 @@ class Conversation:
         compaction removes the note and keeps the request.
         """
         shown = await self._prompt_context.map_for(request) if self._has_tools and self._asks_for(request) else ""
+        # A map names the files better than a list; a capable model in a later request has seen either already.
         listed = not shown and not (self._model.info.capable and self._base)
         files = await asyncio.to_thread(self._files, request, listed=listed)
+        # As late as possible: the user may have decided about a change since the last run ended.
         became = await decisions(self._parts)
         now = await situation(self._parts, request, self.limits.iterations) if self._model.info.capable else ""
         before = (await self._prompt_context.before(request), self._availability.opening(), shown, files, became, now)
         if helpful := "\n\n".join(filter(None, (*before, *request.given, also))):
             self.tell(helpful)
+        # Last, so that notes stand before it: models answer what stands at the end.
         self._history.append(Message("user", _task(request, self._parts), images=request.images))
         await self._focusing.given(files)
 
@@ -171,6 +178,8 @@ class Conversation:
         self._mode.reading = reading
         services, planner = self._parts.services, self._planner
         approvals, language = self._parts.session.context.approvals, services.user.language()
+        # The model still sees all tools, which keeps its prompt cache; others than `only` are refused when they are
+        # called.
         registry = services.registry if only is None else Subset(services.registry, lambda: only, NOT_YET)
         executor = ToolExecutor(registry, self._context, self._mode.now, approvals, language)
         loop = AgentLoop(
@@ -192,6 +201,7 @@ class Conversation:
 
     async def _after_tools(self) -> str:
         """Apply staged changes in the style `live`; return notes for the model after its tool calls, '' for none."""
+        # First: what is applied now is no longer staged, and focus and baselines look at what is there.
         told = await self._parts.proposal.apply_live()
         await self._focusing.after(self._history.messages)
         relative = self._parts.proposal.view.roots.relative
@@ -202,6 +212,7 @@ class Conversation:
     def _compacted(self, messages: tuple[Message, ...]) -> None:
         """Store the compacted messages, with which the next run begins, too."""
         record = self._parts.record
+        # Each run makes its own system prompt; a stored one would stand there twice.
         said = tuple(message for message in messages if message.role != "system")
         record.compacted = Compacted(said, len(record.messages), self._base, self._generation)
         self._parts.output.emit(
@@ -234,6 +245,7 @@ class Conversation:
         skip = [request.target.file.path] if request.target is not None else []
         skip += [path for path, _ in request.files]
         view, stands = self._parts.proposal.view, partial(self._focusing.stands, self._history.messages)
+        # As many characters as the window has tokens: about a quarter of it, for code.
         room = max(0, self.window - sum(len(text) for _, text in request.files))
         if self._model.info.capable:
             shown = headed_or_parts(request.task)
@@ -303,6 +315,7 @@ class Availability:
     def __init__(self, registry: ToolRegistry, emit: Callable[[events.Event], None]) -> None:
         self._registry = registry
         self._emit = emit
+        # What is off at the start is in the note of `opening`; `news` tells only what changes after it.
         self._off = _off(registry)
         self._groups = _groups(registry)
 
@@ -323,6 +336,7 @@ class Availability:
                 self._emit(events.ToolDisabled(tool=name, reason=reason))
                 lines.append(self._rests(name, reason))
         for name in self._off:
+            # One that is gone altogether, as its server was removed, has not come back.
             if name not in off and (name in names or name in groups):
                 self._emit(events.ToolEnabled(tool=name))
                 lines.append(f"The tool {name} can be used again.")
@@ -413,7 +427,9 @@ class Focusing:
         now = await asyncio.to_thread(lambda: [self._text(name) for name, _ in shown])
         focused = replace(self._session.context.focused, limit=self._limit)
         for (_, text), (name, current) in zip(shown, now, strict=True):
+            # By the text, not by the call: a result may be a part of the file, or be cut to fit the window.
             if current is not None and current in text:
+                # Only with exactly this text: after a compaction it stands for what the model has read.
                 focused = focused.seen(name, current)
             elif text.startswith(UNCHANGED):
                 focused = focused.used(name)

@@ -45,6 +45,7 @@ class PromptContext:
         setting = parts.services.user.settings().repo_map.max_tokens
         tokens = budgets(setting, self._window, capable=model.info.capable)
         self._maps = RepoMaps(parts.toolbox.index, parts.session.context.overviews, tokens)
+        # Kept for `_unseen`, which is called in a thread that has no loop.
         self._loop = asyncio.get_running_loop()
 
     async def prompt(self, mode: str = "") -> str:
@@ -91,6 +92,7 @@ class PromptContext:
 
         async def prompt(profile: Profile) -> str:
             where = parts.session.context.environment
+            # A reader is offered no commands, so it is not told how they run.
             where = replace(where, commands="") if profile.reads_only else where
             return agent_prompt(profile.instructions, where, await self.prompt(profile.name))
 

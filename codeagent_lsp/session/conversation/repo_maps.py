@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.index.repomap import RepoMap
     from codeagent_lsp.session.run_index import RunIndex
 
+# The overview would take what the task's own files need.
 SMALL_WINDOW = 8192
 MOST_TOKENS = 4096
 ONE_MAP = 1300

@@ -36,6 +36,7 @@ HEAD = "Situation:"
 GIT_SECONDS = 2.0
 MOST_BYTES = 16 * 1024 * 1024
 
+# An entry of `git ls-files --debug -z`: the name up to the NUL, then the stat data that the index has for it.
 _ENTRY = re.compile(
     rb"([^\0]+)\0  ctime: \d+:\d+\n  mtime: (\d+):(\d+)\n  dev: \d+\tino: \d+\n"
     rb"  uid: \d+\tgid: \d+\n  size: (\d+)\t[^\n]*\n"
@@ -45,6 +46,7 @@ _ENTRY = re.compile(
 async def situation(parts: RunParts, request: RunRequest, calls: int) -> str:
     """Return the situation as a few lines; `calls` is the limit of model calls."""
     view = parts.proposal.view
+    # Each has its own time limit: a slow git must not cost what the editor knows.
     looked = await asyncio.gather(
         _in_time(partial(_git, view)),
         _in_time(partial(_editor, view, request)),
@@ -135,6 +137,8 @@ async def git_state(repository: Repository) -> GitState:
         async with asyncio.timeout(GIT_SECONDS):
             branch, entries, staged, untracked = await asyncio.gather(
                 _branch(repository),
+                # Not `git status`: it runs programs that the repository's configuration names, such as filters and
+                # fsmonitor.
                 call(repository, "ls-files", "--debug", "-z", limit=MOST_BYTES),
                 _or_nothing(repository, "diff-index", "--cached", "--name-only", "-z", "HEAD"),
                 _or_nothing(repository, "ls-files", "--others", "--exclude-standard", "--directory", "-z"),
@@ -142,6 +146,7 @@ async def git_state(repository: Repository) -> GitState:
             changed = await asyncio.to_thread(_changed, repository.top, entries)
     except TimeoutError:
         raise ToolFailed(f"git took longer than {GIT_SECONDS:g} s.") from None
+    # A file that is both staged and changed again is named once.
     names = dict.fromkeys((*_names(staged), *changed))
     return GitState(branch, tuple(names), _names(untracked))
 
@@ -169,6 +174,7 @@ def _changed(top: str, entries: bytes) -> list[str]:
             found.append(path)
             continue
         known = int(match[2]) * 1_000_000_000 + int(match[3])
+        # The index keeps the lower 32 bits of the size only.
         if (now.st_size & 0xFFFFFFFF) != int(match[4]) or now.st_mtime_ns != known:
             found.append(path)
     return found

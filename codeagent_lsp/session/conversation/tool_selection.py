@@ -62,12 +62,14 @@ class ToolSelection:
     ) -> None:
         self._registry = registry
         self._mode = mode
+        # `use_tool` is for capable models; here a tool that is not described cannot be called.
         self._without = frozenset((*without, USE_TOOL))
         self._few = None if few is None else frozenset(few)
         self._named = frozenset(named)
         self._room = room
         self._on: dict[str, None] = {}  # in the order of enabling, the newest last
         self._description = self._listing()
+        # For a small model only groups that its user added are worth a tool to ask for them.
         self._ask_for = few is None or bool(set(self._groups()) - set(EXTENDED))
         self._used(before)
 
@@ -94,6 +96,7 @@ class ToolSelection:
         entries = self._registry.entries()
         wanted, known = {own_name(name, entries) for name in names}, self._groups()
         for group, tools in known.items():
+            # The whole group, not the one tool: its neighbours are used with it, and the prompt changes only once.
             if wanted & set(tools):
                 self._on[group] = None
 
@@ -116,6 +119,7 @@ class ToolSelection:
             size = len(json.dumps([sent(spec) for spec in self._of(group)], ensure_ascii=False))
             if size <= self._room:
                 self._on[group] = None
+                # Not given back: what was offered once stays in the prompt of this run.
                 self._room -= size
 
     def _fits(self, spec: ToolSpec) -> bool:
@@ -176,6 +180,7 @@ class FixedTools:
         """Return the specs in the prompt; with `only` those of these names, from any group."""
         if only is not None:
             return tuple(spec for spec in self._all() if spec["name"] in only)
+        # By effects: another permission mode has other tools, and coming back to a mode finds its cached prompt.
         key = ",".join(sorted((*effects_of(self._mode()), *self._without)))
         if key not in self._heads:
             core = (spec for spec in self._all() if self._group(spec["name"]) == CORE)
@@ -256,7 +261,9 @@ def lean(schema: Mapping[str, Any]) -> dict[str, Any]:
             return [clean(item) for item in node]
         if not isinstance(node, dict):
             return node
+        # A property of a tool may itself be called `minimum`; then the value is its schema, no number.
         kept = {key: value for key, value in node.items() if key not in _CHECKS or not isinstance(value, int)}
+        # The 1 stands for "no default", which is not among those.
         if kept.get("default", 1) in (0, False, ""):
             del kept["default"]
         return {key: clean(value) for key, value in kept.items()}

@@ -65,6 +65,7 @@ class KeptSessions:
 
     def close(self) -> None:
         """Close the history; the files are closed with the sessions."""
+        # Not by the property, which would make it.
         if "history" in self.__dict__:
             self.history.close()
 

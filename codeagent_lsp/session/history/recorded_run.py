@@ -81,12 +81,14 @@ class RecordedRun:
     def _hear(self, message: Mapping[str, Any]) -> None:
         """Keep what was said: answers and the user's words, a little of what tools gave, no notes of the program."""
         role = message.get("role")
+        # Notes and summaries have a name; words of the program would be found in every run.
         if role == "user" and message.get("name"):
             return
         self._add(str(message.get("content", "")), RESULT_CHARS if role == "tool" else MESSAGE_CHARS)
 
     def _add(self, words: str, limit: int) -> None:
         room = min(limit, RUN_CHARS - len(self.text))
+        # The task comes twice, with the request and as a message; it would count double in the ranking.
         if words.strip() and room > 0 and words[:limit] not in self.text:
             self.text = f"{self.text}\n{words[:room]}".lstrip("\n")
 

@@ -35,7 +35,9 @@ _MATCH = "SELECT rowid, bm25(words) FROM words WHERE words MATCH ? ORDER BY rowi
 PREFIX = 3
 """A last word of so many characters may be the beginning of one."""
 EXCERPT_CHARS = 160
+# FTS5 takes a run of CJK for one word. Zero width, so that an excerpt looks as it was written.
 SEPARATOR = "\u200b"
+# Scripts without blanks: Thai and Lao, Burmese, Khmer, kana, Han, Hangul, half-width kana, Han beyond the BMP.
 _UNSPACED = re.compile(
     "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\uff66-\uff9f\U00020000-\U0003ffff])"
@@ -81,6 +83,7 @@ class RunHistory:
     def refresh(self) -> None:
         """Read what the session files have got since the last time, and forget those that are gone."""
         known = {name: (size, offset) for name, size, offset in self._database.rows("SELECT * FROM files")}
+        # Ids of sessions are ASCII; a name with other bytes is no file of ours, and SQLite could not store it.
         present = {path.stem: path for path in self._sessions.glob(f"*{SUFFIX}") if path.stem.isascii()}
         grown = {name: size for name, path in present.items() if (size := _size(path)) != known.get(name, (-1, 0))[0]}
         gone = known.keys() - present.keys()
@@ -93,6 +96,7 @@ class RunHistory:
             for name, size in grown.items():
                 _read(db, name, present[name], size)
         if gone:
+            # What was deleted still stands in the write-ahead log until then.
             self._database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
@@ -128,6 +132,7 @@ def _read(db: sqlite3.Connection, session_id: str, path: Path, size: int) -> Non
             data = file.read(size - offset)
     except OSError:  # deleted meanwhile
         return
+    # A record without its newline is still being written; it is read next time.
     end = data.rfind(b"\n") + 1
     changed: dict[str, RecordedRun] = {}
     for record in _records(data[:end]):
@@ -137,6 +142,7 @@ def _read(db: sqlite3.Connection, session_id: str, path: Path, size: int) -> Non
     for run in changed.values():
         with suppress(OverflowError):  # a number that is no number of tokens
             _keep(db, run)
+    # -1 differs from every size: the file counts as grown, so its incomplete last line is looked at again.
     values = (session_id, size if end == len(data) else -1, offset + end)
     db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", values)
 
@@ -144,6 +150,7 @@ def _read(db: sqlite3.Connection, session_id: str, path: Path, size: int) -> Non
 def _records(data: bytes) -> Iterable[Mapping[str, Any]]:
     for line in data.split(b"\n"):
         try:
+            # After a power cut a file system may leave a block of NULs.
             record = json.loads(line.strip(b"\0"))
         except (ValueError, RecursionError):
             continue
@@ -162,6 +169,7 @@ def _run_of(
     if not run_id or (row is None and record.get("type") not in ("run_started", "task_queued")):
         return None
     found = RecordedRun(*row) if row else RecordedRun(run_id, session_id)
+    # It comes back with separators, and `_keep` puts them in again.
     found.text = shown(found.text)
     changed[run_id] = found
     return found
@@ -173,6 +181,7 @@ def _keep(db: sqlite3.Connection, run: RecordedRun) -> None:
     where = (run.session_id, run.run_id)
     row = db.execute("SELECT number, text FROM runs WHERE session_id = ? AND run_id = ?", where).fetchone()
     if row:
+        # A table with external content has to be given the old text to forget it.
         db.execute("INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)", row)
         db.execute(_CHANGE, (*values, row[0]))
         number = row[0]

@@ -74,6 +74,7 @@ class Background:
         with self._lock:
             new = [item for item in found if self._nested.get(item.path) != item.text]
             for item in new:
+                # Noted with the text: a file of instructions that changes is sent again.
                 self._nested[item.path] = item.text
                 self._note_unseen(item.name, on_unseen, unseen=item.unseen)
         if not new:

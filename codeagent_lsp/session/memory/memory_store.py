@@ -20,6 +20,7 @@ from codeagent_lsp.agent.memory import MemoryEntry, entry_of, merged
 
 MAX_BYTES = 1 << 20
 MAX_SESSIONS = 200
+# Each costs a call of the model at the next start, before anybody has asked for anything.
 MAX_WAITING = 5
 
 
@@ -94,6 +95,8 @@ class MemoryStore:
         return found if isinstance(found, dict) else {}
 
     def _write(self, **changes: object) -> None:
+        # A draft for each process, renamed: another editor's server may write at the same moment, and readers see
+        # either whole.
         draft = self._file.with_name(f"{self._file.name}.{os.getpid()}")
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

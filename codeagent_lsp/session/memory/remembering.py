@@ -72,6 +72,7 @@ class Remembering:
 
     async def close(self) -> None:
         """Stop within about half a second; sessions not read by then are stored for the next server."""
+        # One that only waits for its time is not waited for.
         if self._task is not None and self._working:
             await asyncio.wait((self._task,), timeout=LEAVE_SECONDS)
         self._stop()
@@ -105,6 +106,7 @@ class Remembering:
     async def _read_all(self, session_ids: Iterable[str]) -> None:
         for session_id in session_ids:
             await self._read(session_id)
+            # After the reading: one that was cancelled in between is read again, from the same place.
             self._wanted.pop(session_id, None)
 
     async def _read(self, session_id: str) -> None:
@@ -113,6 +115,7 @@ class Remembering:
         try:
             records = await asyncio.to_thread(self._sessions.load, session_id)
         except CodeAgentError:  # deleted meanwhile
+            # Else it would wait for ever.
             await asyncio.to_thread(self._store.done, session_id, seen)
             return
         last = max((seq for record in records if isinstance(seq := record.get("seq"), int)), default=0)
@@ -125,11 +128,13 @@ class Remembering:
     async def _distilled(self, session_id: str, said: list[tuple[str, str]]) -> list[memory.MemoryEntry]:
         model = await self._open_model()
         window = window_of(model.info)
+        # Once more, though the file holds masked text: a memory goes into the prompts of all later sessions.
         cleaner = self._sanitizer() if self._sanitizer else _own_sanitizer()
         known = await asyncio.to_thread(self._store.entries)
         text = memory.conversation([(who, cleaner.text(words)) for who, words in said], known, window)
         reply = await complete(model, memory.INSTRUCTIONS, text, lambda event: None, min(REPLY_TOKENS, window // 4))
         today = datetime.now(UTC).date().isoformat()
+        # An entry in which a secret is found is dropped, not masked: a mark is worth nothing to a later session.
         return memory.parse(reply, session_id, today, lambda words: cleaner.text(words) == words)
 
 

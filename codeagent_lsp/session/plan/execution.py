@@ -41,6 +41,7 @@ REPLAN = (
 )
 REPLAN_CALLS = 2
 DISCARDED = "The user discarded the changes of step {number}; the files are as they were before it."
+# By their risk: some editors preselect the first, and without a skipped step those after it may break.
 WAYS: tuple[Way, ...] = ("retry", "stop", "skip")
 
 
@@ -104,6 +105,7 @@ class PlanRun:
         self._state.start(step)
         try:
             failure = await self._work(conversation, step)
+            # Each step is one decision, so that the next one works on what the user has kept.
             if failure is None and await proposal.decide("completed", self._label(step)) == "rejected":
                 self._drop(step)
                 return None
@@ -124,6 +126,7 @@ class PlanRun:
     async def _work(self, conversation: Conversation, step: PlanStep) -> _Failure | None:
         """Let the model work on a step; return the failure, None if there is none."""
         self._planner.enter_phase("step")
+        # Told together with the instruction, so that one message begins a step.
         notes, self._notes = self._notes, []
         if self._direct is not None:
             words = "\n".join(filter(None, (step.title, step.description)))
@@ -132,6 +135,7 @@ class PlanRun:
             conversation.tell("\n".join([*notes, self._instruction(step)]))
             result = await conversation.loop()
         if result.ending == "answered":
+            # Judged while the model can still mend it: at the decision it would be too late.
             reason = await self._parts.proposal.judge()
             return _Failure(REFUSED.format(reason=reason), hopeful=True) if reason else None
         if result.ending == "unsolved":
@@ -169,6 +173,7 @@ class PlanRun:
                 return False
             case None:
                 self._parts.output.emit(events.ExecutionFailed(error=failure.error))
+                # An error, no status: nobody has decided, and the run has to say that it waits for the user.
                 raise SessionError("plan.waits", step=self._label(step), error=failure.error)
         return True
 
@@ -197,6 +202,7 @@ class PlanRun:
             answer = await output.ask(self._question)
         finally:
             self._question = None
+        # The command closes the question without an answer, so what was ordered comes first.
         return self._ordered or (choices[answer[0]] if answer else None)
 
     def _told(self, step: PlanStep, failure: _Failure) -> str:

@@ -33,10 +33,12 @@ async def roll_back(manager: SessionManager, run_id: str, step_id: str) -> Appli
     nothing was applied. SessionError if that is impossible.
     """
     run = manager.runs.get(run_id)
+    # Before the run is cancelled: a step that cannot be rolled back is no reason to stop the work.
     run.steering.check(step_id)
     run.session.claim()
     task = manager.runs.task(run_id)
     if task is not None:
         task.cancel()
+        # Its end cancels the running step in the plan, which `rollback` then replaces.
         await asyncio.wait([task], timeout=LEAVE_SECONDS)
     return await run.steering.rollback(step_id)

@@ -49,6 +49,7 @@ class PlanState:
         """Mark a step as running; at its first start, store the state before it for a rollback."""
         plan = self.plan
         started = plan.started(step.step_id)
+        # Not again at a retry: a rollback goes to before the first try.
         self._record.marks.setdefault(step.step_id, StepMark(plan, self._record.staged))
         self._record.plan, self._record.step_id = started, step.step_id
         self._output.emit(

@@ -76,6 +76,7 @@ class RunPlanner:
         """Make a plan, or replace the steps that are left after a failure. ToolRetry if neither is allowed now."""
         if self.reading_only:
             raise ToolRetry(UNAPPROVED)
+        # `made`: a reply may hold two calls of create_plan, and the second must not replace what the first has made.
         if self._phase == "step" or self.made:
             raise ToolRetry(IN_STEP.format(plan=self._state.plan.text()))
         self.made = True
@@ -110,9 +111,11 @@ class RunPlanner:
     async def exit(self) -> str:
         """Ask the user to approve the plan document; only an explicit approval counts. ToolRetry if none is open."""
         document = self._open_document().with_explored(self._explored(), self._output.language)
+        # Stored before it is asked about: the user approves just what the file has.
         self._write(document)
         title = self._output.text("plan.approve", title=document.title)
         self._output.emit(events.AwaitingApproval(message=title))
+        # Shown as a document, since a message box cuts a long plan.
         await self._show(self._record.run_id)
         reject, approve = self._output.text("choice.reject"), self._output.text("choice.approve")
         answer = await self._output.ask(Question("approval", title, (reject, approve), detail=document.markdown))

@@ -53,6 +53,7 @@ class Steering:
         """Skip a step, a pending one also while others are being worked on. SessionError if that is impossible."""
         self._check_standing()
         step = self._state.plan.steps.by_id(step_id)
+        # Its turn has not come, so the work need not stop.
         if self._at_work and step.state == "pending":
             self._state.skip(step_id, self._parts.output.text("plan.by_user"))
             return False
@@ -60,6 +61,8 @@ class Steering:
             return False
         self._state.skip(step_id, self._parts.output.text("plan.by_user"))
         following = self._state.plan.steps.next
+        # Without a next step the run is resumed only to report that the plan is over; a failed one waits for its own
+        # command.
         return following is None or following.state == "pending"
 
     def check(self, step_id: str) -> None:
@@ -80,6 +83,7 @@ class Steering:
         applied = None
         if any(part.step_id in gone for part in self._parts.record.applied):
             applied = await self._parts.proposal.undo(gone)
+            # The plan stays as it is: steps that count as never done must not have their changes in the files.
             if applied.outcome not in ("full", "partial"):
                 raise SessionError("plan.undone")
         self._parts.proposal.staging.reset(mark.staged)

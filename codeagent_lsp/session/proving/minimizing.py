@@ -14,10 +14,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
+# Each is a run of all tests.
 MAX_TRIES = 30
 USUAL = 3.0  # so many parts matter, as long as nothing is known
 SURE = 0.9  # a part that alone shares a word with what fails
 _LIKELY = 0.75
+# Never 0: a part that is wrongly held for harmless must still be found by halving.
 _LEAST = 0.005
 
 
@@ -88,14 +90,18 @@ class _Search:
         while self.left:
             self._sort(0)
             fails = self._known_to_fail()
+            # Invariant: the first `fails` of `left` do not suffice, all of `left` do; so the last one is needed once
+            # they differ by one.
             while len(self.left) - fails > 1:
                 if self.tries >= self._most:
                     return
                 count = self._next(fails)
+                # With what is needed already: only together do they work.
                 if await self._works(self._first(count)):
                     del self.left[count:]
                 else:
                     fails = count
+                    # Only what lies beyond: the order of the first `fails`, which are known to fail, has to stay.
                     self._sort(fails)
             if self.left:
                 self.needed.add(self.left.pop())
@@ -139,6 +145,8 @@ class _Search:
         return next(counts, -1)
 
     def _fails(self, present: frozenset[int]) -> bool:
+        # A part of what failed fails, too: that parts only help each other is assumed, and `_look_again` mends where
+        # it is not so.
         return any(present <= failed for failed in self._failed)
 
     def _sort(self, start: int) -> None:
@@ -153,6 +161,7 @@ class _Search:
         """Return a number of parts of which it is about as likely as not that they suffice."""
         chances = [self._chances[number] for number in self.left]
         counts = range(fails + 1, len(chances) + 1)
+        # The likelihood that exactly the part at `count` is the last one that matters: it does, and none after it.
         last = [(chances[count - 1] if count else 1.0) * prod(1 - each for each in chances[count:]) for count in counts]
         whole, so_far, best = sum(last), 0.0, (2.0, 0)
         for count, each in zip(counts[:-1], last, strict=False):

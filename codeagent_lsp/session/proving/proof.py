@@ -149,6 +149,7 @@ def state_digest(changeset: Changeset, base: Callable[[str], str | None], name: 
     """
     parts = []
     for change in sorted(changeset, key=lambda change: change.path):
+        # The user's text counts as well: a proof of the same change over other text says nothing of this one.
         own = base(change.moved_from or change.path)
         moved = name(change.moved_from) if change.moved_from else ""
         parts += [name(change.path), _digest(change.text), _digest(own), moved]

@@ -56,6 +56,7 @@ class Proofs:
             len(tally.as_before),
             tuple(sorted(tally.as_before)[:MAX_NAMES]),
         )
+        # Added up: the tests of one state run file by file.
         self._green[digest] = self._green.get(digest, frozenset()) | tally.green
         known = self._tests.get(digest)
         if known is not None and _says_more(known, made):

@@ -30,6 +30,7 @@ QUEUED = ("run",)
 """Kinds of runs that wait for their session; the others answer or rewrite a selection beside what is going on."""
 LONG = ("run", "test", "prove", "minimize", "session.rewind")
 """Kinds of runs that they wait for."""
+# Rejected changes are the user's own decision, no sign that the next task is pointless.
 GOES_ON = ("completed", "rejected")
 
 Begin = Callable[["Session", RunRequest, str], str]
@@ -66,6 +67,7 @@ class TaskQueue:
             until_proven=request.until_proven,
             place=place_of(request.target),
         )
+        # Stored first, even where it can begin at once: whatever ends the process, the task is not lost.
         session.emit(run_id, queued)
         self._next(session)
         return run_id
@@ -79,6 +81,7 @@ class TaskQueue:
         self.check(run)
         item_id = uuid.uuid4().hex[:16]
         attempts = [each for each in map(self._runs.get, self._runs.active()) if _is_attempt_of(each, run)]
+        # With one item id, so that a withdrawal finds all copies and one that was heard anywhere counts as heard.
         for each in (run, *attempts):
             each.session.emit(each.record.run_id, events.Steered(item_id=item_id, text=words))
         return item_id
@@ -116,9 +119,11 @@ class TaskQueue:
         _drop_said(session)
         if self._closed or run.record.attempt_of:
             return
+        # Before the next task is chosen, behind those that wait already.
         left_over = self._leave_over(session)
         matters = left_over or (run.record.kind in LONG and session.context.waiting.tasks)
         if run.record.status not in GOES_ON and matters:
+            # The task was given on the belief that this run would do its part.
             self._held.add(session.session_id)
         self._next(session)
 
@@ -153,6 +158,7 @@ class TaskQueue:
         if self._closed or not tasks or self._is_busy(session):
             return
         if session.session_id in self._held:
+            # One question for a session, however often something ends in it meanwhile.
             if session.session_id not in self._asked:
                 self._ask(session)
             return
@@ -217,6 +223,7 @@ def place_of(target: Target | None) -> dict[str, Any] | None:
     if not selected:
         return place
     found = _places(target.file.text, selected)
+    # A digest, no text: what stands before the selection may be long, and only its being the same matters.
     before = text_digest(target.file.text[: target.start])
     return {**place, "of": len(found), "number": found.index(target.start), "before": before}
 

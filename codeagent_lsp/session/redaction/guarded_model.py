@@ -35,6 +35,7 @@ class GuardedModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Stream the wrapped model's reply to the request with its secrets masked; record request, reply and error."""
         hidden = replace(request, messages=tuple(map(self._hidden, request.messages)))
+        # Before the call, so that a request whose answer never comes is in the trace.
         self._record("request", told(hidden, self.info))
         try:
             async with aclosing(self._model.stream(hidden)) as stream:

@@ -31,6 +31,7 @@ class Recording:
             case events.RunStarted():
                 self._audit.asked(event.run_id, client=self._client, task=event.task or event.title, kind=event.kind)
             case events.ApprovalRequested():
+                # The answer names the question by its id only; the audit log has to say what was approved.
                 self._open[event.request_id] = event.title
             case events.ApprovalResolved():
                 title, answer = self._open.pop(event.request_id, ""), event.answer or "no answer"

@@ -48,8 +48,10 @@ class Redactor:
         """Load the parts, unless they are loaded, and return them."""
         if self._opened is None:
             if self._loading is None:
+                # One task for all callers, shielded: a run that is cancelled must not end the loading for the others.
                 self._loading = asyncio.ensure_future(asyncio.to_thread(self._load))
             opened = await asyncio.shield(self._loading)
+            # Several may have waited for the same task; only the first finds events that were kept.
             self._opened = self._opened or opened
             self.settings_changed()
             waiting, self._waiting = self._waiting, []
@@ -97,6 +99,7 @@ class Redactor:
         """Record an event; before the parts are loaded, keep it until then, up to 1000 events."""
         if self._opened is not None:
             self._opened.recording.observe(event)
+        # The oldest are kept: they are the ones with the first requests.
         elif len(self._waiting) < MOST_WAITING:
             self._waiting.append(event)
 
@@ -114,6 +117,7 @@ class Redactor:
 
     async def close(self) -> None:
         """Write the remaining records, within seconds."""
+        # Loaded only for them: a server that never ran anything ends without the heavy imports.
         if self._waiting:
             await self.ready()
         if self._opened is not None:

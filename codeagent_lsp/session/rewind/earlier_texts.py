@@ -28,6 +28,7 @@ class EarlierTexts:
 
     def text(self, path: str) -> str | None:
         """Return the text that a file will have."""
+        # Read once and kept, None included: later changes are taken back on what earlier ones have left.
         if path not in self.texts:
             self.texts[path] = self.read(path)
         return self.texts[path]
@@ -43,6 +44,8 @@ class EarlierTexts:
                 continue
             source = change.moved_from or change.path
             now = self.text(source)
+            # `beside`: lines typed right next to a hunk are no conflict; `formatted`: nor is what a formatter did to
+            # it on save.
             rebased = Changeset((change,)).rebase({source: Current(now)}, beside=True, formatted=True)
             if self.over and rebased.conflicts and now is not None and change.kind == "edit":
                 self._make(on_present(change, now)[0])
@@ -65,6 +68,7 @@ class EarlierTexts:
     def changed(self) -> dict[str, str | None]:
         """Return the new texts of all files that will be different; of moved ones only those that change as well."""
         moved = self.moves()
+        # Their texts are None because the move takes them away; a deletion besides would be done twice.
         left = set(moved.values())
         return {
             path: text
@@ -75,6 +79,7 @@ class EarlierTexts:
     def _make(self, change: FileChange) -> None:
         if change.moved_from is not None:
             self.texts[change.moved_from] = None
+            # A file that was moved twice comes from where it is now, not from the place between.
             origin = self.origins.pop(change.moved_from, change.moved_from)
             if origin != change.path:
                 self.origins[change.path] = origin

@@ -40,6 +40,7 @@ def load_attempts(session: Session, run_ids: Iterable[str], resume: Callable[...
         try:
             resume(name, enter=False)
         except SessionError as error:
+            # What a deleted session had applied is not known any more; the rest can still be taken back.
             if error.key != "session.unknown":
                 raise
 

@@ -25,6 +25,7 @@ async def retell(session: Session, at_work: Callable[[], frozenset[str]]) -> Non
     """
     context = session.context
     while True:
+        # The file is read in a thread, while runs may begin or end on the loop; then it is read once more.
         working, known = at_work(), len(context.runs)
         silenced = context.rewinds.silenced | working
         told = (await asyncio.to_thread(_loaded, session, silenced)).context
@@ -43,6 +44,7 @@ def conversation_before(session: Session, run_id: str | None) -> tuple[Message, 
     names = list(session.context.runs)
     later = frozenset(names[names.index(run_id) :])
     records = _records(session)
+    # Only rewinds that stood then: one that came later took nothing from the conversation of that time.
     before = silenced_in(takewhile(lambda record: not _begins(record, run_id), records or ()))
     return tuple(_told(session, records, before | later).context.conversation)
 

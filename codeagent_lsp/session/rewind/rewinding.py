@@ -71,6 +71,7 @@ def check(session: Session, run_id: str, runs: Runs) -> tuple[str, ...]:
         raise SessionError("run.unknown", run=run_id)
     gone = runs_since(session, run_id)
     for rewind_id, rewind in session.context.rewinds.standing.items():
+        # A rewind is undone as a whole: going back to a place inside of one would leave a half of it.
         if run_id in rewind.event.gone or (rewind_id in gone and not _is_within(rewind.event.gone, session, run_id)):
             raise SessionError("rewind.inside", title=session.context.runs[rewind_id].title)
     return gone
@@ -99,6 +100,7 @@ async def rewind(parts: RunParts, gone: tuple[str, ...], what: What, runs: Runs)
     undecided: dict[str, Proposal] = {}
     attempts: list[OneRun] = []
     if what != "talk":
+        # The editor first: if it refuses, nothing else has happened, and the session is as it was.
         conflicts, refused = await _take_back_changes(parts, gone, runs)
         attempts = attempts_at(gone, runs.all())
         all_gone = (*map(runs.get, gone), *attempts)
@@ -176,12 +178,14 @@ async def _take_back_changes(
     """
     proposal, relative = parts.proposal, parts.proposal.view.roots.relative
     changed = (path for part in _applied(parts.session, gone, runs) for path in part.changeset.paths)
+    # Before the texts are read: what the editor opens is read from its buffer.
     await parts.services.workspace.editor.open_unclear(changed)
     read = FirstRead(proposal.view)
     back = on_present(await asyncio.to_thread(planned, parts.session, gone, runs, read), read)
     conflicts, refused = back.conflicts, tuple[str, ...]()
     if back.changeset:
         proposal.staging.reset(back.changeset)
+        # The files that go were made by the agent and not typed in since, so nobody has to be asked about them.
         applied = await uninterrupted(proposal.apply(may_lose=back.deleted))
         if not applied.done and (applied.left or applied.outcome == "unknown"):
             proposal.staging.reset(Changeset())

@@ -21,6 +21,7 @@ class AppliedPart:
 
     changeset: Changeset
     step_id: str = ""
+    # Not compared: a part that is read from the file again has another rounding or the time of its event.
     ts: float = field(default=0.0, compare=False)
 
 
@@ -33,6 +34,7 @@ def after_undo(
     for part in applied:
         kept = part.changeset
         if is_undone(part):
+            # What the editor refused is still in the user's file, so it can still be undone.
             kept = Changeset(tuple(each for each in kept if not files.isdisjoint((each.path, each.moved_from))))
         left.extend([replace(part, changeset=kept)] if kept else [])
     return left
@@ -95,6 +97,7 @@ class Rewinds:
         for run_id, parts in rewind.taken.items() if rewind is not None else ():
             if run := runs.get(run_id):
                 run.applied.extend(parts)
+                # Undo goes from the end: parts that come back belong among those applied since.
                 run.applied.sort(key=lambda part: part.ts)
         self._silence()
 

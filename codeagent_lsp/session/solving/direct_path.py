@@ -72,6 +72,7 @@ class DirectPath:
         brief, earlier = self._brief(work), self._earlier()
         if work.told:
             remember(parts, Message("user", brief.words))
+        # After the words are stored: looking for the subject may take seconds and can be cancelled.
         workshop = SolvingWorkshop(parts, await self._subject(request, brief), small=self._window <= SMALL_WINDOW)
         instructions, became = await asyncio.to_thread(self._instructions), await decisions(parts)
         also = "\n\n".join(filter(None, (instructions, became, *request.given)))
@@ -98,6 +99,7 @@ class DirectPath:
         system = system_prompt("rewrite", parts.services.workspace.environment())
         room = RewriteLimits(limits.window, limits.reply_tokens, limits.temperature)
         workshop = SelectionWorkshop(parts, target, checks=request.kind != "document")
+        # A rewritten selection is as long as the selection, and documentation or types can double it.
         longest = max(limits.reply_tokens, 2 * estimate_tokens(target.file.text[target.start : target.end]))
         solver = Solver(
             self._model,
@@ -115,6 +117,7 @@ class DirectPath:
 
     def _brief(self, work: Work) -> Brief:
         """Return how the task is to be checked; its `words` include the selection and the diagnostics."""
+        # From the user's words alone: the selected code is full of words such as `test` and `error`.
         brief = brief_of(work.words or work.request.instruction)
         if work.request.kind == "test":
             return Brief(brief.words, writes_tests=True, creates=True)
@@ -147,6 +150,7 @@ class DirectPath:
             return (), ()
         from codeagent_lsp.index.rank import Task  # late: the parts of an index are heavy
 
+        # Where there is no map the search has nothing either; it would only wait for the index once more.
         made = await unless_failed(index.task_map(Task(words), MAP_TOKENS))
         found = await unless_failed(index.found(words, PIECES)) if made is not None else None
         pieces = tuple((each.path, range(each.line_start, each.line_end + 1)) for each in found or ())

@@ -74,6 +74,7 @@ class TaskWork:
         told = "\n\n".join(filter(None, (words, notes)))
         solution = await self.path.solve(Work(self._request, told, is_task=sure))
         _, text = self.path.words.outcome(solution)
+        # A step such as "look at the tests" changes nothing, and is done by what the model says.
         if solution.ending == "unchanged" and not sure and not solution.problem:
             return LoopResult("answered", solution.text)
         return LoopResult("answered" if solution.ending in ("answered", "solved") else "unsolved", text)
@@ -99,6 +100,7 @@ class TaskWork:
         if self._forced == "tools":
             return self._unfinished(result)
         if result.ending == "answered":
+            # It was sure to be done, so one more try; one that got lost in its tools has all the attempts.
             return await self._solved(is_task=True, told=False, attempts=1)
         status, text = await self._solved(is_task=True, told=False)
         return status, text if status == "completed" else f"{self._unfinished(result)[1]}\n{text}"

@@ -106,6 +106,7 @@ class _RunWorkshop:
         if self._context.shell is None:
             return None
         try:
+            # Tests that the task names may take as long as they need: the result is what was asked for.
             async with asyncio.timeout(BESIDE_SECONDS if plan.beside else None):
                 verdict = await (checker or self._checker).run(plan)
         except TimeoutError:
@@ -178,6 +179,7 @@ class SolvingWorkshop(_RunWorkshop):
         left = await asyncio.to_thread(lambda: NameChanges(self._files()).left_behind(words, self.staged()))
         if not left:
             return verdict
+        # Uses that are left are known by reading; they count even where no test could run.
         known = verdict if verdict is not None and verdict.known else Verdict()
         report = "\n".join(filter(None, (known.report, "Still used, change these too:", *left)))
         return Verdict(
@@ -214,6 +216,7 @@ class SolvingWorkshop(_RunWorkshop):
         if unseen:  # a file that the model has not seen would be replaced blindly
             return f"{', '.join(unseen)} was not in front of you; it is shown now."
         for name, text in texts.items():
+            # On the text that was shown, not the present one: what was typed meanwhile is merged, never overwritten.
             result = await self._write(name, text, StageText(read[name]) if name in read else WriteFile())
             if not result.ok:
                 self.restore(before)
@@ -280,6 +283,7 @@ class SolvingWorkshop(_RunWorkshop):
     async def _write(self, name: str, text: str, tool: Tool[Any]) -> ToolResult:
         """Stage one new text by a call of the tool for edits or for new files; emit the call and its result."""
         self._calls += 1
+        # Without the text: it is in the proposal, and a whole file would fill the log and the screen.
         shown = ToolCall(tool.traits.name, {"path": name}, f"edit_{self._calls}")
         self._parts.output.emit(events.ToolCalls(calls=(call_data(shown),)))
         result = await self._staged_by(tool, ToolCall(shown.name, {"path": name, "content": text}, shown.id))
@@ -308,6 +312,7 @@ class NameChanges:
         where they have the old name still, as `file:line`; empty for other tasks.
         """
         asked = rename_in(words)
+        # In a workspace that was not listed to its end, files with the name would be left out.
         if asked is None or not asked.alone or not self._files.complete:
             return {}, Material(), ()
         sources = self._sources_with(asked)
@@ -342,6 +347,8 @@ class NameChanges:
             name: source
             for name in self._files.using([asked.word], MOST_FILES)
             if (source := self._files.source(name)) and not is_made(name)
+            # A test that has the new name was written for it; what it has of the old one may be meant, such as an
+            # alias.
             if not (is_test(name) and new.search(source.text))
         }
 
