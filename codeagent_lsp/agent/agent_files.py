@@ -82,6 +82,7 @@ class AgentShelf:
         problems = []
         for path, place, data in (*self._of_user(), *_of_project(view)):
             item = _profile(path, place, data, self.trust)
+            # A workspace cannot put its own text under a name that the user knows.
             if isinstance(item, Profile) and item.name in found:
                 item = AgentProblem(path, f"the name {item.name} is taken.")
             if isinstance(item, Profile):
@@ -98,6 +99,7 @@ class AgentShelf:
         for path in paths:
             try:
                 with path.open("rb") as file:
+                    # One byte more than is allowed tells that there is more, without reading a huge file.
                     yield str(path), "user", file.read(MAX_BYTES + 1)
             except OSError:
                 continue
@@ -167,8 +169,10 @@ def _profile(path: str, place: Place, data: bytes, trust: Trust) -> Profile | Ag
         description,
         visible(document.body).strip(),
         place,
+        # An agent that names no tools only reads; those that it names are what it may use at most.
         not tools,
         tools,
+        # A file of the workspace must not choose where code is sent, and at what price.
         one_line(document.one("model"), 100) if place == "user" else "",
         int(limit) if limit else None,
         digest,

@@ -33,8 +33,11 @@ MOST_ARGUMENTS = 20_000
 
 _KEYS = ("description", "argument-hint")
 _NAME = re.compile(r"[^\W_](?:[\w.-]{0,62}[^\W_])?")
+# `/review`, `/db:migrate users`: a letter or digit first, so that `//` and `/-` call nothing.
 _CALL = re.compile(r"\s*/([^\W_][\w.:-]{0,126})(?:\s+|$)")
+# `"two words"`, `'two words'` or `word`; a quote that does not end at a blank is a part of the word (`it's`).
 _ARGUMENT = re.compile(r""""([^"]*)"(?!\S)|'([^']*)'(?!\S)|(\S+)""")
+# `\$`, `$ARGUMENTS` and `$1`, but not `$ARGUMENTS_X` or `$10`.
 _PLACEHOLDER = re.compile(r"\\(\$)|\$(?:(ARGUMENTS)(?![A-Za-z0-9_])|([1-9])(?![0-9]))")
 
 
@@ -81,6 +84,7 @@ class CommandShelf:
             made = _command(name, path, data)
             if isinstance(made, CustomCommand) and name not in found:
                 approved = own or self.trust.covers(made.digest)
+                # Its name alone: a description is text of the workspace that would stand in the user's list.
                 found[name] = made if approved else _unapproved(made)
         return tuple(found[name] for name in sorted(found))
 
@@ -106,6 +110,7 @@ class CommandShelf:
 
     def _refuse(self, view: FileView, called: str) -> None:
         for name, path, data, _ in self._files(view):
+            # A file of that name that is broken is told; without one the words are an ordinary task.
             if called in (name, name.rpartition(":")[2]) and isinstance(why := _command(name, path, data), str):
                 raise UsageError(why, path=view.roots.relative(path), most=MAX_BYTES // 1024)
 
@@ -165,6 +170,7 @@ def expanded(body: str, arguments: str) -> str:
         used.add(index)
         return next(filter(None, parts[index].groups()), "")
 
+    # One pass: what the user writes for `$1` may itself contain `$2`.
     text = _PLACEHOLDER.sub(put, body).strip()
     left, at = "", 0
     for part in (parts[index] for index in sorted(used)):  # what stands between them stays as it was written

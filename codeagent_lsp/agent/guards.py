@@ -18,6 +18,7 @@ from typing import Any
 
 REPEATS = 3
 LONGEST_CYCLE = 5
+# No code has so many in a row; a model that lost its way in JSON closes brackets without end.
 BRACKET_RUN = 50
 CHUNK = 50
 CHUNK_REPEATS = 10
@@ -26,6 +27,7 @@ LONGEST_GAP = 1000
 MEAN_GAP = 250
 ROOM_IN_CODE = 5000
 TEXT_WINDOW = 8000
+# Half of a chunk: a server that sends long pieces is checked as often as one that sends tokens.
 PIECE = 25
 
 _BRACKET = frozenset("()[]{}<>")
@@ -55,6 +57,7 @@ class LoopGuard:
 
     def observe_call(self, name: str, arguments: Mapping[str, Any], result: str) -> Anomaly | None:
         """Record a finished call; return an anomaly when it completes a cycle of at most 5 calls for the third time."""
+        # With the result: the same call after an edit gives something else, and is progress.
         self._calls.append(_signature(name, arguments, result))
         for length in range(1, LONGEST_CYCLE + 1):
             if self._cycles(length):
@@ -106,9 +109,11 @@ class LoopGuard:
     def _repetition(self) -> Anomaly | None:
         text, size = self._text, len(self._text)
         chunk = text[-CHUNK:]
+        # A cheap look first: nearly all text ends here.
         if text.find(chunk, max(0, size - LONGEST_GAP), size - 1) < 0:
             return None
         natural = self._repeats_by_nature(chunk)
+        # Searching the whole window is dear, and in code, where chunks do repeat, it would be done at every piece.
         if natural and self._unchecked < CHUNK_REPEATS * CHUNK:
             return None
         self._unchecked = 0
@@ -116,14 +121,17 @@ class LoopGuard:
         latest = places[-CHUNK_REPEATS:]
         if len(latest) < CHUNK_REPEATS or (latest[-1] - latest[0]) / (len(latest) - 1) > MEAN_GAP:
             return None
+        # What stands between the repeats: rows of a list differ there, a loop does not.
         if len({text[start + CHUNK : end] for start, end in pairwise(latest)}) > DIFFERENT_FILLINGS:
             return None
+        # Boilerplate repeats for a screen or two; a loop goes on.
         if natural and places[-1] - places[0] < ROOM_IN_CODE:
             return None
         return Anomaly("repeated_text", f"the same {CHUNK} characters came {len(places)} times")
 
     def _repeats_by_nature(self, chunk: str) -> bool:
         row = self._line.lstrip().startswith("|") or chunk.count("|") > 1
+        # A table's row, or a rule such as `-----`, which has hardly a letter.
         return self._in_code or row or sum(map(str.isalnum, chunk)) < 5
 
 

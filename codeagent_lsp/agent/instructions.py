@@ -32,9 +32,13 @@ MOST_IMPORTS = 100
 
 MayRead = Callable[[str], bool]
 
+# A fence of Markdown, also in a quote; one of backticks has none of them in its first line: "```x```" is inline code.
 _FENCE = re.compile(r"[ \t>]*(`{3,}(?![^\n]*`)|~{3,})(.*)")
+# Code between backticks, as many at the end as at the beginning.
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)[\s\S]*?(?<!`)\1(?!`)")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
+# `@docs/style.md`, `@~/x`, `@a\ b.md`, but not `me@x.org`: before it stands a blank, a quote or a bracket, or
+# nothing.
 _IMPORT = re.compile(r"""(?<![^\s("'\[])@((?:\\ |[^\s\\]){1,1000})""")
 _AFTER_NAMES = ".,;:!?)]}\"'*_"
 
@@ -108,6 +112,7 @@ class _Collected:
 
     def _add_with_imports(self, path: str, depth: int) -> None:
         item = self._add(path)
+        # A file that is there already adds nothing, which also ends imports in a circle.
         if item is None or depth == IMPORT_DEPTH:
             return
         for name in _imports(item.text):
@@ -123,6 +128,7 @@ class _Collected:
         if path in self._found or file is None or not file.text.strip() or self._left <= 0:
             return None
         text = _cut(visible(file.text).strip(), self._left)
+        # After the cut, and after invisible characters are written out, which makes a text longer.
         self._left -= len(text.encode("utf-8", "replace"))
         item = Instructions(path, self._view.roots.relative(path), text, has_unseen(file.text))
         self._found[path] = item
@@ -130,6 +136,7 @@ class _Collected:
 
     def _resolved(self, name: str, importer: str) -> str | None:
         """Return the file of the workspace that an import in another file means; None for none that may be read."""
+        # As it is first: a name may end with a dot or a bracket; else that belongs to the sentence.
         for written in dict.fromkeys((name, name.rstrip(_AFTER_NAMES))):
             if not written:
                 continue
@@ -162,6 +169,7 @@ def _imports(text: str) -> Iterator[str]:
         elif match:
             fence = match[1]
         prose.append("" if fence or match else line)
+    # By paragraph, as in Markdown: a lone backtick must not turn the rest of the file into code.
     for paragraph in _BLANK_LINE.split("\n".join(prose)):
         yield from (name.replace("\\ ", " ") for name in _IMPORT.findall(_SPAN.sub(" ", paragraph)))
 

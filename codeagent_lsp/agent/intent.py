@@ -26,6 +26,7 @@ Label = Literal["CODING_TASK", "REPO_ANALYSIS", "CAPABILITY_QUERY", "GENERAL_CHA
 
 READ = 2000
 REPLY_TOKENS = 16
+# The run has not begun while this is asked; a slow model is better used for the task itself.
 PATIENCE = 15.0
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -61,6 +62,7 @@ def classify(text: str, *, has_selection: bool = False) -> Intent:
     asked = _normal(text)
     if not any(map(str.isalpha, asked)):
         return Intent("UNCERTAIN", 0.0, "there are no words in it")
+    # Before all rules: English words within a Japanese sentence say little about what it asks.
     if words.OTHER_SCRIPT.search(asked):
         return Intent("UNCERTAIN", 0.0, "it is in a language that the rules do not know")
     found = _by_words(asked, text)
@@ -96,18 +98,21 @@ def _by_words(asked: str, text: str) -> Intent | None:
     """
     chinese = words.HAN.search(asked) is not None
     spoken = words.CHINESE if chinese else words.ENGLISH
+    # "Could you please fix …" is a wish, no question: the rules look at how the rest begins.
     bare = spoken.polite.sub("", asked)
     named = _names_code(text) or spoken.here.search(asked) is not None
     if spoken.chat.fullmatch(asked):
         return Intent("GENERAL_CHAT", 0.95, "small talk")
     if spoken.about_us.search(asked) or (spoken.can_you.match(asked) and spoken.in_general.fullmatch(bare)):
         return Intent("CAPABILITY_QUERY", 0.9, "asks about the agent")
+    # "Add a story to this module" names code, and is no chat.
     if spoken.pastime.search(asked) and not named:
         return Intent("GENERAL_CHAT", 0.9, "a topic that is no code")
     return _chinese(asked, bare, named=named) if chinese else _english(asked, bare, named=named)
 
 
 def _english(asked: str, bare: str, *, named: bool) -> Intent | None:
+    # Wishes before questions: "can you rename it?" ends with a question mark as well.
     if words.EN_CHANGE.match(bare) or words.EN_WISH.match(asked):
         return Intent("CODING_TASK", 0.9, "begins with a wish for a change")
     if words.EN_CHANGE_LATER.search(asked):
@@ -126,6 +131,7 @@ def _chinese(asked: str, bare: str, *, named: bool) -> Intent | None:
         return Intent("CODING_TASK", 0.85, "asks for a change further on")
     if words.CHINESE.look.match(bare):
         return _look(named=named)
+    # Looked for anywhere: in Chinese the word that asks stands inside or at the end.
     question = words.ZH_QUESTION.search(asked) is not None
     if words.ZH_CHANGE.match(bare) and not (question and words.ZH_WHY.match(bare)):
         return Intent("CODING_TASK", 0.9, "begins with a wish for a change")

@@ -35,7 +35,9 @@ def _any(source: str) -> str:
 
 
 HAN = re.compile(r"[\u3400-\u9fff]")
+# Greek, Cyrillic, Arabic, Indic and others up to U+1FFF, kana, Hangul: languages that the rules do not read.
 OTHER_SCRIPT = re.compile(r"[\u0370-\u1fff\u3040-\u30ff\uac00-\ud7af]")
+# In backticks, `file.py`, `a/b`, `src/`, `snake_case`, `call()`, `camelCase`, `PascalCase`.
 NAME_OF_CODE = re.compile(
     r"`[^`]+`|\b[\w-]+\.(?!\s)[a-zA-Z]\w{0,5}\b|\w/\w|\w/(?=\s|$|[\u3400-\u9fff])|[a-zA-Z0-9]_[a-zA-Z0-9]"
     r"|\w\(\)|\b[a-z]+[A-Z]\w*|\b[A-Z][a-z]+[A-Z]\w*"
@@ -67,6 +69,7 @@ _EN_THINGS = (
     r"|languages?"
     r"|functions?|docs|documentation|comments|bugs|searches|apps?)"
 )
+# What follows "can you" in a question about abilities: `run shell commands?`. With `this` or a name it is a task.
 _EN_IN_GENERAL = re.compile(
     r"(?:write|edit|read|run|execute|create|delete|access|browse|search|open|change|modify|see|use|make|install"
     r"|debug"
@@ -120,6 +123,7 @@ _EN_ING = _any(
     "fixing adding renaming writing creating removing changing updating moving refactoring implementing replacing"
     " converting deleting making splitting cleaning running switching"
 )
+# `write me a good joke` is no wish for code.
 _EN_NOT_A_WISH = r"(?! (?:me )?(?:a |an )?(?:good )?(?:joke|poem|story|haiku))"
 EN_CHANGE = re.compile(rf"(?:{_EN_VERBS}|{_EN_ING})\b(?! (?:is|are|was|does)\b){_EN_NOT_A_WISH}|get rid of\b")
 EN_WISH = re.compile(
@@ -128,6 +132,7 @@ EN_WISH = re.compile(
     r"|see|ask|learn|find out))|(?:i|we)'d like (?!to (?:know|understand|see|ask|learn))|it should (?:be|have"
     r"|not)\b"
 )
+# A wish behind other words: `The test fails. Please fix it`, `look at a.py and rename the class`.
 EN_CHANGE_LATER = re.compile(
     rf"(?:[.;!,:]|\b(?:please|and|then|and then|but|can you|could you|can we)) ?(?:please |kindly |can you "
     rf"|could you |"

@@ -50,6 +50,7 @@ class LoopLimits:
         """
         if self.window <= SMALL_WINDOW:
             return self.reply_tokens
+        # More would have the conversation compacted before it reaches `compact_at`.
         return min(self.reply_tokens, int(self.window * (1 - self.compact_at)) - self.window // MARGIN)
 
 
@@ -68,7 +69,9 @@ def limits_for(settings: Settings, info: ModelInfo, iterations: int | None = Non
         settings.model.temperature,
         settings.context.compact_at,
         longest_reply=reply if small else _longest(settings, info),
+        # Servers of a provider end long thoughts themselves; local ones let a model think until the window is full.
         thought_tokens=window // 4 if info.local else None,
+        # A loop of a few calls is over before the note could help.
         closes=not small and iterations is None,
     )
 

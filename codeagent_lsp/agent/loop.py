@@ -45,8 +45,10 @@ CLOSING = (
     "be your answer."
 )
 LAST = "This is your last reply: nothing can be looked at after it. Answer now: what is done, and what is not."
+# Enough to finish an edit, check it and answer.
 CLOSING_CALLS = 3
 UNSEEN = "(A picture, which you cannot see: nothing says that this model sees pictures.)"
+# The model has to see that it repeated itself, but a long piece of the repetition would invite it to go on.
 KEPT_OF_REPETITION = 500
 ANOTHER_TRY = 0.3
 """The lowest temperature after an unusable reply: at 0, a small model writes the same reply again."""
@@ -128,18 +130,24 @@ class AgentLoop:
             result = await self._iterate()
             return result
         finally:
+            # A plan goes on in the same turn: a closing message would make the model think that it has answered.
             if result is None or result.ending != "handed_over":
                 self._history.close_turn()
 
     async def _iterate(self) -> LoopResult:
         text, before = "", ""
         for left in reversed(range(self._limits.iterations)):
+            # Before the call that it is about: a note after it would come with the reply that should have been the
+            # last.
             self._tell(self._closing(left + 1))
             reply, anomaly = await self._ask()
+            # The last text that was said, as the result where later replies are calls alone.
             text = before + reply.text if reply.text else text
             tools = (*self._tools(), *self._also())
+            # Before the message is stored: results refer to these ids, also after a restart.
             calls = self._with_ids(tuple(own_spelling(call, tools) for call in reply.tool_calls))
             self._spoilt = bool(reply.problem) or anomaly is not None
+            # An empty assistant message is refused by several servers.
             if calls or _says_something(reply):
                 self._history.append(Message("assistant", reply.text, calls, carried=reply.carried))
             if calls:
@@ -147,11 +155,14 @@ class AgentLoop:
                 self._tell(await self._after_tools())
                 if self._handed_over():
                     return LoopResult("handed_over", text)
+            # What only looked like a call is asked about once; written again in the same way, it is taken for the
+            # answer.
             unclear, self._unclear = self._unclear, reply.unclear
             if reply.finish_reason == "length":
                 reply = self._cut(reply)
             if reply.problem and not (reply.unclear and unclear):
                 anomaly = self._refuse(reply) or anomaly
+            # Words that came while the answer was written are heard first, unless no call is left to react to them.
             elif not calls and anomaly is None and self._is_answer(reply) and not (left and self._heard()):
                 return LoopResult("answered", before + reply.text)
             before = before + reply.text if reply.finish_reason == "length" and not calls else ""  # it is continued
@@ -174,9 +185,12 @@ class AgentLoop:
             try:
                 reply, anomaly = await self._stream(self._request(tools))
             except ContextOverflow as overflow:
+                # The server's count is what decides; ours is an estimate, and many servers do not say what window
+                # they have.
                 if not await self._window.shrink(tools, overflow.stated):
                     raise
                 continue
+            # Before the reply is appended: the count is that of the prompt alone.
             self._window.told(tools, reply.usage.prompt_tokens)
             return reply, anomaly
 
@@ -204,11 +218,13 @@ class AgentLoop:
                     self._emit(events.Token(content=item.text))
                 else:
                     thought += estimate_tokens(item.text)
+                # Counted only until the first word: a model that has begun to answer has come out of its thoughts.
                 if not shown and request.thinks and thought > (self._limits.thought_tokens or thought):
                     return Reply("", finish_reason="length", reasoning="…"), None
                 anomaly = self._guard.observe_text(item.text)
                 if anomaly is not None:
                     return Reply("".join(shown)[:KEPT_OF_REPETITION]), anomaly
+        # A stream without its final item was cut; what came may be half of a call.
         raise ModelStreamBroken("model.stream_cut", url=self._model.info.url or self._model.info.name)
 
     def _request(self, tools: tuple[ToolSpec, ...]) -> ModelRequest:
@@ -239,6 +255,8 @@ class AgentLoop:
         model, tools = self._small, self._tools()
         if model is not self._model:
             fits = size(messages) + tokens < (model.info.context_window or DEFAULT_WINDOW)
+            # The main model gets its tools although it may call none: without them its prompt would not be the cached
+            # one.
             model, tools = (model, ()) if fits else (self._model, tools)
         request = ModelRequest(messages, tools, temperature=self._limits.temperature, max_tokens=tokens)
         try:
@@ -254,6 +272,7 @@ class AgentLoop:
     async def _call_tools(self, calls: tuple[ToolCall, ...]) -> Anomaly | None:
         self._emit(events.ToolCalls(calls=tuple(call_data(call) for call in calls)))
         results = await self._executor.execute_batch(calls, lambda call, result: self._emit(result_event(call, result)))
+        # All results of a reply at once, since they share one room.
         admitted = self._window.admit(calls, [result.told for result in results], self._tools())
         anomaly = None
         sees = self._model.info.facts.vision is True
@@ -262,6 +281,7 @@ class AgentLoop:
             images = result.images if sees else ()
             self._history.append(Message("tool", text, tool_call_id=call.id, name=call.name, images=images))
             seen = self._guard.observe_call(call.name, call.arguments, result.text)
+            # The last call decides: another tool in between takes the block away.
             self._repeated = call.name if seen is not None else ""
             anomaly = seen or anomaly
         return anomaly
@@ -322,6 +342,7 @@ class AgentLoop:
 
     def _with_ids(self, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
         """Return the calls, each with an id that no other call of this conversation has or had before a compaction."""
+        # Some servers number the calls of each reply anew (`call_0`), and two results with one id are refused.
         taken = set(self._history.call_ids)
         unique = []
         for call in calls:

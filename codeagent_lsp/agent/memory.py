@@ -26,6 +26,7 @@ MOST_NEW = 8
 ALIKE = 0.75
 MOST_TRIES = 50  # positions in a reply at which a JSON list is tried
 
+# `[{` or `[]`: a list of objects or none, unlike the brackets of prose and links.
 _LIST = re.compile(r"\[\s*[{\]]")
 
 INSTRUCTIONS = """\
@@ -57,6 +58,7 @@ def conversation(said: Iterable[tuple[str, str]], known: Sequence[MemoryEntry], 
     kept: list[str] = []
     left = limit
     for who, words in reversed([(who, " ".join(words.split())) for who, words in said]):
+        # Beginning and end of a long text: what was asked, and what came out of it.
         line = f"{who}: {words}" if len(words) <= 2000 else f"{who}: {words[:1000]} … {words[-900:]}"
         left -= len(line) + 1
         if left < 0:
@@ -94,6 +96,7 @@ def merged(known: Iterable[MemoryEntry], new: Iterable[MemoryEntry]) -> tuple[Me
     for entry in new:
         same = next((old for old in entries if _alike(old.text, entry.text)), None)
         if same is not None:
+            # The new one goes to the end: what is said again is the last to be dropped.
             entries.remove(same)
             entry = replace(entry, reason=entry.reason or same.reason)
         entries.append(entry)
@@ -151,6 +154,7 @@ def _alike(one: str, other: str) -> bool:
 
 def _words(text: str) -> frozenset[str]:
     folded = text.casefold()
+    # Other scripts character by character: without blanks a whole sentence would be one word.
     return frozenset(re.findall(r"[a-z0-9_]+|[^\x00-\x7f]", folded))
 
 
@@ -158,6 +162,7 @@ def _said(record: Mapping[str, Any]) -> tuple[str, str]:
     match record:
         case {"type": "run_started", "task": str(task)}:
             return "user", task
+        # The user's messages are left out: they repeat the task, or hold the text of files.
         case {"type": "message", "message": {"role": "assistant", "content": str(content)}}:
             return "assistant", content
         case {"type": "changes_applied"}:

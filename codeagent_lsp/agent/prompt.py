@@ -42,6 +42,7 @@ class Selection:
 
 def system_prompt(kind: str, environment: Environment, background: str = "") -> str:
     """Return the system message for `kind` (`agent`, `system`, `ask`, `rewrite`) with what is known of the project."""
+    # Runs that only answer or rewrite are offered no commands, so they are not told how these run.
     return agent_prompt(
         load(kind), environment if kind in ("system", "agent") else replace(environment, commands=""), background
     )
@@ -61,6 +62,7 @@ def agent_prompt(instructions: str, environment: Environment, background: str = 
 
 def _system() -> str:
     """Return the operating system's name and version, without what its builder added."""
+    # `6.8.0-45-generic` is `6.8.0`: an update of the system's package would else change every prompt.
     version = platform.release().partition("-")[0]
     return f"{platform.system()} {version}".strip()
 

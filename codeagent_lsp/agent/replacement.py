@@ -31,6 +31,7 @@ _TAGS = re.compile(rf"\A\s*?[ \t]*{OPEN}[ \t]*\n?(?P<code>.*?)\n?[ \t]*{CLOSE}\s
 _OPENERS = (":", "{", "(", "[")
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _LEAST_LETTERS = 5
+# Models repeat the head of a function or a block, not pages.
 _MOST_AROUND = 8
 _KEY = re.compile(r"[\w\"'@.-]+[:=(]?")
 
@@ -41,6 +42,7 @@ def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str
     """
     selected = text[start:end]
     bare = without_tags(with_newlines(given, "\n"), selected)
+    # An empty answer is no wish to delete the selection.
     if not bare.strip():
         return text
     line_start = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
@@ -53,6 +55,7 @@ def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str
         code = _without_rest_of_line(bare, selected, prefix.strip(), suffix.strip())
     given_code, code = code.strip("\n"), code.strip("\n").rstrip()
     first = line_start if whole_lines else start
+    # Blanks at the end of a reply mean nothing, unless they are the content of a string that goes on behind it.
     if given_code != code and _ends_inside(text, first, end, given_code, path):
         code = given_code
     inside = _inside(text, first, end, code, path)
@@ -60,6 +63,7 @@ def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str
     known = literal_lines(text, language) if inside else Counter[str]()
     if isinstance(language, Grammar) or not path:  # in other files tabs may be more than indentation
         code = in_style(code, _without_literals(text, language), inside, known)
+    # Nothing is known of the language but its quotes: where the code may hold a literal, no line of it is moved.
     elif may_hold_more(code, language):
         inside = [Literal(-1, code.count("\n"))]
     newline = dominant_newline(text)
@@ -74,6 +78,7 @@ def without_tags(code: str, selected: str) -> str:
     selection itself has are code.
     """
     wrapped = _TAGS.match(code)
+    # An XML file may have an element of that name: tags go only if the code inside still has what the selection had.
     if wrapped is not None and not (_TAGS.match(selected) and not _TAGS.match(wrapped["code"])):
         code = wrapped["code"]
     return code if PLACE in selected else code.replace(PLACE, "")
@@ -121,11 +126,13 @@ def in_style(code: str, text: str, inside: Collection[Literal] = (), known: Coun
     literals. Comments follow the code around them; deeper blanks stay, unless the line is `known` with other ones.
     """
     tabs, blanks = re.search(r"^\t+\S", text, re.MULTILINE), re.search(r"^ {2,}\S", text, re.MULTILINE)
+    # Both or none: the file has no style to follow.
     if bool(tabs) == bool(blanks):
         return code
     lines, fixed = code.split("\n"), fixed_lines(inside)
     loose = [line for number, line in enumerate(lines) if number not in fixed]
     like = loose if tabs else text.split("\n")
+    # The smallest indentation is one level.
     unit = min((len(found[1]) for line in like if (found := re.match(r"( {2,8})\S", line))), default=4)
 
     def to_tabs(line: str) -> str:
@@ -208,11 +215,13 @@ def _without_frame(lines: list[str], own: list[str], before: list[str], after: l
 def _repeated(lines: list[str], own: list[str], around: list[str]) -> int:
     """Return how many of the first `lines` only repeat the lines `around` (nearest first) and are not part of `own`."""
     filled = [(index, line.strip()) for index, line in enumerate(lines) if line.strip()]
+    # The longest repetition first; one line of the reply has to be left.
     for count in range(min(len(filled) - 1, len(around)), 0, -1):
         found = [line for _, line in filled[:count]]
         if found != around[:count][::-1] or own[:count] == found:
             continue
         rest = lines[filled[count][0] :]
+        # A lone `}` may be the reply's own: it goes only if that makes the brackets balance as the selection's do.
         if any(_telling(line) for line in found) or _balance(rest) == _balance(own) != _balance(lines):
             return filled[count][0]
     return 0
@@ -248,8 +257,10 @@ def _indented(code: str, selected: str, inside: Collection[Literal], known: Coun
         return code
     lines, fixed = code.split("\n"), fixed_lines(inside)
     rest = [line for number, line in enumerate(lines) if number and number not in fixed]
+    # Shifting would push lines that have less past the others; the model meant it as it is.
     if have and not all(line.startswith(have) or not line.strip() for line in rest):
         return code
+    # Often only the first line has lost its indentation, as the selection began behind it.
     if not have and _in_place(lines[0], rest, want) and not _was_dedented(rest, selected, want):
         return "\n".join((want + lines[0], *lines[1:]))
 
@@ -265,6 +276,7 @@ def _in_place(first: str, rest: list[str], want: str) -> bool:
     filled = [line for line in rest if line.strip()]
     if not filled or not all(line.startswith(want) for line in filled):
         return False
+    # Below a line that opens a block, lines at `want` may just be one level deeper than a first line at 0.
     return not first.rstrip().endswith(_OPENERS) or len(_indent(filled[0])) > len(want)
 
 
@@ -275,6 +287,7 @@ def _was_dedented(rest: list[str], selected: str, want: str) -> bool:
         if key := _KEY.match(line.strip()):
             places.setdefault(key[0], set()).add(_indent(line))
     known = [(_indent(line), places.get(key[0], set())) for line in rest if (key := _KEY.match(line.strip()))]
+    # Which of both readings puts more lines where lines that begin alike stood before.
     return sum(want + indent in there for indent, there in known) > sum(indent in there for indent, there in known)
 
 

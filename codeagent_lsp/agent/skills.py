@@ -63,6 +63,7 @@ def matching(skills: Iterable[Skill], task: str, mode: str) -> Sequence[str]:
 
 def quoted(words: str, limit: int = _UNTRUSTED_DESCRIPTION) -> str:
     """Return words that the user does not trust as a short quotation on one line, which cannot end itself."""
+    # A quotation mark inside would end the quotation, and what follows would read as our own words.
     return f'"{cut_at_word(words.replace(chr(34), chr(39)), limit)}"'
 
 
@@ -72,6 +73,7 @@ def _mentions(words: str, trigger: str) -> bool:
     if not wanted:
         return False
     pattern = re.escape(wanted).replace(r"\ ", r"\s+")
+    # Not `\b`: between a Han character and a letter there is none, though a word begins.
     before = r"(?<![a-z0-9_])" if wanted[0].isascii() and wanted[0].isalnum() else ""
     after = r"(?![a-z0-9_])" if wanted[-1].isascii() and wanted[-1].isalnum() else ""
     return re.search(f"{before}{pattern}{after}", words) is not None

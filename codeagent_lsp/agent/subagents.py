@@ -34,6 +34,7 @@ from codeagent_lsp.tools.traits import CORE, Effect, ToolGroups
 from codeagent_lsp.workspace.text.visible import one_line
 
 LONGEST_REPORT = 20_000
+# An agent works on its part: plans, other agents and installing are the run's own.
 NEVER = frozenset({"delegate", "create_plan", "plan_enter", "plan_update", "plan_exit", "skill_installer"})
 NEVER_GIVEN = "You do not have the tool {tool!r}. Tools: {tools}."
 NOT_YET = "The tool {tool!r} cannot be called yet. Now: {tools}."
@@ -113,6 +114,7 @@ class Subagents:
         """
         async with self._turn:
             profile = await self._profile(agent)
+            # What the agent says it did is not what counts: the report lists what it staged.
             before = self._parent.context.staging.changeset
             self._status(profile, one_line(task, 100))
             result = await self._work(profile, task)
@@ -156,6 +158,7 @@ class Subagents:
         parent, context = self._parent, self._parent.context
         desk = context.get(SkillDesk)
         skills = replace(desk, mode=profile.name) if desk else None
+        # Taken out of the context too: a tool that is not offered could still find them there.
         without = (Planner, None), (Delegates, None)
         own = context.having((TodoList, TodoList()), (ToolGroups, groups), (SkillDesk, skills), *without)
         subset = Subset(parent.registry, lambda: {spec["name"] for spec in self._tools(profile, groups)})
@@ -169,6 +172,7 @@ class Subagents:
         allowed, given = set(self._allowed(profile)), self._given(profile)
         first = [spec for spec in self._parent.tools(given) if spec["name"] in allowed]
         known = {spec["name"] for spec in first}
+        # Behind the others, so that a group that is switched on leaves the beginning of the prompt as it is.
         later = [spec for spec in self._parent.tools(groups.on) if spec["name"] in allowed - known]
         return (*first, *later)
 
@@ -199,9 +203,11 @@ class Subagents:
 
         def tell(event: events.Event) -> None:
             match event:
+                # Its text would run into the answer of the run; the report has it.
                 case events.Token():
                     return
                 case events.ToolCalls():
+                    # Two agents may use the same ids, and clients pair calls with results by them.
                     calls = tuple({**call, "id": f"{mark}/{call.get('id', '')}"} for call in event.calls)
                     emit(replace(event, calls=calls))
                 case events.ToolFinished():

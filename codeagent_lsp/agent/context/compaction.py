@@ -28,10 +28,12 @@ from codeagent_lsp.workspace.text.excerpts import excerpt
 Summarise = Callable[[tuple[Message, ...], int], Awaitable[str]]
 """A function that asks the model: messages and a limit in tokens in, its answer out; '' when there is none."""
 
+# By pressure, that is, by how many compactions in a row have not been enough.
 TAIL_SHARE = (0.35, 0.2, 0.0)
 WHOLE_TURN_SHARE = (0.5, 0.25, 0.0)
 SUMMARY_SHARE = 0.2
 LEAST_SUMMARY, MOST_SUMMARY = 96, 1024
+# Well under the limit, so that the next compaction, which loses the prompt cache, is a while off.
 AIM = 0.65
 LEAST_ROOM = 200
 
@@ -44,6 +46,7 @@ SUMMARISE = (
 )
 NO_PICTURES = "(The pictures of this message were removed to save room.)"
 GONE = "(Unchanged, but its text was removed to save room. If it is not in the summary, read it again.)"
+# `Unchanged since you read it above (call call_7).`
 REFERENCE = re.compile(re.escape(UNCHANGED) + r"(?: \(call (.+)\))?")
 LONG_OUTPUT = 2000
 SHORT = 240
@@ -92,6 +95,7 @@ def plan_compaction(
     parts = take_apart(messages)
     latest = next(filter(is_request, reversed(messages)), None)
     asked = _seen([*parts.requests, *filter(is_request, flat(parts.exchanges))], latest)
+    # What stays whatever is chosen is taken off first; the rest is shared.
     room = max(LEAST_ROOM, budget - fixed - size(parts.system, count) - size(asked, count))
     start, last = _start(parts.exchanges, parts.latest_turn, room, pressure, count)
     old, stays = parts.exchanges[:start], parts.exchanges[start:]
@@ -124,6 +128,7 @@ async def compact(
     plan = plan_compaction(messages, budget, fixed=spoken, pressure=pressure, count=count)
     told = await _summary(plan, summarise, count)
     before, best = size(messages, count), tuple(messages)
+    # The first that fits is the best; if none does, the smallest is better than nothing.
     for candidate in _candidates(plan, told, kept, count):
         made = squeeze(candidate, budget, keywords, count) if pressure > 1 else candidate
         if size(made, count) < min(before, size(best, count)):
@@ -158,6 +163,8 @@ def within(text: str, tokens: int, keywords: Sequence[str] = (), count: Counter 
     if needed <= tokens:
         return text
     shown = text
+    # Tokens do not follow characters exactly: it comes closer by steps of at least a tenth, and gives up rather than
+    # loop.
     for _ in range(12):
         limit = int(limit * min(0.9, tokens / needed))
         shown = excerpt(text, limit, keywords)
@@ -169,8 +176,10 @@ def within(text: str, tokens: int, keywords: Sequence[str] = (), count: Counter 
 
 def _start(exchanges: Sequence[Exchange], turn: int, room: int, pressure: int, count: Counter) -> tuple[int, int]:
     """Return the index of the first exchange of the tail, and of the first one that stays unchanged."""
+    # Without its first message, the user's, which stays in any case.
     if turn > 0 and size(flat(exchanges[turn:])[1:], count) <= room * WHOLE_TURN_SHARE[pressure]:
         return turn, turn
+    # The last exchange stays word for word: the model has asked for these results and not seen them yet.
     spoken = max((at for at, exchange in enumerate(exchanges) if exchange[0].role == "assistant"), default=0)
     last = start = max(turn, spoken)
     left = room * TAIL_SHARE[pressure] - size(flat(exchanges[last:]), count)
@@ -203,6 +212,7 @@ def _without_pictures(message: Message) -> Message:
 
 def _without_loose_references(messages: Sequence[Message], before: Sequence[Message]) -> tuple[Message, ...]:
     """Replace references to a text that is no longer in `messages` by a note that says so."""
+    # "Unchanged since you read it above" is a lie once the reading was shortened or removed.
     full = {message.tool_call_id: message.content for message in before if message.role == "tool"}
     standing = {message.tool_call_id for message in messages if full.get(message.tool_call_id) == message.content}
     return tuple(
@@ -218,10 +228,13 @@ async def _summary(plan: CompactionPlan, summarise: Summarise | None, count: Cou
     them: notes of the program are made anew, and there is nothing to tell of them.
     """
     worked = [exchange for exchange in plan.old if exchange[0].role == "assistant"]
+    # A summary that is half as long as what it tells of is not worth a call.
     if summarise is None or size(flat(worked), count) < 2 * plan.summary_tokens:
         return ""
+    # About three words are four tokens; a little less, as models overrun.
     question = note(SUMMARISE.format(words=plan.summary_tokens * 2 // 3))
     told = await summarise((*plan.sent, question), plan.summary_tokens)
+    # A summary with the mark in it would be cut there when it is read back.
     return told.replace(END, "").strip()
 
 
@@ -231,10 +244,12 @@ def _candidates(plan: CompactionPlan, told: str, kept: KeptFacts, count: Counter
         yield _built(plan, "", kept) if kept.focused.files else _built(plan, "", None)
         yield _built(plan, "", None)
         return
+    # Characters: about three to a token.
     limit = plan.summary_tokens * 3
     listed = digest(plan.old, _earlier(plan.parts), limit)
     for words in filter(None, (excerpt(told, limit) if told else "", listed)):
         bare = _built(plan, words, replace(kept, focused=FocusedFiles()))
+        # Two characters for a token, fewer than code has: the files must not fill what was just made free.
         chosen = kept.focused.newest((plan.aim - size(bare, count)) * 2)
         yield _built(plan, words, replace(kept, focused=replace(kept.focused, files=chosen)))
         yield bare
@@ -262,6 +277,7 @@ def _focus_text(kept: KeptFacts) -> str:
 
 def _earlier(parts: ConversationParts) -> str:
     """Return the text of the last summary, without the facts that were kept besides."""
+    # Todos, plan and files are told anew each time; repeated as part of the summary they would be outdated.
     content = parts.summary[0].content if parts.summary else ""
     _, header, rest = content.partition(HEADER)
     return rest.partition(END)[0].strip() if header else ""
@@ -289,6 +305,7 @@ def digest(exchanges: Sequence[Exchange], earlier: str, limit: int) -> str:
     room, kept = limit - len(before), list[str]()
     for line in reversed(lines):
         room -= len(line) + 1
+        # A shorter rest would hold half a line.
         if room < 40:
             break
         kept.append(line)

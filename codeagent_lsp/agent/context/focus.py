@@ -69,6 +69,7 @@ class FocusedFiles:
         """
         fresh = [replace(file, text=current.get(file.path, file.text) or "") for file in self.files]
         left = tuple(file for file in fresh if current.get(file.path, file.text) is not None)
+        # Texts may have grown since.
         return replace(self, files=left)._evicted()
 
     def newest(self, room: int) -> tuple[FocusedFile, ...]:
@@ -91,6 +92,7 @@ class FocusedFiles:
         return cls(tuple(FocusedFile(**file) for file in data["files"]), data["limit"])
 
     def _with(self, file: FocusedFile) -> FocusedFiles:
+        # The order is that of use, so a file that is used again moves to the end.
         others = self.without(file.path).files
         return replace(self, files=(*others, file))._evicted()
 
@@ -98,6 +100,7 @@ class FocusedFiles:
         """Return the files within the limit; the most recently used one stays if it fits by itself."""
         files = [file for file in self.files if len(file.text) <= self.limit]
         size = sum(len(file.text) for file in files)
+        # A stable sort: among files that are not edited, the least recently used goes first.
         for victim in sorted(files[:-1], key=lambda file: file.editing):
             if size <= self.limit:
                 break

@@ -29,7 +29,9 @@ BEGINNING = "The beginning of the file"
 LEAST_WORD = 2
 _CODE_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _QUOTED = re.compile(r"`([^`\n]+)`")
+# `snake_case`, `camelCase`, `PascalCase`, `file.py`; a plain capital at a sentence's beginning is none of them.
 _LIKE_CODE = re.compile(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*|\w+\.[a-z]{1,5}\b)", re.ASCII)
+# A path or a file's name: `src/app.py`, `./my-page.test.tsx`.
 _NAME = re.compile(r"(?<![\w./\\+-])[\w./\\+-]*\w\.\w{1,10}\b")
 _ASCII_NAME = re.compile(_NAME.pattern, re.ASCII)  # for languages without blanks around a name
 
@@ -76,6 +78,8 @@ def starting_context(
         if (reference := if_it_stands(name, shown, stands)) is not None:
             parts.append(reference)
             continue
+        # A file is whole or not there: of a cut one the model would take the part for all. Secrets are asked about by
+        # tools.
         if len(shown) <= left and not view.roots.is_secret(path):
             parts.append(shown)
             left -= len(shown)
@@ -114,6 +118,7 @@ def headed_or_parts(task: str) -> Callable[[str, FileText], str]:
         ]
         more = [f"(and {len(outline) - OUTLINE_LINES} more)"] if len(outline) > OUTLINE_LINES else []
         parts = ["\n".join(["Outline, with lines:", *outline[:OUTLINE_LINES], *more])] if outline else []
+        # Where nothing of the task is in the file, its head (imports, the first comment) says what it is.
         matter = _matter(lines, words) or range(1, HEAD_LINES + 1)
         parts.append(_ranges(lines, matter))
         head = f"{PARTS} {name}, which has {len(lines)} lines (read the others with start_line and end_line):"
@@ -137,6 +142,7 @@ def _matter(lines: Sequence[str], words: frozenset[str]) -> list[int]:
         for word in words.intersection(_CODE_WORD.findall(line)):
             places.setdefault(word, []).append(number)
     kept: set[int] = set()
+    # The rarest names first: a word that is in every second line tells nothing.
     for found in sorted(places.values(), key=len):
         for number in found:
             around = range(max(1, number - AROUND), min(len(lines), number + AROUND) + 1)
@@ -170,6 +176,7 @@ def named_files(task: str, files: Iterable[str], skip: Iterable[str] = ()) -> li
     for mention in islice(mentions, MENTIONS):
         parts = PurePath(mention).parts
         fitting = [path for path in by_name.get(parts[-1], ()) if PurePath(path).parts[-len(parts) :] == parts]
+        # An ambiguous name would show a file that is not meant, and hide that the question is open.
         if len(fitting) == 1 and fitting[0] not in found and fitting[0] not in left_out:
             found.append(fitting[0])
     return found[:NAMED_FILES]

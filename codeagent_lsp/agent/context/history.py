@@ -20,6 +20,7 @@ UNFINISHED = "(I was stopped before I could answer.)"
 UNCHANGED = "Unchanged since you read it above"
 WHOLE = "The whole file"
 READING = "read_file"
+# In characters: of a shorter text a reference would save little.
 WORTH_REFERRING = 400
 
 
@@ -51,6 +52,7 @@ class History:
 
     def append(self, message: Message) -> None:
         """Add a message."""
+        # Stored before it counts: after a crash the file has all that the model may have seen.
         self._on_append(message)
         self.add_stored(message)
 
@@ -95,10 +97,12 @@ def reference(messages: Sequence[Message], call: ToolCall, text: str) -> str | N
     if call.name != READING or len(text) < WORTH_REFERRING:
         return None
     path = str(call.arguments.get("path", ""))
+    # Only calls with the same arguments: a range of lines is no reading of the whole file.
     same = {other.id for message in messages for other in message.tool_calls if _same_reading(other, call)}
     for message in reversed(messages):
         if message.tool_call_id in same and not message.content.startswith(UNCHANGED):
             return f"{UNCHANGED} (call {message.tool_call_id})." if message.content == text else None
+        # One argument, the path: the whole file is asked for.
         if message.name == SUMMARY and len(call.arguments) == 1 and rendered(path, text) in message.content:
             return f"{UNCHANGED}: {path} stands in full in the summary of the conversation."
         if message.name == NOTE and len(call.arguments) == 1 and whole_file(path, text) in message.content:
@@ -137,6 +141,7 @@ def well_formed(messages: Sequence[Message]) -> tuple[Message, ...]:
 
     for message in messages:
         if message.role == "tool":
+            # Else it is a second result, or one without its call: both are refused by servers.
             if message.tool_call_id in waiting:
                 del waiting[message.tool_call_id]
                 result.append(message)

@@ -20,14 +20,19 @@ MentionKind = Literal["file", "diff", "diagnostics", "selection", "terminal-outp
 
 SPECIAL: tuple[MentionKind, ...] = ("diff", "diagnostics", "selection", "terminal-output")
 
+# What ends a plain name: blanks, quotes, brackets and punctuation, also the full-width ones of Chinese and Japanese.
 _NO_NAME = r"\s\"'`@()<>\[\]{},;!?*|，。；：！？（）、「」『』《》“”"
 _SYMBOL = r"[\w.:~$-]+"
 _QUOTED = r'"([^"\n]{1,1000})"|“([^”\n]{1,1000})”'
 _PLAIN = rf"(?:[^{_NO_NAME}]|\[[^{_NO_NAME}]+\]|\([^{_NO_NAME}]+\)){{1,1000}}"  # app/(shop)/[id]/page.tsx
+# Not inside of a word, an address or a path: `me@x.org`, `/@types`, `\@a` mention nothing.
 _MENTION = re.compile(rf"(?<![A-Za-z0-9_@/.`\\])@(?:{_QUOTED}|({_PLAIN}))(?:#({_SYMBOL}))?")
+# `:10`, `:10-20`, `:10:5` (line and column, as compilers print), `#L3`, `#L3-L9`.
 _LINES = re.compile(r"(?::|#L)(\d{1,7})(?:-L?(\d{1,7})|:\d{1,7})?$")
 _PART = re.compile(rf"(.+)#({_SYMBOL})")
+# Where words of another script may follow a name without a blank, or a bracket: `a.py里的`, `a.py(see)`.
 _WORDS_BEGIN = re.compile(r"(?<=[\x21-\x7e])(?=[^\x00-\x7f])|(?=[(\[])")
+# A fenced block, or code between backticks in as many as it began with: there `@` is a decorator or a scope.
 _CODE = re.compile(
     r"^[ \t]*(`{3,}|~{3,})[^\n]*\n(?:.*?\n)??[ \t]*\1|(?<!`)(`+)(?!`)[^\n]*?(?<!`)\2(?!`)", re.DOTALL | re.MULTILINE
 )
@@ -48,6 +53,7 @@ class Mention:
 
 def mentions_in(words: str, most: int = MOST_MENTIONS) -> tuple[Mention, ...]:
     """Return the mentions in the words, each once, in order; at most `most`. Code in the words has none."""
+    # Blanks of the same length, so that offsets stay.
     prose = _CODE.sub(lambda match: " " * len(match[0]), words)
     found = (_mention(match) for match in _MENTION.finditer(prose))
     return tuple(islice(dict.fromkeys(mention for mention in found if mention is not None), most))
@@ -82,6 +88,7 @@ def written(path: str, lines: tuple[int, int] | None = None) -> str:
 
 def _mention(match: re.Match[str]) -> Mention | None:
     quoted, plain, symbol = match[1] or match[2], match[3] or "", match[4] or ""
+    # The end of a sentence belongs to the words: `look at @diff.`
     special = next((kind for kind in SPECIAL if plain.rstrip(".:") == kind), None)
     if special is not None:
         return Mention(special, f"@{special}")

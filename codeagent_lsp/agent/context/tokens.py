@@ -15,10 +15,12 @@ from codeagent_lsp.messages import Message, ToolSpec, estimate_tokens, sent
 Counter = Callable[[str], int]
 Exchange = tuple[Message, ...]
 
+# The role and the marks that a chat template puts around each message.
 OVERHEAD_PER_MESSAGE = 6
 PER_IMAGE = 1600
 """About what the providers count for a large picture, in tokens."""
 
+# A count beyond these is no tokenizer but a mistake of the server, such as one that leaves out the cached part.
 LOWEST_RATIO, HIGHEST_RATIO = 0.25, 4.0
 
 
@@ -37,6 +39,7 @@ class Sizes:
     def of(self, messages: tuple[Message, ...]) -> int:
         """Return the tokens of the conversation as it is now."""
         known = len(self._seen)
+        # Cheap, though it compares all: tuples compare by identity first, and the messages are the same objects.
         if messages[:known] == self._seen:
             self._total += size(messages[known:])
         else:
@@ -74,6 +77,8 @@ class TokenMeter:
 
     def tokens(self, estimated: int) -> int:
         """Return the tokens of a prompt from its estimate."""
+        # A shorter prompt than the counted one was compacted: what is left may be of another kind, so the count says
+        # less.
         if self.counted and estimated >= self.estimated:
             return self.counted + ceil((estimated - self.estimated) * self._careful)
         return ceil(estimated * self._careful)

@@ -18,6 +18,7 @@ from codeagent_lsp.errors import ContextOverflow
 from codeagent_lsp.messages import Message, ToolCall, ToolSpec, estimate_tokens
 from codeagent_lsp.workspace.text.excerpts import keywords_of, share_out
 
+# One for each pressure of `compaction.py`; a fourth would do the same as the third.
 MOST_IN_A_ROW = 3
 LEAST_BUDGET = 512
 LEAST_RESULT = 200
@@ -60,6 +61,8 @@ class ConversationWindow:
         """Compact until the next prompt fits. ContextOverflow when it does not after three compactions."""
         while self._due(tools) and self._in_a_row < MOST_IN_A_ROW:
             shrunk = await self._compact(tools, self._aim)
+            # What a compaction could not get below: a conversation that is full right after it must not be compacted
+            # at every call.
             self._floor = self._tokens(tools)
             if not shrunk and self._in_a_row >= MOST_IN_A_ROW:
                 break
@@ -72,10 +75,13 @@ class ConversationWindow:
         worthwhile. `told` is the window that the server named, in tokens: from now on it is the limit.
         """
         if told is not None and told < self._limits.window:
+            # The reply was planned for the larger window, and prompt and reply share the stated one.
             self._limits = replace(self._limits, window=told, reply_tokens=min(self._limits.reply_tokens, told // 4))
         estimated = self._estimated(tools)
+        # The server has said that it is at least a window long, whatever was estimated.
         self._meter = self._meter.told(estimated, max(self._tokens(tools), self._limits.window))
         while self._in_a_row < MOST_IN_A_ROW:
+            # Half: how far it is off nobody has said, and each try costs a request.
             if await self._compact(tools, self._limits.window // 2):
                 return True
         return False
@@ -83,6 +89,7 @@ class ConversationWindow:
     def told(self, tools: Sequence[ToolSpec], prompt_tokens: int) -> None:
         """Record the server's token count of the current history after a reply; 0 when it gave none."""
         self._meter = self._meter.told(self._estimated(tools), prompt_tokens)
+        # A reply came, so the prompt fitted; the next compaction begins gently again.
         self._in_a_row = 0
 
     def reply_room(self, tools: Sequence[ToolSpec], wanted: int) -> int:
@@ -124,6 +131,7 @@ class ConversationWindow:
         if self._limits.messages is None:
             return False
         parts = take_apart(self._history.messages)
+        # The number of messages is a matter of earlier turns: the work on one request is not cut by it.
         return parts.latest_turn > 0 and len(flat(parts.exchanges)) > self._limits.messages and not self._in_a_row
 
     async def _compact(self, tools: Sequence[ToolSpec], aim: int) -> bool:
@@ -146,6 +154,7 @@ class ConversationWindow:
         compactions in a row.
         """
         ask = self._summarise
+        # The first summary was asked for already, and the prompt for another one may not fit.
         if ask is None or self._in_a_row > 1:
             return None
 
