@@ -29,6 +29,7 @@ from codeagent_lsp.llm.calls import dialects, jsontext, schema
 from codeagent_lsp.llm.calls.dialects import Raw
 from codeagent_lsp.messages import ToolCall, ToolSpec
 
+# The second line of ReAct's pattern: `Action: read_file` / `Action Input: {"path": …}`.
 ACTION_INPUT = re.compile(r"[ \t]*\n[ \t]*Action Input(?: \d+)?:\s*(?=\{)")
 NEAREST, LEAST_ALIKE, MOST_NEAR = 2, 0.6, 3
 _MOST_CLOSINGS = 50  # ends of lines at which a call in Python may end
@@ -51,6 +52,7 @@ def read_json(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
             return None
         end = jsontext.span(source, position)
         try:
+            # Only what begins like a call is repaired: repairing would make JSON of nearly any text in brackets.
             value = jsontext.loads(source[position:end], repair=_looks_like_call(source))
         except ValueError:
             return None
@@ -74,6 +76,8 @@ def read_python(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
     """Return the calls of a text that consists of Python calls; else None."""
     if not re.match(r"\[?\s*[A-Za-z_][\w.\-]*\s*\(", source):
         return None
+    # Names such as `git-diff` are no identifiers; the text as it is goes first, as the replacement also changes
+    # strings.
     calls = dialects.read_python(source) or dialects.read_python(_identifiers(source, tools))
     return [Raw(call.name, _named(call, tools)) for call in calls] if calls else None
 
@@ -91,6 +95,7 @@ def read_action(text: str, start: int, tools: tuple[ToolSpec, ...]) -> tuple[lis
         end = jsontext.span(text, begin)
         calls = _listed(text[start:begin], text[begin:end])
         return (calls, end) if calls and end is not None and _ends_line(text, end) else ([], begin)
+    # A closing bracket may stand inside a string argument: each that ends a line is tried.
     for close in islice(re.compile(r"\)(?=[ \t]*(?:\n|\Z))").finditer(text, begin), _MOST_CLOSINGS):
         if found := read_python(text[start : close.end()], tools):
             return found, close.end()
@@ -106,10 +111,12 @@ def normalise_name(name: str, known: Iterable[str]) -> str | None:
     """Return the known tool that `name` means (`functions.x:0`, another case, `a.b` for `a__b`), or None."""
     names = list(known)
     stripped = _stripped(name)
+    # From exact to loose, so that a tool with an odd name of its own is never taken for another.
     for candidate in (name, stripped, normalised(name)):
         if candidate in names:
             return candidate
     folded = [item for item in names if _fold(item) == _fold(stripped.removeprefix("functions."))]
+    # Two tools that differ only in signs (`a.b`, `a_b`) are not guessed between.
     if len(folded) == 1:
         return folded[0]
     ending = [item for item in names if re.search(rf"[./:]{re.escape(item)}$", stripped)]
@@ -131,6 +138,7 @@ def check(name: str, arguments: Mapping[str, Any] | None, tools: Iterable[ToolSp
     if call.arguments is None:
         return f"The arguments of {call.tool} are not a JSON object. Send one JSON object. {_described(tool)}"
     try:
+        # Here, not in `resolved`: what the model is told has the parameters with it.
         if call.problem:
             raise schema.Misfit(call.problem)
         given = respelt(call.arguments, _parameters(tool))
@@ -157,6 +165,8 @@ def check_raw(raw: Raw, tools: tuple[ToolSpec, ...]) -> ToolCall | str:
     if raw.textual and arguments is not None:
         arguments = _from_text(raw.name, arguments, tools)
     call = check(raw.name, arguments, tools)
+    # A value that may end elsewhere could have swallowed an optional argument; with only what is required there is
+    # none.
     if raw.unsure and isinstance(call, ToolCall):
         tool = next(tool for tool in tools if tool["name"] == call.name)
         if len(call.arguments) > len(_parameters(tool).get("required") or ()):
@@ -173,6 +183,7 @@ def _from_text(name: str, arguments: Mapping[str, Any], tools: tuple[ToolSpec, .
     parameters = _parameters(by_name[call.tool])
     properties = parameters.get("properties") or {}
     other = spellings(normalised(name), arguments, {tool["name"]: _forms(tool) for tool in tools})
+    # By the names that the model used: converting comes before renaming, and needs the type of what each name means.
     known = {key: properties.get(own, {"type": "string"}) for key, own in other.items() if key not in properties}
     return schema.from_text(arguments, {**parameters, "properties": {**known, **properties}})
 

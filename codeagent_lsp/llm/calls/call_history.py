@@ -69,6 +69,8 @@ def _of(call: ToolCall, results: list[Message]) -> Message | None:
 def _one_by_one(said: str, pairs: Pairs, write_call: WriteCall) -> list[Message]:
     written = []
     for call, result in pairs:
+        # Without `said`: under a grammar a reply is one JSON object, and a history that shows text beside it teaches
+        # otherwise.
         written.append(Message("assistant", write_call(call)))
         written.append(Message("user", _result(result, call.name), images=result.images if result else ()))
     return written
@@ -97,6 +99,7 @@ def _alternating(messages: list[Message]) -> list[Message]:
         if joined and joined[-1].role == message.role:
             images = joined[-1].images + message.images
             joined[-1] = replace(joined[-1], content=f"{joined[-1].content}\n\n{message.content}", images=images)
+        # Several chat templates raise an error for an assistant that comes first.
         elif message.role == "assistant" and (not joined or joined[-1].role == "system"):
             joined += [Message("user", "(The conversation goes on.)"), message]
         else:

@@ -69,6 +69,7 @@ def _type(inner: Any, depth: int = 0) -> str:
     types = [name for name in schema.types_of(inner) if name != "null"]
     if types == ["array"]:
         return f"[{_type(inner.get('items'), depth + 1)}]"
+    # Deeper levels cost more tokens than they help, and a schema that refers to itself must end.
     if types == ["object"] and inner.get("properties") and depth < 3:
         fields = ", ".join(
             f"{name}{'' if name in (inner.get('required') or ()) else '?'}: {_type(value, depth + 1)}"

@@ -18,6 +18,7 @@ ANSWER = "final_answer"
 
 # keywords that llama.cpp's grammar compiler and others understand; the rest only describe
 _KEPT = ("type", "enum", "const", "required", "anyOf", "oneOf", "minItems", "maxItems", "additionalProperties")
+# The keys in this order, as the schema has them: grammars made from a schema keep its order.
 _ANSWER_START = re.compile(rf'\s*\{{\s*"tool"\s*:\s*"{ANSWER}"\s*,\s*"args"\s*:\s*\{{\s*"text"\s*:\s*"')
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[^u])")
 _PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
@@ -78,7 +79,9 @@ def _unescape(source: str) -> str:
         return chr(int(code[1:], 16)) if len(code) == 5 else _SIMPLE.get(code, code)
 
     text = _ESCAPE.sub(one, source)
+    # `\ud83d\ude00` is two escapes in JSON, and one character.
     text = _PAIR.sub(lambda match: match[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+    # A lone half cannot be stored or sent.
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -93,11 +96,13 @@ def _option(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 def _plain(source: Any, depth: int = 0) -> dict[str, Any]:
     """Reduce a schema to what every grammar compiler understands; objects allow no unknown keys."""
+    # `{}` allows anything: a schema too deep for a grammar is checked after the reply instead.
     if not isinstance(source, Mapping) or depth > 8:
         return {}
     plain = {key: source[key] for key in _KEPT if key in source}
     types = schema.types_of(source)
     if isinstance(source.get("type"), str) and types:
+        # In JSON's own words: servers and users write `dict`, `float` or `str, optional`.
         plain["type"] = types[0]
     for key in ("anyOf", "oneOf"):
         if key in plain:
@@ -107,6 +112,7 @@ def _plain(source: Any, depth: int = 0) -> dict[str, Any]:
     if isinstance(source.get("properties"), Mapping):
         plain["properties"] = {key: _plain(value, depth + 1) for key, value in source["properties"].items()}
         plain["additionalProperties"] = False
+    # A tool without parameters: without this any object would fit, and small models invent arguments.
     elif depth == 0:
         plain |= {"type": "object", "properties": {}, "additionalProperties": False}
     return plain

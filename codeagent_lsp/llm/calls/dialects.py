@@ -33,6 +33,7 @@ class Raw:
 Read = tuple[list[Raw], int]
 Reader = Callable[[str, int], Read]
 
+# One or more opening markers in a row, such as `<tool_calls><|tool_call|>`, `functools` or `[TOOL_CALLS]`.
 _OPENING = r"(?:<[|\w]+>\s*)+|functools|\[TOOL_CALLS\]"
 _SPACE = re.compile(r"\s*")
 _NAME = re.compile(r"\s*[\"']?([\w.:\-/]+)[\"']?")
@@ -54,6 +55,7 @@ def from_value(value: Any) -> list[Raw] | None:
     """Return the calls that a JSON value denotes; None when it does not have the shape of any."""
     if isinstance(value, list):
         inner = [from_value(item) for item in value]
+        # All or none: a list of which only some items look like calls is data.
         return [raw for found in inner for raw in found or ()] if value and all(inner) else None
     if not isinstance(value, dict):
         return None
@@ -65,8 +67,10 @@ def from_value(value: Any) -> list[Raw] | None:
         return from_value(function)
     name = function if isinstance(function, str) else _first(value, NAME_KEYS)
     arguments = _first(value, _ARGUMENT_KEYS)
+    # A name without arguments is a description or a schema, as in an answer about tools.
     if not isinstance(name, str) or arguments is None:
         return None
+    # OpenAI's format has the arguments as JSON inside a string.
     if isinstance(arguments, str):
         arguments = jsontext.loads_object(arguments or "{}", repair=True)
     return [Raw(name, arguments if isinstance(arguments, dict) else None)]
@@ -85,12 +89,14 @@ def read_json(text: str, start: int) -> Read:
 
 def as_torn(calls: list[Raw], source: str) -> list[Raw]:
     """Return the calls of a JSON text without their arguments, where that text lost its end."""
+    # The name stays, so that the model is told which call was cut.
     return [replace(call, arguments=None) for call in calls] if jsontext.torn(source) else calls
 
 
 def read_hermes(text: str, start: int) -> Read:
     """Parse `<tool_call>` with JSON, Qwen-Coder XML or GLM pairs inside, closed or not."""
     begin = _skip(text, text.index(">", start) + 1)
+    # Some models put a code block inside the tags.
     if text.startswith("```", begin):
         begin = _skip(text, (text.find("\n", begin) + 1) or len(text))
     if text.startswith("<function", begin):
@@ -155,6 +161,7 @@ def read_mistral(text: str, start: int) -> Read:
     """Parse `[TOOL_CALLS]` before a JSON list, or before repeated `NAME[ARGS]{…}`."""
     if text[_skip(text, start + len("[TOOL_CALLS]")) :][:1] in ("[", "{"):
         return read_wrapped(text, start)
+    # `[TOOL_CALLS]name[CALL_ID]x[ARGS]{…}`: newer templates of Mistral; the marker comes once or before each.
     pattern = re.compile(r"\s*(?:\[TOOL_CALLS\])?\s*([\w.:\-/]+)\s*(?:\[CALL_ID\]\s*\w+\s*)?(?:\[ARGS\])?\s*(?=\{)")
     return _sequence(text, start, pattern, "")
 
@@ -177,6 +184,7 @@ def read_wrapped(text: str, start: int) -> Read:
         calls += found
         position = _eat(text, position, r"\s*;")
     if not calls:
+        # Up to the next special token or closing tag.
         source = re.split(r"<[|/]", text[begin:], maxsplit=1)[0]
         calls, position = read_python(source) or [], begin + len(source)
     return calls, _eat(text, position, r"\s*(?:<\|[\w/]+\|>|</[\w:]+>)")
@@ -189,10 +197,12 @@ def read_python(source: str) -> list[Raw] | None:
         body = tree.body
         nodes = body.elts if isinstance(body, ast.List | ast.Tuple) else [body]
         return [_python_call(node) for node in nodes] or None
+    # `ast` raises all of these for what is no Python: NULs, deep nesting, unhashable keys.
     except (SyntaxError, ValueError, RecursionError, MemoryError, TypeError):
         return None
 
 
+# The name (group 1) may stand before or after the channel, so it is looked for first, within the head before `{`.
 _HARMONY = re.compile(
     r"\s*(?:<\|start\|>)?(?:assistant)?\s*(?=[^{]{0,40}?\bto=([\w.\-]+))(?:to=[\w.\-]+)?\s*"
     r"(?:<\|channel\|>)?(?:commentary|analysis)(?:\s+to=[\w.\-]+)?\s*"
@@ -263,6 +273,7 @@ def _sequence(text: str, start: int, head: re.Pattern[str], ending: str) -> Read
     while match := head.match(text, position):
         begin = match.end()
         if text[begin : begin + 1] != "{":
+            # Closed at once: a call without arguments. Anything else lost them.
             calls.append(Raw(match[1], {} if re.compile(ending).match(text, begin) else None))
             position = _eat(text, begin, ending) if ending else begin
             continue
@@ -285,6 +296,7 @@ class _Tags(NamedTuple):
 
 _XML = _Tags(
     re.compile(r"\s*<parameter(?:=|\s+name=)[\"']?([^>\"'=\s]+)[\"']?(?:>|=)"),
+    # `<parameter=k>`, `<parameter name="k">`, and the slip `<parameter=k=v`; `<parameter/>` opens nothing.
     re.compile(r"<parameter(?:[=\s][^<>]*)?(?<!/)>|<parameter=[^<>\s=]+="),
     "</parameter>",
     re.compile(r"</function>|</invoke>|</tool_call>|\Z"),
@@ -307,6 +319,7 @@ def _parameters(text: str, position: int, name: str) -> tuple[Raw, int]:
     such tags itself, there are no arguments: a part of it must not pass for all.
     """
     ends = _ends_after(text, _XML, position)
+    # The strict reading first, at every end; the looser one only where none of them fits.
     for read in (_balanced, _split):
         for end in ends:
             if (found := read(_XML, text[position:end])) is not None and not _goes_on(text, end):
@@ -316,9 +329,11 @@ def _parameters(text: str, position: int, name: str) -> tuple[Raw, int]:
     while (head := _XML.head.match(text, position)) and head[1] not in values:
         match = _LOST_END.search(text, head.end())
         cut = match is None
+        # A missing end. A name that comes twice would mean that a value holds such tags itself: the loop stops there.
         values[head[1]] = _unwrap(text[head.end() : match.start() if match else len(text)].strip())
         position = match.end() if match else len(text)
     ended = _XML.ends.match(text, _skip(text, position)) is not None and not _goes_on(text, _skip(text, position))
+    # More opened than closed: the ends were left out, as some models do. Otherwise the tags are in a value.
     lost = len(_XML.opening.findall(text, begin, position)) > text.count(_XML.closing, begin, position)
     whole = ended and not cut and (lost or not values)
     return Raw(name, dict(values) if whole else None, textual=True), position
@@ -346,6 +361,7 @@ def _unopened(text: str) -> tuple[tuple[int, ...], tuple[bool, ...]]:
     found: list[bool] = []
     for tag in reversed(tags):
         name = tag["name"]
+        # Read from the end: a closing tag waits for its opening one further left.
         missing[name] = max(0, missing[name] + (1 if tag["slash"] else -1))
         found.append(any(missing.values()))
     return tuple(tag.start() for tag in tags), tuple(reversed(found))
@@ -388,6 +404,7 @@ def _split(tags: _Tags, text: str) -> dict[str, str] | None:
     position, last = 0, text.rindex(tags.closing)
     while head := tags.head.match(text, position):
         closing = text.find(tags.closing, head.end())
+        # A closing tag counts only if the next argument begins right behind it, or if it is the last one.
         while 0 <= closing < last and tags.head.match(text, closing + len(tags.closing)) is None:
             closing = text.find(tags.closing, closing + len(tags.closing))
         if closing < 0 or head[1] in values:
@@ -407,6 +424,7 @@ def _read_pairs(text: str, start: int) -> Read:
     for read in (_balanced, _split):
         for end in ends:
             values = read(_GLM, text[position:end])
+            # A name alone is a call only if it is closed: `<tool_call>` may be a word of a sentence.
             if (values or (values is not None and text.startswith("</tool_call>", end))) and not _goes_on(text, end):
                 return [Raw(head[1], dict(values), textual=True, unsure=read is _split)], end
     return [], start
@@ -420,6 +438,7 @@ def _unwrap(value: str) -> str:
 def _python_call(node: ast.expr) -> Raw:
     if not isinstance(node, ast.Call):
         raise ValueError("not a call")
+    # Literals only: nothing of a reply is ever evaluated.
     arguments = {str(position): ast.literal_eval(value) for position, value in enumerate(node.args)}
     for keyword in node.keywords:
         if keyword.arg is None:

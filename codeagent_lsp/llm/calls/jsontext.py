@@ -9,8 +9,10 @@ import json
 import re
 from typing import Any
 
+# The repair walks over the text in Python, which takes seconds for more.
 REPAIR_LIMIT = 1_000_000
 
+# A backslash that begins no escape of JSON, as in `\d` or `C:\Users`.
 _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrtu]|u[0-9a-fA-F]{4})')
 
 
@@ -19,6 +21,7 @@ def loads(source: str, *, repair: bool = False) -> Any:
     ValueError if it is none.
     """
     try:
+        # Not strict: models write line breaks inside of strings as they are.
         return json.loads(source, strict=False)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
@@ -26,6 +29,7 @@ def loads(source: str, *, repair: bool = False) -> Any:
         if not repair or len(source) > REPAIR_LIMIT:
             raise
     try:
+        # The commonest mistake, and one that has only one meaning; the general repair guesses.
         return json.loads(_BAD_ESCAPE.sub(r"\\\\", source), strict=False)
     except (ValueError, RecursionError):
         pass
@@ -51,6 +55,7 @@ def loads_object(source: str, *, repair: bool = False) -> dict[str, Any] | None:
             value = None if repair and torn(value) else loads(value, repair=repair)
     except ValueError:
         return None
+    # A repair may make `{}` of a text that has no object at all.
     if isinstance(value, dict) and (value or "{" in source):
         return value
     return None
@@ -65,6 +70,8 @@ def torn(source: str) -> bool:
     if end is not None and not source[:start].strip():
         return source[end:].lstrip().startswith("{")
     marks = (match[0] for match in _STRUCTURE.finditer(source))
+    # Never closed, with an odd number of quotes: the text ends inside a string, and where it would have gone on
+    # nobody knows.
     return end is None and sum(mark == '"' for mark in marks) % 2 == 1
 
 
@@ -91,6 +98,8 @@ def ambiguous(source: str) -> bool:
                 if before in names[-1]:
                     return True
                 names[-1].add(before)
+        # Two values without a comma between. Only where a name follows in a new line, or after a plain value, was it
+        # just forgotten.
         elif last in ("string", "word") and "string" in (last, kind):
             is_name = kind == "string" and source[token.end() :].lstrip().startswith(":")
             if not (is_name and ("\n" in token[0][: token[0].find('"')] or _VALUE.fullmatch(before))):

@@ -25,6 +25,7 @@ _ALIASES = {
     "long": "integer",
     "bool": "boolean",
 }
+# Arguments of a model and schemas of MCP servers may nest without end.
 _DEPTH = 12
 
 
@@ -64,12 +65,14 @@ def _plain_name(name: str) -> str:
 
 def _read(value: str, schema: Mapping[str, Any]) -> Any:
     types = types_of(schema)
+    # Text stays text: `001` or `true` in a file's content is not to be read.
     if types == ("string",):
         return value
     try:
         parsed = jsontext.loads(value.strip())
     except ValueError:
         return value
+    # Both allowed: it is parsed only where that gives one of the other types.
     if "string" in types and not matches(parsed, tuple(name for name in types if name != "string")):
         return value
     return parsed
@@ -117,6 +120,7 @@ def matches(value: Any, types: tuple[str, ...]) -> bool:
         "null": type(None),
     }
     for name in types:
+        # In Python a bool is an int, in JSON it is not.
         if name == "integer" and isinstance(value, int) and not isinstance(value, bool):
             return True
         if name == "number" and isinstance(value, int | float) and not isinstance(value, bool):
@@ -146,6 +150,7 @@ def _as_type(value: Any, name: str, schema: Mapping[str, Any]) -> Any:
             return "true" if value else "false"
         case "string", int() | float():
             return str(value)
+        # A model that was to give JSON as text and gave the JSON.
         case "string", dict() | list():
             return json.dumps(value, ensure_ascii=False, indent=2)
         case "integer", str() | float() if float(value) == int(float(value)):
@@ -157,6 +162,7 @@ def _as_type(value: Any, name: str, schema: Mapping[str, Any]) -> Any:
         case "array" | "object", str() if value.strip()[:1] in ("[", "{"):
             parsed = jsontext.loads(value)
             return parsed if matches(parsed, (name,)) else None
+        # One item in place of a list of one, but only where the item's type is known to fit.
         case "array", str() | int() | float() | dict():
             inner = schema.get("items")
             allowed = types_of(inner) if isinstance(inner, Mapping) else ()

@@ -61,6 +61,7 @@ class ToolCallingModel:
         self._mode: ToolCalling = mode
         self._untried = untried
         self._unreadable = 0
+        # By call id or answer; bounded, the oldest are forgotten first.
         self._written: OrderedDict[str, str] = OrderedDict()
 
     @property
@@ -82,6 +83,8 @@ class ToolCallingModel:
                     yield item
             return
         except ModelRejected as error:
+            # Only this refusal says something about the way of calling; and a proven model would not become another
+            # one.
             if error.key != "model.no_tools" or self._untried is None or plain:
                 raise
             await self._ask()
@@ -95,6 +98,7 @@ class ToolCallingModel:
         """Learn from a reply of a model that was not tried: one readable call proves it, and after two unreadable
         replies in a row it is asked in which way it calls tools.
         """
+        # A cut reply is unreadable for another reason.
         if self._untried is None or reply.finish_reason == "length":
             return
         if reply.tool_calls:
@@ -106,6 +110,7 @@ class ToolCallingModel:
             await self._ask()
 
     async def _ask(self) -> None:
+        # Taken before the await: two replies at once must not both ask.
         untried, self._untried = self._untried, None
         if untried is not None:
             self._mode = await untried.asked()
@@ -132,6 +137,7 @@ class ToolCallingModel:
                         yield each
             return
         except ModelReplyInvalid as error:
+            # Once something was shown, a second answer would stand behind it.
             if error.key != "model.server_parse" or shown:
                 raise
         async with aclosing(self._text(request)) as items:  # the server fails to parse calls that the model wrote well
@@ -206,6 +212,7 @@ async def _without_calls(
             if text := parser.visible():
                 yield TextChunk(text)
             continue
+        # Before the reply: text that was held back as a possible call turned out to be text.
         if isinstance(item, Reply) and (rest := parser.rest()):
             yield TextChunk(rest)
         yield item
@@ -237,6 +244,7 @@ def _answers(request: ModelRequest) -> tuple[ToolSpec, ...]:
     """Return the tools of other agents by which models answer, for which there is no tool here."""
     known = {tool["name"] for tool in (*request.tools, *request.also)}
     plans = [call.name for message in request.messages for call in message.tool_calls if call.name in _PLANNING]
+    # While a plan document is open, another agent's name for leaving it is the call, not an answer.
     planning = plans[-1:] == ["plan_enter"]
     return tuple(
         ToolSpec(name=name, description="", parameters={"type": "object"})
@@ -286,6 +294,7 @@ def _checked(reply: Reply, tools: tuple[ToolSpec, ...]) -> Reply:
 
 def _from_object(reply: Reply, tools: tuple[ToolSpec, ...], shown: str) -> Reply:
     """Parse a reply that should be one JSON object; a server without grammars may send any text."""
+    # Not repaired: a call that was cut must not become another one.
     value = loads_object(reply.text)
     arguments = value.get("args") if value else None
     if value and value.get("tool") == ANSWER and isinstance(arguments, dict):

@@ -27,7 +27,9 @@ from codeagent_lsp.llm.calls.bare_calls import (
 from codeagent_lsp.llm.calls.dialects import Raw
 from codeagent_lsp.messages import UNREADABLE, ToolCall, ToolSpec
 
+# Longer than any reply of a model; it bounds the time that a hostile server can cost.
 TEXT_LIMIT = 4 * 1024 * 1024
+# The text may be gone over so often by looking for the ends of brackets.
 _EFFORT = 10
 _MOST_PROBLEMS = 3
 _MOST_ACTIONS = 20  # that could not be read
@@ -46,16 +48,22 @@ _END = r"(?:\s*(?:</s>|<\|(?:im_end|eot_id|eom_id|end|endoftext|call)\|>|<｜end
 _END_TOKENS, _ONLY_END_TOKENS = re.compile(rf"{_END}+\Z"), re.compile(rf"{_END}*\s*\Z")
 _END_TOKENS_NEXT = re.compile(rf"{_END}+")
 _ONLY_ENDS = re.compile(rf"(?:\s*</[A-Za-z][\w:.\-]*>|{_END})*\s*\Z")
+# A word or a comma right behind a marker: "`<tool_call>` is how I would call it".
 _IN_SENTENCE = re.compile(r"[ \t]*[,\w]")
 _NAMED = re.compile(r"[\[{]\s*[\[{\"']")
+# Gemini's `tool_code` blocks print what the call returns: `print(read_file(path="a"))`.
 _PRINTED = re.compile(r"\A\s*print\((.*)\)\s*\Z", re.DOTALL)
+# `Action: list_files` at the very end: a tool without arguments.
 _LAST_ACTION = re.compile(r"^[ \t]*Action(?: \d+)?:[ \t]*([\w.\-]+)\s*\Z", re.MULTILINE)
 _PYTHON = re.compile(r"(?:^[ \t]*|[:：][ \t]{0,4})\[?(?P<called>[A-Za-z_][\w.\-]*)\(", re.MULTILINE)
 _MOST_PYTHON = 20  # that could not be read
 _GOES_ON = re.compile(r"(?:Observation|Thought|Action)(?: \d+)?:")
+# Thoughts at the beginning, also without an end: what is called there is only considered.
 _THINKING = re.compile(r"\A\s*<(think|thinking)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 CALL_FENCES = ("", "json", "jsonc", "json5", "tool_call", "tool_calls", "tool_code", "tool", "xml")
+# The longest first, as an alternation takes the first that fits.
 MARKER = "|".join(re.escape(marker) for marker in sorted(dialects.READERS, key=len, reverse=True))
+# In this order at one place: a fence, `Action:`, inline code, a marker, a bracket.
 NEXT = re.compile(
     rf"(?P<fence>^[ \t]*(?P<ticks>`{{3,}}|~{{3,}})(?P<info>[^\n`]*)(?:\n|\Z))"
     r"|(?P<action>^[ \t]*Action(?: \d+)?:[ \t]*(?P<called>[A-Za-z_][\w.\-]*)"
@@ -76,6 +84,7 @@ _QUOTING = frozenset(
 )
 """Elements whose content is shown or thought, not done; all others, such as `<answer>`, only stand around a call."""
 _CODE = re.compile(r"(`{1,2})[^`\n]+\1")
+# At the end of what is said before a call: `For example:`, `the call looks like this:`, `例如`.
 _EXAMPLE = re.compile(
     r"^\W*(?:for (?:example|instance)\b|e\.g\.)|\be\.g\.,?\s*\Z|\bfor (?:example|instance)\W*\Z"
     r"|\bexample(?: call| usage| of (?:a|the|such a|this) call)?\s*:\s*\Z"
@@ -122,6 +131,7 @@ def extract(text: str, tools: Iterable[ToolSpec]) -> Extraction:
     finder = _Finder(tuple(tools))
     source = _THINKING.sub("", text[:TEXT_LIMIT])
     finder.scan(source)
+    # Only then is the whole reply in question; beside calls that ran, the doubtful ones are just named.
     if finder.doubtful and not finder.calls and not finder.problems:
         names = ", ".join(sorted({call.name for call in finder.doubtful}))
         return Extraction((), source, UNCLEAR.format(names=names), tuple(finder.doubtful), unclear=True)
@@ -172,6 +182,7 @@ class StreamParser:
         """Return the part of the answer's text that `visible` held back although it is text."""
         shown = "".join(self._shown)
         text = self.result().text
+        # What was shown cannot be taken back: where it is not the beginning of the text, nothing is added behind it.
         return text[len(shown) :] if text.startswith(shown) else ""
 
 
@@ -228,6 +239,7 @@ class _Finder:
         calls, end = dialects.READERS[match["marker"]](text, match.start())
         end = max(end, match.end())
         before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip()
+        # After a first call, words before a marker are what some models write between two calls.
         sentence = before and not self.calls
         if sentence and (not calls or _IN_SENTENCE.match(text, end)):
             return match.end()
@@ -246,6 +258,7 @@ class _Finder:
             return match.end()
         calls, end = read_action(text, match.start("called"), self.tools)
         if not is_known(match["called"], self.tools):
+            # Positional arguments are named by digits: `Action: wait (2)` is a sentence.
             calls = [raw for raw in calls if raw.arguments and not any(map(str.isdigit, raw.arguments))]
         if not calls:
             self._unread += 1
@@ -254,6 +267,7 @@ class _Finder:
         if following and not _GOES_ON.match(following):
             self._note(calls)
             return end
+        # A model that goes on by itself invents the result of its own call: all from there on is dropped.
         made_up = following.startswith("Observation")
         self._take(calls, (match.start(), len(text) if made_up else end), sure=True)
         return len(text) if made_up else end
@@ -266,6 +280,7 @@ class _Finder:
         if stripped[:1] in ("{", "[") and not stripped.startswith("[TOOL_CALLS]"):
             calls, sure = read_json(stripped, self.tools), stripped[:1] == "{"
         if calls is None:
+            # Unsure: any Python expression with a bracket looks like it, so all has to fit a tool.
             calls, sure = read_python(stripped, self.tools), False
         return bool(calls) and self._take(calls or [], (0, len(text)), sure=sure)
 
@@ -293,9 +308,11 @@ class _Finder:
         closing = re.compile(rf"^[ \t]*{ticks}(?:[ \t]*$|(?={_END}))", re.MULTILINE)
         close = closing.search(text, match.end())
         end = close.end() if close else len(text)
+        # Words between two blocks: the first was an example.
         if self._pending and text[self._pending[-1][1][1] : match.start()].strip():
             self._doubt()
         body = text[match.end() : close.start() if close else len(text)]
+        # A finder of its own: whether the block counts depends on what follows it.
         info, inner = match["info"].strip().lower(), _Finder(self.tools)
         if info == "tool_code":
             body = _PRINTED.sub(r"\1", body)
@@ -315,6 +332,7 @@ class _Finder:
         last = _LAST_ACTION.search(text)
         if last and not self.calls and not self._pending and is_known(last[1], self.tools):
             self._take([Raw(last[1], {})], last.span(), sure=True)
+        # The loosest form comes last, where nothing else was found.
         if not self.calls and not self._pending and not self.problems and not self.doubtful:
             self._python(text)
         for calls, span in self._pending:
@@ -354,6 +372,7 @@ class _Finder:
             results = [check_raw(raw, self.tools) for raw in calls]
             fitting = [result for result in results if isinstance(result, ToolCall)]
             self.doubtful += fitting if len(fitting) == len(results) else []
+        # A list may hold an object that is a call; behind an object that is none, what is inside of it is its data.
         return start + 1 if text[start] == "[" and not quoted else end
 
     def _note(self, raws: list[Raw]) -> None:
@@ -365,11 +384,13 @@ class _Finder:
         """Return whether a call stands in a quotation, a table, a comment or an element that is none of calls, or is
         announced as an example.
         """
+        # A fence that opens behind words in the same line; what surrounds it counts, not its backticks.
         if fence := _LATE_FENCE.search(text, max(0, start - 2 * _SHORT), start):
             start, end = fence.start(), end + len(_FENCE_END.match(text, end)[0])  # type: ignore[index] # also empty
         before = text[text.rfind("\n", 0, start) + 1 : start]
         end = tokens.end() if (tokens := _END_TOKENS_NEXT.match(text, end)) else end
         after = text[end : end + 1]
+        # A quotation or a table of Markdown.
         if before.lstrip()[:1] in (">", "|"):
             return True
         if after and _QUOTES.get(before[-1:]) == after:
@@ -390,10 +411,12 @@ class _Finder:
             if name not in _QUOTING:
                 continue
             if not tag["closes"] and not tag["ends"]:
+                # Bounded, as a hostile reply opens thousands.
                 self._open = [*self._open[-_DEEPEST:], name]
             elif name in self._open:
                 del self._open[len(self._open) - 1 - self._open[::-1].index(name) :]
         self._tags_read = end
+        # An element that is never closed behind the call does not quote it: `<p>` at the beginning of a reply.
         ends = text[start:].lower() if self._open else ""
         return any(("-->" if name == "<!--" else f"</{name}") in ends for name in self._open)
 
@@ -404,6 +427,7 @@ class _Finder:
         bad = [result for result in results if isinstance(result, str)]
         if not sure and bad:
             return False
+        # A marker of a dialect with nothing that can be read: surely meant, so the model is told.
         if sure and not raws:
             bad = ["A tool call could not be read. Write it exactly as told, as one JSON object."]
             self.unusable.append(ToolCall(UNREADABLE, {}))
@@ -448,8 +472,11 @@ class StreamFilter:
         end = self._safe_until()
         shown = self._text[self._start : end]
         if shown:
+            # One character stays, so that `^` matches only where a line really begins.
             self._text, self._start = self._text[end - 1 :], 1
         held = len(self._text) - self._start
+        # A long part that is held back is looked at each time it has grown by a quarter: at every token it would be
+        # quadratic.
         self._patience = len(self._text) + held // 4 if held > _LONG else 0
         return shown
 
@@ -459,6 +486,7 @@ class StreamFilter:
             if self._inside:
                 close = _closing(self._inside).search(self._text, position)
                 if close is None:
+                    # Whole lines of code are shown; the last one may become the closing fence.
                     return max(position, self._text.rfind("\n") + 1)
                 self._inside, position = "", close.end()
             match = NEXT.search(self._text, position)
@@ -472,12 +500,14 @@ class StreamFilter:
     def _before_hint(self, start: int) -> int:
         """Return the offset in the last line at which a marker may begin, else the end of the text."""
         line = self._text.rfind("\n", 0, start) + 1
+        # Only at the beginning of a line, which is not known where a part of it was shown.
         if line == start and (line or not self._start):
             word = self._text[start:].lstrip(" \t")
             if _ACTION.match(self._text, start) or (word and any(mark.startswith(word) for mark in _WORDS)):
                 return start
         for hint in _HINT.finditer(self._text, start):
             tail = self._text[hint.start() :]
+            # Markers are short: a long tail cannot become one any more.
             if len(tail) <= _LONG and (tail[0] in "`~" or any(mark.startswith(tail) for mark in dialects.READERS)):
                 return hint.start()
         return len(self._text)
@@ -487,6 +517,7 @@ class StreamFilter:
         if match["code"]:
             return match.end()
         if match["marker"] or match["action"]:
+            # What follows a call is shown, if at all, when the reply has ended.
             self._closed = True
             return None
         return self._after_fence(match) if match["fence"] else self._after_json(match.start())
@@ -508,6 +539,7 @@ class StreamFilter:
         ahead = self._text[start : start + 3 * _SHORT]
         if re.match(r"\[\s*[\w.\-]+\s*\(", ahead):
             return None  # perhaps a list of Python calls
+        # No key and no call at its beginning: a list of numbers, a link of Markdown.
         if len(ahead) >= _SHORT and not re.match(r"[\[{\s]+[\"']?\w+[\"']?\s*[:(]", ahead):
             return start + 1
         end = jsontext.span(self._text, start)
