@@ -28,6 +28,7 @@ from codeagent_lsp.workspace.edits.match import replace
 from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of, without_signs
 from codeagent_lsp.workspace.text.lines import content_of, ending_of, split_lines, with_newlines, without_line_numbers
 
+# `<<<<<<< SEARCH` … `>>>>>>> REPLACE` in the first column, with three to twelve signs, as models miscount.
 _BLOCK = re.compile(
     r"^(?P<marks><{3,12}) *SEARCH\b[^\n]*\n(?P<body>.*?)^>{3,12} *REPLACE\b[^\n]*$", re.MULTILINE | re.DOTALL
 )
@@ -56,6 +57,7 @@ _MARKS_LEFT = (
     "lines <<<<<<< SEARCH, ======= and >>>>>>> REPLACE, which begin in the first column, or give the whole file "
     "without any marks."
 )
+# `WRONG:` and `RIGHT:`, each with its text in the same line or below; the right one ends at a blank line or a fence.
 _PAIR = re.compile(
     r"^[ \t>*-]*WRONG:[ \t]*\n?(?P<wrong>.*?)\n+[ \t>*-]*RIGHT:[ \t]*\n?(?P<right>.*?)\s*(?=\n```|\n\s*\n|\Z)",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
@@ -98,6 +100,7 @@ def read_answer(reply: str, files: Files, form: TextForm) -> Answer:
     parts = parts_of(reply, (*files.texts, *files.fixed))
     prose = parts.prose
     try:
+        # By content, in the order of how unlikely it is to mean something else: marks, then a pair, a diff, fences.
         if _MARKER.search(reply):
             prose = _BLOCK.sub("", "\n".join(_without_fences(prose))).strip()
             texts = _from_blocks(reply, files)
@@ -109,6 +112,7 @@ def read_answer(reply: str, files: Files, form: TextForm) -> Answer:
             return Answer(prose=prose)
         else:
             texts = _from_fences(parts, files, form)
+        # Files given again without a change are not judged: their own faults are not the model's.
         texts = {path: text for path, text in texts.items() if text != files.texts.get(path)}
         for path, text in texts.items():
             if path in files.texts and (gap := left_out(files.texts[path], text, document=is_prose(path))):
@@ -143,6 +147,7 @@ def _from_fences(parts: ReplyParts, files: Files, form: TextForm) -> dict[str, s
     """Return the texts of fenced blocks; several blocks for one file are applied one after the other."""
     texts: dict[str, str] = {}
     for fence in _worth_reading(parts.fences, files):
+        # Tests that judge the change are often given back unchanged, or changed so that they pass.
         if _is_fixed(fence.path, files):
             continue
         path = _path_of(fence, files)
@@ -186,11 +191,13 @@ def _path_of(fence: Fence, files: Files) -> str:
     """
     found = meant(fence.path, files.texts) if fence.path else ()
     if not found and is_file_name(fence.path):
+        # A name within a sentence may only explain the code below it.
         if files.creates and may_be_new(fence.path) and not fence.mentioned:
             return fence.path
         raise _UnknownFile([fence.path], list(files.texts))
     known = found or list(files.texts)
     shared = {path: _shared(path, files.texts[path], fence.code) for path in known}
+    # The block without a name of its file belongs where most of its definitions are.
     most = [path for path in known if shared[path] and shared[path] == max(shared.values())]
     if len(known) == 1 or len(most) == 1:
         return (most or known)[0]
@@ -216,11 +223,13 @@ def _without_path_line(fence: Fence, path: str) -> str:
 
 def _changed(path: str, now: str, code: str, files: Files, form: TextForm) -> str:
     """Return the file with the code of one block applied: as its whole new text, or as some of its definitions."""
+    # Numbers as the file was shown with; unless the file itself has lines that begin so.
     plain = without_line_numbers(code) if without_line_numbers(now) == now else code
     known = grammar_of(path, now[:200].encode("utf-8", "replace")) is not None
     whole = not left_out(now, plain, document=is_prose(path)) and stands_for_all(path, now, plain)
     source = source_of(path, now)
     parts = source is not None and has_blocks(source)
+    # Asked for functions, a model that gives a file of one function most likely means the function.
     if whole and (form != "function" or not parts or not _only_definitions(path, now, plain, files)):
         return _ended_like(now, merge.with_line_ends_of(now, plain))
     if parts:
@@ -229,6 +238,7 @@ def _changed(path: str, now: str, code: str, files: Files, form: TextForm) -> st
         done = with_definitions(path, now, plain, files.preferred) if known else now
     except EditRefused:
         done = now
+    # Lines that belong to no definition would be dropped without a word.
     if done == now or not holds_all(done, plain):
         raise EditRefused(
             "not_found", f"Parts of {path} are missing. Give the file whole, from its first to its last line."
@@ -256,6 +266,7 @@ def _from_blocks(reply: str, files: Files) -> dict[str, str]:
     unified = with_newlines(reply, "\n")
     texts: dict[str, str] = {}
     blocks = list(_BLOCK.finditer(unified))
+    # A mark too many: one block has swallowed the next, or has no end.
     if not blocks or len(_MARKER.findall(unified)) != 2 * len(blocks):
         raise EditRefused("not_found", "A block is not complete. It needs <<<<<<< SEARCH, =======, >>>>>>> REPLACE.")
     last = ""
@@ -270,6 +281,7 @@ def _from_blocks(reply: str, files: Files) -> dict[str, str]:
             texts[path] = new
             continue
         done = replace(now, old.removesuffix("\n"), new.removesuffix("\n"))
+        # A looser match may have moved the lines: strings must be what the file or the answer has.
         if done.tier != "exact":
             refuse_altered(path, now, done.text, [new])
         texts[path] = done.text
@@ -325,6 +337,7 @@ def _block_path(before: Sequence[str], last: str, old: str, texts: Mapping[str, 
             return named
         raise _UnknownFile([named], list(files.texts))
     having = [path for path in found or known if old.strip() and old.strip() in texts[path]]
+    # Blocks without a path go on with the file of the one before.
     if last and last in having:
         return last
     if len(having) == 1:
@@ -357,6 +370,7 @@ def _from_diff(diff: str, files: Files) -> dict[str, str]:
         raise _UnknownFile(unknown, list(files.texts))
     before = {path: files.texts.get(renamed[path]) for path in named}
     after = apply_patch(before, diff)
+    # Deleting is not among what an answer in code may do.
     gone = [path for path, text in after.items() if text is None and before.get(path) is not None]
     if gone:
         raise PatchRefused(f"{gone[0]} would be deleted. Change only what is in the files.")
@@ -382,6 +396,7 @@ def meant(path: str, known: Collection[str]) -> Sequence[str]:
     """
     if path in known:
         return (path,)
+    # `/home/me/project/a.py` and `C:\project\a.py` are longer than the known path; `src/a.py` is not `a.py`.
     absolute = path.startswith("/") or ":" in path
     return tuple(each for each in known if ends_alike(path, each) and (absolute or "/" in each or "/" not in path))
 
@@ -417,6 +432,7 @@ def as_pair(wrong: str, reply: str) -> str:
     pair = line_pair(reply)
     given = pair[1] if pair is not None else _FENCE.sub("", reply)
     lines = [plain for line in given.splitlines() if (plain := _bare(_LABEL.sub("", line)).strip())]
+    # `autojunk` would ignore frequent characters in lines of 200 and more.
     nearest = max(lines, key=lambda line: SequenceMatcher(None, line, wrong, autojunk=False).ratio(), default="")
     return f"WRONG: {wrong}\nRIGHT: {nearest}"
 

@@ -26,6 +26,7 @@ STRIKES = 3
 
 Source = Literal["shipped", "probed", "setting", "script", "capable"]
 
+# `-q4_k_m.gguf`, `.f16`, `-awq`, `-int4` and all that follows.
 _QUANTISED = re.compile(r"[-_.](?:i?q\d\w*|f16|bf16|fp16|fp8|awq|gptq|int[48]|gguf)\b.*$")
 
 
@@ -90,6 +91,7 @@ class ProofStore:
     def get(self, info: ModelInfo) -> Proof | None:
         """Return the proof of a model; None where it has to be probed."""
         entry = learned_facts.read(self._path).get(key_of(info))
+        # Also not the shipped proof: this build has failed here.
         if isinstance(entry, dict) and "dropped" in entry:
             return None
         kept = _proof(entry, "probed")
@@ -126,7 +128,9 @@ class ProofStore:
         entry: dict[str, Any] = dict(known) if isinstance(known, dict) else {}
         strikes = dict(entry["strikes"]) if isinstance(entry.get("strikes"), dict) else {}
         before = strikes.get(form, 0)
+        # In a row: one run that works clears the strikes.
         count = (before if isinstance(before, int) else 0) + 1 if failed else 0
+        # Nothing changes, so nothing is written: most runs work.
         if count == before or (not failed and form not in strikes):
             return False
         dropped = count >= STRIKES
@@ -194,6 +198,7 @@ class KnownForms:
             return BY_SCRIPT
         if model.info.capable:
             return CAPABLE
+        # A probe takes up to minutes of a local model: the second task waits for its result.
         async with self._lock:
             known = await asyncio.to_thread(self._store.get, model.info)
             if known is not None:

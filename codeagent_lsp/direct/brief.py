@@ -22,6 +22,7 @@ _PROGRAM_NAMES = """
     composer ruby node deno sh bash ruff mypy tsc eslint ctest cmake swift rspec phpunit
 """
 _PROGRAMS = frozenset(_PROGRAM_NAMES.split())
+# Programs that are a command without any argument; `python` or `npm` alone is a word of a sentence.
 _ALONE = frozenset(("pytest", "tox", "nox", "make", "rspec", "phpunit", "ctest", "mypy", "tsc"))
 _OUTCOME = re.compile(
     r"\b(?:fail\w*|exits?|errors?|crash\w*|broken|breaks?|pass|passes|succeeds?|works?|green|red|shows?|does not"
@@ -29,11 +30,13 @@ _OUTCOME = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"`([^`\n]{2,200})`")
+# Ways to run tests that are named without backticks: `python -m pytest tests/a.py`, `npm run test`, `go test ./...`.
 _COMMAND = re.compile(
     r"\b(python3? -m (?:unittest|pytest)(?: -[\w-]+| [\w./]+\.py\b| discover)*|npm (?:run )?test\b"
     r"|go test(?: \./\.\.\.)?|cargo test\b|make (?:test|check)\b|pytest(?: -[\w-]+| [\w./]+\.py\b)*(?=[\s)`.,;:!?]|$))"
 )
 _TESTS = r"(?:\btest_\w+(?:\.\w+)?|\w+_test\b(?:\.\w+)?|\w*tests?\b|\bspecs?\b|test suite|\bci\b)"
+# Tests and a word on their outcome in one sentence: `test_x fails`, `make the tests pass`, `CI is red`.
 _FAILING = re.compile(
     rf"{_TESTS}[^.!?\n]{{0,80}}?\b(?:fail\w*|break\w*|broken|red|error\w*|crash\w*|pass|passes|succeed|green|work)\b"
     rf"|\b(?:fail\w*|broken|red|breaks?)\b[^.!?\n]{{0,60}}?{_TESTS}|测试[^。！？\n]{{0,30}}?(?:失败|不通过|没通过|没有通过|报错|出错|通过|挂|不过)"
@@ -135,6 +138,7 @@ def wants_edit(words: str, *, has_selection: bool = False) -> bool:
     read = words[:READ].strip()
     if _CHANGES_NOTHING.search(read):
         return False
+    # "Run the tests" changes nothing, "run the tests and fix what fails" does.
     return not _ONLY_RUN.match(read) or bool(_THEN_CHANGE.search(read)) or bool(_FAILING.search(read))
 
 
@@ -150,6 +154,7 @@ def _command(words: str) -> str:
     for found in (*_QUOTED.finditer(words), *_COMMAND.finditer(words)):
         command = found[1].strip()
         around = words[max(0, found.start() - NEAR) : found.start()] + words[found.end() : found.end() + NEAR]
+        # A command that is only mentioned, such as how the program is started, is no check.
         if _is_command(command) and _OUTCOME.search(around):
             return command
     return ""

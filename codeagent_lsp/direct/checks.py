@@ -24,6 +24,8 @@ from codeagent_lsp.workspace.text.excerpts import excerpt
 
 REPORT_CHARS = 1500
 MOST_TOLD = 3
+# What unittest draws of a difference: `- a`, `? ^^`, `First differing element`. It takes room and tells no more than
+# the values.
 _DRAWN = re.compile(r"^\s*(?:\? |[-+] |Traceback |First differing|First list|Second list|\[\.\.\.|[\^~]+$)")
 RUN_TESTS, RUN_COMMAND = "run_tests", "run_cmd"
 
@@ -142,6 +144,7 @@ class Checker:
 
     async def call(self, call: ToolCall) -> ToolResult:
         """Run a call of a tool, shown to the user as any call is, and return its result."""
+        # An id of our own: no model has made this call, and clients pair results by it.
         call = replace(call, id=f"check_{next(self._ids)}")
         self._emit(events.ToolCalls(calls=(call_data(call),)))
         result = await self._executor.execute(call)
@@ -177,6 +180,7 @@ def _of_tests(results: Sequence[ToolResult]) -> Verdict:
     passed = sum(report["passed"] for report in reports)
     problems = [report["problem"] for report in reports if report["problem"]]
     if problems and not failed:  # nothing ran, or not to its end: only its message is known
+        # A syntax error keeps tests from running as well, but by the change's own fault.
         failed = (FailedTest(problems[0].splitlines()[0][:200]),) if passed or _is_fault(problems[0]) else ()
     told = "\n".join(map(_told, [case for case in cases if case["outcome"] in ("failed", "error")][:MOST_TOLD]))
     text = told or excerpt("\n".join(result.text for result in results), REPORT_CHARS)
@@ -206,6 +210,7 @@ def _of_command(command: str, result: ToolResult) -> Verdict:
     finished = result.data.finished
     if finished.exit_code == 0 and finished.ending == "exited":
         return Verdict(passed=1, report=excerpt(result.text, REPORT_CHARS))
+    # The shell has no such command: the machine lacks it.
     if finished.exit_code == 127:
         return Verdict(problem=excerpt(result.text, REPORT_CHARS))
     return Verdict(failed=(FailedTest(command),), report=excerpt(result.text, REPORT_CHARS))

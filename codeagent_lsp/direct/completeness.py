@@ -36,6 +36,7 @@ _IMPORT = re.compile(r"(?:import|from|use|using|#include|require)\b")
 _QUOTED = re.compile(r"['\"<]([^'\">]+)['\">]")
 _SYNTAX = re.compile(r"[{}\[\]()<>=;]|:(?!//)")
 _HEADING = re.compile(r"^#{1,6}(?= )", re.MULTILINE)
+# The sign of a comment in any language, and what it says: `# …`, `// …`, `/* … */`, `<!-- … -->`, `{/* … */}`.
 _COMMENT = re.compile(r"^(?P<sign>\{?/\*+|<!--|#+|/{2,}|--+|;+|%+|\*+)(?P<said>.*?)(?:-->|\*/[ \t]*\}?)?$")
 _DOTS = re.compile(r"^[ \t(\[{<]*(?:\.{3,}|\u2026)")
 _AROUND = " \t.,:()[]{}<>*=~-\u2026\u3002\uff0c\uff1a\uff08\uff09\u3010\u3011"
@@ -47,6 +48,7 @@ _STATE = (
     r"(?:(?:remains?|stays?|is|are|left|kept|goes|go)\s+)?(?:unchanged|intact|omitted|not shown|continues?|as[ -]is"
     r"|(?:the )?same(?: as (?:before|above))?|as before|as above|here|above|below)(?:\s+for brevity)?"
 )
+# `rest of the code`, `keep the existing imports`, `other methods remain unchanged`, `same as above`.
 _PHRASE = re.compile(
     rf"(?:(?:keep|leave|insert|put|add|all|your|the)\s+)*"
     rf"(?:rest|remainder|remaining|existing|previous|other|original|unchanged)(?:\s+(?:of|the|your|this|its))*"
@@ -60,6 +62,7 @@ _PHRASE = re.compile(
 _KEPT = r"(?:其他|其它|其余|剩余|剩下|余下|原有|原来|原始|原先|之前|现有|已有)"
 _PART = r"(?:代码|函数|方法|逻辑|部分|实现|导入|类)"
 _LEFT = r"(?:保持不变|维持不变|保持原样|不变|不动|不作修改|不做修改|无需修改|没有变化|省略|略|同上|照旧|与之前相同)"
+# `其余代码保持不变`, `这里是原有的函数`, `省略其他部分`.
 _CHINESE = re.compile(
     rf"(?:这里|此处|以下|以上|下面|上面|保留|保持|是|为|放|有|所有|全部)*{_KEPT}(?:的|所有|全部)*{_PART}+"
     rf"(?:均|都|也|在这里|在此|等)*{_LEFT}?"
@@ -74,6 +77,7 @@ _HINT = re.compile(
 """After dots, one such word is enough."""
 
 _HEADER = re.compile(r"(?:async\s+)?(?:def|class)\s+(?P<name>\w+)")
+# A head with its body in the same line: `def f(self): ...`.
 _STUB = re.compile(r"(?:(?:async\s+)?(?:def|class)\s|\)).*:\s*\.{3}\s*(?:#.*)?")
 _BODY_AFTER = (":", '"', "'")
 _WITHIN = (",", "(", "[")
@@ -119,6 +123,7 @@ def _only_renames(old: SourceFile, new: SourceFile) -> bool:
     """
     before, after = _innermost(old), _innermost(new)
     lost = [each for name, each in before.items() if name not in after]
+    # Most are there, so the code is the file; what is missing was taken out on purpose.
     if len(lost) < LEAST_SHARE * len(before):
         return True
     return all(any(_same_body(old, one, new, other) for other in after.values()) for one in lost)
@@ -219,6 +224,7 @@ def _share_kept(old: list[str], new: list[str]) -> float:
         else:
             missing.append(line)
     kept, rest = len(old) - len(missing), list(left.elements())
+    # Each with each is quadratic; a file with so many changed lines is not judged by likeness.
     for line in missing if max(len(missing), len(rest)) <= FEW else ():
         like = next((other for other in rest if _alike(line, other)), None)
         if like is not None:
@@ -241,6 +247,7 @@ def _digits_aside(line: str) -> str:
 
 def _same_headings(now: str, code: str) -> bool:
     """Return whether a document has all levels of headings of the old one, in order: a translation."""
+    # One iterator for all levels: `in` goes on where the last one was found, so the order counts.
     old, new = _HEADING.findall(now), iter(_HEADING.findall(code))
     return len(old) > 1 and all(level in new for level in old)
 
@@ -254,6 +261,7 @@ def left_out(before: str, after: str, *, document: bool = False) -> str:
     """
     old, new = _lines(before), _lines(after)
     spare = Counter(old)
+    # Nothing is missing, so "the rest stays the same" can only be an ordinary comment.
     whole = bool(old) and not spare - Counter(new)
     for line in new:
         spare[line] -= 1
@@ -292,6 +300,7 @@ def _emptied(old: list[str], new: list[str]) -> str:
     """
     (had, had_stubs, had_loose), (has, stubs, loose) = _stubs(old), _stubs(new)
     real_before, real_after = had - had_stubs, has - stubs
+    # A name may be defined several times: it is emptied only if fewer real bodies of it are left.
     for name in stubs - had_stubs:
         if real_after[name] < real_before[name]:
             return f"{name}: ..."

@@ -25,6 +25,7 @@ from codeagent_lsp.workspace.text.lines import with_newlines
 
 _TYPES = frozenset(("class", "struct", "interface", "enum", "module"))
 _CALLED = frozenset(("function", "method"))
+# Methods of these have no keyword, so that one alone is a syntax error outside of a class.
 _INSIDE_CLASSES = frozenset(("javascript", "typescript", "tsx", "java", "csharp"))
 _AROUND = "_Around"
 
@@ -38,15 +39,18 @@ def with_definitions(path: str, text: str, code: str, preferred: Sequence[str] =
     source = _parsed(path, text)
     reply = _reply(path, code, source)
     given = _methods_alone(path, reply, source)
+    # A file with faults of its own uses something that the grammar does not know, and so may the reply.
     if reply.faults and not source.faults and not given:
         line = reply.line(reply.faults[0].start_byte)
         raise EditRefused("not_found", f"The code for {path} has a syntax error in its line {line}.")
+    # Code that was copied with its indentation comes from inside of something.
     indent = code[: len(code) - len(code.lstrip())].rpartition("\n")[2]
     given = given or _given(reply, source, indented=bool(indent))
     if not given:
         raise EditRefused("not_found", f"The code for {path} has no whole function, method or class in it.")
     done = _replaced(path, source, given, preferred)
     imported = with_imports(path, done, reply)
+    # An import in a form that the grammar does not know: the change itself is worth more.
     return done if syntax_problem(path, done, imported) else imported
 
 
@@ -81,6 +85,7 @@ def _parsed(path: str, text: str) -> SourceFile:
 def _reply(path: str, code: str, source: SourceFile) -> SourceFile:
     plain = dedented(unmoved(with_newlines(code, "\n"), source), source.parsed.grammar)
     if source.language == "php" and "<?" not in plain:
+        # Without the tag all of it is text to the grammar.
         plain = f"<?php\n{plain}"
     return _parsed(path, plain)
 
@@ -110,6 +115,7 @@ def _given(reply: SourceFile, source: SourceFile, *, indented: bool) -> list[Giv
     found: list[Given] = []
     taken = 0
     for each in reply.definitions:
+        # Definitions come in order, inner ones after the outer one that has them.
         if each.outer.start_byte < taken:
             continue
         taken = each.outer.end_byte
@@ -130,6 +136,7 @@ def _as_given(reply: SourceFile, definition: Definition, parent: str) -> Given:
 def _type_named(source: SourceFile, name: str) -> str:
     """Return the dotted name of a type in the file: `name`, else the only one in a namespace; '' for none."""
     types = {each.qualified: each.symbol for each in source.definitions if each.symbol.kind in _TYPES}
+    # In Rust a module is a place of its own, and a name given alone is not one inside of it.
     spaces = {other for other, symbol in types.items() if symbol.kind == "module" and source.language != "rust"}
     inner = [other for other, symbol in types.items() if symbol.name == name and symbol.parent in spaces]
     return name if name in types else inner[0] if len(inner) == 1 else ""
@@ -180,6 +187,7 @@ def _replaced(path: str, source: SourceFile, given: Sequence[Given], preferred: 
         try:
             text = edited(path, text, edits).text
         except EditRefused as refusal:
+            # What exists is given unchanged beside something new: only the new part is left to do.
             if refusal.reason != "already_applied" or not after:
                 raise
     for beside, codes in after.items():

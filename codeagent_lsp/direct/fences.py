@@ -18,12 +18,14 @@ from codeagent_lsp.workspace.text.lines import with_newlines
 
 MAX_PATH = 200
 
+# At most three blanks before it, as in CommonMark; a fence in an item of a list is taken out of it first.
 _OPENING = re.compile(r"^(?P<lead> {0,3})(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
 _IN_LIST = re.compile(r"^(?P<lead>[ \t]+)(?:`{3,}|~{3,})")
 _ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]")
 _PATH = re.compile(r"[\w./\\-]*\w\.[A-Za-z0-9]{1,10}")
 _ASCII_PATH = re.compile(r"(?<![A-Za-z0-9_./\\-])[A-Za-z0-9_./\\-]*[A-Za-z0-9_]\.[A-Za-z0-9]{1,10}(?![A-Za-z0-9_/\\-])")
 _MIXED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff][A-Za-z0-9_.]*\.")  # words of a sentence run into a name
+# What stands around a path: `**File: src/a.py**`, `### 1. src/a.py`, `文件名：a.py`, `a.py (new)`.
 _DECORATION = re.compile(
     r"^[\s>#*`'\"\-]*(?:\d{1,2}[.)]\s+)?[*`]*"
     r"(?:(?:(?:new |create )?(?:file(?:name)?|path)|create|in|(?:新建?)?文件名?|路径)"
@@ -31,6 +33,8 @@ _DECORATION = re.compile(
     r"|[\s*`'\"]*(?:[(\uff08](?:new|new file|新建|新文件)[)\uff09])?[\s*`'\":\uff1a,\uff0c]*$",
     re.IGNORECASE,
 )
+# All the ways to begin a search and replace block or a conflict: `<<<< ORIGINAL`, `<<<<<<< HEAD`, `------- SEARCH`,
+# `[SEARCH]`.
 _OPENS_BLOCK = re.compile(
     r"^[ \t]*(?:<{3,} *(?i:search|original|old|before|current|head|ours|find)\b.*|<{7}(?: .*)?|-{3,} *SEARCH\b.*"
     r"|(?i:\[search\]|<search>)|SEARCH:?)[ \t]*$",
@@ -61,6 +65,7 @@ _FENCE = re.compile(
     r"^ {0,3}(?P<marks>```+|~~~+)[^\n`]*\n(?P<body>.*)^ {0,3}(?P=marks)[ \t]*$", re.MULTILINE | re.DOTALL
 )
 _FENCE_LINE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
+# `NO CHANGE: it is right already`, also with Markdown around it: `**NO CHANGE:** …`.
 _DECLINED = re.compile(
     r"\A[\s*_`#>-]*NO[ _]CHANGES?\b[*_`]*\s*[:.\uff1a-]?[*_`]*\s*(?P<reason>.*)", re.IGNORECASE | re.DOTALL
 )
@@ -167,6 +172,7 @@ def path_in(line: str, known: Collection[str] = ()) -> str:
     """Return the path that a line of prose names, a `known` one first; '' when it names none or more than one."""
     shown = max((path for path in known if _has(line, path)), key=len, default="")
     if shown:
+        # A line that names two files says of neither that the block is of it.
         others = {_tidy(found) for found in _ASCII_PATH.findall(line.replace(shown, " "))}
         return shown if others <= {shown} else ""
     bare = _DECORATION.sub("", line)
@@ -193,6 +199,7 @@ def only_path(line: str, path: str) -> bool:
 
 def _has(line: str, path: str) -> bool:
     """Return whether a line holds a path that is not a part of a longer name; one like a word has to be set off."""
+    # A file `makefile` or `test`: the same word in a sentence is no name of a file.
     if path.islower() and not re.search(r"[./]", path):
         return f"`{path}`" in line or only_path(line, path)
     return re.search(rf"(?<![A-Za-z0-9_./\\-]){re.escape(path)}(?![A-Za-z0-9_/\\-]|\.\w)", line) is not None
@@ -219,10 +226,12 @@ def _end_of(lines: Sequence[str], at: int, marks: str, info: str) -> int:
         for number, line in enumerate(lines[at + 1 :], at + 1)
         if (inner := _OPENING.match(line)) and inner["marks"].startswith(marks)
     ]
+    # Inside of a document, fences without a language are common, so the first bare one does not close it.
     if re.split(r"[\s:=]", info.lower())[0].rpartition(".")[2] in _DOCUMENTS:
         return _end_of_document(lines, fences)
     depth = 0
     for number, opens in fences:
+        # A fence with a language can only open one, a bare one closes what is open.
         if not opens and not depth:
             return number
         depth += 1 if opens else -1
@@ -270,6 +279,7 @@ def _before(prose: list[str], known: Collection[str]) -> tuple[str, bool]:
     """Return the path in the last non-empty line before the block, and whether that is a sentence; a line with nothing
     else leaves the prose.
     """
+    # At most one blank line between a path and its block.
     for index in range(len(prose) - 1, max(-1, len(prose) - 3), -1):
         if not prose[index].strip():
             continue
@@ -328,6 +338,7 @@ def grammar(fence: str) -> str:
     """Return a GBNF grammar (llama.cpp) of the code's `fence` (three backticks or more). A reason for no change is not
     in it: small models take that way out where there is much to change, so only a second request offers it.
     """
+    # A line may begin with fewer backticks than the fence has, and then go on with something else.
     starts = " | ".join(
         [*(f'"{"`" * count}" [^`\\n] rest' for count in range(len(fence)) if count), "[^`\\n] rest", '""']
     )
@@ -347,6 +358,7 @@ def _declined(text: str, prose: str) -> Envelope | None:
 
 def _wrong_content(code: str, selected: str) -> str:
     """Return what is wrong with the content of a block, for the model; '' for nothing."""
+    # What the selection has itself, such as a diff in a test, is code in the answer too.
     if (_DIFF_HEAD.search(code) and not _DIFF_HEAD.search(selected)) or _is_signed(code, selected):
         return DIFF
     if block_mark(code) and not block_mark(selected):
@@ -359,6 +371,7 @@ def _wrong_content(code: str, selected: str) -> str:
 def _is_words(code: str, selected: str) -> bool:
     """Return whether a block holds sentences where it should hold code."""
     said = _LABEL.sub(r"\1 ", code)
+    # With nothing to compare, only a block of nothing but sentences is taken for words.
     if not selected.strip():
         return _reads_as_prose(said, share=1.0)
     if not _reads_as_prose(said) or _reads_as_prose(selected):
@@ -374,6 +387,7 @@ def _reads_as_prose(text: str, share: float = 0.5) -> bool:
 
 
 def _is_sentence(line: str) -> bool:
+    # About two characters make a word in Chinese and Japanese.
     words = len(_PLAIN.findall(line)) + len(_IDEOGRAPH.findall(line)) // 2
     return words >= 2 and len(_SIGNS.findall(line)) * 4 <= words
 

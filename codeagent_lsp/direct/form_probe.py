@@ -43,6 +43,7 @@ from codeagent_lsp.workspace.files.paths import Roots
 FILE = "shapes.py"
 TOOL_CALLS = 5
 """Limit of model calls for one edit by tools: reading, editing, answering, and two failures."""
+# More than any of these edits needs in any form; a model that loops must not take minutes.
 REPLY_TOKENS = 500
 
 TEXT = '''"""Areas and lengths of plane shapes."""
@@ -130,6 +131,7 @@ def _form_of(text: str) -> str:
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
+            # `2 * self.radius` and `self.radius * 2` are both right.
             node.left, node.right = sorted((node.left, node.right), key=ast.dump)
         body = getattr(node, "body", None)
         if (
@@ -186,6 +188,7 @@ async def _by_text(model: Model, edit: Edit, form: TextForm, meter: _Meter) -> s
 async def _by_tools(model: Model, edit: Edit, meter: _Meter) -> str:
     """Return the file after a loop of tool calls in a temporary folder."""
     with tempfile.TemporaryDirectory() as name:
+        # On macOS the folder for temporary files is a link, and paths are compared resolved.
         folder = await asyncio.to_thread(Path(name).resolve)
         await asyncio.to_thread((folder / FILE).write_text, TEXT, "utf-8")
         plain = FileView(Roots([str(folder)]), NoBuffers(), Staging(lambda path: None))

@@ -45,11 +45,14 @@ _SHORT = 5
 """Words that are added to those of each function, so that the shortest do not win by one common word."""
 MOST_SUSPECTS = 12
 _SHORTEST, _LONGEST = 4, 200
+# A line that only frames code: `else:`, `}`, `def f(x)`, `import os`, `@property`. A small fault is not in it.
 _STRUCTURE = re.compile(
     r"(?:else|try|finally|do|begin|then|end|pass|break|continue|return|fi|done|default|[\W_]*)[:;{]?"
     r"|(?:(?:async )?def|class|(?:pub )?fn|func|function)\b[^=]*|(?:global|nonlocal|import|from|use|package)\b.*|@\w.*"
 )
+# What small faults are mostly in: comparisons, signs, `not`, `and`, digits.
 _OPERATORS = re.compile(r"[<>]=?|[!=]=|[-+*/%&|^]|\bnot\b|\band\b|\bor\b|\bis\b|\bin\b|!|\d")
+# By how directly the user or a test points at it; only the order and the distance to SURE matter.
 TARGET, WANTED, NAMED, TRACED, IMPORTED, USING, EARLIER, MAPPED = 100, 70, 50, 30, 25, 22, 12, 5
 SURE = 20
 """Files with at least this score are shown; others only where there is none of these."""
@@ -77,11 +80,13 @@ class Gatherer:
         hints = self._hints(subject, verdict, context, wide=wide)
         shown: list[ShownFile] = []
         for number, name in enumerate(names):
+            # Half of what is left for each, but no less than a quarter of all: the best file gets most.
             share = max(left // (2 if number + 1 < len(names) else 1), min(left, room // 4))
             file = self._shown(name, hints, share, small=small, everywhere=subject.brief.everywhere)
             if file is not None and file.tokens <= left:
                 shown.append(file)
                 left -= file.tokens
+        # For new code only: where something is repaired, the style is in front of the model.
         example = self._example(shown, hints) if subject.brief.adds and not subject.brief.everywhere else None
         if example is not None and estimate_tokens(example.text) > left:
             example = None
@@ -159,6 +164,8 @@ class Gatherer:
             return []
         if estimate_tokens(file.text) <= 400 or source is None:
             return [Piece(name, 1, file.text, name)]
+        # The name of the function: `tests/a.py::T::test_x[1]`, `test_x (mod.T)` → `test_x`. What parameters it had
+        # does not matter.
         last = re.split(r"::|\.|\s|/|\[", test_id.partition("[")[0].strip())[-1]
         fitting = [each for each in source.definitions if each.symbol.name == last]
         return [
@@ -218,7 +225,9 @@ def suspects(source: SourceFile, hints: Hints) -> tuple[str, ...]:
     scores: dict[str, float] = {}
     for rank, definition in enumerate(pointed_at(source, hints)):
         for number, line in _lines(source, definition):
+            # A line that occurs twice cannot be pointed at by its text.
             if often[line] == 1 and _may_be_wrong(line):
+                # One rank of the definition counts as much as two operators.
                 scores.setdefault(line, _score(line, traced=number in traced) - rank)
     return tuple(sorted(scores, key=lambda line: -scores[line])[:MOST_SUSPECTS])
 
@@ -314,6 +323,7 @@ class Relevance:
             add(self._files.imported(test), IMPORTED)
         if subject.brief.everywhere:
             add(self._files.using(self._meant(subject, named)), USING)
+        # The files of earlier runs count only if nothing else points anywhere: "and now the other one".
         if not scores:
             add(subject.earlier, EARLIER)
         add((name for name in subject.mapped if is_source(name) and not is_test(name)), MAPPED)

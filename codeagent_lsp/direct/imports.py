@@ -27,7 +27,9 @@ _SCRIPTS = ("javascript", "typescript", "tsx")
 _ONCE = (*_SCRIPTS, "go", "rust")  # where two imports that bind the same name do not compile
 _TYPE = "type "  # before what a script imports for types alone, which an import of the value gives too
 _COMMENT = re.compile(r"//|/\*|#")
+# The last part of a Go module's path from version 2 on, `example.com/x/v2`: the package is named otherwise.
 _VERSION = re.compile(r"v\d+")
+# `import d, { a, b as c } from "m";`, `import * as m from 'm'`, `import type { T } from "m"`.
 _SCRIPT = re.compile(
     r"import(?P<type>\s+type)?\s+(?P<default>[\w$]+)?\s*,?\s*(?P<space>\*\s*as\s+[\w$]+)?\s*"
     r"(?:\{(?P<names>[^{}]*)\})?\s*from\s*(?P<module>\"[^\"]*\"|'[^']*')\s*;?"
@@ -75,11 +77,14 @@ def _with_statement(source: SourceFile, new: _Statement) -> str:
     """Return the text with one import: in the place of one that names less, else only what is missing, as its own."""
     own = _statements(source)
     known = frozenset[str]().union(*(each.keys for each in own))
+    # An import of the value gives its type as well.
     missing = [part for part in new.parts if not known & {part.key, part.key.removeprefix(_TYPE)}]
     if not missing:
         return source.text
     covered = new.keys | {f"{_TYPE}{key}" for key in new.keys}
     same = [each for each in own if each.keys & covered]
+    # The new statement names all that the old one does: put in its place, no name is imported twice. A comment would
+    # be lost.
     if len(same) == 1 and same[0].keys <= covered and not _COMMENT.search(same[0].text):
         _refuse_other(source, [each for each in own if each is not same[0]], missing)
         return _spliced(source, same[0].start, same[0].end, new.text)
@@ -88,6 +93,7 @@ def _with_statement(source: SourceFile, new: _Statement) -> str:
     place = _import_place(source)
     before, after = source.slice(0, place), source.slice(place, len(source.data))
     start = "\n" if before and not before.endswith(("\n", "\r")) else ""
+    # Between the first import of a file and its code stands a blank line.
     gap = "" if own or not after.strip() or after.startswith(("\n", "\r")) else "\n"
     return _spliced(source, place, place, f"{start}{lines}\n{gap}")
 
@@ -121,6 +127,7 @@ def _statements(source: SourceFile) -> list[_Statement]:
         end = source.trimmed(node.end_byte)
         text = source.slice(node.start_byte, end).rstrip()
         before = node.prev_named_sibling
+        # Rust's `#[cfg(test)] use …` holds under a condition: its names are not those of the plain statement.
         plain = before is None or before.type != "attribute_item"
         parts = tuple(_parts(source, node, text)) if plain else ()
         found.append(_Statement(node.start_byte, end, text, parts or (_Part(" ".join(text.split()), "", text),)))
@@ -189,6 +196,7 @@ def _rust_paths(source: SourceFile, node: Node, above: str = "") -> Iterator[str
     elif not node.type.endswith("comment"):
         name = " ".join(source.slice(node.start_byte, node.end_byte).split())
         whole = above + name
+        # `use a::b::{self, C}` imports `a::b` itself.
         yield whole.replace("::self", "", 1) if name == "self" or name.startswith("self as ") else whole
 
 

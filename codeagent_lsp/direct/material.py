@@ -132,7 +132,9 @@ def chosen_pieces(source: SourceFile, hints: Hints, budget: int) -> tuple[tuple[
     ranked, direct = _ranked(source, leaves, hints)
     taken: list[Definition] = []
     left = budget
+    # Without any hint the first function, so that the model sees at least how the file is written.
     for each in (ranked if hints.wide else direct) or leaves[:1]:
+        # About what the path, the fence and the head of the class take.
         cost = estimate_tokens(text_of(source, each)) + 20
         if cost <= left:
             taken.append(each)
@@ -176,6 +178,7 @@ def _ranked(
     """Return the definitions that count, best first, and those of them that are themselves meant."""
     scores = _scores(source, leaves, hints)
     ranked = sorted((each for each in leaves if scores[id(each)] >= LEAST_SCORE), key=lambda each: -scores[id(each)])
+    # Either meant for sure, or nearly as likely as the best one.
     return ranked, [each for each in ranked if scores[id(each)] >= min(DIRECT, 0.7 * scores[id(ranked[0])])]
 
 
@@ -186,10 +189,12 @@ def _scores(source: SourceFile, leaves: Sequence[Definition], hints: Hints) -> d
         name = each.symbol.name
         score = NAMED * (name in hints.named) + USED * (name in hints.used) + TRACED * _has_line(source, each, hints)
         score += LIKELY * _likelihood(source, each, hints)
+        # Common words are weak hints: however many, they weigh less than one name.
         scores[id(each)] = score + min(3.0, 0.4 * len(words[id(each)] & hints.named))
     by_name: dict[str, list[Definition]] = {}
     for each in leaves:
         by_name.setdefault(each.symbol.name, []).append(each)
+    # Two steps along the calls: a helper of a helper still gets a little.
     for _ in range(2):
         for each in leaves:
             passed_on = CALLED * scores[id(each)]

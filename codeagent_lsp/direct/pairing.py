@@ -19,15 +19,19 @@ from codeagent_lsp.tools.code.source import Definition, SourceFile
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+# `def f(self`, `async def f[T](cls`, or a decorator that only methods have.
 _PYTHON_METHOD = re.compile(
     r"^(?:async )?def \w+(?:\[[^\]]*\])?\(\s*(?:self|cls)\b|^@(?:static|class)method\b", re.MULTILINE
 )
+# `fn f(&self`, `fn f<'a>(&'a mut self`, `fn f(mut self`.
 _RUST_METHOD = re.compile(r"fn \w+(?:<[^(]*>)?\(\s*(?:&\s*)?(?:'\w+ )?(?:mut )?self\b")
 _ONLY_METHODS = ("java", "csharp")  # a function at their top level was taken out of its class
 _ONE_BODY = ("typescript", "tsx")  # among overloads only the last one has a body
 _PYTHON_ROLE = re.compile(r"@[\w.]+\.(?:setter|getter|deleter|register\b[^\n]*)")
 _ACCESSOR = re.compile(r"(?:static\s+)?(get|set)\s+[\w#$\[]")
+# Blanks and a trailing comma: formatters put them in and take them out.
 _SPACE = re.compile(r"\s+|,(?=\s*[)\]>])")
+# C nests declarators: a pointer to a function that returns an array.
 _DEPTH = 8
 
 
@@ -67,6 +71,7 @@ def placed(source: SourceFile, given: Sequence[Given], preferred: Sequence[str])
     for name in dict.fromkeys(names):
         group = [each for each, own in zip(given, names, strict=True) if own == name]
         paired += _paired(source, name, group) if name else [("", each) for each in group]
+    # In the order of the reply, in which new ones stand beside their neighbours.
     return sorted(paired, key=lambda pair: pair[1].definition.node.start_byte)
 
 
@@ -90,6 +95,7 @@ def _resolved(source: SourceFile, given: Given, preferred: Sequence[str]) -> str
     if "." not in given.name and not (found and _fits(source, given, found)):
         found = _of_bare_name(source, given, preferred, method=method) or found
     names = list(dict.fromkeys(each.qualified for each in found))
+    # What was shown as a piece is what the model was asked about.
     wanted = [name for name in names if name in preferred]
     names = wanted if len(wanted) == 1 else names
     if len(names) > 1:
@@ -136,6 +142,7 @@ def _paired(source: SourceFile, name: str, group: Sequence[Given]) -> list[tuple
     known, roles = [each for each, _ in own], [role for _, role in own]
     asked = [(each, _header(each.reply, each.definition).role) for each in group]
     new = [each for each, role in asked if _is_other_role(source, role, roles)]
+    # A method of a trait that the file implements nowhere: which `impl` it belongs to is not said.
     if source.language == "rust" and new:
         raise _unclear(source, known)
     pairs: list[tuple[str, Given]] = [("", replace(each, parent=each.parent or known[0].symbol.parent)) for each in new]
@@ -150,10 +157,12 @@ def _of_one_role(source: SourceFile, group: Sequence[Given], own: Sequence[Defin
     """Yield the pairs among definitions of one name and role; '' for an overload that the file does not have."""
     targets = [_alike(source, each, own) for each in group]
     free = [each for each in own if each not in targets]
+    # As many as the file has: those whose headers were changed take the places that are left, in order.
     if len(group) == len(own):
         rest = iter(free)
         targets = [target or next(rest, None) for target in targets]
     taken = [target for target in targets if target]
+    # Two for one place, or fewer places found than code given while others are free: it could be any of them.
     if len(set(map(id, taken))) < len(taken) or (len(taken) < len(group) and (free or not taken)):
         raise _unclear(source, own)
     for target, each in zip(targets, group, strict=True):
@@ -171,6 +180,7 @@ def _joined(pairs: Iterable[tuple[str, Given]]) -> list[tuple[str, Given]]:
         else:
             waiting.append(each.code)
     if waiting:
+        # New overloads behind the last known one stay behind it.
         target, last = done[-1]
         done[-1] = target, replace(last, code="\n\n".join([last.code, *waiting]))
     return done
@@ -196,6 +206,7 @@ def _alike(source: SourceFile, given: Given, own: Sequence[Definition]) -> Defin
     header = _header(given.reply, given.definition)
     headers = [(each, _header(source, each)) for each in own]
     same = [each for each, other in headers if other == header]
+    # Looser step by step: the same but for the result's type, then but for decorators.
     same = same or [
         each
         for each, other in headers

@@ -91,6 +91,7 @@ def messages_for(
         for piece in material.context
     ]
     example = material.example
+    # The task and the form last: a small model does what it has read last.
     parts = [
         f"What was said before:\n{earlier}" if earlier else "",
         material.listing,
@@ -140,6 +141,7 @@ def _shown(file: ShownFile) -> str:
 
 
 def _fenced(text: str, name: str) -> str:
+    # A fence longer than any in the text, so that Markdown in it does not close it.
     marks = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`{3,}", text)), 3)
     return f"{marks}{language_of(name)}\n{text.rstrip()}\n{marks}"
 
@@ -175,9 +177,11 @@ def prompt(request: RewriteRequest, limits: RewriteLimits) -> str:
     """
     selected = request.text[request.start : request.end]
     fixed = estimate_tokens(selected + request.instruction + "".join(request.diagnostics)) + 300
+    # Prompt and answer share the window, and the answer is about as long as the selection.
     if fixed + max(estimate_tokens(selected), 64) > limits.window - 200:
         raise ModelReplyInvalid("rewrite.too_large", tokens=limits.window)
     reply = max(limits.reply_tokens, estimate_tokens(selected))
+    # Three bytes for a token, half of it on each side.
     budget = max(LEAST_CONTEXT, 3 * (limits.window - fixed - reply)) // 2
     before = _tail(request.text[: request.start], min(budget, MOST_CONTEXT))
     after = _head(request.text[request.end :], min(budget, MOST_CONTEXT))
@@ -380,6 +384,7 @@ def _by_language(subject: Subject) -> tuple[TextForm, ...]:
 
 def _fits(form: TextForm, subject: Subject) -> bool:
     if form == "whole":
+        # A fifth more than the file has now, and some prose.
         room = min(LONG_FILES, (subject.reply_tokens - 100) / 1.2)
         return subject.shown_whole and subject.tokens <= room
     return form != "function" or subject.has_definitions

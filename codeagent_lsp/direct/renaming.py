@@ -24,6 +24,7 @@ from codeagent_lsp.workspace.text.lines import split_lines
 
 READ = 2000
 
+# A name, plain or dotted (`a.b`, `A::b`, `A#b`), in quotation marks of any kind or with `()` behind it.
 _NAME = r"(?<![\w$.])[`'\"“‘「]?({0}[A-Za-z_$][\w$]*(?:(?:\.|::|#)[A-Za-z_$][\w$]*)*)(?:\(\))?[`'\"”’」]?"
 _OLD, _NEW = _NAME.replace("{0}", "?P<old>"), _NAME.replace("{0}", "?P<new>")
 _BEFORE = r"(?:(?:the|this|our|my|all|every|uses?|occurrences?|of|from|called|named) )*"
@@ -43,11 +44,13 @@ _FORMS = tuple(
         rf"(?:重命名|改名) ?{_OLD} ?(?:为|成|到) ?{_NEW}",
     )
 )
+# Words that the forms take for a name: "rename it to …", "rename all the …".
 _NO_NAMES = frozenset(
     ("a", "an", "the", "it", "its", "be", "to", "in", "on", "for", "and", "of", "across", "everywhere", "something",
      "what", "match", "this", "that", "all", "file", "files")
 )  # fmt: skip
 _PAIR = r"(?:,|;|\band|、|和) ?[`'\"]?[A-Za-z_$][\w$.]*[`'\"]? ?(?:to|into|as|->|=>|→|(?:改名|重命名)?为) ?[`'\"]?\w"
+# A second rename (`, b to c`), another piece of work, or a condition (`but`, `only`): then it is more than a rename.
 _MORE = re.compile(
     rf"{_PAIR}|\b(?:add|fix|repair|remove|delete|make|write|implement|move|split|extract|also|then|create|document|replace"
     r"|convert|refactor|let|give|return|change (?!the name))\b|\bupdate (?!(?:all|every|its|the) (?:\w+ )?(?:uses?"
@@ -91,6 +94,7 @@ def rename_in(words: str) -> Rename | None:
         return None
     match = found[pairs[0]]
     rest = f"{read[: match.start()]}\n{read[match.end() :]}"
+    # Words that were not read may ask for anything.
     return Rename(*pairs[0], alone=len(read) == len(words) and not _MORE.search(rest))
 
 
@@ -118,6 +122,7 @@ def renamed(asked: Rename, home: Home, sources: Mapping[str, SourceFile], files:
         found = {path: _uses(asked, home, path, source, files) for path, source in sources.items()}
     except EditRefused:
         return {}
+    # One use that cannot be shown to be of this definition, and nothing is renamed: a half would break what works.
     if any(each.doubtful for each in found.values()):
         return {}
     return {path: applied(sources[path], each.splices) for path, each in found.items() if each.splices}
@@ -137,6 +142,7 @@ def still_used(asked: Rename, home: Home, sources: Mapping[str, SourceFile], fil
 def _meant(asked: Rename, source: SourceFile) -> tuple[Definition, ...]:
     """Return the definitions of the old name in a text that other files can use, too."""
     uses = Uses(source)
+    # A local variable of the name in another function is none of the task's business.
     return tuple(each for each in defined(source, asked.old) if is_member(source, each) or uses.home(each) is None)
 
 

@@ -35,6 +35,7 @@ from codeagent_lsp.workspace.text.excerpts import excerpt
 
 Ending = Literal["solved", "answered", "declined", "unchanged", "failing"]
 
+# The best guess first; after that the same again would be no new try.
 TEMPERATURES = (0.0, 0.5, 0.8)
 LEAST_REPLY, LINE_TOKENS, THINKING_TOKENS = 700, 120, 4096
 MOST_MATERIAL = 24_000
@@ -157,6 +158,7 @@ class _State:
     def improved(self, staged: Changeset, verdict: Verdict | None) -> None:
         """Record a better state. It has other lines that may be wrong, and what was tried was for the one before."""
         self.best, self.verdict, self.tried, self.begun = staged, verdict, [], True
+        # The same texts on another state are another try.
         self.checked.clear()
         self.refused = [form for form in self.refused if form != "line"]
 
@@ -164,6 +166,7 @@ class _State:
         """Record an answer that is no better than the best state: its diff from there, and the report of its check,
         unless the best state has the same report.
         """
+        # The same report twice would cost room and tell the model nothing.
         now, report = (each.report if each is not None else "" for each in (self.verdict, verdict))
         self.tried.append(Tried(diff=diff, report=excerpt(report, REPORT_CHARS) if report != now else ""))
 
@@ -204,6 +207,7 @@ class Solver:
         """Work until the check agrees or the attempts are used up. Where `is_task` is false, an answer in words is
         enough.
         """
+        # Before anything is changed: all later checks are compared with this one.
         before, first = await self._workshop.check(), self._workshop.staged()
         state = _State(before, first, first, before)
         if await self._drafted(state):
@@ -213,10 +217,12 @@ class Solver:
             best, fresh = state.best, False
             async with aclosing(self._answers(state, number)) as answers:
                 async for answer, material, guess in answers:
+                    # A check takes seconds to minutes; an answer that was checked is not checked again.
                     if state.knows(answer) or (guess and not answer.texts):
                         continue
                     fresh = True
                     state.text = answer.prose or state.text
+                    # Tests that fail are a better witness than a model that sees nothing to do.
                     if answer.declined and not (state.verdict is not None and state.verdict.failed):
                         state.text = answer.declined
                         return self._ended("declined", state, number + 1)
@@ -263,6 +269,7 @@ class Solver:
         if problem and guess:
             return False
         if problem:
+            # Files that it wanted to change without having seen them are shown the next time.
             unseen = set(answer.texts).difference(file.name for file in material.files)
             state.refuse(problem, (*answer.unknown, *sorted(unseen)))
             return False
@@ -287,6 +294,7 @@ class Solver:
         comes with the material it is for, and whether it is a guess (form `line`).
         """
         limits, question = self._limits, self._question
+        # Half: an answer that gives the code again takes as much as what is shown.
         room = min(MOST_MATERIAL, (limits.window - limits.reply_tokens) // 2)
         begun = False
         while not begun:
@@ -304,6 +312,7 @@ class Solver:
                         text = self._workshop.revealed(reply.text)
                         yield _checked(question.read(text, material, form, suspect), reply), material, form == "line"
             except ContextOverflow:
+                # After the first reply the material must not change: the answers that were given are for this one.
                 if room < LEAST_REPLY or begun:
                     raise
                 room //= 2
@@ -324,6 +333,7 @@ class Solver:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(self._reply(each, show=at == 0)) for at, each in enumerate(requests)]
         except* CodeAgentError as failed:
+            # The first failure is what the user has to know; a group would hide its message and its kind.
             raise failed.exceptions[0] from None
         return [task.result() for task in tasks]
 
@@ -342,6 +352,7 @@ class Solver:
                 if isinstance(item, TextChunk):
                     text += item.text
                     self._show(prose.feed(item.text) if prose is not None else item.text, show=show)
+                # Thoughts count too: a model can loop there without a word of an answer.
                 if guard.observe_text(item.text) is not None:
                     return Reply(text, problem=REPEATED)
         raise ModelStreamBroken("model.stream_cut", url=self._model.info.url or self._model.info.name)
@@ -384,6 +395,7 @@ def _checked(answer: Answer, reply: Reply) -> Answer:
     """Return the answer of a reply; nothing is used of a reply that was cut or repeated itself."""
     if reply.problem:
         return replace(answer, texts={}, problem=reply.problem)
+    # A cut reply still counts if what it gave was whole: often only words behind the code are missing.
     if reply.finish_reason == "length" and not (answer.texts and not answer.problem):
         return replace(answer, texts={}, problem=CUT)
     return answer

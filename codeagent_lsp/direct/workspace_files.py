@@ -22,6 +22,7 @@ MOST_SEARCHED = 400
 
 _ONE_TEST = re.compile(r"test_\w+|\w+_test|Test\w+|\w+Tests?")
 _TEST_NAMES = (("test_", ""), ("", "_test"), ("", ".test"), ("", ".spec"), ("", "_spec"), ("", "Test"), ("", "Tests"))
+# `File "src/a.py", line 12`, `src/a.ts:12:5`.
 _TRACE = re.compile(r"([\w./-]+\.\w{1,6})(?:\", line |:)(\d+)")
 
 
@@ -46,6 +47,7 @@ class WorkspaceFiles:
         modules: dict[str, str] = {}
         for name in self.names:
             if PurePosixPath(name).name == "go.mod" and (file := self.read(name)) is not None:
+                # Go imports by the module's path, which only go.mod tells.
                 found = re.search(r'^module\s+"?([^\s"]+)', file.text, re.MULTILINE)
                 modules |= {name.rpartition("/")[0]: found[1]} if found is not None else {}
         return ImportTargets(frozenset(self.names), modules)
@@ -81,6 +83,7 @@ class WorkspaceFiles:
         for path in filter(None, paths):
             plain = path.replace("\\", "/").removeprefix("./")
             exact = [plain] if plain in self.names else []
+            # A test's report has paths from its own folder, or absolute ones of the private view.
             fitting = exact or [name for name in self.names if plain.endswith(f"/{name}") or name.endswith(f"/{plain}")]
             found += fitting[:1] if len(fitting) == 1 else []
         return found
@@ -131,6 +134,7 @@ class WorkspaceFiles:
     def traced(self, report: str) -> list[tuple[str, int]]:
         """Return the workspace's files with lines (1-based) in a test's report, the last first."""
         found = [(name, int(line)) for path, line in _TRACE.findall(report) for name in self.ending([path])]
+        # The last first: in Python's tracebacks the innermost frame comes last.
         return list(dict.fromkeys(reversed(found)))
 
 
