@@ -79,6 +79,7 @@ class BuiltinEmbedder:
             try:
                 return await self._tried(_readable(text), is_query=is_query)
             except ModelError as error:
+                # A search must not wait for a start that has just failed, and each would begin one.
                 self._failure = time.monotonic() + self._limits.rest, error
                 await self._stop()
                 raise
@@ -101,6 +102,8 @@ class BuiltinEmbedder:
                     child = await self._running()
                     vector = await child.vector(text, is_query=is_query)
             except TimeoutError:
+                # Not tried again: what was too slow once is so with the next process, which has to load the model
+                # first.
                 raise ModelTimeout("model.embedder_slow", seconds=f"{self._limits.answer:g}") from None
             except ChildEnded as ended:
                 reason = str(ended)
@@ -124,6 +127,7 @@ class BuiltinEmbedder:
     def _recognise(self, child: EmbeddingChild) -> None:
         """Raise an error if the model is another one than before: vectors of different models are not comparable."""
         described = f"{child.model}, {child.size} numbers"
+        # A new process may run an engine that was updated meanwhile.
         if self._model not in {"", described}:
             raise ModelReplyInvalid("model.embedder_changed", model=child.model[:100])
         self._model = described

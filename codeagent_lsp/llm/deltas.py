@@ -32,6 +32,7 @@ _FINISH: dict[str, FinishReason] = {
     "function_call": "tool_calls",
 }
 _FILTERED = ("content_filter", "safety", "refusal")
+# Finish reasons of a reply that is not one: of DeepSeek and of servers that abort a request.
 _INTERRUPTED = ("error", "abort", "insufficient_system_resource")
 _OPEN = re.compile(r"<(think|thinking|thought|reasoning)>", re.IGNORECASE)
 _TAGS = ("<think>", "<thinking>", "<thought>", "<reasoning>", "<|channel|>", "<|start|>assistant<|channel|>")
@@ -64,6 +65,7 @@ class _Slot:
             return True
         if call_id and self.id and call_id != self.id:
             return False
+        # A complete call goes on only by an empty repetition of its head.
         return not self.complete or (name == self.name and not piece.strip())
 
 
@@ -103,6 +105,7 @@ class Assembler:
         choices = chunk.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
         choice = choice if isinstance(choice, Mapping) else {}
+        # OpenRouter tells the failure of a provider inside the choice.
         if error := chunk.get("error") or choice.get("error"):
             raise failures.from_event(error, self._where)
         self._note(chunk)
@@ -116,6 +119,7 @@ class Assembler:
 
         A server may end with `[DONE]` and no reason; that is a complete reply unless it has tool calls.
         """
+        # A call without a reason to stop may be cut: half of its arguments can be valid JSON.
         unfinished = not self.finish_reason and (self._slots or not done_marker)
         if unfinished or self.finish_reason in _INTERRUPTED:
             raise ModelStreamBroken("model.stream_cut", url=self._where.root)
@@ -150,10 +154,12 @@ class Assembler:
             self._usage = _usage(chunk["usage"])
         if isinstance(chunk.get("timings"), Mapping):
             self._timings = numbers(chunk["timings"])
+            # llama.cpp tells what it took from its cache in `timings` alone.
             if not self._usage.cached_tokens:
                 self._usage = with_timings(self._usage, self._timings)
 
     def _delta(self, delta: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
+        # Only what came under DeepSeek's name goes back under it.
         self._said.append(_text(delta.get("reasoning_content")))
         for detail in delta["reasoning_details"] if isinstance(delta.get("reasoning_details"), list) else []:
             if isinstance(detail, dict):
@@ -225,6 +231,7 @@ def add_detail(details: list[dict[str, Any]], piece: Mapping[str, Any]) -> None:
     last = details[-1] if details else {}
     grows = next((name for name in ("text", "summary") if piece.get("type") == f"reasoning.{name}"), "")
     same = all(piece.get(name) == last.get(name) for name in ("type", "index"))
+    # A signature ends its part: it is made over what stands before it.
     if not grows or not same or last.get("signature"):
         details.append(dict(piece))
         return
@@ -251,6 +258,7 @@ def with_timings(usage: Usage, timings: Mapping[str, float]) -> Usage:
 def _usage(value: Mapping[str, Any]) -> Usage:
     details = value.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    # DeepSeek's name for it.
     cached = cached if cached is not None else value.get("prompt_cache_hit_tokens")
     written = details.get("cache_write_tokens") if isinstance(details, Mapping) else None
     made = value.get("completion_tokens_details")
@@ -333,12 +341,14 @@ class ThinkFilter:
     def _inside(self) -> tuple[str, str]:
         end = self._held.lower().find(self._close)
         if end < 0:
+            # The end tag may be divided between two pieces.
             keep = max(0, len(self._held) - _LONGEST_CLOSE)
             reasoning, self._held = self._held[:keep], self._held[keep:]
             return "", reasoning
         reasoning = self._held[:end]
         self._held = self._held[end + len(self._close) :]
         self._close, self._thought = "", True
+        # Some models think several times before they answer.
         text, more = self._before()
         return text, reasoning + more
 
@@ -349,5 +359,7 @@ def after_thinking(text: str) -> str:
     if closed is None or f"<{closed[1]}>" in text[: closed.start()] or text[: closed.start()].endswith("`"):
         return text
     before, tail = text[: closed.start()], text[closed.end() :]
+    # On a line of its own it is a tag; within a sentence the answer may be about such tags. `</think>` is no other
+    # word.
     alone = before[-1:] in ("", "\n") or tail[:1] in ("", "\n")
     return tail.lstrip() if alone or closed[1] == "think" else text

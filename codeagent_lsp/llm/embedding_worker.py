@@ -71,6 +71,7 @@ def _read(requests: queue.SimpleQueue[bytes]) -> None:
 
 def _own_output() -> BinaryIO:
     """Return stdout for replies only: what libraries print goes to the null device."""
+    # Unbuffered: each answer is on its way when it is written.
     replies = os.fdopen(os.dup(1), "wb", 0)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
@@ -84,6 +85,7 @@ def _modest() -> None:
     if sys.platform == "linux":
         import resource  # only here: not every platform has it, and only Linux keeps to this limit
 
+        # A text that makes the engine run away ends this process, not the user's machine.
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 

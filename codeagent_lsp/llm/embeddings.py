@@ -49,6 +49,7 @@ class Embedder:
         """
         if not texts:
             return []
+        # Stated, as some servers send base64 else.
         body = {"model": await self.model(), "input": list(texts), "encoding_format": "float"}
         return _vectors(await self._post(body), len(texts), self.where)
 
@@ -82,6 +83,7 @@ def _vectors(reply: bytes, count: int, where: Endpoint) -> list[Vector]:
     """Return the vectors in the order of the texts. Raises ModelReplyInvalid for malformed replies."""
     try:
         entries = json.loads(reply)["data"]
+        # Servers that batch may answer in another order.
         placed = {int(entry.get("index", at)): entry["embedding"] for at, entry in enumerate(entries)}
         vectors = [tuple(float(number) for number in placed[at]) for at in range(count)]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:

@@ -92,6 +92,7 @@ class Endpoint:
         """Return `text` without key, headers, parameters and password of the proxy, in case a server echoes them."""
         clean = re.sub(r"(?i)\b(bearer|basic)\s+[^\s\"',;]+", r"\1 ***", text)
         values = [*self.extra.values(), *self.query.values(), *secrets_of(self.network)]
+        # The key whatever its length; short headers such as `1` would be cut out of every text.
         for secret in filter(None, (self.key, *(value for value in values if len(value) >= _LEAST_SECRET))):
             clean = clean.replace(secret, "***")
         return clean
@@ -111,6 +112,7 @@ def endpoint(
     """
     parts = _split(base_url.strip())
     path = parts.path.rstrip("/")
+    # People paste the whole address from a provider's example.
     for ending in _ENDINGS:
         path = path.removesuffix(ending)
     host = f"{parts.scheme}://{parts.netloc}"
@@ -140,6 +142,7 @@ def open_client(where: Endpoint, limits: TimeLimits) -> httpx.AsyncClient:
             timeout=httpx.Timeout(None, connect=limits.connect, pool=limits.connect),
             limits=httpx.Limits(keepalive_expiry=KEEP_SECONDS),
             follow_redirects=False,
+            # The environment's proxies and certificates are read by `network`, with the settings above them.
             trust_env=False,
             verify=trust or False,
             proxy=httpx.Proxy(proxy, ssl_context=proxy_trust) if proxy else None,
@@ -156,6 +159,7 @@ async def _ask_with(query: Mapping[str, str], request: httpx.Request) -> None:
 
 
 def _split(url: str) -> SplitResult:
+    # `localhost:8080`, as people type it; a name of another machine has to say whether it is encrypted.
     if "://" not in url and is_loopback(re.split(r"[:/]", url)[0]):
         url = f"http://{url}"
     try:
@@ -163,6 +167,7 @@ def _split(url: str) -> SplitResult:
         port_is_number = parts.port is None or parts.port > 0
         httpx.URL(url)
     except (ValueError, httpx.InvalidURL) as error:
+        # The error of the parser would repeat the password.
         reason = _NO_USER if "@" in url else str(error)
         raise ModelRejected("model.bad_url", url=shown(url), reason=reason) from error
     reason = _objection(parts) or ("" if port_is_number else "the port is 0")

@@ -54,10 +54,12 @@ class Exchange:
             if response.status_code != 200:
                 body_start = await sse.read_body(response, self._where, self._limits, failures.BODY_LIMIT)
                 raise failures.from_response(response.status_code, response.headers, body_start, self._where)
+            # A login page of a proxy or a wrong path, with status 200.
             if "html" in response.headers.get("content-type", ""):
                 raise ModelStreamBroken("model.stream_garbled", url=self._where.root, reason="an HTML page")
             yield response
         finally:
+            # Also where the stream is left early: closing is what stops the server's work.
             await response.aclose()
 
     async def objects(self, response: httpx.Response, clock: Clock) -> AsyncGenerator[str, None]:
@@ -74,6 +76,7 @@ class Exchange:
                 clock.started = True
                 yield text
                 if value.get("choices"):
+                    # A whole reply in place of a stream has no event for its end.
                     yield DONE
         else:
             split = sse.lines if "ndjson" in kind else sse.events
@@ -92,6 +95,7 @@ class Exchange:
                 async for _ in objects:
                     pass
         except (TimeoutError, ModelError):
+            # Some servers keep a finished stream open: every call would wait for it.
             self._lingers = True
 
     async def close(self) -> None:

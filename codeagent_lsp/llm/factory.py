@@ -88,10 +88,12 @@ async def open_model(settings: ModelSettings, state_dir: Path, *, around: Surrou
     """Return the model of `settings`, wrapped so that it calls tools. Raises ModelError if something is missing."""
     around = around or Surroundings()
     backend = await _backend(settings, around, state_dir)
+    # A script says itself what it calls; wrapping would read calls into its texts.
     if backend.info.provider == "scripted":
         return backend
     try:
         mode = await _mode(settings, backend, state_dir)
+    # Also when cancelled: an open backend may hold the child of the embedded model.
     except BaseException:
         await backend.close()
         raise
@@ -218,6 +220,7 @@ async def _mode(settings: ModelSettings, backend: Model, state_dir: Path) -> Too
     """
     raw = settings.api_mode == "completion"
     if settings.tool_calling != "auto":
+        # Raw completions have no place for tools.
         return "text" if raw and settings.tool_calling == "native" else settings.tool_calling
     if (
         (kind := KINDS.get(backend.info.provider))
@@ -287,6 +290,7 @@ async def _find(model: Model) -> tuple[ToolCalling, bool]:
         works = await _works(model, mode)
         if works:
             return mode, sure
+        # A mode that could not be judged may work another time: then the lesser one is used, but not remembered.
         sure = sure and works is not None
     return "text", sure
 
@@ -296,6 +300,7 @@ async def _works(model: Model, mode: ToolCalling) -> bool | None:
     known, as the reply broke off or was an error of any kind.
     """
     asked = ModelRequest(_QUESTION, tools=(_TOOL,), max_tokens=PROBE_TOKENS)
+    # Without the wrapper, which would find a call in the text too: here the API has to give it.
     source = model if mode == "native" else ToolCallingModel(model, mode)
     try:
         async with asyncio.timeout(_SECONDS), aclosing(source.stream(asked)) as items:
@@ -312,6 +317,7 @@ async def _works(model: Model, mode: ToolCalling) -> bool | None:
             raise  # a wrong key or no credit is not about tools
     except ModelReplyInvalid as error:
         return False if error.key == "model.server_parse" else None
+    # The question is a few lines: a model without room for them cannot be worked with in that way.
     except ContextOverflow:
         return False
     except ModelStreamBroken:

@@ -42,6 +42,7 @@ class Prices:
     def cost(self, usage: Usage) -> float:
         """Return what this usage costs, in USD."""
         cached = self.input if self.cached is None else self.cached
+        # `prompt_tokens` is all of the prompt, whatever its source; some servers count the parts inconsistently.
         fresh = max(0, usage.prompt_tokens - usage.cached_tokens - usage.written_tokens)
         hour = min(usage.written_1h_tokens, usage.written_tokens)
         written = (usage.written_tokens - hour) * self._written + hour * self._hour

@@ -58,6 +58,7 @@ _NO_TOOLS = re.compile(
 )
 """The wordings of Ollama, OpenAI's likes, llama.cpp, vLLM and OpenRouter for a model that takes no tools."""
 _SERVER_PARSE = re.compile(r"failed to parse", re.IGNORECASE)
+# `1h2m3s`, `6m0s`, `850ms`: durations of Go, as OpenAI sends them; `m` before `s` is of milliseconds.
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:([\d.]+)s)?(?:([\d.]+)ms)?")
 _UNITS = (3600.0, 60.0, 1.0, 0.001)
 
@@ -80,6 +81,7 @@ def from_exception(error: Exception, where: Endpoint, limits: TimeLimits, *, sta
         return ModelStreamBroken("model.stream_garbled", url=url, reason=reason)
     if started:
         return ModelStreamBroken("model.stream_cut", url=url)
+    # httpx uses one class for a connection that was dropped, which may pass, and for bytes that are no HTTP.
     if isinstance(error, httpx.RemoteProtocolError) and "disconnected" not in str(error):
         return ModelStreamBroken("model.stream_garbled", url=url, reason=reason)
     return ModelUnreachable("model.reset", url=url, reason=reason)
@@ -98,8 +100,10 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
         return ModelRejected("model.quota", url=url, reason=reason)
     if status == 429 and _is_larger_than_limit(reason):
         return ContextOverflow("model.overflow", reason=reason)
+    # 500 too: llama.cpp and others report it so.
     if status == 413 or (status in (400, 422, 500) and _OVERFLOW.search(reason)):
         return ContextOverflow("model.overflow", stated=window_in(body.decode("utf-8", "replace")), reason=reason)
+    # By its words, not its status: servers use 400, 404, 422 and 500 for it.
     if status >= 400 and _NO_TOOLS.search(reason):
         return ModelRejected("model.no_tools", url=url, reason=reason)
     if status >= 500 and _SERVER_PARSE.search(reason):
@@ -111,6 +115,7 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
         return ModelRejected("model.unauthorized", url=url, status=status, reason=reason)
     if status == 404:
         return _missing(url, reason)
+    # Those that may pass; 501 is a server that will never do it.
     if status in (408, 409, 425, 429) or (status >= 500 and status != 501):
         told = reason if str(status) in reason else f"{status} {reason}"
         wait = retry_after(headers)
@@ -129,6 +134,7 @@ def from_event(error: Any, where: Endpoint) -> ModelError:
         return ModelReplyInvalid("model.server_parse", url=where.root, reason=reason)
     if _QUOTA.search(reason):
         return ModelRejected("model.quota", url=where.root, reason=reason)
+    # The error inside of a stream is treated as the response that it would have been.
     if str(code).isdigit() and 400 <= int(str(code)) < 600:
         return from_response(int(str(code)), {}, json.dumps({"error": error}).encode(), where)
     return ModelStreamBroken("model.stream_error", url=where.root, reason=reason)
@@ -188,6 +194,7 @@ def _param(body: bytes) -> str:
 
 def _message_of(value: Any) -> str:
     """Return the message inside one of the usual shapes of an error object."""
+    # As deep as errors are nested: `{"error": {"message": …}}`, `[{"error": …}]`.
     for _ in range(4):
         if isinstance(value, dict):
             keys = ("error", "errors", "message", "detail", "msg", "error_message", "title", "type", "code")
@@ -232,6 +239,7 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 
 
 def _until_renewed(headers: Mapping[str, str], now: datetime) -> float | None:
+    # Only limits that are at 0: the others are renewed as well, but nobody has to wait for them.
     used_up = [name for name, left in headers.items() if "ratelimit" in name.lower() and left.strip() == "0"]
     resets = [headers.get(name.lower().replace("remaining", "reset"), "") for name in used_up if "remaining" in name]
     return max((wait for value in resets if (wait := _renewal(value, now)) is not None), default=None)

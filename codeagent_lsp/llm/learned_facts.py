@@ -85,6 +85,7 @@ class LearnedFacts:
 
 def _value(match: re.Match[str]) -> int | None:
     digits = re.sub(r"[,_.]", "", match[1])
+    # More digits are an id or a time.
     value = int(digits) * (1024 if match[2] else 1) if len(digits) < 12 else 0
     return value if LEAST <= value <= MOST else None
 
@@ -113,7 +114,9 @@ def remember(path: Path, key: str, value: object) -> None:
     """Store one fact and replace the file atomically. Errors of the file system are ignored."""
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
+        # In the same folder: a rename is atomic only within one file system.
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            # Read again right before: other processes learn, too.
             json.dump({**read(path), key: value}, file, indent=1)
         Path(name).replace(path)

@@ -20,6 +20,7 @@ ToolCalling = Literal["native", "constrained", "text"]
 
 LIGHT_WEIGHTS = 12
 """Billions of weights, below which a model on this machine is not taken to be capable."""
+# `7b`, `1.5B`, but neither `8x7b`, which has more than its parts, nor the `4b` of `4bit`.
 _WEIGHTS = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)b(?![a-z0-9])", re.IGNORECASE)
 
 

@@ -63,6 +63,7 @@ async def patient(
     async for attempt in attempts:
         with attempt:
             items = source()
+            # Only up to the first item: what was shown cannot be taken back by another attempt.
             first = await _first(items)
     async with aclosing(items):
         if first is not None:
@@ -114,11 +115,13 @@ class _Waits:
             return True
         if not isinstance(error, ModelUnreachable | ModelStreamBroken | ModelTimeout):
             return False
+        # A proxy that is away may come back, unlike all other failures of the network's settings.
         return error.key == PROXY_AWAY or not error.key.startswith(_PERMANENT)
 
     def wait(self, state: RetryCallState) -> float:
         """Return the seconds before the next attempt."""
         policy, error = self._policy, state.outcome.exception() if state.outcome else None
+        # Several runs that were refused at once must not come back at once.
         chance = random.uniform(0, policy.jitter)
         if isinstance(error, ModelBusy) and error.retry_after is not None:
             return error.retry_after + chance

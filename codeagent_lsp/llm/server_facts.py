@@ -26,6 +26,7 @@ _REPLY = ("max_completion_tokens", "max_output_tokens", "max_output_length", "ma
 
 def facts_of(entry: Mapping[str, Any]) -> Facts:
     """Return what one entry of a list of models says."""
+    # OpenRouter tells limits under `top_provider`, llama.cpp under `meta`.
     places = [entry, *(value for key in ("top_provider", "meta") if isinstance(value := entry.get(key), Mapping))]
     return Facts(
         context_window=_number(places, _WINDOW),
@@ -72,6 +73,7 @@ def _vision(entry: Mapping[str, Any]) -> bool | None:
         return "image" in architecture["input_modalities"]
     if isinstance(abilities, Mapping) and isinstance(abilities.get("vision"), bool):
         return bool(abilities["vision"])
+    # LM Studio.
     return entry["type"] == "vlm" if entry.get("type") in ("vlm", "llm") else None
 
 

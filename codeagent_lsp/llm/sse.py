@@ -109,6 +109,7 @@ def silence(where: Endpoint, limits: TimeLimits, clock: Clock) -> ModelTimeout:
 async def _bounded_bytes(
     response: httpx.Response, where: Endpoint, limits: TimeLimits, clock: Clock
 ) -> AsyncGenerator[bytes, None]:
+    # Counted before anything is decoded: a line without an end would be held in memory as a whole.
     total = in_line = 0
     chunks = response.aiter_bytes()
     while True:
@@ -133,6 +134,8 @@ async def _bounded_bytes(
 
 async def _decode(chunks: AsyncIterator[bytes]) -> AsyncGenerator[ServerSentEvent, None]:
     """Yield the events of our bounded bytes by httpx-sse, always decoded as UTF-8."""
+    # Stated by us: servers that name another encoding, or none, send UTF-8 all the same. `-sig` drops a byte order
+    # mark.
     headers = {"content-type": "text/event-stream; charset=utf-8-sig"}
     relay = httpx.Response(200, headers=headers, content=chunks)
     async with aclosing(EventSource(relay).aiter_sse()) as stream:

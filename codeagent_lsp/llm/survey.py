@@ -28,8 +28,11 @@ MOST_SLOTS = 2
 """Parallel requests that are used at most: more make each of them slow on a server without a GPU."""
 
 _NOT_FOR_CHAT = ("embed", "rerank", "whisper", "tts", "moderation")
+# What gateways put before a name: `models/`, `us.` (Bedrock's regions), `openrouter/`, `vertex_ai/`.
 _PREFIX = re.compile(r"^(?:models/|(?:us|eu|apac|global|jp|au)\.(?=\w+\.)|openrouter/|vertex_ai/|bedrock/|azure/)")
+# `anthropic/`, `meta-llama/`, `anthropic.`
 _VENDOR = re.compile(r"^[\w\-]+[/.](?=[a-z])")
+# `-v1:0` (Bedrock), `:free` (OpenRouter), `@20250514` (Vertex).
 _ENDING = re.compile(r"(?:-v\d+:\d+|:(?:free|nitro|floor|beta|extended|thinking|online)|@\d{8}|@(?:default|latest))$")
 _LOCAL = re.compile(r":(?:\d+(?:x\d+)?(?:\.\d+)?[bm]|latest)\b")
 """A tag as Ollama writes it: weights that somebody runs, whoever's name they bear."""
@@ -82,6 +85,8 @@ class Survey:
                 ("server", Facts(context_window=self.props.context_window if self.props else None)),
                 ("server", await KINDS[self.kind].facts(where, name, self.limits)),
                 ("server", entry),
+                # After the server's own word, which may have changed since; before the price list, which knows the
+                # model, not this server.
                 ("overflow", await asyncio.to_thread(learned.get, where.root, name)),
                 ("catalogue", Facts() if where.private else await look_up(name, where.api)),
                 ("assumed", Facts(LOCAL_WINDOW if where.loopback else HOSTED_WINDOW, vision=sees)),

@@ -81,6 +81,7 @@ def pull(
     """
     folder = destination or models_dir()
     path = folder / weights.name
+    # The size first: hashing a gigabyte takes seconds.
     if path.is_file() and path.stat().st_size == weights.size and checksum(path) == weights.sha256:
         report(weights.size, weights.size)
         return path
@@ -132,6 +133,7 @@ def _prepare(folder: Path, size: int) -> None:
         raise ModelNotFound("model.pull_folder", path=folder, reason=error.strerror) from error
     needed = 2 * size + SPARE_BYTES  # the parts and the joined file
     here = sum(item.stat().st_size for item in folder.rglob("*") if item.is_file())
+    # What is here already of an earlier attempt need not fit again.
     if free + min(here, size) < needed:
         raise ModelNotFound("model.pull_space", path=folder, needed=_gib(needed), free=_gib(free))
 
@@ -156,6 +158,7 @@ def _from_sources(
         except OSError as error:
             raise ModelNotFound("model.pull_folder", path=path.parent, reason=error.strerror) from error
         if digest == weights.sha256:
+            # Only now under its name, so that a file of that name is always whole and right.
             candidate.replace(path)
             source.clean(work)
             return path

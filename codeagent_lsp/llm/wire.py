@@ -60,6 +60,7 @@ def tidy(messages: Iterable[Message]) -> list[Message]:
 def _shown_after(messages: Iterable[Message]) -> Iterator[Message]:
     waiting: tuple[Image, ...] = ()
     for message in messages:
+        # Not between two results: those of one reply have to follow each other.
         if waiting and message.role != "tool":
             yield Message("user", PICTURES, images=waiting)
             waiting = ()

@@ -40,6 +40,7 @@ def read_calls(written: Iterable[WrittenCall], *, cut: bool) -> ReadCalls:
     problems: list[str] = []
     used: set[str] = set()
     for call in written:
+        # A call without parameters comes with empty arguments from many servers.
         arguments = loads_object(call.arguments or "{}", repair=not cut)
         if not call.name or arguments is None:
             problems.append(_complaint(call.name, cut=cut))

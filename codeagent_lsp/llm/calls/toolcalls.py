@@ -51,7 +51,7 @@ _ONLY_ENDS = re.compile(rf"(?:\s*</[A-Za-z][\w:.\-]*>|{_END})*\s*\Z")
 # A word or a comma right behind a marker: "`<tool_call>` is how I would call it".
 _IN_SENTENCE = re.compile(r"[ \t]*[,\w]")
 _NAMED = re.compile(r"[\[{]\s*[\[{\"']")
-# Gemini's `tool_code` blocks print what the call returns: `print(read_file(path="a"))`.
+# Gemma's `tool_code` blocks print what the call returns: `print(read_file(path="a"))`.
 _PRINTED = re.compile(r"\A\s*print\((.*)\)\s*\Z", re.DOTALL)
 # `Action: list_files` at the very end: a tool without arguments.
 _LAST_ACTION = re.compile(r"^[ \t]*Action(?: \d+)?:[ \t]*([\w.\-]+)\s*\Z", re.MULTILINE)

@@ -51,6 +51,7 @@ FAMILIES = (
         ("<｜end▁of▁sentence｜>", "<|EOT|>"),
     ),
     Family(r"code-?llama", "<PRE> {prefix} <SUF>{suffix} <MID>", "", ("<EOT>", "</s>")),
+    # Mistral's order: the suffix first.
     Family(r"codestral|devstral", "[SUFFIX]{suffix}[PREFIX]{prefix}", "", ("</s>",)),
     Family(
         r"seed-?coder",
@@ -89,6 +90,7 @@ UNMISTAKABLE = tuple(
 
 def prompt_of(family: Family, request: FillRequest) -> str:
     """Return the prompt with the special tokens; pieces are other files, where the family has a token for such."""
+    # One substitution for both: a prefix that itself has `{suffix}` in it stays as it is.
     sides = {"{prefix}": harmless(request.prefix), "{suffix}": harmless(request.suffix)}
     middle = _MARK.sub(lambda mark: sides[mark[0]], family.form)
     if not (family.file and request.pieces):
@@ -101,6 +103,8 @@ def harmless(text: str) -> str:
     """Return a text in which no special token is left whole: a file that quotes one must not end the prompt."""
     for token in UNMISTAKABLE:
         if token in text:
+            # A blank behind the first sign: the tokenizer no longer takes it for the token, and a reader still sees
+            # it.
             text = text.replace(token, f"{token[0]} {token[1:]}")
     return text
 

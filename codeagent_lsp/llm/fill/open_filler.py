@@ -24,9 +24,11 @@ from codeagent_lsp.llm.providers.ollama import KEEP_ALIVE, loaded_window
 from codeagent_lsp.llm.sse import Clock
 from codeagent_lsp.llm.survey import Survey, survey
 
+# Providers whose API takes a conversation only.
 _NEVER = ("scripted", "anthropic", "responses", "gemini")
 _MISTRAL_HOSTS = ("api.mistral.ai", "codestral.mistral.ai")
 _ASK = TimeLimits(first=5.0, silence=5.0)
+# Shorter than for the agent: a completion that late is of no use.
 LIMITS = TimeLimits(connect=5.0, first=30.0, silence=10.0)
 LONGEST = 8192
 """Most characters of an answer; a server that ignores `max_tokens` is cut there."""
@@ -115,6 +117,7 @@ class EmbeddedFiller:
 
     async def _ready(self) -> HttpFiller:
         where = await self._host.ready()
+        # The child was started anew, at another port and with another key.
         if self._http is None or self._http.where is not where:
             await self._drop()
             self._http = HttpFiller(where, self.name, [infill(FILL_SLOT if self._host.fills else None)], slow=True)

@@ -39,6 +39,7 @@ def infill(slot: int | None = None) -> Way:
             "input_prefix": harmless(request.prefix),
             "input_suffix": harmless(request.suffix),
             "input_extra": pieces,
+            # It would come behind the middle token, as the beginning of the answer.
             "prompt": "",
             "n_predict": request.max_tokens,
             "temperature": 0.0,

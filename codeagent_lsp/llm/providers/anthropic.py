@@ -50,6 +50,7 @@ MARK: Mapping[str, Any] = {"cache_control": {"type": "ephemeral"}}
 LASTING_MARK: Mapping[str, Any] = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
 """For the beginning of the prompt only: the API wants what is kept for longer to come first."""
 
+# The last one for the next call, the one before it finds what the last call has written. The API takes four marks.
 MARKED_TURNS = 2
 
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
@@ -326,6 +327,7 @@ def turns(messages: Iterable[Message], info: ModelInfo) -> list[dict[str, Any]]:
             continue
         role = "assistant" if message.role == "assistant" else "user"
         blocks = _blocks(message, info)
+        # Results of calls are of the user's role here, and two turns of one role are refused.
         if made and made[-1]["role"] == role:
             made[-1]["content"] += blocks
         elif blocks:
@@ -343,6 +345,7 @@ def begun_without_thinking(told: list[dict[str, Any]]) -> bool:
     """
     begun: dict[str, Any] = {}
     for at, turn in enumerate(told):
+        # Not behind results: here a turn of the assistant began, and its thinking stands or is missing.
         if turn["role"] == "assistant" and told[at - 1]["content"][0]["type"] != "tool_result":
             begun = turn
     goes_on = told[-1]["content"][0]["type"] == "tool_result" if told else False

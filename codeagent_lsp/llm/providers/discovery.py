@@ -14,6 +14,7 @@ from codeagent_lsp.llm.providers.llamacpp import read_props
 from codeagent_lsp.llm.providers.openai import list_models
 
 PORTS: Mapping[str, int] = {"llamacpp": 8080, "ollama": 11434, "lmstudio": 1234, "vllm": 8000}
+# A server on this machine answers in milliseconds, or is busy loading; a start must not wait for closed ports.
 PROBE_SECONDS = 0.8
 
 
@@ -39,6 +40,7 @@ async def find_servers(
 async def _look(kind: str, where: Endpoint) -> FoundServer | None:
     limits = TimeLimits(connect=PROBE_SECONDS, first=PROBE_SECONDS, silence=PROBE_SECONDS)
     models, props = await asyncio.gather(list_models(where, limits), read_props(where, limits))
+    # Something else listens there: 8000 and 8080 are anybody's.
     if not models and props is None:
         return None
     return FoundServer(kind, where, tuple(models), is_llamacpp=props is not None)

@@ -27,6 +27,7 @@ from codeagent_lsp.llm.retry import RetryPolicy
 CONTEXT_WINDOW = 8192
 AGENT_SLOT = 0
 FILL_SLOT = 1
+# Reading a gigabyte from a slow disk takes a minute and more.
 START_SECONDS = 180.0
 STOP_SECONDS = 5.0
 
@@ -75,6 +76,7 @@ class EmbeddedHost:
             loading.cancel()
             await asyncio.gather(loading, return_exceptions=True)
         async with self._starting:
+            # Taken again while this waited for the lock.
             if self._users <= 0:
                 await self._stop()
 
@@ -212,6 +214,7 @@ class _Child:
             os.close(alive_write)
             raise
         finally:
+            # Our copies of the child's ends: with them open, its death would never be seen as the end of the pipe.
             os.close(ready_write)
             os.close(alive_read)
         child = cls(process, alive_write)

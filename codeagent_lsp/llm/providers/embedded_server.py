@@ -38,6 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     _say(options.ready_fd, {"port": port, "key": key})
     with contextlib.suppress(OSError):
+        # Nothing is ever written: it returns when the parent's end is closed, also by its death.
         while os.read(options.alive_fd, 1):
             pass
     os._exit(0)  # an orderly shutdown of the server's threads is slower
@@ -55,6 +56,7 @@ def start(
     params = xllamacpp.CommonParams()
     params.model.path = model
     params.model_alias = {os.path.basename(model).removesuffix(".gguf")}  # noqa: PTH119 - a name, not a path
+    # llama.cpp divides its window among slots, unless they share one memory.
     params.n_ctx = n_ctx + FILL_WINDOW if fills else n_ctx * slots
     params.n_parallel = 2 if fills else slots
     params.kv_unified = fills
@@ -69,6 +71,7 @@ def start(
         params.api_keys = [key]
     params.port = port
     params.timeout_read = READ_SECONDS
+    # It costs seconds at each start, and the first prompt does the same.
     params.warmup = False
     return xllamacpp.Server(params)
 

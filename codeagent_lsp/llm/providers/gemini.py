@@ -137,6 +137,7 @@ class GeminiAssembler(deltas.Assembler):
             raise ModelRejected("model.filtered", url=self._where.root)
         candidate = next(iter(_objects(chunk.get("candidates"))), {})
         parts = _objects(_object(candidate.get("content")).get("parts"))
+        # The call itself is not sent then, only that it was bad.
         if (reason := candidate.get("finishReason")) in _BAD_CALL:
             self._complaint = f"{candidate.get('finishMessage') or reason}."
         return super().feed(
@@ -166,6 +167,7 @@ class GeminiAssembler(deltas.Assembler):
             if isinstance(call := part.get("functionCall"), dict):
                 call_id = self._new_id(call.get("id"))
                 function = {"name": call.get("name"), "arguments": json.dumps(call.get("args") or {})}
+                # An index for each part, as the API gives none: all would be taken for pieces of one call.
                 calls.append({"id": call_id, "index": len(self._parts), "function": function})
             elif isinstance(part.get("text"), str):
                 said[part.get("thought") is True] += part["text"]
@@ -202,6 +204,7 @@ async def read_facts(where: Endpoint, name: str, limits: TimeLimits) -> Facts:
         context_window=window if type(window) is int and window > 0 else None,
         longest_reply=longest if type(longest) is int and longest > 0 else None,
         reasoning=value.get("thinking") is True if value else None,
+        # Gemma, served by the same API, has to prove that it calls tools.
         native_tools=name.removeprefix("models/").startswith("gemini") or None,
     )
 

@@ -151,6 +151,7 @@ class HttpModel:
     async def _exchange(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Yield one exchange; it is repeated at once without an optional parameter that the server rejects."""
         while True:
+            # In the loop: what a refusal has taught holds for the next try.
             request = self._within(request)
             body = self._acceptable(self._body(request))
             try:
@@ -161,6 +162,7 @@ class HttpModel:
             except ModelRejected as error:
                 if (longest := reply_in(refusal(error), _asked(body))) is not None:
                     await self._learn_facts(Facts(longest_reply=longest))
+                # Each try has to teach something new, so the loop ends.
                 elif not self._learn(error, body):
                     raise
             except ModelNotFound as error:
@@ -196,12 +198,14 @@ class HttpModel:
                         chunk = self._chunk(data)
                         for item in assembler.feed(chunk):
                             yield item
+                    # Only counts can follow: their lateness must not cost a complete reply.
                     if assembler.stopped:
                         clock.stop(self._limits)
                     if done := done or assembler.ended:
                         await self._http.drain(objects)
                         break
             except (ModelStreamBroken, ModelTimeout) as error:
+                # A stream that breaks behind a complete reply has lost nothing but its counts.
                 if not assembler.stopped or error.key not in _BROKEN_OFF:
                     raise
         for item in assembler.flush():

@@ -90,6 +90,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
 def kind_of(url: str) -> str:
     """Return the kind that a URL's host is known to speak; '' for other hosts, and for one's path `/openai`."""
     parts = urlsplit(url)
+    # Google's address for the OpenAI protocol.
     host = "" if parts.path.rstrip("/").endswith("/openai") else (parts.hostname or "").lower()
     return next((name for name, kind in KINDS.items() if any(_below(host, known) for known in kind.hosts)), "")
 

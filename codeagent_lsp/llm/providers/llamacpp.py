@@ -20,9 +20,11 @@ from codeagent_lsp.llm.providers.http_model import Options, most_tokens
 from codeagent_lsp.llm.providers.openai import OpenAIModel, fetch_json
 from codeagent_lsp.llm.sse import Clock
 
+# Without a limit llama.cpp writes until the window is full.
 LONGEST_REPLY = 4096
 
 _CALL_SECONDS = 10.0
+# Characters: counting more takes longer than a precise number is worth.
 _EXACT_LIMIT = 400_000
 
 

@@ -80,6 +80,8 @@ class OllamaModel(OpenAIModel):
         if (think := self._think(self._effort_for(request))) is not None:
             body["think"] = think
         limit = (request.max_tokens or self._max_tokens or LONGEST_REPLY) + (THINKING_ROOM if think else 0)
+        # By the highest ratio that was seen: a window too large costs memory, one too small cuts the prompt in
+        # silence.
         self._num_ctx = self._window_for(int(_estimate(body) * self._high) + limit)
         options: dict[str, Any] = {"temperature": request.temperature, "num_predict": limit, "num_ctx": self._num_ctx}
         if request.stop:
@@ -117,6 +119,7 @@ class OllamaModel(OpenAIModel):
     def _window_for(self, tokens: int) -> int:
         """Return the window for so many tokens: the next step, at most what the model has, never less than before."""
         step = FIRST_WINDOW
+        # In doubling steps: each change of the window has the server load the model anew.
         while step < tokens:
             step *= 2
         return max(self._num_ctx, min(step, self._most))
@@ -147,6 +150,7 @@ class OllamaModel(OpenAIModel):
             reason = str(error.values.get("reason", ""))
             if not _NO_MEMORY.search(reason) or max(before, FIRST_WINDOW) >= self._num_ctx:
                 raise
+            # The last window that was loaded; without one, half of what did not fit.
             self._most = before or self._num_ctx // 2
             self._num_ctx = before
             self._info = replace(self._info, facts=replace(self._info.facts, context_window=self._most))
@@ -168,6 +172,8 @@ class OllamaModel(OpenAIModel):
         told, window, ours = usage.prompt_tokens, int(body["options"]["num_ctx"]), _estimate(body)
         if not told:
             return
+        # A count near the whole window means that it was cut to fit; nearer still where our own estimate expected as
+        # much.
         full = window - window // (8 if told > ours else 64)
         least = ours * (_LOWEST_SHARE if self._low is None else self._low) * _DOUBT
         if told >= full or (ours > window and told < least):
@@ -177,6 +183,7 @@ class OllamaModel(OpenAIModel):
             raise ContextOverflow("model.prompt_cut", name=name, told=told, ours=ours, window=window)
         if _TOO_SHORT < ours <= window:
             low = min(told / ours, 1.0 if self._low is None else self._low)
+            # 0 for a server whose counts leave out its cache: small counts then prove nothing.
             self._low, self._high = low if low > _CACHED_SHARE else 0.0, max(self._high, told / ours)
 
     async def _missing(self, error: ModelError) -> ModelError:

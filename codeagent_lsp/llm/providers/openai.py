@@ -93,6 +93,7 @@ class OpenAIModel(HttpModel):
         told = wire.chat_messages(request.messages, self._given)
         first = told[0] if told else {}
         if self._marks and first.get("role") == "system" and first["content"]:
+            # A mark stands at a part of the content, so that has to be a list of parts.
             told[0] = {**first, "content": [{"type": "text", "text": first["content"], **BREAKPOINT}]}
         return told
 
@@ -126,6 +127,7 @@ class OpenAIModel(HttpModel):
                 self._demanded.add(name)
                 self._refused.discard(name)
                 learned = True
+            # Only what was sent can have been refused; else the next try would be the same again.
             elif name not in self._refused and any(name in message for message in body.get("messages", ())):
                 self._refused.add(name)
                 self._demanded.discard(name)

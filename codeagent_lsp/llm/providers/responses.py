@@ -79,12 +79,14 @@ class ResponsesModel(HttpModel):
             room = limit + REASONING_ROOM.get(effort, 0 if effort == "none" else ROOM)
             body["max_output_tokens"] = max(LEAST_REPLY, min(room, self._info.facts.longest_reply or room))
         if request.response_schema is not None:
+            # `strict` would want every property required and no other keywords than its own.
             schema = {"type": "json_schema", "name": "reply", "schema": request.response_schema, "strict": False}
             body["text"] = {"format": schema}
         return {name: value for name, value in body.items() if value not in ("", [], {})}
 
     def _reasoning(self, effort: str) -> dict[str, str]:
         wanted = {"summary": "auto"} if effort == "auto" else {"effort": effort, "summary": "auto"}
+        # A value of the effort can be refused alone: another one of the setting is tried the next time.
         return {name: value for name, value in wanted.items() if not {name, f"{name}={value}"} & self._refused}
 
     def _learn(self, error: ModelError, body: dict[str, Any]) -> bool:
@@ -173,6 +175,7 @@ class ResponsesAssembler:
             reasoning="".join(self._reasoning),
             problem=problem,
             unusable=read.unusable,
+            # Reasoning is refused without the item behind it, which a cut reply lacks.
             carried="" if cut else pack(self._info, output),
         )
 

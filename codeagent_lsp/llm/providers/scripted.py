@@ -80,6 +80,7 @@ class ScriptedModel:
         self.requests.append(request)
         reply = self._pick(turn)
         _check_expectation(reply, request, turn)
+        # "broken" breaks behind its text; the other errors come in place of an answer.
         if reply.error and reply.error != "broken":
             _fail(reply.error)
         if reply.reasoning:
@@ -110,6 +111,7 @@ class ScriptedModel:
 def load_script(path: Path) -> ScriptedModel:
     """Return the model of a script file. Raises ModelNotFound when it cannot be read or is not a script."""
     try:
+        # Editors on Windows put a byte order mark before the text.
         source = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ModelNotFound("model.script_unreadable", path=path, reason=error) from error
