@@ -29,7 +29,9 @@ SLOW_SECONDS = 1.2
 CONTEXT_SECONDS = 0.3
 LINGER_SECONDS = 0.5
 """How long a request goes on that nobody waits for: the next key comes within that, and may join it."""
+# The end of a block: `)`, `}`, `end`, `fi`, `done`, `</p>`.
 _CLOSES = re.compile(r"\s*(?:[)\]}>]|end\b|fi\b|done\b|esac\b|</)")
+# A line that goes on with the same statement although it is not indented more: `else`, `except`, `} catch`.
 _JOINS = re.compile(
     r"\s*(?:else|elif|elsif|except|finally|catch|rescue|ensure|when|case|\}\s*(?:else|catch|finally))\b"
 )
@@ -83,6 +85,7 @@ class Completer:
         self.counts.asked += 1
         self._latest = token = object()
         known = self._known.known(place)
+        # That nothing fits is known too; a user who asks by a key wants another try.
         if known is not None and (known or not invoked):
             self.counts.known += 1
             return known
@@ -91,11 +94,13 @@ class Completer:
             return joined
         if not invoked:
             await asyncio.sleep(options.pause)
+        # After each await: a later key may have come, and only its request counts.
         if self._latest is not token:
             return ""
         request = await self._request(place)
         if self._latest is not token:
             return ""
+        # The old request first: a local model answers one at a time, and the new one would wait behind it.
         await self._land()
         if self._latest is not token:
             return ""
@@ -148,10 +153,12 @@ class Completer:
             tuple(Piece(piece.path, self._sent(piece.text)) for piece in pieces),
             place.comment,
             budget.tokens,
+            # Within a line only the line is completed, so the model need not write more.
             ("\n",) if place.line_after.strip() else (),
         )
 
     def _sent(self, text: str) -> str:
+        # Models have seen little with CRLF, and would mix both; the answer gets the file's line breaks back.
         return self._clean(text.replace("\r\n", "\n"))
 
     async def _pieces_for(self, place: Place, budget: Budget) -> tuple[Piece, ...]:
@@ -164,6 +171,7 @@ class Completer:
                 pieces = await asyncio.to_thread(pieces_for, place, material, budget)
         except TimeoutError:
             pieces = ()
+        # Kept also where none came in time: the next keys must not wait for them again.
         self._pieces = (place, now, pieces)
         return pieces
 
@@ -276,11 +284,13 @@ class Flight:
         except ModelError as error:
             self._failed(error)
             return
+        # The line break makes the last line a whole one, which `cut` else takes for still growing.
         self._grow(cut(self.place, f"{received}\n", self._max_lines).text if not final.final else final.text)
         self._done(self.place, self.answer)
 
     def _grow(self, answer: str) -> None:
         self.answer = answer
+        # A new event for each growth: one that is set and cleared could be missed by a second waiter.
         grown, self._grown = self._grown, asyncio.Event()
         grown.set()
 
@@ -310,6 +320,7 @@ def cut(place: Place, answer: str, max_lines: int) -> Cut:
 def _without_rest(line: str, rest: str) -> str:
     """Return a line without an end that repeats the rest of the cursor's line, as a bracket that is already there."""
     line, rest = line.rstrip(), rest.strip()
+    # The longest repetition first; a piece of a word may end alike by chance.
     for size in range(min(len(line), len(rest)), 0, -1):
         if line.endswith(rest[:size]) and (size == len(rest) or not rest[:size].isalnum()):
             return line[:-size] if _unbalanced(line) else line
@@ -338,9 +349,12 @@ def _block(place: Place, answer: str, max_lines: int) -> tuple[list[str], bool]:
         if number == max_lines or _repeats(taken, line):
             return taken, True
         whole = number < len(complete)
+        # It may still become a line of the block, or the end of it.
         if number and not whole and not line.strip():
             break
         if number and _ends(line, base, fresh=fresh, before=taken):
+            # The bracket that closes what the first line has opened is a part of the block, unless the file has it
+            # already.
             closing = _CLOSES.match(line) and _width(line) == base and not fresh and line.rstrip() != follows.rstrip()
             return ([*taken, line] if closing and whole else taken), whole or _is_another(line)
         if number and whole and line.strip() and line.rstrip() == follows.rstrip() and not _JOINS.match(line):

@@ -25,6 +25,7 @@ MOST_DEFINING = 3
 MEMBERS = 8
 
 _CLASSES = ("class", "interface", "struct", "enum", "type")
+# A name before a bracket or a dot: `f(`, `a[`, `T<`, `x.`
 _CALLED = re.compile(r"([^\W\d]\w*)\s*[(<{.\[]")
 LOOKED_BACK = 8
 """Lines before the cursor that are compared, the cursor's own with them."""
@@ -68,6 +69,7 @@ def definitions(place: Place, index: Symbols, shown: Iterable[str] = ()) -> list
     texts = [*shown]
     for name in names_near(place):
         paths = index.defining(name)
+        # What the cursor's own file defines is mostly in the text around it already.
         if not paths or len(paths) > MOST_DEFINING or place.path in paths:
             continue
         for path in paths:
@@ -105,11 +107,13 @@ class Material:
 
 def pieces_for(place: Place, material: Material, budget: Budget) -> tuple[Piece, ...]:
     """Return the pieces, the most telling last, next to the text itself."""
+    # First, so that no definition is sent that a similar piece shows anyway.
     alike = similar(place, material.texts, MOST_SIMILAR)
     known = [] if material.symbols is None else definitions(place, material.symbols, [each.text for each in alike])
     first = within(known, int(budget.pieces * DEFINITION_SHARE))
     left = budget.pieces - sum(_size(piece) for piece in first)
     second = within((Piece(each.path, _trimmed(each)) for each in alike), left)
+    # Models weigh what stands nearest to the cursor most.
     return (*reversed(first), *reversed(second))
 
 
@@ -178,6 +182,7 @@ def similar(place: Place, texts: Iterable[tuple[str, str]], limit: int, *, least
         (sum(weights[word] for word in words if word in weights) / total, path, start, lines)
         for path, start, lines, words in windows
     ]
+    # By path and line too: equal scores in another order would change the prompt, and with it what the cache holds.
     scored.sort(key=lambda each: (-each[0], each[1], each[2]))
     return _apart([each for each in scored if each[0] >= least], limit)
 

@@ -22,6 +22,7 @@ MOST_OPEN = 12
 MOST_FOUND = 8
 MOST_CHARS = 200_000
 """Most characters of one text that are looked at."""
+# Half of the time that all pieces have.
 INDEX_SECONDS = 0.15
 _LINES_ASKED = 10
 
@@ -66,6 +67,7 @@ class WorkspaceSource:
             path = next((full for root in files.roots.folders if files.exists(full := f"{root}/{found}")), None)
             if path is not None and self._allowed(files, path):
                 names.setdefault(found, path)
+        # From the request, not the buffer, which may have gone on since.
         texts = [(place.path, place.text)]
         others = {name: path for name, path in names.items() if name != place.path}
         texts += [(name, text[:MOST_CHARS]) for name, path in others.items() if (text := files.text(path))]

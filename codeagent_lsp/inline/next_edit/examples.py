@@ -83,6 +83,7 @@ def _starts(lines: list[str]) -> list[int]:
 def _example(before: ParsedText, after: ParsedText, old: tuple[int, int], new: tuple[int, int]) -> Example | None:
     old_text, new_text = before.text[slice(*old)], after.text[slice(*new)]
     same = _common(old_text, new_text)
+    # Of what is left: beginning and end must not share characters, as in `aa` → `aaa`.
     tail = _common(old_text[same:][::-1], new_text[same:][::-1])
     old_range = (before.byte(old[0] + same), before.byte(old[1] - tail))
     new_range = (after.byte(new[0] + same), after.byte(new[1] - tail))
@@ -101,6 +102,7 @@ def _pairs(
     """Yield the nodes before that cover the change and have a counterpart after, with the same around the change."""
     old = before.root.descendant_for_byte_range(*old_range)
     while old is not None and old.end_byte - old.start_byte <= LONGEST_NODE:
+        # What stands around the change is the same on both sides, so the counterpart has the same distances to it.
         start = new_range[0] - (old_range[0] - old.start_byte)
         end = new_range[1] + (old.end_byte - old_range[1])
         new = _exactly(after, start, end, old.type)
@@ -119,4 +121,5 @@ def _exactly(text: ParsedText, start: int, end: int, kind: str) -> Node | None:
         if node.type == kind:
             return node
         node = node.parent
+    # A change may make another kind of node of the same place, such as a name of a call.
     return first if first is not None and (first.start_byte, first.end_byte) == (start, end) else None

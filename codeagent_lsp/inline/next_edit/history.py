@@ -34,6 +34,7 @@ class History:
 
     def opened(self, path: str, text: str) -> History:
         """Return the history with a file whose text is a beginning: what comes later is compared with it."""
+        # Behind those that were edited: opening a file is no edit.
         return self._with(Edited(path, text, text), first=False)
 
     def noted(self, path: str, text: str) -> History:
@@ -63,6 +64,7 @@ class History:
             if newest is None:
                 if not found:
                     return None
+                # The change nearest to the last key is the newest one: the texts have no times.
                 found.sort(key=lambda example: _distance(example, example.after.byte(each.at)))
                 newest, *found = found
             others += found
@@ -73,6 +75,7 @@ class History:
             return self.closed(edited.path)
         others = tuple(each for each in self.files if each.path != edited.path)
         files = (edited, *others) if first else (*others, edited)
+        # Files that were only opened go first: they have no examples.
         unchanged = [each for each in files if each.base == each.text]
         while len(files) > MOST_FILES and unchanged:
             files = tuple(each for each in files if each is not unchanged[0])

@@ -34,10 +34,12 @@ def role_of(node: Node) -> Role:
         return "plain"
     field = _field(parent, node)
     if parent.type in ("keyword_argument", "named_argument") and field in ("name", None):
+        # In `f(a=a)` the first is the parameter's name, the second a use.
         return "keyword" if parent.children[0] == node else "plain"
     if has_above(node, ("import", "use_declaration", "export_clause"), 4):
         return "imported"
     if field == "name" and re.search(r"definition|declaration|_item$|_spec$|signature|declarator", parent.type):
+        # A variable is treated as a local name, which only its function knows.
         return "plain" if re.search(r"variable|const|let|var_", parent.type) else "defined"
     if parent.type in CALLS and field in ("function", "constructor", "macro", "name"):
         return "called"
@@ -55,6 +57,7 @@ def binds(name: Node) -> bool:
     if role_of(name) == "parameter":
         return True
     node, parent = name, name.parent
+    # `a, b = f()`: the list stands on the left side, the names in it.
     if parent is not None and parent.type in ("expression_list", "pattern_list", "tuple_pattern"):
         node, parent = parent, parent.parent
     field = _field(parent, node) if parent is not None else None
@@ -73,10 +76,12 @@ def is_bound(text: ParsedText, node: Node, name: str) -> bool:
     """Return whether a name is known at a node: bound before in its function, or imported or defined at the top."""
     wanted = name.encode()
     around = function_of(node)
+    # Lines before this one: the new use itself must not count as a binding.
     line = text.data.rfind(b"\n", 0, node.start_byte)
     if around is not None and _uses(around, wanted, around.start_byte, line):
         return True
     for top in text.root.children:
+        # The statement around the node itself says nothing: there the name may be new.
         if top.start_byte <= node.start_byte < top.end_byte:
             continue
         if _IMPORTS.search(top.type):
@@ -118,6 +123,7 @@ def has_above(node: Node, kinds: tuple[str, ...], most: int) -> bool:
 
 
 def _field(parent: Node, node: Node) -> str | None:
+    # tree-sitter tells the field of a child by its number only.
     for number, child in enumerate(parent.children):
         if child == node:
             return parent.field_name_for_child(number)

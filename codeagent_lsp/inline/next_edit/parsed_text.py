@@ -31,6 +31,7 @@ class ParsedText:
 
     @cached_property
     def _ascii(self) -> bool:
+        # Then bytes and characters have the same offsets, which saves decoding on every call.
         return len(self.data) == len(self.text)
 
     def char(self, byte: int) -> int:
@@ -68,4 +69,5 @@ def nodes_of(root: Node, start: int = 0, end: int | None = None) -> Iterator[Nod
         if node.end_byte <= start or (end is not None and node.start_byte >= end):
             continue
         yield node
+        # The last is taken first; recursion would end at deeply nested code.
         pending += reversed(node.children)

@@ -57,6 +57,7 @@ def changes_of(newest: Example, others: Sequence[Example]) -> list[Learned]:
     here = (newest.after.path, newest.new_range[0])
     for other in others:
         names = renamings(newest, other)
+        # A renaming says more: it knows which uses are of the same thing.
         rewrite = None if names else learned(newest, other)
         for change in (*names, *((rewrite,) if rewrite else ())):
             if all(change != known.change for known in found):
@@ -72,6 +73,7 @@ def proposals(text: ParsedText, learned: Learned) -> list[Proposed] | None:
     """
     found: list[Proposed] = []
     edited = sorted(at for path, at in (learned.newest, learned.other) if path == text.path)
+    # A name that is defined no longer is due at all of its uses; a rewrite may be meant for some places only.
     selective = isinstance(learned.change, Rewrite) and bool(edited)
     left_out = 0
     for node, new in learned.change.places(text):

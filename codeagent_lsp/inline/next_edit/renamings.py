@@ -92,6 +92,7 @@ def renamings(one: Example, other: Example) -> list[Renaming]:
         return _local(one, other, (node, second), old, new)
     if len(old) < SHORTEST or "keyword" in roles:
         return []
+    # Another import under this name: it is a matter of this file alone.
     if roles == {"imported", "called"} and one.after.path == other.after.path:
         return [Renaming(language, old, new, frozenset(("called", "type", "imported")), only=one.after.path)]
     if "defined" in roles:
@@ -99,6 +100,7 @@ def renamings(one: Example, other: Example) -> list[Renaming]:
         is_member = "member" in roles or _in_class(node if role_of(node) == "defined" else second)
         if not is_member:
             return [Renaming(language, old, new, spread, needs_gone=True)]
+        # Other objects may have a member of the same name that is another one.
         objects = frozenset((*_SELF, _object(one.after, node), _object(other.after, second)))
         return [Renaming(language, old, new, frozenset(("member",)), objects=objects, needs_gone=True)]
     return []

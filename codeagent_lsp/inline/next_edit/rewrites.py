@@ -66,6 +66,7 @@ def fits(pattern: Pattern, node: Node, text: ParsedText, bound: dict[int, str], 
         case Literal(kind, wanted):
             return node.type == kind and text.of(node) == wanted
         case Hole(number, kinds):
+            # A hole that occurs twice has to be the same text both times.
             return node.type in kinds and bound.setdefault(number, text.of(node)) == text.of(node)
         case Inner(kind, children):
             return node.type == kind and _children_fit(children, node, text, bound, guard)
@@ -173,6 +174,7 @@ class Rewrite:
     def applied(self, text: ParsedText, node: Node) -> str | None:
         """Return the new text of a node; None where the rewrite does not fit."""
         bound: dict[int, str] = {}
+        # The tree knows nothing of blanks and comments between nodes: writing over them would lose them.
         if not fits(self.pattern, node, text, bound, self.guard) or _written(self.old, bound) != text.of(node):
             return None
         return _written(self.new, bound)
@@ -186,6 +188,7 @@ def learned(one: Example, other: Example) -> Rewrite | None:
     for mine, theirs in _levels(one, other):
         if _PROSE.search(mine.old.type):
             return None
+        # These tell nothing of what is meant: the node around them does.
         if _LISTS.search(mine.old.type) or _BLOCKS.search(mine.old.type) or not mine.old.child_count:
             continue
         sources = (one.before, other.before), (one.after, other.after)
@@ -242,6 +245,7 @@ class _Learning:
         old = _form(self.before[0], olds[0], old_spans)
         new = _form(self.after[0], news[0], new_spans)
         words = tuple(dict.fromkeys(self.words))
+        # Too few names for its holes: it would fit nearly anything of this shape.
         vague = all(word in self.members for word in words) and len(words) < max(1, len(self.texts))
         if vague or old == new or _outgrows(old, new) or _breaks(old) or _breaks(new):
             return None
@@ -259,6 +263,7 @@ class _Learning:
         if len(kinds) == 1 and len(set(texts)) == 1:
             self._take_names(nodes[0])
             return Literal(nodes[0].type, texts[0])
+        # Bodies that differ are other code, and what holds for the one need not hold for the other.
         if any(_BLOCKS.search(kind) for kind in kinds):
             return None
         counts = {node.child_count for node in nodes}
@@ -267,6 +272,7 @@ class _Learning:
             return None if None in children else Inner(nodes[0].type, tuple(children))  # type: ignore[arg-type]
         if len(kinds) == 1 and 0 not in counts and _LISTS.search(nodes[0].type):
             return self._list(nodes, spans)
+        # An operator or a keyword (an unnamed node) that differs is another meaning.
         if not all(node.is_named for node in nodes) or any(_must_be_known(node) for node in nodes):
             return None
         number = self.texts.setdefault(texts, len(self.texts))
@@ -290,6 +296,7 @@ class _Learning:
         last = [Literal(child.type, self.before[0].of(child)) for child in nodes[0].children[-tail:]] if tail else []
         for child in (*nodes[0].children[:head], *(nodes[0].children[-tail:] if tail else ())):
             self._take_names(child)
+        # With a guard, what was rewritten already is known by what it has; else only by how many children there are.
         counts = frozenset() if self.guard else frozenset(node.child_count for node in nodes)
         return Inner(nodes[0].type, (*first, Rest(number, counts), *last))
 
@@ -312,6 +319,8 @@ class _Learning:
         """Return whether lists of different lengths are the same but for a hole of the old side."""
         most = self._same_ends(self.after, nodes)
         shortest = min(node.child_count for node in nodes)
+        # The longest ends that are alike first, then shorter ones, until what is between them is a hole of the old
+        # side.
         for head in range(most[0], -1, -1):
             for tail in range(min(self._same_tail(nodes), shortest - head), -1, -1):
                 middles = tuple(middle(text, node, head, tail) for text, node in zip(self.after, nodes, strict=True))

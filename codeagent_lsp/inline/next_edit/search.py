@@ -52,6 +52,7 @@ async def search(history: History, source: Source, seconds: float = SECONDS) -> 
     newest, others = last
     here = newest.after.path
     project = source.project(here)
+    # What was done in another project, such as another package of a repository, follows other rules.
     mine = [each for each in others if source.project(each.after.path) == project]
     changes = await asyncio.to_thread(changes_of, newest, mine)
     found: dict[str, list[Proposed]] = {}
@@ -62,6 +63,7 @@ async def search(history: History, source: Source, seconds: float = SECONDS) -> 
         texts = {}
         for path in dict.fromkeys(paths):
             text = await source.text(path) if source.project(path) == project else None
+            # Looked for as plain text before anything is parsed, which is far slower.
             if text is not None and all(word in text for word in change.words):
                 texts[path] = text
         if _needs_gone(change) and await asyncio.to_thread(_defined, change, texts, end):
@@ -71,6 +73,7 @@ async def search(history: History, source: Source, seconds: float = SECONDS) -> 
                 whole = False
                 break
             due = await asyncio.to_thread(_due, path, text, each)
+            # The user was selective in this file, so nobody knows what is meant in the others either.
             if due is None:
                 break
             found[path] = [*found.get(path, ()), *due]
