@@ -359,7 +359,7 @@ def after_thinking(text: str) -> str:
     if closed is None or f"<{closed[1]}>" in text[: closed.start()] or text[: closed.start()].endswith("`"):
         return text
     before, tail = text[: closed.start()], text[closed.end() :]
-    # On a line of its own it is a tag; within a sentence the answer may be about such tags. `</think>` is no other
-    # word.
+    # On a line of its own it is a tag; within a sentence the answer may be about such tags. `</think>` can hardly
+    # be anything else.
     alone = before[-1:] in ("", "\n") or tail[:1] in ("", "\n")
     return tail.lstrip() if alone or closed[1] == "think" else text

@@ -16,8 +16,8 @@ _FENCE_SIGN = re.compile(r"```|~~~")
 _HTML_BLOCK = re.compile(r"[\s>*+\-\d.)]*<[A-Za-z/!?]")
 
 _IMAGE = re.compile(r"!\[")
-# Any link but `](https://…`, `](<http://…` and plain relative paths. `\s*+` gives nothing back: else the blank in `](
-# command:` would pass as the end of an empty path.
+# Any link but `](https://…`, `](<http://…` and plain relative paths. `\s*+` gives nothing back: else the blank in
+# `]( command:…` would pass as the end of an empty path.
 _LINK = re.compile(r"\]\((?!\s*+(?:<?https?://|[\w./#-]*[)\s]))", re.IGNORECASE)
 # `[x]: command:…`, also with the address in the next line, or written with entities or escapes: `[x]: &#99;ommand:`.
 _DEFINITION = re.compile(r"\]:(?=\s*(?:$|<?[A-Za-z][\w+.-]*:|[&\\]))")

@@ -327,7 +327,7 @@ def turns(messages: Iterable[Message], info: ModelInfo) -> list[dict[str, Any]]:
             continue
         role = "assistant" if message.role == "assistant" else "user"
         blocks = _blocks(message, info)
-        # Results of calls are of the user's role here, and two turns of one role are refused.
+        # Results of calls are of the user's role here, and all results of a turn have to stand in one.
         if made and made[-1]["role"] == role:
             made[-1]["content"] += blocks
         elif blocks:
