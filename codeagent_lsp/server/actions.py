@@ -62,12 +62,14 @@ def code_actions(
     for name, description in offers.commands[:MOST_COMMANDS]:
         title = f"/{name}: {description}"[:_TITLE_LENGTH] if description else f"/{name}"
         found.append(_action(title, KIND_REWRITE, "codeagent.command", {"name": name, **place}, policy))
+    # Only if asked for by name: clients show `source` actions in a menu of their own.
     if whole_file is not None and any(_covers(kind, KIND_SOURCE) for kind in wanted):
         place = {"uri": uri, "range": _range(whole_file)}
         for name, command in _ON_FILE:
             title = text(f"action.file.{name}", language)
             found.append(_action(title, f"{KIND_SOURCE}.{name}", f"codeagent.{command}", place, policy))
     chosen = [item for item in found if not wanted or any(_covers(kind, str(item.kind)) for kind in wanted)]
+    # An older client knows only commands.
     return list(chosen) if policy.action_literals else [item.command for item in chosen if item.command]
 
 

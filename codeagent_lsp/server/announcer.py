@@ -112,6 +112,7 @@ class Announcer:
 
     def _finished(self, event: events.RunCompleted) -> None:
         """Show the end of a run as a message or transcript."""
+        # A run of an earlier process has not begun here.
         kind = self._kinds.pop(event.run_id, "run")
         long = len(event.summary) > SHORT_ANSWER or "\n" in event.summary.strip()
         cost = cost_words(event.usage, event.session_usage, self._client.language)

@@ -33,6 +33,7 @@ class Arrivals:
 
     def __enter__(self) -> Arrivals:
         """Begin to listen."""
+        # Before the edit is sent: some clients tell the new text before they answer.
         self._end = self._texts.subscribe(self._note)
         return self
 
@@ -51,6 +52,7 @@ class Arrivals:
             if not self.missing or enough() or left <= 0:
                 return
             try:
+                # Buffers tell of themselves; the short limit is for files that are not open.
                 async with asyncio.timeout(min(left, POLL_SECONDS)):
                     await self._told.wait()
             except TimeoutError:

@@ -70,6 +70,7 @@ class Backend:
     def __init__(self, front: Front) -> None:
         self.front = front
         self.state = workspace_state(front.folders())
+        # This order: what runs work with refers to what the user sees; the manager, to both.
         self._show(front)
         self._offer(front)
         announcer = self.announcer
@@ -91,6 +92,7 @@ class Backend:
         self.progress = Progress(front.client)
         self.announcer = Announcer(front.client, self.progress, self.own_documents, self.redactor.hide)
         self.prompts = Prompts(front.client, self.own_documents)
+        # Each needs the other: the inbox shows by the prompts, which answer to it.
         self.inbox = self.prompts.inbox = Inbox(self.prompts)
         self.plans = PlanDocuments(
             self.own_documents, lambda run_id: self.manager.runs.get(run_id).record, front.language
@@ -131,6 +133,7 @@ class Backend:
 
     async def close(self) -> None:
         """Stop all parts."""
+        # First what asks, so that nothing new is begun; last the records, as the other parts still write to them.
         self.conflicts.close()
         self.prompts.close()
         parts = (self.remembering, self.manager, self.index, self.mcp, self.own)
@@ -229,6 +232,7 @@ def waiting_items(inbox: Inbox, manager: SessionManager, language: str) -> tuple
         by_agent = question.by_agent
         items.append(pending_question(item.request_id, question.title, choices, uri, language, by_agent=by_agent))
     for run in manager.runs.all():
+        # Another attempt than the chosen one: it waits, but is not proposed.
         if run.proposal.changeset and run.record.attempt_of:
             items.append(other_attempt(run.record.run_id, run.record.title, language))
         elif run.proposal.changeset:

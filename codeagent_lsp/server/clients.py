@@ -62,6 +62,7 @@ def policy_of(params: types.InitializeParams) -> ClientPolicy:
     name = params.client_info.name if params.client_info else ""
     workspace = capabilities.workspace
     edits = workspace.workspace_edit if workspace else None
+    # A kind or a handling that LSP does not define comes as a plain string.
     operations = {str(getattr(kind, "value", kind)) for kind in (edits and edits.resource_operations) or ()}
     failure = str(getattr(edits and edits.failure_handling, "value", (edits and edits.failure_handling) or ""))
     watched = workspace.did_change_watched_files if workspace else None
@@ -76,6 +77,7 @@ def policy_of(params: types.InitializeParams) -> ClientPolicy:
         versioned_edits=versioned,
         ended_lines=_is_neovim(name),
         drops_stale=_is_neovim(name),
+        # "undo" counts, too: what failed is taken back, so nothing is left half done.
         transactional=failure in ("transactional", "undo", "textOnlyTransactional"),
         creates="create" in operations,
         deletes="delete" in operations,

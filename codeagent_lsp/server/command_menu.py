@@ -31,6 +31,7 @@ class CommandMenu:
 
     def offered(self) -> tuple[tuple[str, str], ...]:
         """Return names and descriptions of all commands; they are read again if that was some seconds ago."""
+        # The answer is that of before: a code action must not wait for files.
         if time.monotonic() - self._read > FRESH_SECONDS and not len(self._tasks):
             self._tasks.start(self._refresh())
         return self._known

@@ -37,6 +37,7 @@ class CurrentTexts:
 
     async def opened(self, path: str, seconds: float) -> None:
         """Wait until a file is open, no longer than `seconds`."""
+        # Looked at after subscribing, so that no opening falls in between.
         is_open = asyncio.Event()
 
         def look(*_: object) -> None:
@@ -77,6 +78,7 @@ class CurrentTexts:
         document = self.document(path)
         if document is not None:
             return Current(document.text, document.version)
+        # A URI that is no file's, such as `untitled:`, has nothing on disk.
         return Current(None if uris.to_path(self.uri(path)) is None else self.disk(path))
 
     def disk(self, path: str) -> str | None:

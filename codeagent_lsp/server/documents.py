@@ -35,6 +35,7 @@ class Documents:
 
     def open(self, document: Document) -> None:
         """Add a document; a second open of the same one replaces its text."""
+        # Clients spell one URI in several ways (`%3A` or `:`), and close it by another than they opened it.
         key = uris.spelling(document.uri)
         if key in self._open:
             _log.warning("A document was opened twice; the second text is used.")
@@ -51,6 +52,7 @@ class Documents:
         """
         key, changes = uris.spelling(uri), list(changes)
         known = self._open.get(key)
+        # VS Code does so after the undo of a new file: it closes the document, then tells of a change.
         if known is None:
             _log.warning("A change for a document that is not open was left out.")
             return None
@@ -129,6 +131,7 @@ class Documents:
 
     def _place(self, key: str, path: str | None) -> None:
         """Set the real path of a document, None for one that is closed. Of two names of a file the later one counts."""
+        # Put behind the others: where two names lead to one file, `_by_real` keeps the later.
         others = {known: place for known, place in self._real.items() if known != key}
         self._real = others if path is None else {**others, key: path}
         self._by_real = {place: known for known, place in self._real.items()}
@@ -138,6 +141,7 @@ class Documents:
         self._tell(document.uri, document)
 
     def _tell(self, uri: str, document: Document | None) -> None:
+        # A copy, as listeners end themselves when they have heard enough.
         for listener in tuple(self._listeners):
             try:
                 listener(uri, document)

@@ -129,6 +129,7 @@ class _Applying:
 
     def _groups(self) -> list[list[FileChange]]:
         """Group changes into requests: one file each, unless the client applies a request wholly or not at all."""
+        # Only edits: VS Code refuses to create a file that exists, but keeps what it has applied of the request before.
         together = [change for change in self._wanted if self._policy.transactional and change.kind == "edit"]
         alone = [[change] for change in self._wanted if change not in together]
         return [together, *alone] if together else alone
@@ -139,6 +140,7 @@ class _Applying:
         """
         ends = asyncio.get_running_loop().time() + TYPING_SECONDS
         while ready := self._ready(group):
+            # A move is always alone in its group, as `_groups` joins edits only.
             if len(ready) == 1 and ready[0].moved_from is not None and not self._policy.renames:
                 await self._apply_move(ready[0], ready[0].moved_from)
                 return
@@ -199,6 +201,7 @@ class _Applying:
                 self._tries[change.path] = Try(change, arrived=False, before=None, now=None, said="no", reason=reason)
                 continue
             sent = self._prepared.get(change.path)
+            # Much quicker than a new merge, during which the user could type again and make this attempt late, too.
             follows = sent.onto(now) if sent is not None else None
             if follows is not None:
                 self._prepared[change.path] = follows
@@ -220,6 +223,7 @@ class _Applying:
     def _is_safe(self, change: FileChange) -> bool:
         """Return False, and record a conflict, where the change would overwrite or delete text that must be kept."""
         now = self._texts.current(change.path).text
+        # lexists: a dangling link is a taken place as well, and a text written there would land where it points.
         taken = change.kind in ("create", "move") and (now is not None or os.path.lexists(change.path))
         may_go = change.kind != "delete" or change.path in self._may_lose
         lost = not may_go and self._texts.has_unsaved_text(change.path)
@@ -243,18 +247,22 @@ class _Applying:
             for change in group:
                 await self._correct(change)
             said, reason = answer
+            # Neovim says yes to an edit that it has skipped because its version is old.
             if self._policy.drops_stale and self._has_moved(group) and len(arrivals.missing) == len(group):
                 said = "no"
         except OSError as error:
             path = error.filename or group[0].path
             said, reason = "no", str(EditorError("editor.file", path=path, reason=error.strerror or error))
+        # Also when cancelled: a copy that has come must leave the old file in the account as a deletion still to do.
         finally:
+            # Right before `_now`, with no wait between: a change is judged by the texts of one moment.
             arrivals.look()
             tries = [
                 Try(change, change not in arrivals.missing, old, now, said, reason)
                 for change, old, now in zip(group, before, self._now(group), strict=True)
             ]
             self._tries.update({item.change.path: item for item in tries})
+        # Not after "nothing": a client that was slow to answer may still fill the file.
         if said == "no" and not any(item.arrived for item in tries):
             drop_places(self._texts, made)
 
@@ -262,6 +270,7 @@ class _Applying:
         """Wait for the texts after the client's answer, or until it is known that they were others before it."""
         said, reason = answer
         of_open = self._policy.versioned_edits and any(change.version is not None for change in group)
+        # Where a yes can mean *skipped*, only a newer version or the change itself in the text ends the waiting.
         if said == "yes" and not (of_open and self._policy.drops_stale):
             await arrivals.until(lambda: False, SETTLE_SECONDS)
         elif said == "yes":
@@ -301,6 +310,7 @@ class _Applying:
         try:
             result = await self._client.server.request(types.WORKSPACE_APPLY_EDIT, params, APPLY_SECONDS)
         except EditorError as error:
+            # Silence is not a refusal: the client may apply the edit later, so the outcome stays unknown.
             if error.key == "editor.timeout":
                 return "nothing", str(error)
             return "no", CANNOT if error.values.get("code") == METHOD_NOT_FOUND else str(error)
@@ -381,8 +391,11 @@ class Prepared:
         before, present, after = map(split_lines, (self.change.base, now.text, self.change.text))
         head, tail = shared_ends(before, present)
         start, end, new_end = head, len(before) - tail, len(present) - tail
+        # Lines right beside an edit are left to the merge, too: ranges alone do not say which of the two texts comes
+        # first.
         if any(edit.range.start.line <= end and start <= edit.range.end.line + 1 for edit in self.edits):
             return None
+        # Where the typed-in lines are in the new text: the edits above them have moved them.
         moved = start + sum(map(_added_lines, self._before(start)))
         place = slice(moved, moved + end - start)
         if after[place] != before[start:end]:
@@ -425,6 +438,8 @@ def make_places(policy: ClientPolicy, group: Sequence[FileChange]) -> list[str]:
     try:
         for change in new if policy.applies_edits else ():
             path = Path(change.path)
+            # Outermost first; only what is made here is noted, so that cleaning up never touches a folder of the
+            # user's.
             for folder in (each for each in reversed(path.parents) if not each.is_dir()):
                 folder.mkdir()
                 made.insert(0, folder)
@@ -432,6 +447,7 @@ def make_places(policy: ClientPolicy, group: Sequence[FileChange]) -> list[str]:
                 path.touch(exist_ok=False)
                 made.insert(0, path)
     except OSError:
+        # `made` has the innermost first, so that a folder is empty when its turn comes.
         for path in made:
             _remove(path)
         raise

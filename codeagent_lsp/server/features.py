@@ -79,6 +79,7 @@ def _register_editing(server: CodeAgentServer, front: Front, loader: Loader) -> 
 
     @server.feature(types.CODE_ACTION_RESOLVE)
     def resolve(action: types.CodeAction) -> types.CodeAction:
+        # Nothing is left to resolve, but Neovim asks for actions that have only a command, too.
         return action
 
     @server.feature(types.TEXT_DOCUMENT_CODE_LENS)

@@ -70,6 +70,7 @@ class Front:
 
     def _bad_setting(self, problem: SettingError) -> None:
         words = problem.localized(self.language())
+        # Not at once: during `initialize`, LSP allows no message before the answer.
         asyncio.get_running_loop().call_soon(self._warn, words)
 
     def _warn(self, words: str) -> None:

@@ -54,6 +54,7 @@ def index_host(front: Front, tell: Callable[[str], None]) -> IndexHost:
     host = IndexHost(front.folders, lambda: front.settings().index, progress.observe, watched, vectors)
     documents = front.server.documents
     documents.subscribe(lambda uri, document: host.document_opened())
+    # They were opened before this part was loaded, so the listener has not heard of them.
     if documents.all():
         host.document_opened()
     return host

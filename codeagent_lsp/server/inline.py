@@ -58,6 +58,7 @@ class Inline:
         self._parts = parts
         self._capability = InlineCapability(parts.front.client)
         self._completions: InlineCompletions | None = None
+        # The settings with which the model was opened; None while there is none.
         self._wanted: object = None
         self._looked = 0.0
         self._lock = asyncio.Lock()
@@ -74,6 +75,7 @@ class Inline:
         """Return the completion at a place: an edit that is due in its line, else the model's; None for none."""
         document = self._parts.front.server.documents.get(params.text_document.uri)
         due = self.next_edits.at_line(document, params.position.line) if document is not None else None
+        # LSP wants the range of an inline completion on a single line.
         if document is not None and due is not None and "\n" not in due.old:
             item = types.InlineCompletionItem(insert_text=due.new, range=self._range(document, due))
             return types.InlineCompletionList([item])
@@ -113,6 +115,7 @@ class Inline:
             await self._shut()
 
     async def _refreshed(self) -> None:
+        # Settings may change while a model is being opened: one after the other.
         async with self._lock:
             settings = self._parts.front.settings()
             wanted = (settings.inline.enabled, settings.model, settings.network)
@@ -136,6 +139,7 @@ class Inline:
             why = "inline.no_model" if found is None else "inline.not_asked"
             await self._none(text(why, self._parts.front.language()))
             if found is not None:
+                # A model that would have to be started is not, unless the user asked for completions.
                 await found.filler.close()
             return
         self._completions = await asyncio.to_thread(self._made, found.filler)
@@ -166,6 +170,7 @@ class Inline:
         def may_show(path: str) -> bool:
             return may_read(front.settings().permissions, views.plain().roots)(path)
 
+        # `made` is set below, before anything is asked of the source.
         source = WorkspaceSource(views.plain, self._parts.index, may_show, lambda: tuple(made.recent))
         completer = Completer(filler, source.material, clean, self._failed)
         made = InlineCompletions(texts, completer, self._options)

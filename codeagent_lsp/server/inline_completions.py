@@ -64,12 +64,14 @@ class InlineCompletions:
             return None
         chosen = params.context.selected_completion_info
         place, range_, begins = Place(name, document.text, offset, document.version), None, ""
+        # LSP wants an answer that begins with the chosen entry and replaces its range.
         if chosen is not None:
             place, begins = _with_chosen(place, document, chosen, self._texts.documents)
             range_ = chosen.range
         if not worth_asking(place, invoked=invoked) or self._hides(place):
             return None
         text = await self.completer.complete(place, self._options(), invoked=invoked)
+        # Snapshots are new with each change: the same object is the same text.
         if not text or self._texts.documents.get(params.text_document.uri) is not document:
             return None
         range_ = range_ or types.Range(params.position, params.position)

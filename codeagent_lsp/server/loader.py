@@ -40,6 +40,7 @@ class Loader:
         """Wait for the heavy part; loading begins with the first call."""
         if self._loading is None:
             self._loading = asyncio.ensure_future(self._load(self._front))
+        # A request that is cancelled must not cancel the loading for all others.
         return await asyncio.shield(self._loading)
 
     async def backend(self) -> Backend:

@@ -117,6 +117,7 @@ class McpLogins:
             except ToolFailed:  # the keyring did not answer
                 opened = None
             if self._vault is None:  # another login may have asked at the same time
+                # Without a keyring a login lasts as long as this process.
                 self._vault = opened or Memory()
         return self._vault
 

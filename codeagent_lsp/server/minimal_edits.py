@@ -23,6 +23,7 @@ def minimal_edits(old: str, new: str, encoding: Encoding, *, ended_lines: bool =
     edits = []
     for start, end, text in _changes(old, new):
         stop = _position(old, index, end, encoding)
+        # `len(index)` is one line past the last, which Neovim takes for the end of the buffer.
         if ended_lines and end == len(old) and text.endswith(("\n", "\r")):
             stop = types.Position(len(index), 0)
         edits.append(types.TextEdit(types.Range(_position(old, index, start, encoding), stop), text))
@@ -70,6 +71,7 @@ def _position(text: str, index: LineIndex, offset: int, encoding: Encoding) -> t
 
 def _common(removed: str, added: str) -> tuple[int, int]:
     """Return the lengths of the common beginning and end; never inside a CRLF or a combined character."""
+    # The two ends share this limit, so that they never overlap: of "aa" to "aaa", one "a" is new.
     limit = min(len(removed), len(added))
     lead = 0
     while lead < limit and removed[lead] == added[lead]:
@@ -92,4 +94,5 @@ def _parts_line_end(text: str, trail: int) -> bool:
 
 def _combines(text: str, place: int) -> bool:
     """Return whether a cut at `place` would separate a character from the one that modifies it."""
+    # Combining accents, the joiner of emoji sequences, and the selectors of text or emoji form.
     return place < len(text) and (0x300 <= ord(text[place]) <= 0x36F or text[place] in "\u200d\ufe0e\ufe0f")

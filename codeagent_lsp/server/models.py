@@ -53,6 +53,7 @@ class Models:
         """Return the model of the settings."""
         async with self._lock:
             wanted = self._wanted()
+            # Settings are read at each run, so a change takes effect without a restart.
             if self._model is None or self._opened_with != wanted:
                 await self._drop()
                 self._model = await self._open(wanted)
@@ -154,6 +155,7 @@ def named(settings: ModelSettings, name: str) -> ModelSettings:
     """Return the settings of another model, whose window and longest reply are its own. To another server neither key,
     headers nor query are sent: it has a key of its own, or none.
     """
+    # `NAME@http://…`: a name may have an `@` of its own.
     name, _, url = name.partition("@http")
     if name == settings.name and not url:
         return settings

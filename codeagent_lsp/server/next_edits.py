@@ -97,6 +97,7 @@ class NextEdits:
             if file is None or any(file.text[each.start : each.end] != each.old for each in mine):
                 continue
             new = file.text
+            # From the end, so that the places before it stay valid.
             for each in reversed(mine):
                 new = new[: each.start] + each.new + new[each.end :]
             texts.append((file, new))
@@ -132,6 +133,7 @@ class NextEdits:
         self._note(path, known, document.text)
         if self._looking is not None:
             self._looking.cancel()
+        # One task at a time: each key cancels the look of the one before, so that it comes in a pause.
         self._looking = asyncio.get_running_loop().create_task(self._look())
 
     def _begin(self, path: str, now: str) -> None:
@@ -143,6 +145,7 @@ class NextEdits:
 
         if self._history is None:
             self._history = History()
+            # The history begins with the first edit, so it starts from the text before that.
             for opened, known in self._texts.items():
                 self._history = self._history.opened(opened, before if opened == path else known)
         self._history = self._history.noted(path, now)

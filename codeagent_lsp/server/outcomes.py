@@ -50,6 +50,7 @@ def nothing_of(item: Try) -> bool:
     change = item.change
     if item.arrived or change.kind != "edit" or item.now is None:
         return False
+    # A client that said yes may have applied a part, so changed lines may be its work.
     allowed = ("out", "changed") if item.said == "no" else ("out",)  # the user may have typed in these lines
     return all(state in allowed for state in run_states(change.base or "", change.text or "", item.now).values())
 
@@ -85,10 +86,12 @@ def without_stray_returns(change: FileChange, now: str) -> str | None:
     if "\r\n" not in now or not (_is_crlf(base) and _is_crlf(text)):
         return None
     shown = Document("", with_newlines(base, "\n"))
+    # From the end, so that the places before an edit stay valid.
     for edit in reversed(minimal_edits(base, text, "utf-32")):
         start, end = edit.range.start, edit.range.end
         inserted = Change(edit.new_text, (start.line, start.character), (end.line, end.character))
         shown = shown.apply(inserted, "utf-32")
+    # Only if `now` is exactly what such an editor makes of it.
     return with_newlines(now, "\n") if now == shown.text != text else None
 
 

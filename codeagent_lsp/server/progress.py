@@ -59,6 +59,7 @@ class Progress:
     def _show(self, run_id: str, token: str, title: str) -> None:
         if not self._client.policy.progress:
             return
+        # A new token each time: LSP lets one be used only once.
         bar = self._bars[run_id] = Bar(self._client.server, token, title)
         self._tasks.start(bar.create())
 
@@ -83,6 +84,7 @@ class Progress:
         """Set the step and the percentage from an event about the plan."""
         match event:
             case events.ResponseStart(mode="plan") | events.PlanCreated():
+                # A number from `begin` on: without one there, VS Code shows only the message of later reports.
                 bar.percentage = bar.percentage or 0
             case events.StepStarted():
                 bar.percentage = event.progress
@@ -121,6 +123,7 @@ class Bar:
             title=self._title, cancellable=self._cancellable, message=self._waiting, percentage=self.percentage
         )
         self._send(begin)
+        # It may have ended while the client was thinking about the token.
         if self._ended is not None:
             self._send(types.WorkDoneProgressEnd(message=self._ended))
 

@@ -69,6 +69,7 @@ class Prompts:
     async def _work(self) -> None:
         while self._queue:
             self._shown = self._queue.popleft()
+            # A task of its own, so that withdrawing one question does not end the worker.
             self._showing = asyncio.ensure_future(self._present(self._shown))
             await asyncio.wait([self._showing])
             self._shown = self._showing = None
@@ -78,6 +79,7 @@ class Prompts:
         try:
             answer = await self._answer(item)
         except EditorError as error:
+            # Helix up to 25.07: the user has seen nothing, so there is no *no* to be taken from it.
             if error.values.get("code") == METHOD_NOT_FOUND:
                 self._tell(text("question.open", self._client.language, title=item.question.title))
                 return
@@ -117,6 +119,7 @@ class Prompts:
         )
         answer = await self._client.server.request(types.WINDOW_SHOW_MESSAGE_REQUEST, params, PROMPT_SECONDS)
         title = getattr(answer, "title", None)
+        # Clients may answer with a text that was not offered.
         return title if title in choices else None
 
     async def _free_text(self, item: OpenQuestion) -> tuple[str, ...] | None:

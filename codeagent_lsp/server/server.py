@@ -42,12 +42,14 @@ class CodeAgentProtocol(GuardedProtocol):
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> Steps:
         """Agree on capabilities and the position encoding; a failure leaves the server as it was."""
+        # Set before anything can wait: a second `initialize` meanwhile is refused.
         self.phase = Phase.STARTING
         try:
             result = yield from super().lsp_initialize(params)
         except BaseException:
             self.phase = Phase.FRESH
             raise
+        # pygls announces it for every client; one that registers later would then have it twice.
         result.capabilities.inline_completion_provider = completes_always(params) or None
         agreed = result.capabilities.position_encoding or "utf-16"
         self._server.documents.encoding = real_encoding(params, cast("Encoding", getattr(agreed, "value", agreed)))
@@ -58,6 +60,7 @@ class CodeAgentProtocol(GuardedProtocol):
     @lsp_method(types.SHUTDOWN)
     def lsp_shutdown(self, *args: Any) -> Steps:
         """Refuse all further messages but `exit`, let the feature handler clean up, cancel running requests."""
+        # First, as the feature's handler may wait, and nothing new may begin meanwhile.
         self.phase = Phase.SHUT
         yield from self._user(types.SHUTDOWN, *args)
         self.open_requests.cancel_others()
@@ -204,6 +207,7 @@ class CodeAgentServer(Served):
 
     def _serve(self, channel: Channel) -> NoReturn:
         logging.getLogger("pygls").setLevel(logging.ERROR)  # below that it logs what users type
+        # Before the loop: asyncio.run leaves handlers of SIGINT alone that are not Python's own.
         lifecycle.leave_on_signals(self.leave)
         asyncio.run(self._main(channel))
         lifecycle.end_process(self.departure.code or 0)
@@ -214,8 +218,10 @@ class CodeAgentServer(Served):
         outgoing = Outgoing(channel.write, self._lost)
         outgoing.start()
         self.protocol.outgoing = outgoing
+        # Last: from here on messages come, and their answers need the writer.
         Reader(channel, self.protocol.receive, self._lost).start(loop)
         code = await self.departure.wait()
+        # Before the callbacks, which would else wait for answers of a client that may be gone.
         self.protocol.close()
         await lifecycle.run_callbacks(self._on_close)
         outgoing.flush(_FLUSH_SECONDS)
@@ -226,6 +232,7 @@ class CodeAgentServer(Served):
 
     async def _after_reply(self) -> None:
         outgoing, rounds = self.protocol.outgoing, int(_REPLY_SECONDS / 0.001)
+        # Loading keeps the interpreter busy, which would delay the reply if it were still in the queue.
         while outgoing is not None and outgoing.waiting and (rounds := rounds - 1):  # noqa: ASYNC110
             await asyncio.sleep(0.001)
         await lifecycle.run_callbacks(self._on_started, seconds=_START_SECONDS)

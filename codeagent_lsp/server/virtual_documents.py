@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 REVIEWS = "review/"
 REFRESH_METHOD = "workspace/textDocumentContent/refresh"
 MODE_LINES = 5  # so many at the beginning and at the end are read by Vim and Neovim, unless a user wants more
+# `vim: set …`, `vi:`, `ex:`, `vim>703:`.
 _MODE_LINE = re.compile(r"(?<!\S)(?:vi|[vV]im[<=>]?\d*|ex):")
 
 
@@ -93,6 +94,7 @@ class VirtualDocuments:
         comment = with_newlines(self._hide(comment), "\n")
         self._write(name, f"{comment}\n\n")
         uri = uris.from_path(self._path(name))
+        # The comment is kept exactly, so that it is known where the answer begins.
         self._answers[uris.key(uri)] = (request_id, comment)
         return await self._client.show(uri, take_focus=True)
 

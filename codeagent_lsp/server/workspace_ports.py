@@ -155,6 +155,7 @@ def _entry(item: Any, method: str, agreed: Encoding) -> ServerAnswer | None:
 def is_small(value: Any) -> bool:
     """Return whether a JSON value is within `MAX_NODES`, `MAX_CHARACTERS` of texts and keys, and `MAX_DEPTH`."""
     nodes = characters = 0
+    # Without recursion, as the depth is what is in question.
     rest = [(value, 0)]
     while rest:
         node, depth = rest.pop()
@@ -166,6 +167,7 @@ def is_small(value: Any) -> bool:
             rest += [(child, depth + 1) for child in node.values()]
         elif isinstance(node, list):
             rest += [(child, depth + 1) for child in node]
+        # With those that wait: a single wide node must not fill the memory first.
         if nodes + len(rest) > MAX_NODES or characters > MAX_CHARACTERS or depth > MAX_DEPTH:
             return False
     return True
@@ -186,6 +188,7 @@ def _may_edit(item: Any) -> bool:
 
 
 def _action(item: dict[str, Any]) -> dict[str, Any]:
+    # A command would be run by the other server, out of our sight.
     return {key: value for key, value in item.items() if key != "command"}
 
 

@@ -25,6 +25,7 @@ Later = Callable[[Awaitable[Any]], None]
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
     "uri": lambda value: isinstance(value, str) and bool(value),
+    # True is an int.
     "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
     "boolean": lambda value: isinstance(value, bool),
     "object": lambda value: isinstance(value, Mapping),
@@ -38,6 +39,7 @@ def checked(command: Command, arguments: list[Any]) -> dict[str, Any]:
     """Return the argument object; members that are null count as missing. UsageError says what is wrong with it."""
     if len(arguments) > 1 or (arguments and not isinstance(arguments[0], Mapping)):
         raise UsageError("command.arguments", command=command.name)
+    # Lua and Emacs Lisp clients send null for what they leave out.
     given = {key: value for key, value in (arguments[0] if arguments else {}).items() if value is not None}
     known = {argument.name: argument for argument in command.arguments}
     for name in given:

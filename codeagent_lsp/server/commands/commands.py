@@ -87,6 +87,7 @@ class Commands:
         if item.starts_run:
             return await self._start(cast("RunKind", name.removeprefix("codeagent.")), given)
         answer = self._table[name](given)
+        # Handlers that wait for nothing are plain functions.
         return await answer if asyncio.iscoroutine(answer) else answer
 
     def close(self) -> None:
@@ -99,8 +100,10 @@ class Commands:
 
     async def _start(self, kind: RunKind, given: Arguments) -> dict[str, Any]:
         backend = self._backend
+        # A policy file that cannot be read: nothing runs under half a policy.
         if (refused := backend.front.settings_link.refusal) is not None:
             raise refused
+        # Looked for now, as the texts may have changed since the lens was shown.
         rewritten = await self._next_edits.rewritten() if kind == "nextEdit.apply" else ()
         if kind not in (*REWRITES, *TRIALS, "runFile", "skills.install", "trust", "nextEdit.apply"):
             backend.index.wanted()  # a run with tools will use it
@@ -151,6 +154,7 @@ class ChangeCommands:
     async def _review(self, given: Arguments) -> dict[str, Any]:
         await recorded_run(self._backend, given["runId"])
         reviews = self._backend.reviews
+        # Before the page is shown, so that numbers of hunks count in what the answer says.
         found = reviews.data(given["runId"])
         self._later(reviews.show(given["runId"]))
         return found

@@ -83,6 +83,7 @@ def chosen_hunks(arguments: Mapping[str, Any], view: FileView) -> ChosenHunks | 
     chosen: dict[str, set[int | str]] = {}
     for name in arguments["hunks"]:
         path, _, hunk = str(name).rpartition("#")
+        # Ids are hexadecimal; one of digits alone is a number, which counts from 1.
         if not path or not re.fullmatch(r"[0-9a-f]+", hunk) or not hunk.strip("0"):
             raise UsageError("command.kind", command="codeagent.apply", name="hunks", kind="path#id")
         chosen.setdefault(_path(path, view), set()).add(int(hunk) - 1 if hunk.isdecimal() else hunk)
@@ -119,7 +120,9 @@ def _lines(span: Any) -> tuple[int, int] | None:
     """Return the first and last line of a range, 1-based; the line on which it ends at the very beginning is out."""
     if span is None:
         return None
+    # Some clients send a selection that was made backwards as it is.
     first, last = sorted((span[name]["line"], span[name]["character"]) for name in ("start", "end"))
+    # Editors select whole lines up to the beginning of the next.
     return first[0] + 1, max(first[0], last[0] - (last[1] == 0)) + 1
 
 
@@ -137,6 +140,7 @@ def _target(arguments: Mapping[str, Any], documents: Documents, view: FileView) 
         raise UsageError("command.not_open", uri=uri) from error
     whole = file.text
     start, end = _offsets(arguments.get("range"), whole, documents)
+    # A cursor without a selection means the definition around it.
     if start == end and "range" in arguments:
         start, end = enclosing_symbol(where, whole, start) or _line_at(whole, start)
     return Target(file, start, end)
@@ -162,6 +166,7 @@ def _diagnostics(arguments: Mapping[str, Any]) -> tuple[str, ...]:
     found = []
     for item in arguments.get("diagnostics", ()):
         if isinstance(item, Mapping) and item.get("message"):
+            # Ours have `line`; clients that pass a diagnostic of LSP have its range.
             line = item.get("line") or _line_of(item)
             found.append(f"line {line}: {item['message']}" if line else str(item["message"]))
         elif isinstance(item, str):

@@ -44,9 +44,11 @@ def prompt_commands(
         words = prompting.documents.task(given["uri"])
         chosen = {key: given[key] for key in ("mode", "attempts", "sessionId") if key in given}
         asked = (given["uri"], words, repr(chosen))
+        # The second click waits for the start that the first one began, and gets its answer.
         async with sending:
             if asked not in just_sent or time.monotonic() - just_sent[asked][0] > TWICE_SECONDS:
                 answer = await start({"task": words, **chosen})
+                # Only the last one: an older one cannot be a second click.
                 just_sent.clear()
                 just_sent[asked] = (time.monotonic(), answer)
         prompting.documents.sent(given["uri"])

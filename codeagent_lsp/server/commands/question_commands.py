@@ -19,6 +19,7 @@ def question_commands(backend: Backend) -> Table:
         if answer is None:
             backend.prompts.show(backend.inbox.find(given["requestId"]))
             return {"ok": True}
+        # Several choices, or one.
         titles = tuple(map(str, answer)) if isinstance(answer, list) else (str(answer),)
         backend.inbox.respond(given["requestId"], titles)
         return {"ok": True}

@@ -61,6 +61,7 @@ class SessionCommands:
         return found_rows(await asyncio.to_thread(self._backend.kept.history.search, given["query"], limit))
 
     def _delete(self, given: Arguments) -> dict[str, bool]:
+        # Read before it is deleted: the events name the attempts and runs that go with it.
         stored = list(self._stored_events(given["sessionId"]))
         self._delete_one(given["sessionId"], stored)
         attempts = [name for event in stored if isinstance(event, events.AttemptsBegun) for name in event.sessions]
@@ -109,6 +110,7 @@ class SessionCommands:
 
     async def _forget_documents(self, session_id: str, run_ids: Iterable[str], deleted: asyncio.Task[None]) -> None:
         """Remove the virtual documents of a deleted session, once nothing is added to them any more."""
+        # `wait` does not raise: the documents go even if deleting failed.
         await asyncio.wait((deleted,))
         await asyncio.to_thread(self._backend.kept.history.refresh)  # it forgets them, too
         documents = self._backend.own_documents

@@ -52,6 +52,7 @@ class PromptFiles:
 
     def has(self, uri: str) -> bool:
         """Return whether a URI is of such a file."""
+        # Real paths on both sides, as the state folder may be behind a link.
         path = uris.real_path(uri)
         return path is not None and path.endswith(".md") and Path(path).parent == self._folder.resolve()
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 MOST_OFFERED = 50
 
+# At the end of what is typed: `@src/a.py`, `@"a b.py"`, `@a.py#name`, `#name`, `/command`; not in `me@host` or `a/b`.
 _ASKED = re.compile(
     r"""(?<![A-Za-z0-9_@/.`\\])(?:
         @(?:"(?P<quoted>[^"\n]*)"?|(?P<path>[^\s"@#]*))(?P<inside>\#(?P<name>[\w.:~$-]*))?
@@ -46,6 +47,7 @@ _KINDS = {
     "variable": types.CompletionItemKind.Variable,
     "constant": types.CompletionItemKind.Constant,
 }
+# In all languages: a document may be older than the setting.
 _HEADS = "|".join(re.escape(text("prompt.head", language)) for language in LANGUAGES)
 _HEAD = re.compile(rf"\s*<!-- (?:{_HEADS})(?: -->|\Z)")
 FRESH_SECONDS = 5.0
@@ -121,6 +123,7 @@ class PromptCompletion:
             return None
         end = document.offset(line, character, self._documents.encoding)
         begin = document.text.rfind("\n", 0, end) + 1
+        # A command counts only as the first word of the task.
         asked = asked_at(document.text[begin:end], first=not without_head(document.text[:begin]).strip())
         if asked is None:
             return None
@@ -132,6 +135,7 @@ class PromptCompletion:
         start = document.position(begin + asked.start, self._documents.encoding)
         span = types.Range(types.Position(start.line, start.character), types.Position(line, character))
         typed = document.text[begin + asked.start : end]
+        # Incomplete, so that the client asks again at each letter: ours are more than it gets.
         return types.CompletionList(True, [_item(each, span, typed, rank) for rank, each in enumerate(found)])
 
     def _of_user(self, typed: str) -> Iterator[Offered]:
@@ -176,6 +180,7 @@ def best(paths: Iterable[str], typed: str) -> list[str]:
     contains it, the path does, its letters occur in this order.
     """
     wanted = typed.lower()
+    # `abc` becomes `[^a]*+a[^b]*+b[^c]*+c`: possessive, so that a path that does not fit fails at once.
     in_order = re.compile("".join(f"[^{re.escape(letter)}]*+{re.escape(letter)}" for letter in wanted)).match
     fitting = ((_rank(low, wanted), len(path), path) for path in paths if in_order(low := path.lower()))
     return [path for _, _, path in nsmallest(MOST_OFFERED, fitting)]

@@ -34,6 +34,7 @@ def pipe_channel(read_fd: int, write_fd: int) -> Channel:
 
     def write(data: bytes) -> None:
         view = memoryview(data)
+        # A pipe may take only a part.
         while view:
             view = view[os.write(write_fd, view) :]
 
@@ -67,6 +68,8 @@ class Reader:
             while chunk := self._channel.read():
                 self._framer.feed(chunk)
                 while (message := self._next()) is not None:
+                    # Waits while the loop is behind, so that a flood slows the client down and does not fill the
+                    # memory.
                     self._ahead.acquire()
                     loop.call_soon_threadsafe(self._hand_over, message)
                 if self._framer.skipped > MAX_SKIPPED:

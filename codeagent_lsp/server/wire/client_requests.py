@@ -54,6 +54,7 @@ class ClientRequests:
 
     def answer(self, identity: Any, raw: dict[str, Any]) -> None:
         """Resolve the request that a response belongs to; an unknown id is ignored."""
+        # The id is the client's word and may be a list, which no dict can look up.
         waiting = self._waiting.pop(identity, None) if isinstance(identity, str) else None
         if waiting is None or waiting.future.done():
             return

@@ -23,6 +23,7 @@ _SALVAGE_LIMIT = 1024 * 1024  # a longer broken body is not searched for further
 _SPACE = " \t\r\n"
 _HEADER_NAME = b"content-length:"
 _LONGEST_HEADER = 40
+# `{…}Content-Le`: a length that was too large by ten has taken the beginning of the next message.
 _CUT_HEADER = re.compile(  # a header, or the beginning of one, at the very end
     b"(?:%s|content-length[ \t]*:?[ \t]*[0-9]*[ \t]*\r?)\\Z"
     % b"|".join(_HEADER_NAME[:size] for size in range(1, len(_HEADER_NAME) - 1)),
@@ -107,8 +108,10 @@ def classify(value: Any) -> Message:
 
 def is_id(value: Any) -> bool:
     """Return whether a JSON value can be the id of a request."""
+    # `1e999` is read as infinity, with which no JSON answer could be made.
     if isinstance(value, float):
         return math.isfinite(value)
+    # True is an int, and as a key the same as 1.
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
@@ -130,6 +133,7 @@ def _swallowed(body: bytes) -> bytes:
     """Return the messages after a broken one whose length was announced too long."""
     if len(body) <= _SALVAGE_LIMIT and (place := find_header(body)) >= 0:
         return body[place:]
+    # Only at the very end: a header in the middle was found above or lies in a body that is too long to search.
     cut = _CUT_HEADER.search(body[-_LONGEST_HEADER:])
     return cut[0] if cut else b""
 

@@ -15,8 +15,10 @@ MAX_BODY = 64 * 1024 * 1024
 MAX_LINE = 8 * 1024
 MAX_HEADERS = 32
 
+# `Content-Length: 52`: a name of visible ASCII without the colon, then a value that has no control characters but tabs.
 _HEADER = re.compile(rb"([!-9;-~]+)[ \t]*:[ \t]*([^\x00-\x08\x0a-\x1f]*)")
 _LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*[0-9]{1,10}[ \t]*\r?\n", re.IGNORECASE)
+# Ten digits are more than MAX_BODY needs; int() refuses thousands of them with an error of its own.
 _NUMBER = re.compile(rb"[0-9]{1,10}")
 _SPELLINGS = (b"Content-Length", b"content-length")
 _OVERLAP = 64  # longer than any header the pattern accepts
@@ -80,6 +82,7 @@ class Framer:
         line = bytes(self._buffer[: end + 1])
         match = _HEADER.fullmatch(line.rstrip(b"\r\n"))
         length = _LENGTH.search(line)
+        # A length that begins inside of a line follows the rest of a broken body.
         if line.strip(b"\r\n") and (match is None or (length is not None and length.start() > 0)):
             return self._damage("not a header")  # the line stays in the buffer: it may end with a header
         del self._buffer[: end + 1]
@@ -100,12 +103,15 @@ class Framer:
             return self._damage("Content-Length is missing or not a number")
         if length > self._max_body:
             return self._damage(f"a message is larger than {self._max_body} bytes")
+        # With too many headers the body is still read, and refused then: so the stream stays in step.
         self._need, self._searched, self._refused = length, 0, count > MAX_HEADERS
         return None
 
     def _body(self, need: int) -> Body | Damage | None:
         if len(self._buffer) >= need:
             return self._take(need)
+        # Each byte is looked through once, but for a header that two chunks share: else a long body costs quadratic
+        # time.
         start = max(self._searched - _OVERLAP, 0)
         self._searched = len(self._buffer)
         if (place := find_header(self._buffer, start)) >= 0:
@@ -113,6 +119,7 @@ class Framer:
         return None
 
     def _take(self, size: int) -> Body | Damage:
+        # A slice of the bytearray itself would copy the body a second time.
         data = bytes(memoryview(self._buffer)[:size])
         del self._buffer[:size]
         self._need = None
@@ -126,6 +133,7 @@ class Framer:
 
     def _search(self) -> bool:
         match = _LENGTH.search(self._buffer)
+        # Without a match the end stays, as it may be the beginning of a header.
         drop = match.start() if match else max(len(self._buffer) - _OVERLAP, 0)
         del self._buffer[:drop]
         self.skipped += drop

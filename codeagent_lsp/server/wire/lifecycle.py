@@ -62,6 +62,7 @@ class Departure:
         return self.code or 0
 
     def _announce(self, loop: asyncio.AbstractEventLoop, code: int) -> None:
+        # On a thread, as it may be the loop that hangs, and `os._exit`, as no busy thread can delay that.
         timer = threading.Timer(LEAVE_SECONDS, os._exit, (code,))
         timer.daemon = True
         timer.start()
@@ -79,6 +80,7 @@ def take_stdio() -> Channel:
     """
     read_fd, write_fd = os.dup(0), os.dup(1)
     for fd in (read_fd, write_fd):
+        # Inherited descriptors may be non-blocking, where a read without data raises BlockingIOError.
         os.set_blocking(fd, True)
     guard_stdio()
     return pipe_channel(read_fd, write_fd)
@@ -86,6 +88,7 @@ def take_stdio() -> Channel:
 
 def guard_stdio() -> None:
     """Give this process and its children an empty stdin, and stderr as stdout."""
+    # What was printed so far still goes where it was meant to go.
     sys.stdout.flush()
     null = os.open(os.devnull, os.O_RDWR)
     try:
@@ -104,6 +107,7 @@ def leave_on_signals(leave: Callable[[int, str], None]) -> None:
     def handle(number: int, _frame: FrameType | None) -> None:
         leave(128 + number, signal.Signals(number).name)
 
+    # Not `loop.add_signal_handler`, whose handlers wait until the loop is free.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, handle)
 
@@ -121,11 +125,15 @@ def is_alive(pid: int) -> bool:
     """Return whether a process exists and is not a zombie."""
     try:
         os.kill(pid, 0)
+    # A client may send any number; one beyond the system's pids is no process.
     except (ProcessLookupError, OverflowError):
         return False
+    # It exists, and belongs to another user.
     except PermissionError:
         return True
     try:
+        # `41 (name) S …`: split behind the last parenthesis, as the name itself may have blanks and parentheses. A
+        # zombie still takes signals, until its parent has waited for it.
         state = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[:1]
     except OSError:
         return True  # no /proc here

@@ -76,6 +76,7 @@ class Outgoing:
             if merge is not None and (place := self._merged.get(merge)) in self._items:
                 self._replace(place, data)
                 return
+            # With `_size` 0 the client reads: a single message may be larger than the limit.
             if self._size and self._size + len(data) > self._hard_limit:
                 self._closed = True
             else:
@@ -84,6 +85,7 @@ class Outgoing:
             self._changed.notify_all()
             if not self._closed:
                 return
+        # Outside of the lock, as it runs code of others.
         self._give_up(f"the client has not read {self._hard_limit} bytes", 3)
 
     def flush(self, seconds: float) -> bool:
@@ -131,6 +133,8 @@ class Outgoing:
     def _run(self) -> None:
         while True:
             with self._changed:
+                # Set here and not behind the write: `flush` must not see an empty queue while bytes are still on their
+                # way.
                 self._writing = False
                 self._changed.notify_all()
                 self._changed.wait_for(lambda: self._items or self._closed)

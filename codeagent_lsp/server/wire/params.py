@@ -33,10 +33,12 @@ def structure_params(converter: cattrs.Converter, method: str, raw: dict[str, An
     if known is None:
         return raw.get("params")
     try:
+        # The types of requests demand an id, which one that came as a notification has not.
         return converter.structure({"id": 0, **raw}, known[0]).params
     except RecursionError:
         raise JsonRpcInvalidParams("Invalid params: nested too deeply") from None
     except Exception as error:  # noqa: BLE001 (cattrs raises what the constructors raise)
+        # Without its cause, whose text quotes the value.
         raise JsonRpcInvalidParams(f"Invalid params: {wrong_key(error)}") from None
 
 
@@ -89,6 +91,7 @@ class _WrongType(TypeError):
 
 
 def _strict(value: Any, kind: type) -> Any:
+    # Not isinstance: True is an int.
     if type(value) is kind:
         return value
     if issubclass(kind, Enum):  # the string and number enums of LSP come here as subclasses

@@ -132,6 +132,8 @@ class GuardedProtocol(LanguageServerProtocol):
         else:
             request = self.open_requests.add(message.id, message.method)
             outcome = self._start(message.method, message.raw)
+            # A handler that does not wait is answered here, before the next message: a later one may rely on its
+            # effect.
             if isinstance(outcome, Outcome):
                 self._finish(request, outcome)
             else:
@@ -142,6 +144,7 @@ class GuardedProtocol(LanguageServerProtocol):
         if method == types.CANCEL_REQUEST:
             params = notification.raw.get("params")
             self.open_requests.cancel(params.get("id") if isinstance(params, dict) else None)
+        # LSP has every notification but `exit` dropped before `initialize` and after `shutdown`.
         elif method == types.EXIT or self.phase is Phase.READY:
             outcome = self._start(method, notification.raw)
             if isinstance(outcome, Outcome):
@@ -151,6 +154,7 @@ class GuardedProtocol(LanguageServerProtocol):
 
     def _start(self, method: str, raw: dict[str, Any]) -> Outcome | Later:
         """Find the handler of a message, convert its params and run it."""
+        # Built-in methods first: they yield the feature's own handler of the same method themselves.
         handler = self.fm.builtin_features.get(method) or self.fm.features.get(method)
         if handler is None:
             return Outcome(error=JsonRpcMethodNotFound.of(method[:100]))
@@ -164,6 +168,7 @@ class GuardedProtocol(LanguageServerProtocol):
         try:
             self._finish(request, await later.outcome())
         except asyncio.CancelledError:
+            # Does nothing where `$/cancelRequest` has been answered already.
             self.open_requests.answer_cancelled(request)
             raise
 
@@ -176,6 +181,7 @@ class GuardedProtocol(LanguageServerProtocol):
         try:
             body = encode(result(request.id, self._converter.unstructure(outcome.value)))
         except Exception as error:  # noqa: BLE001 (a result that is no JSON is a failure of the handler)
+            # Ends after one round, as an error is always JSON.
             self._finish(request, Outcome(error=error))
         else:
             self.open_requests.answer(request, body)
@@ -265,6 +271,8 @@ class OpenRequests:
 
     def answer(self, request: OpenRequest, body: bytes) -> bool:
         """Answer a request unless it has been answered; return whether this call did it."""
+        # By identity: the client may use the id again once a request is cancelled, and a late result must not answer
+        # that.
         if self._requests.get(request.id) is not request:
             return False
         del self._requests[request.id]
@@ -285,6 +293,7 @@ class OpenRequests:
     def cancel_others(self) -> None:
         """Cancel every request except the one whose handler calls this."""
         here = asyncio.current_task()
+        # A copy, as each cancelling removes one.
         for request in tuple(self._requests.values()):
             if request.task is not None and request.task is not here:
                 self.cancel(request.id)
@@ -311,6 +320,7 @@ class Later:
         """Run it to its end; raises only when it is cancelled."""
         try:
             return Outcome(await self.start())
+        # `_finish_later` answers as cancelled; as an outcome it would become an internal error.
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 (the loop would end with a SystemExit or KeyboardInterrupt)
@@ -327,6 +337,7 @@ def run(handler: Handler, params: Any, executor: Executors) -> Outcome | Later:
 
 
 def _call(handler: Handler, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Executors) -> Any:
+    # First of all, as the mark on a function says nothing of what kind it is.
     if is_thread_function(handler):  # type: ignore[no-untyped-call]
         return Later(partial(_in_thread, partial(handler, *args, **kwargs), executor))
     if inspect.iscoroutinefunction(handler):
