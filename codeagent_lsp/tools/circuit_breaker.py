@@ -104,6 +104,7 @@ class CircuitBreaker:
             self._succeeded(attempt.name, circuit)
         elif outcome == "failure":
             self._failed(attempt.name, circuit, error)
+        # A trial that was denied or cancelled says nothing of the tool: the next call may be the trial.
         elif circuit.trial:
             self._circuits[attempt.name] = replace(circuit, trial=False)
 
@@ -125,6 +126,7 @@ class CircuitBreaker:
 
     def _failed(self, name: str, circuit: _Circuit, error: str) -> None:
         failed = replace(circuit, failures=circuit.failures + 1, error=error)
+        # A failed trial opens it again at once, whatever the limit is.
         if circuit.opened is not None or failed.failures >= self._limits().failure_threshold:
             failed = replace(failed, epoch=circuit.epoch + 1, opened=self._clock(), trial=False)
         self._circuits[name] = failed

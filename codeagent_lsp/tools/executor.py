@@ -84,6 +84,7 @@ class ToolExecutor:
         self._mode = mode
         self._approvals = approvals
         self._language = language
+        # The time limit is inside of the permission: how long the user thinks is not the tool's time.
         self._handler: Handler = self._with_permission(self._with_time_limit(self._run))
 
     async def execute(self, call: ToolCall) -> ToolResult:
@@ -95,6 +96,7 @@ class ToolExecutor:
         if problem:
             result = self._redacted(_failure("retry", ErrorCode.INVALID_PARAM, problem))
         else:
+            # Names that a model invents get no circuit: there would be no end of them.
             result = self._redacted(await self._within_circuit(call) if known else (await self._guarded(call))[0])
         milliseconds = (time.perf_counter() - started) * 1000
         if call.name in self._registry.names():  # it may be gone by now
@@ -102,6 +104,7 @@ class ToolExecutor:
         folders = self._context.view.roots.folders
         return replace(
             result,
+            # Masked first: a cut could leave half of a secret, which no pattern knows.
             text=await self._shortened(call, result.text),
             stats={"time_ms": round(milliseconds, 3)},
             context={"cwd": folders[0] if folders else "", "params_input": dict(call.arguments)},
@@ -121,6 +124,7 @@ class ToolExecutor:
         run = calls[:MAX_CALLS]
         if all(map(self._only_reads, run)):
             async with asyncio.TaskGroup() as group:  # none goes on when another one fails
+                # All are started before the first is awaited.
                 for task in [group.create_task(self.execute(call)) for call in run]:
                     ended(await task)
         else:
@@ -207,6 +211,7 @@ class ToolExecutor:
         try:
             tool = self._registry.get(call.name)
             output = await self._handler(understood(self._revealed(call, tool), tool))
+        # The order matters: both of these are AgentErrors, and a denial is no failure of the tool.
         except PermissionDenied as error:
             return _failure("denied", error.code, str(error)), "neither"
         except ToolRetry as error:
@@ -217,6 +222,7 @@ class ToolExecutor:
             result = _failure("failed", _code_for(call.name, error.code), str(error))
         except OSError as error:
             result = _failure("failed", ErrorCode.EXECUTION_ERROR, f"{type(error).__name__}: {error}")
+        # Behind AgentError, its subclass for what a model can do something about.
         except CodeAgentError:
             raise  # about the run, not about this call
         except Exception as error:  # a fault of ours must not take the work of a run with it
@@ -246,11 +252,15 @@ class ToolExecutor:
             decision = decide(traits, call.arguments, settings, context.view.roots, place, tool.forms.names)
             if invocation.tool.caution and decision.verdict != "deny":
                 decision = Decision("ask", invocation.tool.caution, firm=True)
+            # Before the refusal, so that denied calls are recorded as well.
             context.redaction.decided(call.name, about(call, tool.traits), decision.verdict, decision.reason)
             if decision.verdict == "deny":
                 raise PermissionDenied(f"Not allowed: {decision.reason}")
+            # Behind the denial: no hook can allow what the policy forbids.
             if (hooks := context.get(Hooks)) is not None:
                 decision = await hooks.before_tool(context, call, tool, decision)
+            # Bound to the isolation, or to the pinned form of the tool: when that changes, an approval of before says
+            # nothing.
             approval_id = fingerprint(call, place.terms if traits.effect == "run" else traits.pin)
             if decision.verdict == "ask" and not (decision.remember and self._approvals.covers(approval_id)):
                 await self._ask(invocation, approval_id, decision, place)
@@ -269,6 +279,7 @@ class ToolExecutor:
         deny, once, session, always = (text(key, self._language) for key in _APPROVAL_KEYS)
         title, whole = asked_title(call, traits, place, invocation.tool.news, self._language)
         standing = self._approvals.standing if whole else None
+        # The safest first, as Helix preselects the first.
         choices: tuple[str, ...] = (deny, once)
         if decision.remember:
             choices = (*choices, session, always) if standing else (*choices, session)
@@ -344,6 +355,7 @@ def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
     """
     given = known_arguments(translated(arguments, tool.forms), tool.input_schema())
     try:
+        # As it is, first: for a text parameter, "[1]" is a text and no list.
         return tool.parameters.model_validate(given)
     except ValidationError as first:
         try:
@@ -373,6 +385,7 @@ def _known(value: Any, schema: Mapping[str, Any]) -> Any:
         return value
     if schema.get("additionalProperties") is not False:
         return {key: _known(item, properties.get(key) or {}) for key, item in value.items()}
+    # What the call gives already cannot be what another name was meant for.
     free = [plain(name) for name in properties if name not in value]
     given = {
         key: _known(item, properties.get(key) or {})

@@ -362,6 +362,7 @@ class _Cleaner:
             if part:
                 name = part.replace("~1", "/").replace("~0", "~")
                 node = node.get(name, {}) if isinstance(node, Mapping) else {}
+        # A reference to a reference could lead in a circle.
         return {} if isinstance(node, Mapping) and "$ref" in node else node
 
 

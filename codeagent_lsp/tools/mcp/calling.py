@@ -54,6 +54,7 @@ class Clock:
     @asynccontextmanager
     async def limited(self, seconds: float) -> AsyncGenerator[None, None]:
         """Limit the body to `seconds`, not counting pauses. TimeoutError if it takes longer."""
+        # Begun during a pause, it has all its seconds left when that ends.
         async with asyncio.timeout(None if self._pauses else seconds) as scope:
             self._left[scope] = seconds
             try:
@@ -80,4 +81,5 @@ class Clock:
                     scope.reschedule(now() + self._left[scope])
 
     def _running(self) -> list[asyncio.Timeout]:
+        # asyncio refuses to move a limit that has passed.
         return [scope for scope in self._left if not scope.expired()]

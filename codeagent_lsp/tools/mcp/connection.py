@@ -113,6 +113,7 @@ class Connection:
                 except _TROUBLE as error:
                     if not self.diagnosis.may_be_older(error):
                         raise
+                    # Or what the first try has met would explain the errors of the second.
                     self._health = Health()
                     self._client = await stack.enter_async_context(self._talk("legacy"))
         except _TROUBLE as error:
@@ -133,6 +134,7 @@ class Connection:
                         hints = tool.annotations
                         reads = hints is not None and hints.read_only_hint is True
                         remote = RemoteTool(tool.name, words, tool.input_schema, tool.output_schema, reads)
+                        # Of two with one name the first counts: the call could not tell them apart.
                         found.setdefault(tool.name, remote)
                     cursor = page.next_cursor
                     if cursor is None or len(found) >= MAX_TOOLS:

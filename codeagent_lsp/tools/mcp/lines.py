@@ -12,6 +12,7 @@ from codeagent_lsp.tools.mcp.health import MAX_MESSAGE, MAX_SKIPPED, Unreadable
 
 _END = 512
 _ID = rb'"id"\s*:\s*(?:(\d{1,18})|"([^"\\]{1,100})")'
+# `{"jsonrpc": "2.0", "id": 7,` or `, "id": 7}`: further inside, an `"id"` may belong to the content.
 _AT_HEAD = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID)
 _AT_TAIL = re.compile(_ID + rb'(?:\s*,\s*"jsonrpc"\s*:\s*"2\.0")?\s*\}\s*$')
 

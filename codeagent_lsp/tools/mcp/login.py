@@ -125,6 +125,7 @@ class Login(httpx2.Auth):
 
     async def _begun(self) -> OAuthClientProvider:
         """Return the library's flow, created at the first call with the stored state of an earlier login."""
+        # Several requests may be answered with 401 at once; only one may take the port.
         async with self._turn:
             if self._flow is None:
                 logins, vault = self._logins, await self._logins.vault()
@@ -165,6 +166,7 @@ class Login(httpx2.Auth):
         except OSError as error:
             await self._stack.aclose()
             raise self._problem("mcp.login.failed", reason=said(error)) from error
+        # A cancelled login must not keep the limits suspended and the port open.
         except BaseException:
             await self._stack.aclose()
             raise
@@ -310,6 +312,7 @@ class KeptLogin:
     async def set_tokens(self, tokens: OAuthToken) -> None:
         """Store the tokens with what their renewal needs."""
         given = tokens.model_dump(mode="json", exclude_none=True)
+        # Before anything else, so that no log gets them first.
         await self._learn(_secrets(given))
         context = self._context
         expires = None if tokens.expires_in is None else self._clock() + tokens.expires_in

@@ -87,6 +87,7 @@ class OAuthCallback:
                 head = await reader.readuntil(b"\r\n\r\n")
                 brought = _brought(head, state)
                 status, words = ("404 Not Found", "") if brought is None else ("200 OK", self._said)
+                # The page goes first: once the answer is there, the listener closes.
                 writer.write(_page(status, words))
                 await writer.drain()
             if brought is not None and not answer.done():
@@ -105,6 +106,7 @@ def _brought(head: bytes, state: str) -> Mapping[str, str] | None:
         given = dict(parse_qsl(target.query, max_num_fields=20))
     except ValueError:
         return None
+    # In constant time: every program here can reach the port and guess.
     fits = hmac.compare_digest(given.get("state", "").encode(), state.encode())
     return given if method == "GET" and target.path == PATH and fits else None
 

@@ -88,6 +88,7 @@ class Pins:
             self._servers = _read(self._file)
         known = self._servers.get(server.name)
         if known is None or known.identity != server.identity:
+            # With no pins of the server that had the name before: they say nothing of this one.
             known = self._servers[server.name] = _Known(server.identity)
         return known
 
@@ -106,6 +107,7 @@ class Pins:
 def _read(path: Path) -> dict[str, _Known]:
     try:
         with path.open(encoding="utf-8") as file:
+            # A longer file is cut and then no JSON, which counts as empty.
             rows = json.loads(file.read(MAX_FILE))
     except (OSError, ValueError, RecursionError):
         return {}

@@ -65,6 +65,7 @@ class McpServers:
 
     def begin(self) -> None:
         """Start the servers of the settings that do not run, and stop those that are no longer in the settings."""
+        # Without servers, nothing of this package is loaded.
         if not self._settings() and not self._servers:
             return
         self._in_step()
@@ -127,6 +128,7 @@ class McpServers:
     def _changed(self, server: Server) -> None:
         """Handle a change of state or tools of a server."""
         name = server.settings.name
+        # A server that was replaced may still be ending; its states are no news of the new one.
         if self._servers.get(name) is not server:
             return
         if server.state == "ready":

@@ -232,6 +232,7 @@ class _ServerEntryReader:
 
     def seconds(self, key: str) -> float:
         value = self.entry.get(key, SECONDS)
+        # True is an int.
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MAX_SECONDS:
             raise self._bad(key, f"0 … {MAX_SECONDS:g}")
         return float(value)
@@ -266,6 +267,7 @@ class _ServerEntryReader:
 
 def _scheme(url: str) -> str:
     """Return the scheme of a usable address; '' if it is malformed or contains a user."""
+    # Programs differ in where a host ends at these, so a check of it would say nothing.
     if re.search(r"[\s\\\0]", url):
         return ""
     try:

@@ -88,6 +88,7 @@ class _Child:
                     for line in lines.feed(data):
                         if (item := self._item(line)) is not None:
                             await self._came.send(item)
+                    # Reading what has come already does not wait: a server that floods would keep the loop.
                     await asyncio.sleep(0)
                 await self._ended()
         except Unreadable as error:
@@ -154,6 +155,7 @@ class _Child:
 
     def _too_long(self, line: TooLong) -> SessionMessage:
         words = f"the message has {line.size >> 20} MiB, more than the {MAX_MESSAGE >> 20} MiB that are read"
+        # Without the id, the request that it answers would wait for ever, so the server is given up.
         if line.answers is None:
             raise Unreadable(words)
         error = ErrorData(code=TOO_LARGE, message=words)

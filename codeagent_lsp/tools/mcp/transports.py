@@ -105,10 +105,12 @@ def _client(
         response.stream = _Bounded(response)
 
     return httpx2.AsyncClient(
+        # Not compressed: a few bytes could become any number of them.
         headers={**settings.headers, "Accept-Encoding": "identity"},
         timeout=httpx2.Timeout(CONNECT_SECONDS, read=max(SILENCE_SECONDS, settings.seconds)),
         auth=auth,
         event_hooks={"response": [watch]},
+        # Proxies and certificates come from the settings, by `_ByHost`.
         trust_env=False,
         transport=_ByHost(health, network),
     )

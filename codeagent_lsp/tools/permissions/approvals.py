@@ -65,6 +65,7 @@ class StandingApprovals:
 
     def _write(self, approvals: list[StandingApproval]) -> None:
         self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Replaced at once, and by a draft of this process, as other editors read and write the file, too.
         draft = self._file.with_name(f"{self._file.name}.{os.getpid()}")
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
             json.dump([asdict(item) for item in approvals], file, ensure_ascii=True, indent=1)

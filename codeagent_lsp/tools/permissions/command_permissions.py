@@ -88,6 +88,7 @@ def judged_command(command: str, rules: CommandRules, places: Places, folder: st
     named = paths_named(command, folder)
     if any(map(places.is_secret, named or ())):
         return Decision("ask", "The command names a file that usually holds secrets.", firm=True)
+    # Allowed by the user and not by its words: links and version files are then the user's matter.
     firm = judgement.decision == "allow" and covered_by(rules.allow, command)
     if judgement.decision == "allow" and not firm:
         if named is None or any(map(places.leads_out, named)):
@@ -106,6 +107,7 @@ def placed(decision: Decision, arguments: Mapping[str, Any], place: CommandEnvir
     shell, isolation = place.shell, place.isolation
     if isolation is None:
         return Decision("deny", place.reason)
+    # Before rules and settings: nothing of a command in the real folder can be taken back.
     if isolation.level == "direct":
         return Decision("ask", "It runs in your real folder, not in a shadow of it.", remember=False)
     widened = arguments.get("allow_network") and not shell.allow_network and mode != "bypass"

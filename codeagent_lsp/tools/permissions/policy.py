@@ -120,6 +120,7 @@ def _by_rules(
     if any(rule.covers(traits.name, subjects) for rule in _rules(settings.deny, widen=True)):
         return Decision("deny", "A deny rule of the user covers this call.")
     later = [path for path in paths if roots.is_protected(path)] if traits.effect in ("write", "net") else []
+    # Before the modes and the allow rules, none of which reaches these files.
     if not all(is_build_file(roots, path) for path in later):
         return Decision("ask", "This file can run code later.", remember=False)
     if any(rule.covers(traits.name, subjects) for rule in _rules(settings.ask, widen=True)):
@@ -132,6 +133,7 @@ def _by_rules(
             CommandPlaces(roots),
             str(arguments.get("working_dir") or ""),
         )
+        # Guarded: a deny rule may cover what runs unseen, which not even the mode bypass passes over.
         if decision.verdict == "deny" or decision.guarded:
             return decision
     if settings.mode == "bypass":
@@ -219,6 +221,7 @@ def _rules(texts: Iterable[str], *, widen: bool = False) -> list[Rule]:
 
 def _matches(pattern: str, subject: str) -> bool:
     clean = subject[2:] if subject.startswith("./") else subject
+    # `src/**` means the folder itself as well.
     if pattern.endswith("/**") and clean == pattern[:-3]:
         return True
     return fnmatch.fnmatchcase(clean, pattern)
@@ -290,6 +293,7 @@ class CommandPlaces:
 
     def _is_odd(self, path: str) -> bool:
         full = Path(self.roots.folders[0], path)
+        # As the pattern is expanded, a file called `-r` would be an option.
         return full.name.startswith("-") or self._is_outside(path) or (full.is_symlink() and self.is_secret(path))
 
 

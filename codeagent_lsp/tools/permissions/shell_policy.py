@@ -64,6 +64,7 @@ def judge(command: str, *, allow: Sequence[str] = (), ask: Sequence[str] = (), d
         return Judgement("deny", ("It has more commands in it than can be judged.",))
     if (reason := denial(everything)) is not None:
         return Judgement("deny", (reason,))
+    # Only rules need them, and they cost a reading for each value of a loop.
     readings = wide_readings(command) if deny or ask else []
     if (rule := _covered(deny, command, everything, *readings)) is not None:
         return Judgement("deny", (f"The deny rule {rule!r} covers it.",))
@@ -180,6 +181,8 @@ def _doubts(command: str, everything: Everything, allow: Sequence[str]) -> Itera
     elif len(command) > MAX_CHARS:
         yield "It is too long to be judged."
     else:
+        # The script itself is enough: no wrapper is harmless, so what is inside of one never comes to be allowed by
+        # this.
         yield from _doubts_of_commands(everything.scripts[0], allow)
 
 
@@ -259,6 +262,7 @@ def _covers(rule: str, text: str) -> bool:
     if not rule:
         return False
     stem = rule.rstrip("*")
+    # `git push*` covers `git push` and `git push -f`, but not `git pushy`.
     if stem == rule or not re.search(r"\w[ ]?$", stem):
         return bool(_pattern(rule).fullmatch(text))
     stem = stem.rstrip(" ")

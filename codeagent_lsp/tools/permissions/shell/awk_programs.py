@@ -14,11 +14,13 @@ from collections.abc import Iterator
 
 from codeagent_lsp.tools.permissions.shell.grammar import Unknown
 
+# `a\/b[]/x]`: in brackets a slash or a first `]` is literal.
 REGEX_BODY = r"(?:\\.|\[\^?\]?(?:\[:[a-z]+:\]|[^][\\/\n])*\]|[^][\\/\n])"
 _TOKEN = re.compile(
     r"(?P<blank>[ \t]+)|(?P<name>[A-Za-z_]\w*)|(?P<number>\d+(?:\.\d*)?|\.\d+)|(?P<string>\"(?:\\.|[^\"\\\n])*\")"
     r"|(?P<mark>&&|\|\||[=!<>]=|!~|[-+*/%^]=|\+\+|--|[-+*%^=<>!~?:,;(){}\[\]$\n])"
 )
+# Not before `=`: `/=` may be an assignment.
 _REGEX = re.compile(f"(?P<regex>/(?!=){REGEX_BODY}+/)")
 _SLASH = re.compile("(?P<mark>/)")
 _REFUSED = frozenset(
@@ -64,6 +66,8 @@ def _tokens(program: str) -> Iterator[str]:
             continue
         if kind in ("name", "mark"):
             yield piece
+        # Behind `if (…)` a slash begins a pattern, behind `(…)` as a value it divides; so the word before each `(` is
+        # kept.
         if piece == "(":
             openings.append(before)
         closes_value = piece == ")" and openings and openings.pop() not in _HEADS

@@ -45,6 +45,7 @@ _REMOVES_TREE = re.compile(
 )
 _REMOTE = re.compile(r"(?:[\w.-]+@)?[\w.-]+::?(?=[/~])")
 _QUOTED = re.compile(r"['\"]([^'\"]+)['\"]")
+# `Path.home()`, `os.homedir()`, `Dir.home`, `process.env.HOME`.
 _HOME_IN_CODE = re.compile(
     r"[\w.\[(]{0,40}(?:Path\.home\(|homedir\(|Dir\.home|UserHomeDir\(|['\"]HOME['\"]|env\.HOME\b)"
 )
@@ -52,6 +53,7 @@ MAX_FUNCTIONS = 40
 MAX_DEPTH = 64
 _CONDITIONS = frozenset(("if_statement", "case_statement", "list"))
 _BESIDE = frozenset(("pipeline", "subshell", "command_substitution", "process_substitution"))
+# `:(){ :|:& };:` with any name; below, `$0 | $0 &`.
 _SPELLED = re.compile(
     r"(?<![^\s(){};|&])(?P<name>[^\s(){};|&]{1,200})\s{0,9}\(\s{0,9}\)\s{0,9}[{(]\s{0,9}(?P=name)\s{0,9}[|&]\s{0,9}(?P=name)"
 )
@@ -61,8 +63,10 @@ _ITSELF = re.compile(
 _ENDLESS = re.compile(
     r"while\s+(?:true|:|\[ 1 \]|\(\(\s*1?\s*\)\))\s*$|until\s+false\s*$|for\s*\(\(\s*;\s*;\s*\)\)\s*$"
 )
+# `yes | while read x; do y & done` has no end either.
 _FED = re.compile(r"\b(?:yes|cat[ \t]+/dev/(?:zero|u?random))\b[^|;&\n]{0,200}\|[ \t\n]*while\b")
 _READS = re.compile(r"\s*while\s+(?:IFS=\S*\s+)?read\b")
+# `while True: os.fork()`, `fork while fork`, `loop { fork }`.
 _PROGRAM = re.compile(
     r"fork\s{0,9}(?:\(\s{0,9}\))?\s{0,9}while\s{0,9}(?:\(?\s{0,9}(?:1|true|fork)\b)"
     r"|while\s{0,9}\(?\s{0,9}(?:1|true)\s{0,9}\)?\s{0,9}[:{;]?\s{0,9}(?:do\s{1,9})?(?:os\.|posix\.)?fork\b"
@@ -83,6 +87,7 @@ def _denials(everything: Everything) -> Iterator[str]:
     yield from (reason for target in everything.writes if (reason := _written(target)))
     folder = ""
     for invocation in everything.invocations:
+        # `cd / && rm -r etc`; without an operand, `cd` goes home.
         if invocation.name in ("cd", "pushd"):
             folder = joined(folder, next(iter(_operands(invocation.words)), "~"))
         for command in (invocation, *_behind(invocation)):
@@ -134,6 +139,7 @@ def _own(command: Invocation, folder: str) -> str | None:
 
 
 def _move(command: Invocation, folder: str) -> str | None:
+    # The last word is where to, which moving does not remove.
     moved = Invocation(command.words[:-1], command.text)
     return _catastrophe(moved, folder, "Moving the system or a home folder is never run.")
 
@@ -150,6 +156,7 @@ def _find(command: Invocation, folder: str) -> str | None:
     removes = "-delete" in words or any(map(_REMOVER.search, words[starts + 1 :]))
     words = words[:starts]
     first = next((place for place, word in enumerate(words) if word.startswith(("-", "(", "!"))), len(words))
+    # A test that everything passes (`-name '*'`) narrows nothing.
     named = [word for word, value in pairwise((*words[first:], "")) if value != "*"]
     if not removes or {word for word in named if re.fullmatch(r"-[a-z0-9]{2,}", word)} - _FREE_FIND:
         return None
@@ -189,6 +196,7 @@ def _systemctl(command: Invocation, folder: str) -> str | None:
 
 
 def _kill(command: Invocation, folder: str) -> str | None:
+    # `kill -1 42` sends signal 1: only from the second word on, -1 stands for all processes. 1 is init.
     targets = [word for word in command.words[2:] if word in ("-1", "1")]
     lone = command.words[1:] in (("1",), ("--", "-1"))
     return "Ending all processes is never run." if targets or lone else None
@@ -207,6 +215,7 @@ def _git(command: Invocation, folder: str) -> str | None:
     if "config" not in words or not {"--global", "--system"} & set(words):
         return None
     asked = {"--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list"} & set(words)
+    # A name alone is read; with a second word it is set.
     names = [word for word in words[words.index("config") + 1 :] if not word.startswith("-")]
     changes = len(names) > 1 or {"--unset", "--unset-all", "--edit", "-e", "--remove-section"} & set(words)
     return "Git's settings for the user or the machine are not changed from here." if changes and not asked else None
@@ -287,12 +296,14 @@ def _copied(words: Sequence[str], operands: tuple[str, ...]) -> tuple[str, ...]:
     given = [word.partition("=")[2] for word in words if word.startswith("--target-directory=")]
     given += [words[place + 1] for place, word in enumerate(words[:-1]) if word == "-t"]
     folders = given or list(operands[-1:])
+    # `cp passwd /etc` writes `/etc/passwd`.
     inside = [f"{folder}/{source.rsplit('/', 1)[-1]}" for folder in folders for source in operands[:64]]
     return (*folders, *inside) if len(operands) > 1 or given else ()
 
 
 def _abbreviates(flag: str, option: str, least: str) -> bool:
     """Return whether a flag is a long option, maybe abbreviated; `least` is its shortest form that is not another's."""
+    # GNU programs take any beginning of a long option that fits no other.
     return option.startswith(flag.partition("=")[0]) and flag.startswith(least)
 
 
@@ -310,6 +321,7 @@ def _operands(words: Sequence[str]) -> tuple[str, ...]:
 def is_bomb(script: Script) -> bool:
     """Return whether the script is a fork bomb."""
     text = script.text
+    # Without any of these, nothing runs beside anything else; most commands end here, cheaply.
     if "&" not in text and "|" not in text and "$(" not in text and "`" not in text and "(" not in text:
         return False
     if _SPELLED.search(text) or _ITSELF.search(text):
@@ -354,6 +366,7 @@ def _free_in(place: NodePlace) -> Node | None:
             return None
         if above.node.type == "function_definition":
             return above.node if beside else None
+        # A call that is waited for only recurses, until the stack is full; one beside it doubles.
         beside = beside or above.node.type in _BESIDE or above.following == "&"
         above = above.above
     return None

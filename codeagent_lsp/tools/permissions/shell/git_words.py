@@ -44,12 +44,14 @@ def inner_git(words: Sequence[str]) -> list[Inner]:
     found = [Inner(script=value.removeprefix("!")) for name, value in settings.items() if _RUNS.fullmatch(name)]
     if not rest:
         return found
+    # Only if options were taken off: else a command would be inside of itself for ever.
     if len(rest) + 1 < len(words):
         found.append(Inner(words=("git", *rest)))
     alias = settings.get(f"alias.{rest[0].casefold()}", "")
     if alias.startswith("!"):
         found.append(Inner(script=f"{alias[1:]} {shlex.join(rest[1:])}"))
     elif alias:
+        # An alias may use another one of the same settings.
         kept = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         found.append(Inner(words=("git", *kept, *_split(alias), *rest[1:])))
     return found + _started(rest)

@@ -28,6 +28,7 @@ _EXAMPLES = (
     *("id_rsa", "id_ed25519", "server.key", "server.pem", "credentials", "credentials.json", "secrets.yml"),
 )
 # Files of such names hold text for people or machines to compile; what holds data may be a secret by any name.
+# `src/*.py`, `./a/b*.test.ts`: one star, with an ending, in folders without one.
 _GLOB = re.compile(r"(?:\./)?(?:[\w][\w.-]*/)*[\w-]*\*(?:\.[\w]+)*\.[a-zA-Z][\w]*")
 _DATA_NAME = re.compile(
     r".*\.(?:txt|json|ya?ml|toml|ini|cfg|conf|csv|env|properties|xml|plist|tfvars|db|sqlite|kdbx|bak|old)",
@@ -138,6 +139,7 @@ def _divided(rules: Grammar, arguments: Sequence[Word]) -> tuple[list[Word], set
             if rules.responses and any(each.value.startswith("@") for each in rest):
                 raise Unknown("Its words may be in another file.")
             return operands + rest, options
+        # A file named like an option would become one.
         if word.glob and "*" in word.value.partition("=")[0]:
             raise Unknown("It names files by a pattern.")
         if rules.numbers and _NUMBER.fullmatch(word.value):
@@ -224,6 +226,7 @@ def chooses_secrets(pattern: str) -> bool:
 
 
 def _selects_secrets(name: str) -> bool:
+    # A name that the pattern matches: `.env.*` finds `.env.x`.
     example = name.replace("*", "x")
     if is_secret(example) or is_secret(name):
         return True

@@ -35,6 +35,9 @@ _GREP = grammar(
 )
 GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
     {
+        # Options are left out where they write, run or follow: `sort -o`, `rg -z` and `--pre`, `fd -x`, `tree -o`,
+        # `diff -l`, `ss -K`, `--files0-from`; operands where they set something (`hostname`, `umask`) or are written
+        # (`uniq`).
         "ls": grammar(
             "aAbBcCdfFgGhiIklmnNopqQrRsStuUvxXZ1",
             "Iw",
@@ -195,6 +198,7 @@ _PRINTF = re.compile(r"(?:[^%]|%%|%[-+ #0]*\d{0,4}(?:\.\d{1,4})?[bcdiosqxXuEeFfG
 _XXD_FLAGS = frozenset(("-a", "-b", "-e", "-E", "-i", "-p", "-u"))
 _XXD_VALUE = re.compile(r"-[cgls]\d*")
 _AWK_VALUE = re.compile(r"\w+=[^\n]*")
+# Taken out before the search: the field `.env` is not the function `env`.
 _JQ_FIELD = re.compile(r"(?<!\.)\.[A-Za-z_]\w*")
 _JQ_OUT = re.compile(
     r"\b(?:env|import|include|modulemeta|input_filename|get_search_list|halt_error|debug|stderr)\b"
@@ -210,11 +214,13 @@ _DATE = grammar("uRI", "d", "utc universal iso-8601 rfc-email rfc-3339", "date",
 _ADDRESS = rf"(?:\d+(?:~\d+)?|\$|/{REGEX_BODY}+/I?)"
 _RANGE = rf"(?:{_ADDRESS}(?:[ ]*,[ ]*(?:{_ADDRESS}|[+~]\d+))?[ ]*(?:![ ]*)?)?"
 _REPLACEMENT = r"(?:\\[^\n]|[^\\/\n])*"
+# With five separators, and without the flags `e` and `w`, which run a command and write a file.
 _SUBSTITUTIONS = "|".join(
     f"s{re.escape(mark)}{REGEX_BODY.replace('/', re.escape(mark))}+{re.escape(mark)}"
     rf"{_REPLACEMENT.replace('/', re.escape(mark))}{re.escape(mark)}[gpiIm0-9]*"
     for mark in "/|,@:"
 )
+# Without `e`, `r`, `R`, `w` and `W`.
 _COMMAND = re.compile(rf"[ \n;]*{_RANGE}(?:[pqd=DNPGHhgxnl]|{_SUBSTITUTIONS})[ ]*(?=[;\n]|$)")
 _MAX_CHARS, _MAX_COMMANDS = 500, 20
 
@@ -243,6 +249,7 @@ def asks_version(name: str, option: str) -> bool:
 
 def _cd(arguments: Sequence[Word]) -> None:
     check(GRAMMARS["cd"], arguments)
+    # Home, or the folder before, of which nothing is known.
     if [word.value for word in arguments] in ([], ["-"], ["--"], ["--", "-"]):
         raise Unknown("It names a place outside the workspace.")
 

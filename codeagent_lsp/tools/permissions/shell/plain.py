@@ -34,11 +34,15 @@ _RAW = re.compile(r"'([^']*)'")
 # A dollar sign is literal only before these; backticks never are, and a backslash before a line end joins lines.
 _STRING = re.compile(r'"((?:[^"\\`$]|\\[^\n`]|\$(?=["|) ]))*)"')
 _ESCAPE = re.compile(r'\\([\\"$])')
+# Words made of signs that are literal only alone: `[ a != b ]`, `\( -name x \)`.
 _ALONE = re.compile(r"(?:!=?|==?|\[|\]|\\[()!])(?=[ \t\n;|&]|$)")
 _BLANKS = re.compile(r"[ \t]+")
 _COMMENT = re.compile(r"#[^\n]*")
+# Without `|&` and `;;`, which then match nothing and are refused.
 _JOIN = re.compile(r"&&|\|\||\|(?!&)|;(?![;&])|\n")
+# The only redirections that write: `2>/dev/null`, `&>/dev/null`, `2>&1`.
 _DROPPED = re.compile(r"(?:[12]?>[ \t]*/dev/null|&>[ \t]*/dev/null|[12]?>&[12])(?=[ \t\n;|]|&&|$)")
+# Only with a quoted end word: in such a document nothing is expanded.
 _HEREDOC = re.compile(r"<<[ \t]*(?:'(\w+)'|\"(\w+)\")(?=[ \t\n|;]|&&)")
 _INPUT = re.compile(r"<(?![<>&(])[ \t]*")
 _ASSIGNMENT = re.compile(r"\w+\+?=")
@@ -93,7 +97,9 @@ def _commands(script: str) -> Iterator[Simple]:
             if place < len(script):
                 raise NotPlain("It has shell syntax beyond plain words.")
             return
+        # Lines may end behind these, but the script may not.
         open_join = open_join or join[0] in ("&&", "||", "|")
+        # The line end behind a here-document's marker leads past the document.
         place = skipped.get(join.start(), join.end())
 
 
@@ -127,6 +133,7 @@ def _command(script: str, place: int, skipped: dict[int, int]) -> tuple[Simple |
             break
         else:
             word, place = _word(script, place)
+            # The text of a command begins with its first word, not with a redirection before it.
             start = start if words else place - len(word.written)
             words.append(word)
         end = place

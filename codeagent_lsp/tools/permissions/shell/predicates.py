@@ -9,6 +9,7 @@ from typing import Literal
 from codeagent_lsp.tools.permissions.shell.grammar import Unknown, check_path
 from codeagent_lsp.tools.permissions.shell.plain import Word
 
+# Left out on purpose: `-exec`, `-ok`, `-delete`, `-fprint`, and `-L` and `-follow`, which follow links out.
 WITHOUT_VALUE = frozenset(
     """
     -empty -not ! -o -a -or -and ( ) , -print -print0 -prune -ls -quit -true -false -depth -xdev -mount -daystart
@@ -61,6 +62,7 @@ def check_test(arguments: Sequence[Word]) -> None:
     elif len(words) == 3 and values[1] in _STRINGS:
         _check_value(words[:1], "text")
         _check_value(words[2:], "text")
+    # Plain numbers only: any other word is arithmetic, where `a[$(x)]` runs x.
     elif len(words) == 3 and values[1] in _NUMBERS and _INTEGER.fullmatch(values[0]) and _INTEGER.fullmatch(values[2]):
         return
     elif len(words) == 3 and values[1] in _FILES:

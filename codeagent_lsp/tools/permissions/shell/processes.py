@@ -38,6 +38,7 @@ def check_ps(arguments: Sequence[Word]) -> None:
 
 
 def _is_known(word: str, *, chooses: bool) -> bool:
+    # Beside an option that chooses processes, a dashed word with `e` may be read in the old form.
     if word.startswith("-") and chooses and "e" in word:
         return False
     return any(form.fullmatch(word) for form in (_OLD, _DASHED, _LONG)) or word.isdecimal()

@@ -25,7 +25,9 @@ _MOST = 16
 _MAX_CODE = 8_192  # characters of a program; a longer one is not looked through
 _LITERAL = r"[rbf]{0,2}(?:\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)"
 _LITERALS = re.compile(_LITERAL, re.DOTALL)
+# What languages fill into texts: `${x}`, `#{x}`, `{x}`, `$x`.
 _IN_CODE = re.compile(r"\$\{[^}]*\}|#\{[^}]*\}|(?<![\\{])\{[^{}\"']*\}|\$\w+")
+# What may stand behind the last literal of a call: its end, or named arguments, options, a callback.
 _END = re.compile(r"\s*(?:$|[)\];}|]|,\s*(?:\w+\s*=[^=]|\{|function\b|\(|\w+\s*=>|:\w+\s*=>))")
 
 
@@ -68,6 +70,7 @@ _NODE = _Language(
         r"|\brequire\s*(?!\()|\brequire\s*\((?!\s*(['\"`])[^'\"`$]*\1\s*\))|\bimport\s*\((?!\s*(['\"`])[^'\"`$]*\2\s*\))"
         r"|\b(?:global|globalThis|process|this)\s*\["
     ),
+    # Without one of these words, `exec` is the method of a regular expression.
     needs=re.compile(r"child_process|\bDeno\b|\bBun\b|execa|shelljs|zx"),
 )
 _PERL = _Language(
@@ -112,6 +115,7 @@ _BACKTICKS = re.compile(r"`(?P<a>[^`]*)`|\b(?:qx|%x)\s*[({\[/|!](?P<b>[^)}\]/|!]
 
 _REGEX = r"(?:\\.|\[\^?\]?[^\]\n]*\]|[^\\\n])"
 _ADDRESS = rf"(?:\d+(?:~\d+)?|\$|/{_REGEX}*?/I?|\\(.){_REGEX}*?\1)"
+# `1,5e date`, `/x/e`; below, `s/a/b/e`, which runs its result.
 _SED_COMMAND = re.compile(
     rf"(?:^|[;{{}}\n])\s*(?:{_ADDRESS}(?:\s*,\s*(?:{_ADDRESS}|[+~]\d+))?)?\s*!?\s*\{{?\s*"
     r"e(?:[ \t]+(?P<script>[^\n]+)|\s*(?=$|[;\n}]))"
@@ -124,6 +128,7 @@ _AWK_PARTS = re.compile(
     r"(?P<string>\"(?:\\.|[^\"\\\n])*\")|(?P<regex>(?:(?<=[(,{};!~&|\n])|^)\s*/(?:\\.|\[\^?\]?[^\]\n]*\]|[^/\\\n])+/)"
     r"|(?P<comment>#[^\n]*)"
 )
+# Texts are numbers here (see `_of_awk`). Possessive, as optional parts between blanks would be tried in every division.
 _AWK_RUNS = re.compile(
     r"\bsystem\s*+\(\s*+(?P<a>\d++)\s*+\)|(?<!\d)(?P<b>\d++)\s*+\)?\s*+\|&?\s*+getline"
     r"|(?<!\|)\|&?\s*+(?P<c>\d++)\s*+(?=[;}\n]|$)"
@@ -274,6 +279,7 @@ def _of_awk(code: str) -> Started:
             return f" {len(texts) - 1} "
         return " "
 
+    # The program's own numbers become `n` first, so that every number left stands for a text.
     bare = _AWK_PARTS.sub(numbered, re.sub(r"(?<![\w)\]\"])\b\d+(?:\.\d+)?", "n", code))
     found = []
 
@@ -283,6 +289,7 @@ def _of_awk(code: str) -> Started:
         return " "
 
     rest = _AWK_RUNS.sub(run, bare)
+    # A text that names only a shell: what is piped into it is not in the text.
     shells = any(re.search(r"(?:^|/|\s)(?:ba|da|z|k)?sh\s*$", item.script) for item in found)
     return Started(tuple(found), bool(_AWK_MORE.search(rest)) or shells)
 

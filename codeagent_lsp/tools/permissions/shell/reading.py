@@ -30,18 +30,23 @@ _RUN_BY_OTHERS = re.compile(
 )
 """Variables whose values other programs run as commands."""
 _SPLIT = re.compile(r"[;&|\n(){}`]+")
+# `{a,b}` but not `${a,b}`.
 _BRACED = re.compile(r"(?<!\$)\{([^{}\s]*,[^{}\s]*)\}")
 _IFS = re.compile(r"\$(?:\{IFS\}|IFS)")
 _WRITE = re.compile(r">[>|&]?[ \t]{0,9}([^\s;|&<>()]+)")
 _PASSING = frozenset(("cat", "tee", "head", "tail", "sort", "uniq"))
+# No argument of a program can have a NUL, so no word of a script is mistaken for it.
 UNKNOWN = "\x00"
 MAX_DEPTH = 12
 _MAX_BRANCHES = 64
+# Where an expansion is split into words; between quotes it is a blank.
 _BREAK = "\x01"
+# The braces and commas that expand, those without quotes: `"{a,b}"` stays as it is.
 _OPEN, _COMMA, _CLOSE = "\x02", "\x03", "\x04"
 _BRACES = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]*){_CLOSE}")
 _MARKS = str.maketrans({"{": _OPEN, ",": _COMMA, "}": _CLOSE})
 _LITERAL = str.maketrans({_OPEN: "{", _COMMA: ",", _CLOSE: "}"})
+# The escapes of `$'…'`: `\n`, `\cA`, `\101`, `\x41`, `\u00e9`.
 _ESCAPE = re.compile(
     r"\\([abeEfnrtv\\'\"?]|c[\x00-\x7f]|[0-7]{1,3}|x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8})"
 )
@@ -52,7 +57,9 @@ _VARIABLE = re.compile(r"\$\{?(\w+|[@*#?$!-])\}?")
 _ALL_WORDS = ('"$@"', '"${@}"')
 _SETS_WORDS = re.compile(r"\bset[ \t]|\bshift\b|\(\)|\bfunction\b")
 """What gives a script or a part of it other parameters than it was called with."""
+# `[[ 'a[$(x)]' -eq 0 ]]` runs x, although it is quoted: arithmetic expands subscripts itself.
 _SUBSCRIPT = re.compile(r"[\w\]]\[[^\n]{0,200}?(?:\$\(|`)")
+# `${x@P}` and prompts expand the substitutions in a value.
 _EXPANDED_LATER = re.compile(r"@P\}|\bPS[0-4]=|PROMPT_COMMAND")
 _FINDERS = (("which",), ("command", "-v"), ("type", "-P"))
 MAX_CHOICES = 8
@@ -70,6 +77,7 @@ _TAKE_FILES = frozenset(
 """Programs that take names of files and run nothing by them; to others the name of a file may be a program."""
 _QUOTED = '"'
 """Before a name: the pattern of files that a loop goes through, the value of its variable between quotes."""
+# `${x:-text}`, `${x=text}`, `${x:+text}`; below, `${x:?}`, `${x%/}`, `${x/a/b}`.
 _DEFAULT = re.compile(r"\$\{(\w+):?([-=+])(.*)\}", re.DOTALL)
 _MODIFIED = re.compile(r"\$\{(\w+)(?::?\?|[:%#/^,@]).*\}", re.DOTALL)
 _SUBSTITUTED = "/dev/fd/63"  # what bash makes of `<(…)`
@@ -179,6 +187,7 @@ class _Found:
 
     def visit(self, place: NodePlace) -> None:
         node = place.node
+        # Behind the body of a function, the parameters are those of the script again.
         if self._definition_end and node.start_byte >= self._definition_end:
             self._set_positions(self._outside)
             self._definition_end = 0
@@ -230,10 +239,12 @@ class _Found:
             self._set_positions(_positions(self._variables["@"].split(_BREAK)[number:]))
         elif words[0] == "set" and "--" in words and not self._definition_end:
             self._set_positions(_positions(words[words.index("--") + 1 :]))
+        # In a body that is only defined, nothing runs yet; and one round of recursion shows what there is.
         body = self.functions.get(words[0])
         if body is None or self._definition_end or self._active.count(words[0]) > 1:
             return
         each = bool(_EACH_PARAMETER.search(_cut(body)))
+        # For `for f; do rm $f; done` and `shift`: each parameter in turn is `$1`, as if those before were gone.
         for first in range(1, min(len(words), MAX_CHOICES) + 1) if each else (1,):
             if self._calls >= _MAX_CALLS or len(self.invocations) > _MAX_CALLED or (first > 1 and first == len(words)):
                 return
@@ -265,9 +276,11 @@ class _Found:
             return
         text = value(given, self._variables) if given is not None else ""
         before = self._variables.get(_cut(name), text)
+        # Which of two values it has depends on what runs before.
         self._variables[_cut(name)] = UNKNOWN if self._wide and before != text else text
         if text and _RUN_BY_OTHERS.fullmatch(_cut(name)):
             self.invocations.append(Invocation(("sh", "-c", text), text[:MAX_TEXT]))
+        # Shells run the file that these name before anything else.
         if text and _cut(name) in ("BASH_ENV", "ENV"):
             self.invocations.append(Invocation(("source", text), text[:MAX_TEXT]))
 
@@ -289,6 +302,7 @@ class _Found:
     def _only_loops(self, name: str) -> bool:
         """Return whether nothing in the script but one loop could set a variable."""
         text = self._text or ""
+        # The name where it is not read: `x`, or `{x` as in `exec {x}>file`. One of these is the loop itself.
         bare = re.findall(rf"(?<![-${{\w]){re.escape(name)}\b|(?<!\$)\{{{re.escape(name)}\b", text)
         return len(bare) == 1 and len(text) <= MAX_TEXT and not _SETS_UNSEEN.search(text)
 
@@ -301,6 +315,7 @@ class _Found:
             return
         if self._prompts or _SUBSCRIPT.search(text):
             text = value(node, self._variables)
+            # The subscript is no command, so `:` takes it, and only its substitutions run.
             self.invocations.append(Invocation(("eval", f": {text[text.find('[') + 1 :]}"), text))
 
     def _stdin(self, place: NodePlace) -> str | None:
@@ -319,8 +334,10 @@ class _Found:
         piped = place.above is not None and place.above.node.type == "pipeline" and place.later
         if not piped or not self.invocations:
             return None
+        # Of a group or a loop, the last command alone does not make all the output.
         if self._wide and place.before != "command" and place.before != "redirected_statement":
             return None
+        # The walk goes by the text, so the last one found is the one before the pipe.
         before = self.invocations[-1]
         return printed(before.name, before.words[1:], before.stdin)
 
@@ -470,6 +487,7 @@ def _string(node: Node, variables: Variables, depth: int) -> str:
         parts.append(pattern or _decoded(child, variables, depth + 1).replace(_BREAK, " "))
         end = child.end_byte
     parts.append(source[end - node.start_byte :].decode(errors="replace"))
+    # `$"…"` is a text that bash translates. Even parts are source, in which backslashes count; odd ones are expansions.
     parts[0] = parts[0].removeprefix("$")[1:]
     parts[-1] = parts[-1][:-1] if parts[-1].endswith('"') else parts[-1]
     return "".join(re.sub(r'\\([\\"$`])|\\\n', r"\1", part) if even % 2 == 0 else part
@@ -513,6 +531,7 @@ def _variable(text: str, variables: Variables) -> str:
 
 def _known(name: str, variables: Variables) -> str:
     value = variables.get(name, _FIXED.get(name, "" if name.isdigit() else UNKNOWN))
+    # `IFS=,; x=rm,-r; $x`: with separators of its own, a script splits what has no blanks.
     separators = variables.get("IFS", "") if WIDE in variables and name != "IFS" else ""
     return re.sub(f"[{re.escape(separators)}]", _BREAK, value) if separators.strip(UNKNOWN) else value
 

@@ -21,13 +21,16 @@ _SYSTEM = frozenset(
     """.casefold().split()
 )
 _HOME = re.compile(r"~[\w.-]*|/home/[^/]+|/users/[^/]+|/var/root")
+# `~/..` and `~user/../..`.
 _ABOVE_HOME = re.compile(r"~[\w.-]*(?:/+\.{1,2})+/*")
 _PATTERN = re.compile(r"[?*\[]")
 _GLOB_TOP = re.compile(r"/[?*\[][^/]*")
+# `/*`, `/.*`, `/{*,.*}`, `/.[!.]*`, `/.`: all that is in a folder.
 _ALL_OF_IT = re.compile(r"(?:/(?:\*\*?|\.\*|\{\*,\.\*\}|\.\?\*|\.\[!\.\]\*|\.))+/?$|/+$")
 _LONGEST = 4_096  # no system call takes a longer path
 _LONGEST_PATTERN = 64
 _SLASHES = re.compile(r"//+")
+# Everything in /dev but streams, terminals and bash's network paths.
 _DEVICE = re.compile(
     r"/dev/(?!(?:null|zero|full|tty|stdin|stdout|stderr|random|urandom|ptmx)$|(?:fd|shm|pts|tcp|udp)/).+"
 )
@@ -42,6 +45,7 @@ def is_catastrophic(path: str) -> bool:
     whole = _whole(path)
     if len(path) <= _LONGEST and _ABOVE_HOME.fullmatch(path):
         return True
+    # Without case, as macOS and Windows compare names; the table has their folders and drives, too.
     return whole in _SYSTEM or bool(_HOME.fullmatch(whole) or _GLOB_TOP.fullmatch(whole)) or _may_be_system(whole)
 
 
@@ -79,6 +83,7 @@ def _whole(path: str) -> str:
         return path
     path = _SLASHES.sub("/", path)
     text = _ALL_OF_IT.sub("", path)
+    # Patterns may stand one behind the other: `/etc/./*`.
     while text != path:
         path, text = text, _ALL_OF_IT.sub("", text)
     return _normal(text or "/").casefold()

@@ -189,6 +189,7 @@ def _without_names_of_tests(command: Invocation) -> list[str]:
     for place in range(2 if name in _BY_SUBCOMMAND else 1, len(words)):
         word, before = words[place], words[place - 1]
         option, equals, _ = word.partition("=")
+        # Behind an option that may take a value, a word is perhaps that and no name of a test.
         is_operand = name in _NAMES_AS_OPERANDS and word[:1] != "-" and (before[:1] != "-" or before in _FLAGS)
         if before in options or (equals and option in options) or is_operand:
             words[place] = "_"
@@ -200,6 +201,7 @@ def _stem(rule: str) -> re.Pattern[str] | None:
     words = rule.rstrip("* ").split()
     if len(words) < 2 or any(map(_GLOB.search, words)):
         return None
+    # Between the words may be quotes and commas, as in `["git", "push"]`.
     return re.compile(r"(?<![\w./-])(?:[\w./-]*/)?" + r"\W{1,6}".join(map(re.escape, words)) + r"(?![\w-])")
 
 
@@ -228,6 +230,7 @@ def _forms(rule: str) -> Iterator[str]:
 def meet(one: str, other: str) -> bool:
     """Return whether a text matches both globs; `[…]` stands for any character in either."""
     first, second = (re.sub(r"\[[^\]]+\]", "?", text) for text in (one, other))
+    # A search over pairs of places in the two globs, each visited once, as backtracking could take for ever.
     waiting, seen = [(0, 0)], {(0, 0)}
     while waiting and len(seen) < _MAX_STEPS:
         a, b = waiting.pop()
@@ -237,6 +240,7 @@ def meet(one: str, other: str) -> bool:
             if step not in seen:
                 seen.add(step)
                 waiting.append(step)
+    # Given up, it counts as a match: nothing gets past a rule by being long.
     return len(seen) >= _MAX_STEPS
 
 

@@ -14,6 +14,7 @@ from codeagent_lsp.tools.permissions.shell.wrappers import inner
 MAX_DEPTH = 8
 MAX_WORDS = 20_000
 _CONTINUED = "\\\n"
+# An inner script is parsed anew: a variable that nobody sets is UNKNOWN there, too; a NUL would be a letter.
 _UNKNOWN_TEXT = "${_unknown}"
 
 
@@ -49,7 +50,9 @@ def unwrap(script: Script, *, wide: bool = False, choice: int = 0) -> Everything
             return Everything(tuple(scripts), tuple(invocations), cut=True)
         for part in found:
             new = _direct(part.words, invocation.stdin)
+            # No program has a blank in its name: in `ssh host 'rm -r x'`, a shell gets the word as a script.
             text = part.script or (part.words[0] if part.words and " " in part.words[0] else "")
+            # `eval f x`: only a script's reading follows the calls of functions.
             if not wide and part.words and part.words[0] in functions:
                 text = shlex.join(part.words)
             if text.strip():

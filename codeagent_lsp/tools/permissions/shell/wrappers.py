@@ -21,10 +21,12 @@ SHELLS = frozenset(
 INTERPRETERS = re.compile(r"(?:python|perl|ruby|node|nodejs|php|lua|awk|gawk|mawk|pypy|bun|deno|osascript)[\d.]*")
 _MAX_EXECS = 16
 _MAX_ITEMS = 64
+# `{}`, `{.}`, `{/}`, `{#}`, `{1}`: what GNU parallel replaces.
 _PLACE_OF_ITEM = re.compile(r"\{[./%#+\w]*\}")
 _ASSIGNMENT = re.compile(r"\w+=")
 _SED_RUNS = re.compile(r"(?:^|[;\n{]|[\d$/,!])\s{0,9}e\s+([^\n]+)")
 """The command `e` of a sed script, which runs a program."""
+# `os.system("x")`, `subprocess.run(["a", "b"])`, `execSync('x')`: a call with literal texts.
 _SPAWN = re.compile(
     r"(?:system|popen|exec\w{0,8}|spawn\w{0,8}|run|call|check_call|check_output|shell_exec|passthru|getoutput|sh)"
     r"\s{0,9}\(?\s{0,9}\[?\s{0,9}[rbf]?(['\"])(?P<script>(?:\\.|(?!\1).)*)\1(?P<rest>(?:\s{0,9},\s{0,9}['\"][^'\"]*['\"])*)",
@@ -137,6 +139,7 @@ _PREFIXES: dict[str, _Prefix] = {
     "direnv": _prefix(skip=2),
     "ssh": _prefix("-o -i -p -l -F -J -L -R -D -E -b -c -m", skip=1),
     "!": _prefix(),
+    # Runs nothing: it is here so that its words are not taken for a command (`is_wrapper`).
     "[": _prefix(skip=999),
 }
 
@@ -152,6 +155,7 @@ def _runs_words(words: Sequence[str], name: str) -> bool:
         return True
     operand = next((word for word in words[1:] if not word.startswith("-")), "")
     scripts = name in ("npm", "yarn", "pnpm") and operand == "run"
+    # A subcommand that is not known may be one of these.
     return operand.strip(UNKNOWN) != operand or (operand in _RUNS and not scripts)
 
 
@@ -163,6 +167,7 @@ def inner(command: Invocation, *, wide: bool = False) -> tuple[Inner, ...]:
         found.extend(_after_prefix(_PREFIXES[name], words))
     if name == "xargs":
         found = [_with_items(part, command, wide=wide) for part in found]
+    # Not as a prefix alone: it gives its words to a shell, once with each item.
     if name == "parallel":
         found = list(_in_parallel(words, command.stdin))
     if name == "git":
@@ -193,6 +198,7 @@ def _after_prefix(prefix: _Prefix, words: Sequence[str]) -> list[Inner]:
         if word == "--":
             place += 1
             break
+        # A lone dash is an option of `env` (`-i`), elsewhere an operand.
         if word.startswith("-") and (len(word) > 1 or prefix.assigns):
             place += 2 if word in prefix.values else 1
         elif prefix.assigns and _ASSIGNMENT.match(word):
@@ -201,8 +207,10 @@ def _after_prefix(prefix: _Prefix, words: Sequence[str]) -> list[Inner]:
             place, skip = place + 1, skip - 1
         else:
             break
+    # Behind `--`, too: `env -- A=1 make`.
     while place < len(words) and prefix.assigns and _ASSIGNMENT.match(words[place]):
         place += 1
+    # `timeout -- 5 make`: operands behind `--` still have to be skipped.
     rest = tuple(words[place + skip :]) if words[place - 1 : place] == ("--",) else tuple(words[place:])
     return scripts + ([Inner(words=rest)] if rest else [])
 
@@ -212,10 +220,12 @@ def _with_items(part: Inner, command: Invocation, *, wide: bool) -> Inner:
     if not part.words:
         return part
     mark = next((words for words in _valued(command.words, "-I", "-J", "--replace")), "")
+    # Glued, as in `-I{}`; BSD has `-J`, older GNU `-i`.
     mark = mark or next((word[2:] for word in command.words[1:] if re.match(r"-[IJi].", word)), "")
     if command.stdin is None or (wide and {"-a", "--arg-file"} & set(command.words)):
         items = [UNKNOWN] if wide else []
     else:
+        # With these, or with a mark, each line is one item; else blanks split, too.
         apart = {"-0", "--null", "-d", "--delimiter"} & set(command.words) or mark
         lines = command.stdin.replace("\\0", "\n").replace("\0", "\n")
         items = (lines.strip("\n").split("\n") if apart else lines.split())[:_MAX_ITEMS]
@@ -268,6 +278,7 @@ def shell_words(words: Sequence[str]) -> tuple[str | None, str | None, tuple[str
             place += 2 if word in ("--rcfile", "--init-file") else 1
         elif word[:1] in ("-", "+") and len(word) > 1:
             runs = runs or "c" in word
+            # Each of these letters takes a name: `bash -eo pipefail -c script`.
             place += 1 + word.count("o") + word.count("O")
         else:
             break
@@ -322,8 +333,10 @@ def _in_options(name: str, words: Sequence[str]) -> list[str]:
     if name in ("sed", "gsed"):
         found += [match[1] for word in words[1:] for match in _SED_RUNS.finditer(word)]
     if name == "ssh":
+        # Of `-o Name=value`, only ProxyCommand, LocalCommand and the like are run.
         found = [text.partition("=")[2] for text in found if "command" in text.partition("=")[0].casefold()]
     if name in ("make", "gmake"):
+        # `--eval 'x: ; cmd'`: of a rule, the recipe runs.
         found = [re.sub(r"^[^:;\n]*:[^;\n]*;?", "", text) for text in found]
     return found
 
