@@ -66,10 +66,12 @@ def _batch(namespace: Namespace, tasks: Sequence[BatchTask], options: BatchOptio
     folder.list_results(finished.values())
     if finished:
         say(text("batch.resumed", language, count=len(finished)))
+    # Also with what tries have cost that are done again.
     budget = BudgetShare(namespace.budget_usd, sum(result.cost or 0.0 for result in earlier.values()))
     counted = _Counter(len(tasks), len(finished), language)
     batch = Batch((task for task in tasks if task.id not in finished), options, budget, folder, counted.tell)
     interrupted = False
+    # A batch that was killed cleans up nothing; the lock of the folder says that no other runs.
     sweep(folder.work, whole=True)
     try:
         batch.run(_workers(namespace, folder))
@@ -90,6 +92,7 @@ def _batch(namespace: Namespace, tasks: Sequence[BatchTask], options: BatchOptio
 
 
 def _options(namespace: Namespace, language: str) -> BatchOptions:
+    # Local processes inherit all of it; nodes of a cluster have their own.
     environment = {name: value for name in PASSED_ON if (value := os.environ.get(name))} if namespace.ray else {}
     return BatchOptions(
         settings=tuple(settings_of(namespace.set)),
@@ -285,6 +288,7 @@ class BudgetShare:
         left = self._usd - self._spent - sum(self._promised.values())
         if self.unknown or left < LEAST_USD:
             return 0.0
+        # An equal part for each free place, so that the first tasks do not take all.
         share = self._promised[task_id] = max(left / max(free, 1), LEAST_USD)
         return share
 

@@ -67,6 +67,7 @@ class LocalWorkers:
         """Give jobs to the workers without one; return whether there was one."""
         began = False
         while len(busy) < self._count:
+            # First what was begun: its money is promised.
             job, tries = again.pop() if again else (take(self._count - len(busy)), 1)
             if job is None:
                 return began
@@ -90,10 +91,12 @@ class _Worker:
     """One process and our end of its pipe."""
 
     def __init__(self, folder: Path) -> None:
+        # Not fork, which would copy our ends of the other workers' pipes, and they would never see the end of us.
         context = multiprocessing.get_context("spawn")
         self._ours, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, str(folder)), daemon=True)
         self._process.start()
+        # As long as we hold it, too, the end of the process would not end the pipe.
         theirs.close()
 
     @property

@@ -193,6 +193,7 @@ async def agent_run(task: str, folder: Path, options: BatchOptions, seconds: flo
     finally:
         timer.cancel()
     ended = completed or {}
+    # A run that came to its own end in the last moment counts as that.
     is_late = late.is_set() and ended.get("status") in (None, "cancelled")
     if not ended and not error and not is_late:
         error = face.said
@@ -262,12 +263,14 @@ def patch_of(writes: Iterable[FileWrite], folder: Path) -> Patch:
     root = folder.resolve()
     for write in writes:
         name = Path(os.path.abspath(write.path)).relative_to(root).as_posix()  # noqa: PTH100 - links stay links
+        # From before the first write to after the last: what came in between is not in the patch.
         first.setdefault(name, write.before)
         last[name] = write.after
     changed = tuple(name for name in sorted(last) if first[name] != last[name])
     if not changed:
         return Patch()
     with tempfile.TemporaryDirectory(prefix="codeagent-patch-") as place:
+        # Laid out anew, not taken from the folder: commands of the agent may have changed that, too.
         for side, texts in (("a", first), ("b", last)):
             _lay(Path(place, side), {name: texts[name] for name in changed})
         text = _diff(place, "--binary")
@@ -291,6 +294,7 @@ def _diff(place: str, form: str) -> bytes:
     done = subprocess.run(
         (*command, "--no-prefix", "--no-renames", form, "a", "b"),
         cwd=place,
+        # A repository around the temporary folder must not lend its settings and attributes.
         env={**os.environ, **_UNCONFIGURED, "GIT_CEILING_DIRECTORIES": place},
         stdin=subprocess.DEVNULL,
         capture_output=True,

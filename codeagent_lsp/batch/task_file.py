@@ -59,6 +59,7 @@ def read_tasks(path: Path) -> tuple[BatchTask, ...]:
     UsageError names the line and what is wrong with it.
     """
     try:
+        # Not splitlines, which also splits at U+2028, allowed inside of JSON texts.
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError("batch.unreadable", path=path, reason=error) from error

@@ -73,6 +73,7 @@ def _lay(task: BatchTask, folder: Path) -> None:
         return
     deadline = time.monotonic() + CLONE_SECONDS
     depth = () if task.commit else ("--depth=1",)
+    # Without hard links, through which commands could write into the objects of the user's repository.
     _git(deadline, "clone", "--quiet", "--no-hardlinks", *depth, "--", _url(task.repo), str(folder))
     if task.commit:
         _git(deadline, "-C", str(folder), "checkout", "--quiet", "--detach", task.commit, "--")
@@ -108,6 +109,7 @@ def _git(deadline: float, *words: str) -> None:
     """Run git, which asks nothing. NoPlace says what went wrong."""
     try:
         done = subprocess.run(
+            # An address such as `ext::sh -c …` would run a command.
             ("git", "-c", "protocol.ext.allow=never", *words),
             stdin=subprocess.DEVNULL,
             capture_output=True,

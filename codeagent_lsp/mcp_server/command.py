@@ -49,6 +49,7 @@ def sandbox_command(workspace: str, language: str, *, http: Address | None, ws: 
     except UsageError as error:
         sys.stderr.write(f"codeagent-lsp sandbox-mcp: {error.localized(language)}\n")
         return USAGE
+    # On stderr, clients look for the addresses.
     logging.basicConfig(level=logging.CRITICAL)
     try:
         asyncio.run(_served(folder, http, ws, language, stdio=stdio or not (http or ws)))
@@ -83,6 +84,7 @@ async def _served(folder: str, http: Address | None, ws: Address | None, languag
         await _until_one_ends(ways)
     finally:
         for way in ways:
+            # A coroutine that was never started would be warned about on stderr.
             way.close()
         await sandbox.close()
 

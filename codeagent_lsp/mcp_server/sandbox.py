@@ -110,6 +110,7 @@ class Sandbox:
         """Run a tool of the sandbox by its name, which must be known. Raises only cancellation. `complete` asks the
         client's model, `listener` receives output and status lines.
         """
+        # Before it counts as running, so that refusals take no place.
         problem = self._unfit(name, arguments)
         if problem is not None:
             return problem
@@ -150,6 +151,7 @@ class Sandbox:
         if BY_NAME[call.name].tool.traits.effect == "read":
             return answer_of(await (await self._executor(complete, listener)).execute(call))
         async with self._turn:  # two edits at once could lose one
+            # It may have ended while this call waited for its turn.
             if self._closed:
                 return Answer(ENDED, code=ErrorCode.SANDBOX_TERMINATED)
             return answer_of(await (await self._executor(complete, listener)).execute(call))
@@ -174,6 +176,7 @@ class Sandbox:
         )
         mode = self._settings.permissions.mode
         return ToolExecutor(
+            # Never a mode that allows without asking: there is no user who chose it for the client.
             self._registry, context, lambda: "readOnly" if mode == "readOnly" else "ask", self._approvals
         )
 

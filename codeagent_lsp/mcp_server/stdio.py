@@ -50,6 +50,7 @@ def claimed() -> tuple[int, int]:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
+    # What was printed before the move belongs to where it was printed.
     sys.stdout.flush()
     os.dup2(2, 1)
     return streams
@@ -103,6 +104,7 @@ def _write(
             while view and not gone:
                 view = view[os.write(descriptor, view) :]
         except OSError:
+            # It goes on settling: `_pass_on` waits for each message.
             gone = True
         with suppress(RuntimeError):  # the loop has ended before
             loop.call_soon_threadsafe(_settle, done)

@@ -29,6 +29,7 @@ CREATED, CHANGED, DELETED = 1, 2, 3
 WARNING = 2
 
 CAPABILITIES: dict[str, Any] = {
+    # As Python counts, so that no position needs a conversion.
     "general": {"positionEncodings": ["utf-32"]},
     "workspace": {
         "applyEdit": True,
@@ -114,6 +115,7 @@ class Client:
             work = asyncio.ensure_future(do())
             stop = asyncio.ensure_future(self._interrupted.wait())
             await asyncio.wait([work, stop], return_when=asyncio.FIRST_COMPLETED)
+            # Interrupted: both futures were waited for, and it was the other.
             if not work.done():
                 await self._cancel(work)
             stop.cancel()

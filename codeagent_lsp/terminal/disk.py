@@ -22,6 +22,7 @@ from codeagent_lsp.workspace.files.confined_file import open_folder
 NEW_FILE_MODE, NEW_SCRIPT_MODE = 0o666, 0o777
 _NAMES_INTERPRETER = re.compile(rb"#![ \t]*/")  # `#![no_std]` begins a module of Rust
 
+# Non-blocking, as opening a named pipe would wait for a writer; no terminal becomes ours.
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -158,6 +159,7 @@ class _Commit:
 
     def _prepare(self, write: FileWrite) -> None:
         """Write the new and the backup files: all that can fail for space or rights, before the first file changes."""
+        # Once more: writing the new files took its time.
         self._check(write)
         if write.before is None:
             self._make_folders(write.path.parent)
@@ -198,6 +200,7 @@ class _Commit:
                 self._disk.remove_folder(folder)
 
     def _take_back_one(self, write: FileWrite) -> None:
+        # Another program has written to it since: its text stays.
         if self._disk.read(write.path) != write.after:
             return
         if write.before is None:
@@ -221,6 +224,7 @@ class _Commit:
             mode = None if path is None else self._disk.mode(self._disk.real(path))
             if mode is not None:
                 return mode
+        # The mask can only be read by setting it.
         mask = os.umask(0)
         os.umask(mask)
         runs = _NAMES_INTERPRETER.match(write.after or b"")

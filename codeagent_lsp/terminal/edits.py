@@ -132,7 +132,9 @@ def _applied(path: Path, text: str, edits: list[Mapping[str, Any]], encoding: Po
     lines = len(LineIndex.of(text))
     spans = [(_place(edit, "start"), _place(edit, "end"), str(edit["newText"])) for edit in edits]
     ordered = sorted(spans, key=lambda span: span[:2])  # stable: what is inserted at one place keeps its order
+    # From the end, so that the places before an edit stay valid.
     for start, end, new in reversed(ordered):
+        # One line beyond the last is allowed: LSP ends a range there that takes the last line end.
         if end[0] > lines:
             raise EditImpossible(f"{path} is shorter than expected: it changed on disk meanwhile")
         inserted = with_newlines(new, newline) if newline else new

@@ -117,6 +117,7 @@ class Screen:
     def _asked(self, title: str) -> tuple[str, str]:
         """Return the type of the event that told of a question, and its detail; '' where it was another one."""
         kind, subject, detail = self._about
+        # Prompts come with a title in one line, maybe cut.
         return (kind, detail) if one_line(subject)[:100] == one_line(title)[:100] else ("", "")
 
     def _show_title(self, title: str) -> None:
@@ -177,6 +178,8 @@ def _rendered(lines: list[str]) -> Iterator[Text]:
     for line in lines:
         inside = old_left > 0 or new_left > 0
         mark = line[:1]
+        # Only within the counted lines of a hunk: there, `--- x` is a removed line `-- x`. An empty one has lost its
+        # blank.
         if inside and mark in ("+", "-", " ", ""):
             removed, added = mark != "+", mark != "-"
             before, after = str(old) if removed else "", str(new) if added else ""
@@ -190,6 +193,7 @@ def _rendered(lines: list[str]) -> Iterator[Text]:
             yield from _heading(origin, line[4:])
         elif match := _HUNK.match(line):
             old, new = int(match[1]), int(match[3])
+            # A count that is left out is 1.
             old_left, new_left = int(match[2] or 1), int(match[4] or 1)
             if seen:
                 yield Text(f"  {'⋯':>{digits}}", style="dim")

@@ -36,6 +36,7 @@ LINE_WIDTH = 1000
 INDENT = 4
 
 LeftOut = Callable[[int], str]
+# A line that begins or ends a code block: at least three backticks or tildes.
 _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
 
 
@@ -343,9 +344,11 @@ def _end_of_block(text: str) -> int | None:
         line = text[place:end]
         match = _FENCE.match(line)
         if fence:
+            # The end may have more of the same signs than the beginning, but nothing behind them.
             if match and match[1].startswith(fence) and not line.strip().strip(fence[0]):
                 return end + 1
         elif match:
+            # A code block ends the paragraph before it without an empty line.
             if place:
                 return place
             fence = match[1]
