@@ -71,6 +71,7 @@ def code(value: str, width: int = _MOST_WORDS) -> str:
     line = brief(value, width).replace("|", _PIPE)
     if not line:
         return ""
+    # A code span ends at a run of as many backticks as began it.
     fence = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
     return f"{fence} {line} {fence}" if "`" in line else f"{fence}{line}{fence}"
 

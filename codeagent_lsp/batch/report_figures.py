@@ -136,6 +136,7 @@ def _edges(values: Sequence[float], steps: Sequence[float]) -> tuple[float, ...]
         return (0.0, 1.0)
     if high / low < _UNEVEN:
         step = _step(high / _BINS, steps)
+        # Rounded first: 0.3 / 0.1 is a little less than 3, or a little more.
         return tuple(step * number for number in range(max(math.ceil(round(high / step, 6)), 1) + 1))
     first = bisect_right(steps, max(low, high / _DECADES))
     last = bisect_left(steps, high)
@@ -200,6 +201,7 @@ def duration(seconds: float | None) -> str:
 def short_count(number: float) -> str:
     """Return a count with three digits that count at most, such as `1.2 M`."""
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        # What three digits would round to 1000 of a unit belongs to the next.
         if number >= limit * 0.9995:
             return f"{float(f'{number / limit:.3g}'):g} {unit}"
     return f"{number:g}"

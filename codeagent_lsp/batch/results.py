@@ -134,6 +134,7 @@ class ResultFolder:
             if not (self.path / _LOCK).exists() and any(self.path.iterdir()):
                 raise UsageError("batch.foreign", path=self.path)
             self._lock = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            # Held as long as the descriptor is open, so a batch that is killed lets go of it.
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(self._lock)

@@ -174,9 +174,9 @@ class Sandbox:
             shell=shell,
             no_shell=no_shell,
         )
+        # Never a mode that allows without asking: there is no user who chose it for the client.
         mode = self._settings.permissions.mode
         return ToolExecutor(
-            # Never a mode that allows without asking: there is no user who chose it for the client.
             self._registry, context, lambda: "readOnly" if mode == "readOnly" else "ask", self._approvals
         )
 

@@ -38,6 +38,7 @@ PATH = "/mcp"
 _MCP = Subprotocol("mcp")
 _CLOSING_SECONDS = 1.0
 _MAX_CONNECTIONS = 32
+# A web page can have its own name resolve to loopback (DNS rebinding), but its browser then sends that name as Host.
 _HOSTS = ["127.0.0.1:*", "localhost:*", "[::1]:*"]
 _ORIGINS = [f"http://{host}" for host in _HOSTS]
 HEAD_SECONDS = 5.0
@@ -88,6 +89,7 @@ async def over_http(server: Server[Any], opened: socket.socket, token: str) -> N
     web = _Uvicorn(config)
     serving = asyncio.create_task(web.serve([opened]))
     try:
+        # uvicorn leaves in order only by `should_exit`; cancelled, it would leave connections open.
         await asyncio.shield(serving)
     finally:
         web.should_exit = True

@@ -112,6 +112,7 @@ class SettingsLink:
         self._policy = read_policy(self._environ)
         own = settings_layers.environment_layer(self._environ)
         pulled, pushed = map(settings_layers.without_restricted, (self._pulled, self._pushed))
+        # Later ones win: what the user chose by a command is above what the editor says.
         layers = (own, self._initial, pulled, pushed, self._chosen)
         self._settings, problems = settings_layers.load(*layers, policy=self._policy)
         for problem in problems:

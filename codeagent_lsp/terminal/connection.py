@@ -115,6 +115,7 @@ class Connection:
         if process is None or process.stdin is None or self.lost.is_set():
             return
         data = {"jsonrpc": "2.0", **message}
+        # JSON-RPC lets `params` be left out, but not be null.
         if data.get("params", 0) is None:
             del data["params"]
         body = json.dumps(data).encode()

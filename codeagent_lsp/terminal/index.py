@@ -22,6 +22,7 @@ from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
 
+# `outline` is JSON that begins with `["python"`: the name is cut out, as parsing each row would take longer.
 _LANGUAGES = """
 SELECT substr(outline, 3, instr(substr(outline, 3), '"') - 1) AS language, count(*) AS files
 FROM indexed GROUP BY language ORDER BY files DESC, language

@@ -58,6 +58,7 @@ def with_index(workspace: str, action: Callable[[IndexLocation], int]) -> int:
         sys.stderr.write(f"codeagent-lsp: {error.localized(language)}\n")
         return USAGE
     except BrokenPipeError:  # the reader of our output is gone
+        # Or the flush at the interpreter's exit would fail once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (sqlite3.Error, OSError) as error:
         sys.stderr.write(f"codeagent-lsp: {text('index.failed', language, reason=error)}\n")

@@ -123,6 +123,7 @@ def pull_model(out: Console, language: str, pull: Pull = weights.pull, network: 
     def stop(_number: int, _frame: FrameType | None) -> None:
         stopped.set()
 
+    # Not KeyboardInterrupt: the download ends between two pieces, so that what is there can be gone on with.
     before = signal.signal(signal.SIGINT, stop)
     try:
         with _bar(out) as bar:

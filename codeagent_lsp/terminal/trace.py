@@ -93,6 +93,7 @@ def followed(path: Path, wait: Callable[[float], None] = time.sleep) -> Iterator
     """Yield the records appended to a file from now on, also after a rotation. Never ends by itself."""
     position, inode, rest = _size(path), _inode(path), b""
     while True:
+        # Rotated: another file has the name, or it was cut.
         if _inode(path) != inode or _size(path) < position:
             position, inode, rest = 0, _inode(path), b""
         data = _read(path, position)

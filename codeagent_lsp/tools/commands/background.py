@@ -31,6 +31,7 @@ MOST_BESIDE = 200_000
 MOST_PRINTED = 64 << 20
 """Bytes that a background command and those beside it may print together."""
 
+# Descriptor 3 is our channel. It is closed for every command (`3<&-`): one that reads it would swallow the next ones.
 _SUPERVISOR = """
 exec 3<&0 </dev/null
 ( ( eval "$main" ) 2>&1; printf '\\n%s done %s\\n' "$mark" $? ) 3<&- &
@@ -182,6 +183,7 @@ class _Running:
         self.code: int | None = None
         self._variables = variables
         self._held = ""
+        # Random, so that no command can print a line of the supervisor.
         self.mark = f"[{os.urandom(9).hex()}]"
         self.unread = ""
         self.result: CommandResult | None = None

@@ -149,6 +149,7 @@ async def _run(shell: Shell, command: Command, context: ToolContext) -> CommandR
         for stream, held in streams.items():
             _pass_on(context.output, stream, held.close())
     finished = result.finished
+    # Masked as a whole: the pieces that were shown before are not what is stored.
     texts = {stream: variables.masked(text) for stream, text in finished.streams.items()}
     return replace(result, finished=replace(finished, output=variables.masked(finished.output), streams=texts))
 

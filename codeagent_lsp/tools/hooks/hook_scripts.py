@@ -47,9 +47,11 @@ _READERS = re.compile(
     r"|prettier|eslint|biome|tsc|gofmt|rustfmt|shellcheck)(?=[\s\"']|$)"
 )
 """Programs that check or format the files behind them, and run none of them but those that their options name."""
+# `ruff check --fix src`: these take no value, so what follows is still a file that is only read.
 _SWITCHES = re.compile(
     r"(?:-[wqilu]|--(?:write|fix|fix-only|unsafe-fixes|check|diff|quiet|in-place|list-different|apply|silent|noEmit))\s+$"
 )
+# `--config x.py`: the value of an option may be run.
 _OPTION = re.compile(r"(?:^|\s)--?[\w-]+(?:=|\s+)[\"']?$")
 _BARE_RUNNER = re.compile(
     r"(?:^|[\s/\"'])(?:(?:ba|da|z|k)?sh|eval|python[0-9.]*|node)"
@@ -62,6 +64,7 @@ _ENTERED = re.compile(r"(?:\b(?:cd|pushd)|-C|--(?:prefix|dir|cwd|directory))[\s=
 _SEARCHED = re.compile(r"\b(?:\w*PATH|PERL5LIB|RUBYLIB)[\s=]+[\"']?([^\s\"';&|()]+)")
 """Folders in which programs and modules are looked for, as in `PATH=tools:$PATH`."""
 _MODULE = re.compile(r"(?<!\S)-m\s+([\w.]+)")
+# `from .a import b, c`, `from a import (b, c)`, `import a.b, c`, also in `-c 'import a'`.
 _PYTHON_IMPORT = re.compile(
     r"(?:^|[;:'\"])[ \t]*"
     r"(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(?:\(([\w,\s*]*)|([\w, \t*]+))|import[ \t]+([\w., \t]+))",

@@ -89,6 +89,7 @@ class OwnView:
 
     async def shell(self) -> Shell | None:
         """Return its shell; None if it cannot be opened."""
+        # Two calls at once must not open two views.
         async with self._opening:
             if self._shell is None:
                 with suppress(ToolFailed, SettingError):
@@ -98,6 +99,7 @@ class OwnView:
     def leave(self) -> None:
         """Close the view in the background, if it is open."""
         if self._shell is not None:
+            # First, so that a hook that is late opens a new view and does not use one that is closing.
             self._shell = None
             self._ending.start(self._close())
 
@@ -268,6 +270,7 @@ class Hooks:
                 self._seen.add_written(result.staged, before, context.staging.changeset)
                 for path, why in result.left_out[:MOST_LEFT_OUT]:
                     self._tell(context, "hooks.not_staged", path=context.view.roots.relative(path), why=why)
+                # Later hooks are not run: their effects would be of a call that does not happen.
                 if answer.denied is not None and event not in _DENYING_NOTHING:
                     return answer
                 if answer.denied is not None and event == "SessionStart":

@@ -79,6 +79,7 @@ class SqliteCache:
 
     def _done(self, work: Callable[[sqlite3.Connection], str | None]) -> str | None:
         self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # SQLite would create it readable for others.
         os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, 0o600))
         with closing(sqlite3.connect(self._file, timeout=_BUSY_SECONDS)) as base, base:
             base.execute(_SCHEMA)
@@ -92,6 +93,7 @@ class SqliteCache:
         now = self._clock()
         base.execute("DELETE FROM entries WHERE until <= ?", (now,))
         base.execute("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", (key, value, now + seconds))
+        # As BLOB, as the length of a TEXT is in characters.
         sizes = base.execute("SELECT key, length(CAST(value AS BLOB)) FROM entries ORDER BY until").fetchall()
         over = sum(size for _, size in sizes) - self._total
         for old, size in sizes:

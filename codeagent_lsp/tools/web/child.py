@@ -71,6 +71,7 @@ async def _run(program: Program, question: bytes, folder: str) -> bytes:
         async with asyncio.TaskGroup() as group:
             group.create_task(_told(guarded, question))
             saying = group.create_task(read_head(streams["stdout"], MAX_ANSWER))
+            # Read although it is not used: a full pipe would stop the program.
             group.create_task(read_head(streams["stderr"], _MAX_COMPLAINT))
             await guarded.ended()
         if guarded.answer(launch)["ending"] == "timeout":
@@ -93,6 +94,7 @@ def _launch(program: Program, folder: str) -> Launch:
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
     environment |= {"PATH": os.defpath, "HOME": folder, "TMPDIR": folder, "LC_CTYPE": "C.UTF-8"}
     script = str(_PROGRAMS / f"{program.name}.py")
+    # Isolated: no PYTHON* variables, no user site, nothing from the current folder.
     return Launch((sys.executable, "-I", "-X", "utf8", script), folder, environment, "")
 
 

@@ -120,6 +120,7 @@ class Dialer:
 def _is_number(host: str) -> bool:
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
+            # Only the usual spelling counts as a number, unlike getaddrinfo, which also reads `0x7f.1`.
             socket.inet_pton(family, host)
             return True
         except OSError:

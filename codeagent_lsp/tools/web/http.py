@@ -32,6 +32,7 @@ HEADERS: Mapping[str, str] = {
 _TROUBLE = (httpcore.NetworkError, httpcore.ProtocolError, httpx.HTTPError, ssl.SSLError, OSError)
 _REDIRECTS = (301, 302, 303, 307, 308)
 _PIECE = 1 << 16
+# Window bits of zlib: 31 is gzip, 15 is zlib's own header, which servers send as `deflate`.
 _PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 
@@ -227,6 +228,7 @@ async def _unpacked(response: httpx.Response, most: int) -> tuple[bytes, bool]:
     data = bytearray()
     async for piece in response.aiter_raw(_PIECE):
         try:
+            # One byte more than the limit, by which it is seen that there is more.
             data += piece if unpacker is None else unpacker.decompress(piece, most + 1 - len(data))
         except zlib.error as error:
             raise ToolFailed("The page cannot be unpacked: its data is broken.", ErrorCode.NETWORK_ERROR) from error

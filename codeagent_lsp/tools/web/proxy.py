@@ -37,6 +37,7 @@ class CheckingProxy:
         self.token = secrets.token_urlsafe(24)
         self.refused: list[str] = []
         self._dialer = dialer
+        # For all connections and both directions together.
         self._left = max_bytes
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -137,6 +138,7 @@ def _origin_form(method: bytes, target: Target, headers: list[bytes]) -> bytes:
     kept = [
         header
         for header in headers
+        # Above all, the token must not leave this machine.
         if header.partition(b":")[0].strip().lower() not in (*_OWN_HEADERS, b"host") and b":" in header
     ]
     first = b"%s %s HTTP/1.1" % (method, target.rest.encode("ascii"))

@@ -25,6 +25,7 @@ EXTRACT = Program("extract", "Reading the page", 20.0)
 
 _HTML = ("text/html", "application/xhtml+xml")
 _PLAIN = re.compile(r"text/.*|application/(?:.*\+)?(?:json|xml|yaml|x-yaml|toml|javascript|x-sh|x-ndjson)|")
+# Python's codecs have more names, some of which are no charsets of pages (`punycode`, `unicode_escape`).
 _CHARSETS = re.compile(
     r"utf-?8|utf-?16(?:le|be)?|us-ascii|latin-?1|iso-?8859-\d{1,2}|windows-125\d|cp125\d|koi8-[ru]"
     r"|shift[_-]jis|euc-(?:jp|kr)|gb2312|gbk|gb18030|big5",

@@ -128,8 +128,10 @@ def _literal(host: str) -> str:
 
 
 def _named(host: str) -> str:
+    # A name with a final dot is the same host.
     name = _in_ascii(host).removesuffix(".")
     labels = name.split(".")
+    # A host whose last label is a number is an IPv4 address to browsers, whatever the rest is.
     if _NUMBER.fullmatch(labels[-1]):
         try:
             return _public(str(IPv4Address(name)))
