@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from codeagent_lsp.errors import ToolRetry
 
+# `items[0].name`, `[*].path`.
 _PART = re.compile(r"\.?([^.\[\]]+)|\[(\d+|\*)\]")
 _JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 _ALIKE = {("integer", "number")}

@@ -102,6 +102,7 @@ class OutputStore:
     def _next(self) -> Path:
         folder = self._folder / _FOLDER
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # The folder may have results of an earlier process of this session.
         self._last = max(self._last, *(_number(path) for path in folder.iterdir()), 0) + 1
         return folder / f"{self._last}.txt"
 

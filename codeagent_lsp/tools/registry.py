@@ -89,6 +89,7 @@ class ToolRegistry:
     def unregister(self, name: str) -> None:
         """Remove a tool; its running calls go on. ToolFailed if it is unknown."""
         self._entries.pop(self._known(name).tool.traits.name)
+        # Another tool of this name begins anew.
         self.circuits.close(name)
 
     def enable(self, name: str) -> None:

@@ -23,6 +23,7 @@ from codeagent_lsp.workspace.files.file_view import FileView
 
 Read = Callable[[str], Iterator[Diagnostic]]
 
+# `a.py:3:5: error: Message  [code]`.
 _MYPY = re.compile(
     r"^(?P<path>.+?):(?P<line>\d+)(?::(?P<column>\d+))?: (?P<severity>error|warning|note): (?P<message>.*?)"
     r"(?:  \[(?P<code>[\w-]+)\])?$"
@@ -31,6 +32,7 @@ _TSC = re.compile(
     r"^(?P<path>.+?)\((?P<line>\d+),(?P<column>\d+)\): (?P<severity>error|warning|message) (?P<code>TS\d+):"
     r" (?P<message>.*)$"
 )
+# `vet: ./a.go:3:5: message`.
 _GO = re.compile(r"^(?:vet: )?(?P<path>[^\s:][^:]*\.go):(?P<line>\d+):(?P<column>\d+): (?P<message>.+)$")
 _GO_PLACE = re.compile(r"^(?P<path>.+):(?P<line>\d+):(?P<column>\d+)$")
 _RUFF_ERRORS = ("invalid-syntax", "E9", "F7", "F82")
@@ -251,9 +253,11 @@ class Job:
     @property
     def command(self) -> Command:
         """Return the shell command; both streams come back separately, as reports."""
+        # With `./`, no name can be an option.
         names = () if self.linter.whole else tuple(f"./{os.path.relpath(file, self.folder)}" for file in self.files)
         words = shlex.join((self.program, *self.linter.words[1:], *names))
         reports = f'"${REPORT_VARIABLE}'
+        # Where it ran: in a copy of the workspace, absolute paths in the output lead there.
         script = f'pwd -P >{reports}/folder"; {words} >{reports}/stdout" 2>{reports}/stderr"'
         environment = {"PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1", **self.linter.environment}
         return Command(script, self.folder, SECONDS, environment=environment, proposes=False)

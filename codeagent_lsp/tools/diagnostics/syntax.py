@@ -32,6 +32,7 @@ MAX_CHARS = 2_000_000
 _JSON = frozenset((".json", ".webmanifest", ".geojson", ".har", ".map", ".topojson"))
 _LINES = frozenset((".jsonl", ".ndjson"))
 _WITH_COMMENTS = re.compile(r"(?:^|/)(?:[tj]sconfig[^/]*\.json|\.vscode/[^/]+\.json|devcontainer\.json|[^/]+\.jsonc)$")
+# Strings first, so that `//` in one is kept; then comments, and commas before a closing bracket.
 _COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=\s*(?://[^\n]*\s*|/\*.*?\*/\s*)*[}\]])', re.DOTALL)
 _TOML_PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$| \(at end of document\)$")
 
@@ -171,6 +172,7 @@ def _yaml(text: str) -> Error | None:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
+        # Composed, not loaded: no objects are made, and tags of other programs are no error.
         for _ in yaml.compose_all(text, Loader=loader):
             pass
     except yaml.MarkedYAMLError as error:

@@ -43,9 +43,11 @@ WRITE: Mapping[str, str] = MappingProxyType(
 """The names of other agents for the parameters of `write_file`."""
 
 _OLD_TEXTS = ("old_string", "oldString", "old_text", "oldText")
+# `<<<<<<< SEARCH` (Roo Code) and `------- SEARCH` (cline), with any number of signs from three.
 _SEARCH = re.compile(r"^(?:<{3,} ?SEARCH>?|-{3,} ?SEARCH>?)[ \t]*\r?\n", re.MULTILINE)
 _MIDDLE = re.compile(r"^={3,}[ \t]*\r?$\n?", re.MULTILINE)
 _REPLACE = re.compile(r"^(?:>{3,} ?REPLACE<?|\+{3,} ?REPLACE>?)[ \t]*\r?$", re.MULTILINE)
+# `:start_line:12` and `-------` before the text.
 _ROO_HEAD = re.compile(r"\A(?::(?:start|end)_line: ?\d+[ \t]*\r?\n)*(?:-{3,}[ \t]*\r?\n)?")
 _PATCH_CALL = re.compile(r"\s*(?:cd\s+(?P<folder>\S+)\s*&&\s*)?(?:apply_?patch)\b", re.IGNORECASE)
 _PATCH = re.compile(r"^\*\*\* Begin Patch[ \t]*$.*?^\*\*\* End Patch[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -273,6 +275,7 @@ def _command_of(given: Mapping[str, Any]) -> str:
     words = [str(word) for word in command]
     if len(words) == 3 and PurePosixPath(words[0]).name in ("bash", "sh", "zsh") and words[1].startswith("-"):
         return words[2]
+    # `["apply_patch", PATCH]`: the patch begins its own line, as the pattern wants it.
     return " ".join((words[0], *(f"\n{word}" for word in words[1:]))) if words else ""
 
 

@@ -261,6 +261,7 @@ def sought(given: dict[str, Any]) -> dict[str, Any]:
     if any(around):
         given["context"] = min(max(around), _MOST_CONTEXT)
     if most > 0:
+        # `grep` skips nothing, so those that were to be skipped are shown as well.
         given["max_results"] = min(most + max(skipped, 0), _MOST_RESULTS)
     if sensitive is not None:
         given["case_insensitive"] = not _is(sensitive)

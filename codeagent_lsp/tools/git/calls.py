@@ -54,6 +54,7 @@ _ENVIRONMENT = {
     "SSH_ASKPASS": "false",
     "LC_ALL": "C",
 }
+# HOME, as git heeds `safe.directory` only in the user's own settings.
 _KEPT = ("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR")
 
 
@@ -100,6 +101,7 @@ async def _run(
     pipe = asyncio.subprocess.PIPE
     process = await start_group(*command, stdin=pipe, stdout=pipe, stderr=pipe, env=variables)
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    # Beside the reading: git answers while it is asked, and both pipes could be full.
     feeding = asyncio.ensure_future(_feed(process.stdin, stdin))
     complaining = asyncio.ensure_future(read_head(process.stderr, _MAX_COMPLAINT))
     try:

@@ -88,6 +88,7 @@ async def in_index(repository: Repository, path: str) -> Changes:
     """Return the index's changes since the last commit at or below `path`: what `git commit` would record now."""
     inner = repository.inner(path)
     head, index = await head_of(repository, inner), await index_of(repository, inner)
+    # By bytes, as git sorts.
     names = sorted({*head, *index}, key=os.fsencode)
     pairs = {name: (_committed(head.get(name)), _committed(index.get(name))) for name in names}
     return await _resolved(repository, pairs)
@@ -145,7 +146,9 @@ class _Present:
         """Return whether the file is unchanged since the index was written, by its size and times, as git itself
         judges.
         """
+        # The index has the lower 32 bits of a size.
         same = info.st_mtime_ns == known.mtime_ns and info.st_size & 0xFFFFFFFF == known.size
+        # A change in the moment in which the index was written leaves size and time as they are there ("racy git").
         return same and info.st_mtime_ns < self._written and not known.unmerged
 
     def _from_view(self, path: str) -> _Side:

@@ -21,6 +21,7 @@ MAX_TEXT = 512 * 1024
 GITLINK = "160000"
 SYMLINK = "120000"
 
+# `H 100644 OID 0<tab>name`; below, what `--debug` adds to each.
 _INDEX_HEAD = re.compile(rb"(?P<tag>\S) (?P<mode>\d{6}) (?P<oid>[0-9a-f]+) (?P<stage>\d)\t(?P<name>.*)", re.DOTALL)
 _INDEX_FACTS = re.compile(
     rb"  ctime: \d+:\d+\n  mtime: (?P<seconds>\d+):(?P<nanos>\d+)\n  dev: .*\n  uid: .*\n  size: (?P<size>\d+)\t.*\n"
@@ -115,6 +116,7 @@ async def texts_of(repository: Repository, oids: Iterable[str]) -> dict[str, Blo
     output = await call(repository, "cat-file", "--batch", stdin=_lines(small)) if small else b""
     position = 0
     for oid in small:
+        # Each object is a line `OID blob SIZE`, its bytes, and a line end.
         start = output.index(b"\n", position) + 1
         data = output[start : start + sizes[oid]]
         position = start + sizes[oid] + 1

@@ -127,6 +127,7 @@ class OwnTools:
         trust = self._trust_of(source)
         changed = any(item.name == source.name for item in trust.all())
         answer = await self._user.trusts(source, changed=changed)
+        # None is no answer: the next run asks again.
         if answer is not False:
             self._answered.discard(source.approval)
         if answer:

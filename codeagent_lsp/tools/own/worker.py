@@ -80,6 +80,7 @@ def _called(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return _failed("it does not accept these arguments")
     result = tool.execute(**arguments)
     if inspect.isawaitable(result):
+        # asyncio.run takes only coroutines, and a tool may return any awaitable.
         result = asyncio.run(_awaited(result))
     return _shown(tool, result)
 
@@ -134,6 +135,7 @@ def described(error: BaseException, name: str) -> str:
 
 
 def _of_file(name: str, digest: str) -> ModuleType:
+    # Read once: the bytes whose hash is checked are those that run, though the file may be exchanged meanwhile.
     data = Path(name).read_bytes()
     if hashlib.sha256(data).hexdigest() != digest:
         raise NotLoaded("it changed since it was trusted; it is asked about again at the next run")
@@ -197,6 +199,7 @@ def _made(kind: type[Tool]) -> Tool:
         raise NotLoaded(f"the class {kind.__name__} is no tool yet: it does not define {missing}")
     try:
         inspect.signature(kind).bind()
+    # Classes without a signature, such as those made in C: calling them tells.
     except ValueError:
         pass
     except TypeError as error:
@@ -253,4 +256,5 @@ def _is_list_of_tools(value: Any) -> bool:
 
 
 def _unique(values: Iterable[Any]) -> list[Any]:
+    # By identity: a user's tools need not be hashable, and equal ones may be two.
     return list({id(value): value for value in values}.values())

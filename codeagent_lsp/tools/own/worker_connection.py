@@ -132,6 +132,7 @@ class WorkerConnection:
 
     async def call(self, name: str, arguments: Mapping[str, Any], calling: Calling) -> dict[str, Any]:
         """Call a tool and return its result in the form of MCP. ToolFailed if the worker ends or takes too long."""
+        # The worker does one call after the other, so the time of a call begins when it is sent.
         async with self._turn:
             try:
                 answer = await self._asked({"tool": name, "arguments": dict(arguments)}, calling.seconds)
@@ -165,6 +166,7 @@ class WorkerConnection:
                 found: dict[str, Any] = await answer
                 return found
         except OSError as error:
+            # It is an OSError, too.
             if isinstance(error, TimeoutError):
                 raise
             raise ConnectionResetError(str(error)) from error

@@ -121,6 +121,7 @@ async def _require_public(url: str) -> None:
 
 def _is_public(address: str) -> bool:
     try:
+        # Link-local addresses come with their interface: `fe80::1%eth0`.
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return False
@@ -147,6 +148,7 @@ async def _run(command: list[str], into: Path, max_bytes: int, variables: Mappin
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
+        # A home without `.netrc`, from which passwords would be sent.
         env={**kept, **variables, **_ENVIRONMENT, "HOME": str(into.parent)},
         cwd=into.parent,
     )
@@ -162,6 +164,7 @@ async def _run(command: list[str], into: Path, max_bytes: int, variables: Mappin
     finally:
         watching.cancel()
         end_group(process)
+        # Also if this is cancelled: nothing of the process may be left when the folder is removed.
         await asyncio.shield(process.wait())
         complaining.cancel()
 

@@ -18,6 +18,7 @@ Value = str | tuple[str, ...]
 MAX_LINES = 400
 
 _PAIR = re.compile(r"([A-Za-z_][\w-]*):[ \t]+(\S.*)$")
+# `description: Use it when: always` is no YAML, since the value has a colon.
 _PLAIN = re.compile(r"[^\s\"'\[\]{}|>&*!%@`#-].*(?::(?:\s|$)|\t)")
 _ODD = re.compile(r"\[[^\[\]]*\][ \t]*[^\s#,]|\"[^\"]*\"[ \t]+[^\s#]|'[^']*'[ \t]+[^\s#]|[@`]|\*\W")
 """The beginnings of values that are no YAML, and that nobody means as such."""
@@ -68,6 +69,7 @@ def _head(lines: Sequence[str], names: Collection[str]) -> dict[str, Value]:
     found: dict[str, Value] = {}
     node = _mapping(lines)
     for key, value in node.value if node is not None else ():
+        # Marks count from 0, and the first line is the `---`.
         line = key.start_mark.line + 2
         if key.id != "scalar":
             raise FrontMatterError(line, "expected `name: value`.")

@@ -92,6 +92,7 @@ def digest_of(files: Mapping[str, bytes]) -> str:
     whole = hashlib.sha256()
     for name, data in sorted(files.items()):
         for part in (name.encode("utf-8", "surrogatepass"), data):
+            # With their lengths, so that the same bytes in other files give another hash.
             whole.update(len(part).to_bytes(8, "big") + part)
     return whole.hexdigest()
 

@@ -83,6 +83,7 @@ class CargoTest(TestFramework):
     @override
     def script(self, project: Project, selection: Selection) -> Script:
         words = (*project.program, "test", "--no-fail-fast", *_chosen(project, selection))
+        # Or the exit code would be that of `tee`.
         return words, f'set -o pipefail; "$@" 2>&1 | tee "{REPORTS}/{self.report}"'
 
     @override

@@ -110,6 +110,7 @@ def _case(
     # A test can fail and then fail again when it is torn down: the first is what it is about.
     outcome, text = found[0] if found else ("passed", "")
     file = relative(attributes["file"], folder) if attributes.get("file") else None
+    # pytest counts from 0.
     line = int(attributes["line"]) + 1 if file and attributes.get("line", "").isdigit() else None
     if outcome in ("failed", "error"):
         file, line = _place(text, file, line, folder)

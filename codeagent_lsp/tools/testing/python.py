@@ -51,6 +51,7 @@ _PYTEST_FILES = ("pytest.ini", "conftest.py", "tests/conftest.py")
 _PYTEST_SECTIONS = (("pyproject.toml", "[tool.pytest"), ("setup.cfg", "[tool:pytest]"), ("tox.ini", "[pytest]"))
 _PYTEST = re.compile(r"^\s*(?:import|from)\s+pytest\b|^(?:async )?def test|^class Test\w*:", re.MULTILINE)
 _UNITTEST = re.compile(r"^\s*(?:import|from)\s+unittest\b|\bTestCase\b", re.MULTILINE)
+# `!!!! stopping after 1 failures !!!!`.
 _EARLY = re.compile(r"^!+ (stopping after .*|Interrupted.*|.*KeyboardInterrupt|.*Exit.*) !+$", re.MULTILINE)
 
 _NO_TOOL = 96  # our scripts' exit code
@@ -160,6 +161,7 @@ class Pytest(_Python):
         """Return the arguments after `-m pytest`: options for the report, and the tests to run."""
         chosen = (f"-k={selection.pattern}",) if selection.pattern else ()
         target = tuple(f"{path}{selection.node}" for path in project.targets)
+        # xunit1 is the form of the report that has files and lines.
         options = ("--tb=short", "--color=no", "--continue-on-collection-errors", "-o", "junit_family=xunit1")
         return (*options, *chosen, *target)
 
