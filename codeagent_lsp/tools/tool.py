@@ -138,10 +138,12 @@ def compact_schema(schema: dict[str, Any]) -> dict[str, Any]:
             return node
         if isinstance(node.get("$ref"), str):
             return clean(definitions[node["$ref"].rsplit("/", 1)[-1]])
+        # A parameter that may be null is one that may be left out: null says no more to a model.
         if "anyOf" in node and (single := [option for option in node["anyOf"] if option != {"type": "null"}]):
             merged = {key: value for key, value in node.items() if key not in ("anyOf", "default")}
             if len(single) == 1:
                 return clean({**single[0], **merged})
+        # Where `title` is an object, it is a property of that name.
         dropped = {"$defs"} if isinstance(node.get("title"), dict) else {"$defs", "title"}
         if node.get("type") == "object":  # the docstring of a parameter class is for people who read the code
             dropped.add("description")

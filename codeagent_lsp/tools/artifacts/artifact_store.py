@@ -23,6 +23,7 @@ MAX_FILES = 200
 MAX_NAME = 120
 
 _NAME = re.compile(r"\w[\w .+,=()@-]*")
+# Names that Windows takes for devices, whatever ending they have.
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 _PART = ".part-"
 

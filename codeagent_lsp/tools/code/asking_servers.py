@@ -111,6 +111,7 @@ async def ask_again(
         return None
     start, end = place or (None, None)
     found = await servers.ask(ServerQuestion(method, path, start, end, more, answer.server))
+    # A server of ours and one of the editor may have the same name.
     return next((each for each in found if each.lent == answer.lent), None)
 
 

@@ -34,6 +34,7 @@ def replaced(source: SourceFile, definition: Definition, code: str) -> Splice:
     indent = indentation(source, extent.top)
     new = shift.with_line_ends(source, shift.shifted(source, code, indent), extent.core).removeprefix(indent)
     tail = source.slice(extent.end, extent.tail).strip()
+    # The comma behind an entry stays, unless the code brings one.
     end = extent.tail if tail and new.rstrip().endswith(tail) else extent.end
     whole = Splice(extent.top, end, new)
     brought = _brought(source, whole)
@@ -90,6 +91,7 @@ def delete(source: SourceFile, definition: Definition, *, emptied: bool) -> Spli
     elif above and (closes or below):
         start = before
         end = after if after == len(source.data) else end
+    # A text that ends without a line end still does so: the one before goes.
     if end == len(source.data) and not source.data[:end].endswith(b"\n"):
         start -= len(source.data[:start]) - len(source.data[:start].removesuffix(b"\n").removesuffix(b"\r"))
     return Splice(start, end, "")
@@ -144,6 +146,7 @@ def _gap(source: SourceFile, definition: Definition, extent: Extent, code: str) 
         listed = source.data[extent.end : extent.tail].strip() == b","
         gap = 0 if definition.symbol.kind in _SINGLE or listed else default
     single = definition.symbol.kind in _SINGLE and "\n" not in code
+    # As many as around the definition, but no more than usual; where there are none, lines of code stay together.
     return min(gap, default) if single or gap else 0 if "\n" not in code and _one_line(source, extent) else 1
 
 

@@ -33,6 +33,7 @@ def replace_body(source: SourceFile, definition: Definition, code: str) -> Splic
         )
         raise EditRefused("not_found", message)
     tried = list(_candidates(source, definition, code))
+    # If none leaves the text whole, the likeliest is taken, and its problem is what is reported.
     splice = next((each for each in tried if problem(source, applied(source, [each])) is None), tried[0])
     after = source_of(source.path, applied(source, [splice]))
     twice = f"{definition.qualified}.{definition.symbol.name}"
@@ -118,6 +119,7 @@ def _expression(source: SourceFile, definition: Definition, body: Node, code: st
         start = body.named_children[0].start_byte
     indent = indentation(source, definition.node.start_byte)
     plain = _lines(source, code, indent, body).removeprefix(indent)
+    # As it is, without the semicolon of a statement, or as a block in braces.
     yield Splice(start, body.end_byte, plain)
     yield Splice(start, body.end_byte, plain.rstrip(";"))
     inside = _below(source, code, indent + shift.unit(source), body) + _lines(source, f"\n{indent}", "", body)

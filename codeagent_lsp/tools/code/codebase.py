@@ -67,6 +67,7 @@ class Codebase:
             listed = await asyncio.to_thread(lambda: {path: found for path, found in view.definitions() if found})
             places = await asyncio.to_thread(self._reach.absolute, listed)
             over = self._context.view.over_disk()
+            # Of open and staged files, the index knows only what was saved.
             known = {path: listed[name] for path, name in places.items() if path not in over}
             rest = sorted(await asyncio.to_thread(self._reach.over, ()))
         parsed = {path: source for path in rest if (source := await self.source(path)) is not None}

@@ -64,6 +64,7 @@ def _python(path: str, imported: Import, files: ImportTargets) -> Iterable[str]:
     inner = imported.module.lstrip(".").replace(".", "/")
     folder = posixpath.dirname(path)
     if dots:
+        # One dot is the folder itself.
         for _ in range(dots - 1):
             folder = posixpath.dirname(folder)
         roots = [folder]
@@ -75,6 +76,7 @@ def _python(path: str, imported: Import, files: ImportTargets) -> Iterable[str]:
         inside = [each for name in imported.names for each in files.first(_module(posixpath.join(base, name)))]
         own = files.first(_module(base))
         if inside or own:
+            # `from a import b`: b is a module of the package, or a name in `a` itself.
             return inside if len(inside) == len(imported.names) and inside else [*own, *inside]
     return ()
 
@@ -88,6 +90,7 @@ def _script(path: str, imported: Import, files: ImportTargets) -> Iterable[str]:
     if not imported.module.startswith("."):
         return ()
     base = posixpath.normpath(posixpath.join(posixpath.dirname(path), imported.module))
+    # TypeScript writes `./a.js` for the file `a.ts`.
     stem = re.sub(r"\.[mc]?jsx?$", "", base)
     return files.first(
         [
@@ -112,6 +115,7 @@ def _go(path: str, imported: Import, files: ImportTargets) -> Iterable[str]:
 def _rust(path: str, imported: Import, files: ImportTargets) -> Iterable[str]:
     parts = [part for part in re.split(r"::|[{},\s]+", imported.module) if part and part != "*"]
     folder, name = posixpath.split(path)
+    # `a.rs` has its modules in the folder `a`, these three beside them.
     here = folder if name in ("mod.rs", "lib.rs", "main.rs") else path.removesuffix(".rs")
     bases = [root for root in _parents(folder) if files.first([f"{root}/lib.rs", f"{root}/main.rs"])]
     base = bases[0] if bases else folder
@@ -140,6 +144,7 @@ def _java(path: str, imported: Import, files: ImportTargets) -> Iterable[str]:
         here = sorted(each for each in folders if each == inner or each.endswith(f"/{inner}"))
         if here:
             return tuple(each for folder in here for each in files.inside(folder, ".java"))
+    # The last part may be a member of the class, or a class within it.
     return files.ending(f"{inner}.java") or files.ending(f"{posixpath.dirname(inner)}.java")
 
 
@@ -175,6 +180,7 @@ def _psr4(parts: list[str], files: ImportTargets) -> tuple[str, ...]:
 
 
 def _bash(path: str, imported: Import, files: ImportTargets) -> Iterable[str]:
+    # `source "$DIR/lib.sh"`: what the variable holds is not known, the rest is.
     module = re.sub(r"^(?:\$\{?\w+\}?|\$\(.*\)|\.)/+", "", imported.module)
     folders = _parents(posixpath.dirname(path))
     return files.first(posixpath.join(folder, module) for folder in folders)

@@ -200,4 +200,5 @@ def _go_receiver(source: SourceFile, use: Use) -> str:
     receiver = node.child_by_field_name("receiver") if node is not None else None
     declared = receiver.named_children[0] if receiver is not None and receiver.named_child_count else None
     name = declared.child_by_field_name("name") if declared is not None else None
+    # No expression in front of a dot is a NUL.
     return source.slice(name.start_byte, name.end_byte) if name is not None else "\0"

@@ -56,6 +56,7 @@ def rename_elsewhere(
     brought = _brought(source, home, files)
     of_class = is_member(home, first)
     outer = first.symbol.parent.rpartition(".")[2] if of_class else first.symbol.name
+    # A definition of this name in the file hides what is imported.
     plain = bool(outer) and (brought.everything or _imports(uses, brought, outer)) and not _defines(source, outer)
 
     def sure(use: Use) -> bool:
@@ -104,6 +105,7 @@ def _brought(source: SourceFile, home: SourceFile, files: ImportTargets) -> _Bro
 
 
 def _is_at(node: Node, imported: Import) -> bool:
+    # Lines of nodes count from 0, those of imports from 1.
     return node.start_point[0] < imported.line <= node.end_point[0] + 1
 
 

@@ -113,6 +113,7 @@ def unit(source: SourceFile) -> str:
 
 def _common(blanks: list[str]) -> int:
     """Return the number of leading characters that all strings share."""
+    # What the first and the last in order share, all in between share.
     return shared_ends(min(blanks), max(blanks))[0]
 
 

@@ -45,6 +45,7 @@ _KEYS = frozenset(
      ("jsx_attribute", ""), ("argument", "name"), ("field_initializer", "name"), ("element_value_pair", "key"),
      ("keyed_element", "key"))
 )  # fmt: skip
+# Nodes around a name with type arguments, such as `Box<T>`: the role of the name is theirs.
 _LATER = frozenset(("generic_type", "generic_name", "template_function", "template_method", "template_type"))
 MEMBER_NAMES = frozenset(("property_identifier", "field_identifier", "private_property_identifier"))
 NAMES_APART = frozenset(("java", "php", "bash"))
@@ -187,6 +188,7 @@ class Uses:
         for node in sorted(filter(fits, captures.get("use", ())), key=lambda each: each.start_byte):
             if node.start_byte in skipped:
                 continue
+            # Both are in the order of the text, so an import that lies behind is not looked at again.
             while spans and spans[0][1] <= node.start_byte:
                 spans.pop(0)
             imported = bool(spans) and spans[0][0] <= node.start_byte
@@ -342,6 +344,7 @@ class Scopes:
         query = grammars.scope_query(self.source.parsed.grammar)
         if query is None:
             return
+        # Three passes: where a name is bound depends on what is free there, and both on all the scopes.
         matches = [captured for _, captured in grammars.cursor(query).matches(self.source.root)]
         for captured in matches:
             for kind in _KINDS:
@@ -366,6 +369,7 @@ class Scopes:
         for binding in self._bindings.get(node.text or b"", ()):
             scope = binding.scope
             inside = scope.start_byte <= node.start_byte < scope.end_byte and binding.since <= node.start_byte
+            # Names of a class body are not seen from within its methods.
             if not inside or (binding.kind == "class" and not self._directly_in(node, scope)):
                 continue
             if found is None or scope.start_byte >= found.start_byte:
@@ -387,6 +391,7 @@ class Scopes:
             for node in captured.get(capture, ()):
                 start = node.parent if capture == "named" and node.parent is not None else node
                 scope, kind = self._scope(start, hoisted=capture == "hoisted")
+                # In a pattern of Rust, a name with a capital is a constant or a variant, and binds nothing.
                 for name in _names(node, constants=self.source.language != "rust"):
                     text = name.text or b""
                     if scope.parent is not None and (scope.id, text) not in self._free:
@@ -398,6 +403,7 @@ class Scopes:
         around = node.parent
         while around is not None:
             kind = self._kinds.get(around.id)
+            # A hoisted name (`var x`) belongs to the function, not to the block.
             if kind is not None and (kind != "scope" or not hoisted):
                 return around, kind
             node, around = around, around.parent

@@ -249,6 +249,7 @@ def inserted(text: str, new: str, line: int | None) -> str:
     if not new:
         raise EditRefused("empty", "There is no text to insert.")
     before, after = "".join(lines[:at]), "".join(lines[at:])
+    # Behind a last line that has no end.
     if before and not before.endswith(("\n", "\r")):
         before += "\n"
     if not new.endswith(("\n", "\r")):

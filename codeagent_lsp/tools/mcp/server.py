@@ -77,6 +77,7 @@ class Server:
         current = next((item for item in self.listed if item.name == tool.name), None)
         if current is None:
             raise ToolFailed(f"{calling.label}: the server has no such tool any more.", ErrorCode.MCP_NOT_FOUND)
+        # The model has decided by the words of before.
         if current.pin != tool.pin:
             raise McpRefused(f"{calling.label}: its server has just changed it. Look at it, then call again.")
         result = await connection.call(tool.name, arguments, calling)
@@ -91,6 +92,7 @@ class Server:
         if connection.tells:
             return
         listed = await connection.tools()
+        # The server may have been started anew while it answered.
         if connection is self._connection and listed != self.listed:
             self.listed = listed
             self._told(self)

@@ -16,6 +16,7 @@ from codeagent_lsp.tools.testing.reports import MAX_REPORT_BYTES, ReportBroken, 
 
 Ranges = tuple[tuple[int, int], ...]
 
+# `shop/cart.go:3.14,5.2 2 1`: the file, from and to, statements, how often they ran.
 _BLOCK = re.compile(r"^(?P<file>.+):(?P<first>\d+)\.\d+,(?P<last>\d+)\.\d+ (?P<size>\d+) (?P<count>\d+)$")
 _RANGES_SHOWN = 12
 
@@ -156,6 +157,7 @@ def _istanbul(report: Any, folder: str) -> Iterator[FileCoverage]:
         counts: dict[int, int] = {}
         for key, place in file["statementMap"].items():
             line = place["start"]["line"]
+            # Several statements may begin on one line.
             counts[line] = max(counts.get(line, 0), file["s"][key])
         yield _of_lines(relative(path, folder), counts)
 

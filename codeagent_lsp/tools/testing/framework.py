@@ -217,6 +217,7 @@ def _scripted(project: Project, script: Script, *, offline: bool) -> Command:
     words, lines = script
     noted = f'pwd -P > "{REPORTS}/{_FOLDER}"; {lines}'
     environment = {**_ENVIRONMENT, **({"CARGO_NET_OFFLINE": "true", "GOPROXY": "off"} if offline else {})}
+    # `tests` is the script's `$0`.
     return Command(("bash", "-c", noted, "tests", *words), project.folder, environment=environment)
 
 

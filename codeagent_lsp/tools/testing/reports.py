@@ -22,6 +22,7 @@ MAX_CASES = 100_000
 MAX_MESSAGE = 2000
 TAIL = 1500
 
+# Colours and cursor movements, titles of windows, and short sequences.
 _TERMINAL = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
@@ -133,6 +134,7 @@ def ended(finished: Finished) -> str:
     }
     if finished.ending in stops:
         return stops[finished.ending]
+    # So shells report a signal.
     if finished.exit_code > 128 and (name := _signal(finished.exit_code - 128)):
         return f"crashed ({name})"
     return f"ended with exit code {finished.exit_code}"

@@ -86,6 +86,7 @@ class Reporter(unittest.TextTestResult):
 def main(start: str, pattern: str) -> int:
     """Run the tests and return the exit code: 0 only if there were some and all succeeded."""
     here = str(Path.cwd())
+    # Without the `''` of `python -c`, which would follow a test that changes the folder.
     sys.path[:] = [here, str(Path(here, "src")), *(entry for entry in sys.path if entry)]
     loader = unittest.TestLoader()
     if pattern:

@@ -149,6 +149,7 @@ class MaskedStream:
         complete.
         """
         text = self._variables.masked(self._held + piece)
+        # One character less than the longest form: a whole one would have been masked.
         until = max(0, len(text) - max(0, self._variables.longest - 1))
         self._held = text[until:]
         return text[:until]
@@ -188,6 +189,7 @@ async def in_thread(work: Callable[[], T], seconds: float = VAULT_SECONDS) -> T:
         except RuntimeError:
             return  # the loop is closed: no caller waits
 
+    # A daemon, not `to_thread`, whose pool waits at the exit for a thread that hangs.
     threading.Thread(target=run, name="keyring", daemon=True).start()
     try:
         async with asyncio.timeout(seconds):
