@@ -29,6 +29,7 @@ _OWN = (
     ),
 )
 _ROOTS = ("allow", "always", "apply", "approve", "permit", "grant", "允许", "始终", "应用", "批准", "同意", "授权")
+# Letters of Cyrillic and Greek, digits and signs, each to the Latin letter that it looks like.
 _LOOK_ALIKE = str.maketrans("аоеруԝѕіјӏαορνι01|!$@", "aoepywsijlaopvioliisa")
 
 

@@ -77,6 +77,7 @@ class CachedProvider:
         except (CodeAgentError, OSError):
             if self._known is None:
                 raise
+        # After a failure, too: else every call would ask a provider that is away.
         self._until = self._clock() + self._seconds
 
 
@@ -132,6 +133,7 @@ class Plug:
         """
         async with self._turn:
             wanted = {tool.traits.name: tool for tool in await self._provider.tools()}
+            # Before adding: a tool that has changed keeps its name, which is free only then.
             removed = self._remove([name for name, tool in self._mine.items() if wanted.get(name) is not tool])
             added, refused = [], []
             for name, tool in wanted.items():

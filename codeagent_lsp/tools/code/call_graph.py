@@ -114,6 +114,7 @@ class CallGraph:
             source = await self.codebase.source(path)
             if source is not None:
                 elsewhere += [each for each in _callable(path, source) if each.definition.symbol.name == name]
+        # Only a single one counts: with several, which is called depends on types.
         elsewhere = [each for each in elsewhere if _fits(each, use)]
         return elsewhere if len({(each.path, each.definition.qualified) for each in elsewhere}) == 1 else []
 

@@ -139,6 +139,7 @@ def _above(source: SourceFile, outer: Node) -> list[Part]:
         before = _before(node)
         if before is None or (before.type not in _COMMENTS and before.type not in _ATTRIBUTES):
             break
+        # Some grammars count the line end as a part of the comment.
         ends_line = (before.text or b"").endswith(b"\n")
         gap = source.data[before.end_byte : node.start_byte]
         if gap.strip() or gap.count(b"\n") + ends_line > 1:

@@ -99,6 +99,7 @@ class SourceFile:
 
     def char(self, place: int) -> int:
         """Return the character offset in `text` for a byte offset in `data`."""
+        # All is ASCII, so both count alike; the usual case, and the other one decodes all that is before.
         if len(self.data) == len(self.text):
             return place
         return len(self.data[:place].decode("utf-8", "replace"))

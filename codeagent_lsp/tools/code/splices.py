@@ -56,6 +56,7 @@ def problem(source: SourceFile, text: str, splices: Sequence[Splice] = ()) -> st
         known = Counter(_quoted(source, node) for node in source.faults)
         new = [node for node in after.faults if not _taken(known, _quoted(after, node))]
         return _described(after, (new or list(after.faults))[0])
+    # A text with errors of its own would fail in any case, and say nothing of the edit.
     if source.language == "python" and not source.faults and (wrong := _python(source.text, text)):
         return wrong
     return _lost(source, after, splices)

@@ -30,6 +30,7 @@ from codeagent_lsp.workspace.edits import merge
 _STYLE = 10
 _ROOM_LEFT = 200
 _MAX_SUBJECT = 200
+# Parted by the unit separator, which names and subjects do not have.
 _FORMAT = "%h%x1f%as%x1f%an%x1f%s"
 MAX_LISTED = 100
 MAX_UNTRACKED_SHOWN = 20

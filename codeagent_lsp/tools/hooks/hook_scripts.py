@@ -220,6 +220,7 @@ class _ScriptSearch:
 
     def _look_into(self, path: str, text: str, bases: tuple[str, ...]) -> None:
         self._left -= len(text)
+        # A NUL is a sign of a binary file.
         if self._left < 0 or "\0" in text[:1000]:
             return
         inner = tuple(dict.fromkeys((*bases, os.path.dirname(path))))
@@ -271,6 +272,7 @@ class _ScriptSearch:
 
 
 def _names_in(text: str, *, shell: bool) -> _Named:
+    # A NUL stands for a variable, of which only the place is known.
     plain = _VARIABLE.sub("\0", text).replace('\0"', "\0").replace("\0'", "\0")
     searched = (place for match in _SEARCHED.finditer(plain) for place in match[1].split(":") if place.strip("\0"))
     places = (*(match[1] for match in _ENTERED.finditer(plain)), *searched)
@@ -335,6 +337,7 @@ def _imported(text: str) -> Iterator[str]:
 def _content(path: str) -> bytes | None:
     """Return the content of a regular file, or for a long one its size and times; None for anything else."""
     try:
+        # Non-blocking, as opening a named pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):
         return None

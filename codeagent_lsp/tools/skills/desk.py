@@ -82,6 +82,7 @@ async def among_all(
     """Return whether the user trusts this content, by an earlier answer or by asking now about all that the workspace
     brings, if this is a part of it; None without an answer; `singly` if the user is to be asked about this alone.
     """
+    # Who comes while another one asks waits, and then finds the answer.
     async with trust.asking:
         if trust.covers(digest):
             return True

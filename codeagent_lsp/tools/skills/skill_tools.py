@@ -222,6 +222,7 @@ def _write(bundle: Bundle, target: Path) -> str:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             path.write_bytes(data)
             path.chmod(0o600)
+        # Moved away first: a folder with something in it cannot be replaced by a rename.
         if target.exists():
             target.rename(old)
         draft.rename(target)
@@ -324,5 +325,6 @@ def _check_names(names: Sequence[str]) -> None:
     for name in names:
         if not all(map(_FILE_NAME.fullmatch, name.split("/"))):
             raise SkillInvalid(f"the file name {one_line(name, 80)!r} is not allowed.")
+    # Where file names have no case, one would replace the other.
     if len({name.casefold() for name in names}) != len(names):
         raise SkillInvalid("two of its file names differ in capitals only.")

@@ -141,6 +141,7 @@ class NodeRunner(_Script):
     @override
     def script(self, project: Project, selection: Selection) -> Script:
         pattern = (f"--test-name-pattern={selection.pattern}",) if selection.pattern else ()
+        # The options stand before the files: Node gives what is behind a file to that file.
         lines = (
             'program=$1; shift; exec "$program" --test --test-reporter=spec --test-reporter-destination=stdout '
             f'--test-reporter=junit "--test-reporter-destination={REPORTS}/{self.report}" "$@"'

@@ -27,6 +27,7 @@ _STATES = {
     "done": "completed",
     "deleted": "cancelled",
 }
+# `- [x] Write it`, `2. [ ] Test it`.
 _BOX = re.compile(r"^\s*(?:[-*]|\d+\.)?\s*\[(?P<mark>.)\]\s*(?P<content>\S.*)$", re.MULTILINE)
 _MARKS = {"x": "completed", "X": "completed", "-": "in_progress", "~": "in_progress", ">": "in_progress"}
 

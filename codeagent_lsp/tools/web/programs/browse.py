@@ -17,8 +17,11 @@ MAX_HTML = 5 << 20
 _QUIET_SECONDS = 5.0
 _HEAVY = ("image", "media", "font")
 _ARGUMENTS = (
+    # Chromium would else look names up itself, past the proxy that checks them.
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    # By default, addresses of this machine are reached without the proxy.
     "--proxy-bypass-list=<-loopback>",
+    # UDP does not go through the proxy: none for WebRTC, none for QUIC.
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--disable-quic",
@@ -27,6 +30,7 @@ _ARGUMENTS = (
     "--disable-domain-reliability",
     "--dns-prefetch-disable",
     "--no-pings",
+    # In containers /dev/shm is often too small for it.
     "--disable-dev-shm-usage",
     "--disable-gpu",
     "--js-flags=--max-old-space-size=512",

@@ -31,6 +31,7 @@ _DROPPED = (
     "link",
     "meta",
 )
+# Styles by which a page hides words from people, such as `display: none` or `left: -9999px`.
 _UNSEEN = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|(?:^|;)\s*opacity\s*:\s*0*(?:\.0+)?\s*(?:;|$)"
     r"|font-size\s*:\s*0|(?:text-indent|left|top)\s*:\s*-\d{3,}|clip-path\s*:\s*inset\(\s*(?:50|100)%",
