@@ -51,6 +51,7 @@ def task_row(folder: Path, result: TaskResult, language: str) -> str:
         f'<td role="cell" class="result" data-value="{kind}">{_verdict(result, kind, language)}</td>',
         _figure("changes", result.added + result.removed, _changes(result, language), language),
         _figure("tokens", result.tokens, f"{result.tokens:,}", language),
+        # -1: unknown costs are sorted below those that are 0
         _figure("cost", -1 if result.cost is None else result.cost, escape(cost_of(result, language)), language),
         _figure("time", result.seconds, duration(result.seconds), language),
         f'<td role="cell" class="links">{_links(folder, result.id, language)}</td>',

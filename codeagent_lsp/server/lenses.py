@@ -98,6 +98,7 @@ def lenses(waiting: tuple[Waiting, ...], uri: str) -> list[types.CodeLens]:
         if item.lens and (item.uri is None or uris.key(item.uri) == key):
             top = types.Range(types.Position(item.line, 0), types.Position(item.line, 0))
             for number, (title, command, argument) in enumerate(item.actions):
+                # lenses of one line stand side by side, so the first one's title is enough
                 label = f"{item.title} {title}" if number == 0 else title
                 found.append(types.CodeLens(top, types.Command(title=label, command=command, arguments=[argument])))
     return found

@@ -86,11 +86,13 @@ class Keyboard:
         try:
             return await self.line()
         finally:
+            # also after Ctrl-C: the user's shell would be left without echo
             termios.tcsetattr(self._descriptor, termios.TCSADRAIN, shown)
 
     async def _chunk(self) -> bytes:
         loop = asyncio.get_running_loop()
         ready = asyncio.Event()
+        # a thread that reads could not be stopped, and would take the line that the next question waits for
         loop.add_reader(self._descriptor, ready.set)
         try:
             await ready.wait()

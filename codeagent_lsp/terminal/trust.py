@@ -56,6 +56,7 @@ def trust_command(
     open_ones = [item for item in items if not knowledge.trust.covers(item.digest)]
     if listing or not open_ones:
         return EXIT_DONE
+    # an answer from a pipe shows no user who has read the list
     if not yes and answer is None and not sys.stdin.isatty():
         say(words("trust.no_terminal"))
         return EXIT_REJECTED

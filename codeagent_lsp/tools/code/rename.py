@@ -57,6 +57,7 @@ def rename(source: SourceFile, definitions: Sequence[Definition], name: str) -> 
             splices.append(Splice(use.node.start_byte, use.node.end_byte, written(use, old, new)))
         elif not cannot_mean(source, uses, definitions, Elsewhere(), use):
             doubtful.append(source.line(use.node.start_byte))
+    # one name may be found both as a definition and as a use
     unique = {(each.start, each.end): each for each in splices}
     return Renamed(tuple(unique.values()), left(source, old, unique), tuple(dict.fromkeys(doubtful)))
 

@@ -65,6 +65,7 @@ def _in_seconds(given: dict[str, Any]) -> dict[str, Any]:
         given = {**given, "background": True}
     limit, milliseconds = _amount(given.get("timeout")), _amount(given.get("timeout_ms"))
     given = without(given, "timeout", "timeout_ms", "Blocking")
+    # agents that count in milliseconds use the same name, and 600 of them are too few for any command
     if milliseconds is None and limit is not None and limit > _MOST_SECONDS:
         milliseconds = limit
     seconds = limit if milliseconds is None else milliseconds / 1000
@@ -94,6 +95,7 @@ def _one_line(item: Any) -> str:
 
 def _python(given: dict[str, Any]) -> dict[str, Any]:
     code = str(given.get("code", ""))
+    # quoted, so that the shell replaces no `$` or backtick in the code
     return {**without(given, "code"), "command": f"python - <<'{_END}'\n{code.removesuffix(chr(10))}\n{_END}"}
 
 

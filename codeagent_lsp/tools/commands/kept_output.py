@@ -70,6 +70,7 @@ class _Masks:
     def feed(self, data: bytes) -> str:
         """Take a piece, an empty one at the end, and return the masked text that is safe to write."""
         if data:
+            # a character, a value or a secret may lie across two pieces: each step holds back what may still grow
             return self._secrets.feed(self._values.feed(self._decoder.decode(data)))
         rest = self._values.feed(self._decoder.decode(b"", final=True)) + self._values.close()
         return self._secrets.feed(rest) + self._secrets.close()

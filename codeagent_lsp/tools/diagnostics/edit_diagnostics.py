@@ -86,7 +86,9 @@ class EditDiagnostics:
         others = [path for path in beside if path not in texts][:MAX_BESIDE]
         found = _Found()
         await self._compare(found, _new(changed), _old(changed), deadline)
+        # after the changed ones, which matter more where the time is short
         await self._compare(found, others, others, deadline)
+        # last, since it only shows what got better: files without problems now may have had some
         rest = [path for path in (*_old(changed), *others) if path not in found.before]
         found.before.update(await self._of_base(rest, deadline))
         late = found.late | {change.path for change in more}
@@ -111,6 +113,7 @@ class EditDiagnostics:
             self._base, self._base_state = {}, state
         missing = [path for path in paths if path not in self._base]
         found = await self._checked(self._views.base, missing, deadline) if missing else {}
+        # what was not known in time is asked for again
         self._base.update({path: each for path, each in found.items() if each is not None})
         return {**found, **{path: self._base[path] for path in paths if path in self._base}}
 

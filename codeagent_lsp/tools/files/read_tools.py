@@ -195,6 +195,7 @@ class ReadFiles(Tool[ReadFilesParameters]):
 async def _named(context: ToolContext, name: str) -> tuple[str, ...]:
     """Return the files that a name or a glob means; of a glob, those that may be read without asking."""
     view = context.view
+    # `[id].tsx` is a name in some web frameworks
     if not GLOB_SIGNS & set(name) or view.exists(view.roots.resolve(name)):
         return (name,)
     found = [path for path in (await search.glob(view, name)).paths if may_show(context, path, None)]

@@ -56,6 +56,7 @@ def answer_of(finished: Finished, stdout: str, stderr: str, *, words_are_context
         return HookAnswer(problem=f"exit code {finished.exit_code}{': ' + said.splitlines()[0] if said else ''}"[:300])
     given, is_json = _objects(stdout), stdout.lstrip().startswith("{")
     answer = _together([_by_json(each) for each in given])
+    # braces amid plain words may be no answer at all, so JSON without known fields counts only at the start
     if answer != HookAnswer() or (given and is_json):
         return answer
     if is_json and not words_are_context:
@@ -91,6 +92,7 @@ def _objects(stdout: str) -> list[Mapping[str, Any]]:
     end = 0
     for match in islice(_OBJECT.finditer(stdout), MOST_ANSWERS):
         at = match.start()
+        # within the object before, and so no answer of its own
         if at < end:
             continue
         with suppress(ValueError, RecursionError):

@@ -77,6 +77,7 @@ def find_sources(own: Path, folders: Sequence[str]) -> tuple[tuple[ToolSource, .
     """Return all sources, the user's first, and the problems of those that cannot be read. Blocks."""
     found: list[ToolSource] = []
     problems: list[McpProblem] = []
+    # the user's first: they are kept when a workspace brings more than MAX_SOURCES
     files = [("user", path) for path in _files(own / USER_FOLDER)]
     files += [("project", path) for folder in folders for path in _project_files(Path(folder))]
     for place, path in files:
@@ -124,6 +125,7 @@ def package_of(entry: EntryPoint) -> str:
 def _project_files(folder: Path) -> Iterator[Path]:
     """Yield the files of a workspace; nothing behind a link, which could lead anywhere."""
     for part in PROJECT_FOLDERS:
+        # each level is looked at, as any of them may be the link
         folder /= part
         if folder.is_symlink():
             return

@@ -66,6 +66,7 @@ def _from_url(words: str) -> SkillSource:
         host, port = (url.hostname or "").lower(), url.port
     except ValueError:
         raise ToolRetry(f"This URL cannot be read. {HELP}") from None
+    # a password would be shown in questions, and a query may carry a key
     if url.username is not None or url.password is not None or "\\" in words or url.query or url.fragment:
         raise ToolRetry("The URL must have no user, password, query or fragment.")
     parts = [part for part in url.path.split("/") if part]
@@ -78,6 +79,7 @@ def _from_url(words: str) -> SkillSource:
     if host in ("skills.sh", "www.skills.sh"):
         return _from_index(parts)
     if host == "github.com" and len(parts) > 3 and parts[2] in ("tree", "blob"):
+        # where a branch has a slash, the URL does not show where it ends: `branch` is for those
         inner = "/".join(parts[4:]).removesuffix("/SKILL.md").removesuffix("SKILL.md")
         return SkillSource(f"{GITHUB}/{parts[0]}/{parts[1]}", inner=inner, branch=parts[3])
     place = host if port is None else f"{host}:{port}"

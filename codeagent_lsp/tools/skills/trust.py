@@ -63,6 +63,7 @@ class Trust:
 
     def add(self, digest: str, name: str) -> None:
         """Approve this content; if it cannot be written, for the life of this process."""
+        # first, so that the consent holds even where nothing can be written
         self._kept_here.add(digest)
         known = {**self._read(), digest: {"name": name, "since": round(time.time(), 3)}}
         try:

@@ -70,6 +70,7 @@ def _find(view: FileView, start: str, *, below: bool) -> Iterator[Project]:
             yield project
         if seen:
             break
+    # the whole workspace may mix ecosystems; of a path, only the nearest project is meant
     if below or not seen:
         yield from _below(view, folder, seen)
 

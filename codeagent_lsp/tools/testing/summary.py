@@ -126,6 +126,7 @@ def shorten(text: str, limit: int) -> str:
     kept: set[int] = set()
     for index in ranked:
         cost = min(len(lines[index]), 300) + 5
+        # the best line is shown even where it is too long: without it, a failure says nothing
         if cost > limit and kept:
             break
         limit -= cost

@@ -68,6 +68,7 @@ class RequestEnvVar(Tool[RequestEnvVarParameters]):
         if len(value) > LONGEST or "\0" in value:
             raise ToolFailed(f"What the user gave for {name} cannot be the value of a variable.")
         variables.keep(name, value)
+        # who gives a value for commands wants them to use it; sending it away is another question
         variables.allow(Variable(name, "session", value), network=False)
         kept = await _stored(name, value, variables, context)
         return ToolOutput(f"{name} is set {kept}. {HOW}", {"name": name, "set": True, "length": len(value)})
@@ -123,6 +124,7 @@ async def values_for(names: Sequence[str], context: ToolContext, *, network: boo
         if variable is None:
             raise ToolRetry(f"{name} has no value. Ask for it with request_env_var (enable_tools env).")
         found.append(variable)
+    # the user is asked only once all are known to exist: no consent is given for a call that cannot run
     for variable in found:
         if not variables.allowed(variable.name, network=network):
             await _ask_to_use(variable, context, network=network)
