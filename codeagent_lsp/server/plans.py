@@ -77,6 +77,7 @@ def plan_page(record: RunRecord, language: str) -> str:
     if record.document is not None:
         state = text("plan_page.approved" if record.document.approved else "plan_page.unapproved", language)
         parts.append(f"{record.document.markdown}\n*{state}*\n")
+    # its words are the model's
     return inert("\n".join(parts))
 
 

@@ -49,6 +49,7 @@ async def exact_references(context: ToolContext, symbol: str, targets: Sequence[
         place = await _named(context, symbol, path)
         more = {"context": {"includeDeclaration": True}}
         answer = await _asked(context, "textDocument/references", place, more) if place is not None else None
+        # the uses of some definitions would pass for those of all
         if answer is None:
             return None
         server = answer[0].server
@@ -93,6 +94,7 @@ class _Graph:
                         continue
                     pair = (item, other) if key == "to" else (other, item)
                     self._edges[Edge(*map(self._node, pair))] = None
+                    # functions that call each other would be asked about again at every step
                     following += [] if known else [other]
             pending = following
 

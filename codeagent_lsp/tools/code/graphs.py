@@ -41,6 +41,7 @@ class Graph:
 
 def to_mermaid(graph: Graph) -> str:
     """Return the graph as the text of a Mermaid flowchart."""
+    # names such as `end` are words of Mermaid's own
     number = {node.id: f"n{at}" for at, node in enumerate(graph.nodes)}
     lines = ["flowchart LR"]
     lines += [f'  {number[node.id]}["{_escaped(node.label)}"]' for node in graph.nodes]
@@ -76,4 +77,5 @@ def _named(node: Node) -> str:
 
 
 def _escaped(label: str) -> str:
+    # `#` comes first, as Mermaid's entities begin with it
     return _BAD.sub(lambda found: _ENTITIES[found[0]], label.replace("#", "#35;"))

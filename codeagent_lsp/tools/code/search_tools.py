@@ -111,4 +111,5 @@ def index_of(context: ToolContext) -> CodeIndex:
 async def _below(index: CodeIndex, folder: str) -> list[str]:
     view = await index.view()
     known = await asyncio.to_thread(view.files)
+    # a call may name a file
     return [path for path in known if path == folder or path.startswith(f"{folder}/")]

@@ -45,6 +45,7 @@ async def check(shell: Shell, jobs: Iterable[Job]) -> Checked:
             continue
         finished = (await shell.run(job.command)).finished
         said = _said(job, finished)
+        # many linters exit with an error when they find something, so the exit code counts only without findings
         if reason := "" if said else _reason(finished):
             failed.append((job.linter.name, reason))
             continue

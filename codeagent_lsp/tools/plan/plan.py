@@ -68,6 +68,7 @@ class Plan:
         """
         self._must_be_open(step_id, "completed", "running")
         opened = self._with(step_id, "pending", self.steps.by_id(step_id).error)
+        # asked of the opened plan, as only a step that is open can be the next one
         opened._must_be_next(step_id)
         return opened
 

@@ -108,6 +108,7 @@ def _around(body: str, name: str) -> tuple[str, str, int]:
     headings = _headings(lines)
     same = next((all_of for all_of in map(_in_all_languages, SECTIONS) if _plain(name) in all_of), {_plain(name)})
     sections = [heading for heading in headings if heading.name in same]
+    # a heading further down with the same name is a part of another section
     sections = [heading for heading in sections if heading.level <= LEVEL] or sections[:1]
     if not sections:
         return body.strip(), "", LEVEL

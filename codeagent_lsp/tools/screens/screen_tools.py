@@ -116,6 +116,7 @@ class Desktop(Tool[DesktopParameters]):
 
 async def _done(kind: ScreenKind, action: Action, wanted: ScreenRequest, context: ToolContext) -> ToolOutput:
     screens = context.need(Screens, f"There is no {_NAMES[kind]} here.")
+    # before the stop, so that a restart which is not wanted leaves what runs
     if action in ("start", "restart") and screens.shows and not await _is_wanted(kind, context):
         text = f"The user does not want the {_NAMES[kind]} now, so nothing was started. Do not ask again."
         return ToolOutput(text, _data(screens.status(kind), screens))

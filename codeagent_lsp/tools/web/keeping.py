@@ -38,11 +38,13 @@ class CachedOutput:
         known = _object(value)
         if not isinstance(known.get("text"), str) or not isinstance(known.get("at"), int | float):
             return None
+        # what another machine kept may be from a clock that is ahead
         minutes = max(0, int((time.time() - known["at"]) // 60))
         return ToolOutput(f"[kept from {minutes} minutes ago]\n{known['text']}", known.get("data"))
 
     async def put(self, output: ToolOutput, seconds: float) -> None:
         """Store the result, with secrets masked."""
+        # a cache outlives the session, and may be on a server that others use
         hide = self._context.redaction.hide
         value = {"text": hide(output.text), "data": _without(output.data, hide), "at": time.time()}
         if self._on:

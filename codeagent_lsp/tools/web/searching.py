@@ -71,6 +71,7 @@ async def found(wanted: SearchRequest, settings: WebSettings, fetcher: Fetcher) 
         rows = await _by_tavily(wanted, settings.search_api_key or "", fetcher)
     else:
         rows = await _by_metasearch(wanted, fetcher)
+    # judged here as well, since engines take `site:` as a wish
     return tuple(result for result in _results(rows) if wanted.admits(parsed(result.url).host))[: wanted.most]
 
 
