@@ -37,9 +37,12 @@ def task_place(task: BatchTask, parent: Path) -> Iterator[Path]:
         place = LayerFolder(str(parent))
     except OSError as error:
         raise NoPlace(str(error)) from error
-    folder = Path(place.path).resolve() / task.name
-    folder = Path(place.make(_INSIDE)).resolve() / task.name
+    folder = Path(place.path).resolve() / _INSIDE / task.name
     try:
+        try:
+            place.make(_INSIDE)
+        except OSError as error:
+            raise NoPlace(str(error)) from error
         _lay(task, folder)
         yield folder
     finally:

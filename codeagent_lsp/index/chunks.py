@@ -56,12 +56,18 @@ def answers(
 
 def split(path: str, text: str, symbols: Sequence[SymbolInfo]) -> list[Chunk]:
     """Split a text into chunks along its definitions, none longer than 60 lines; they contain all lines, in order."""
-    lines = text.splitlines()
+    lines = rows(text)
     names = _innermost(symbols)
     chunks = []
     for start, end in _spans(lines, symbols):
         chunks.append(Chunk(path, start, end, "\n".join(lines[start - 1 : end]), symbol=names(start, end)))
     return chunks
+
+
+def rows(text: str) -> list[str]:
+    """Return the lines of a text as the parser counts them: only LF ends one; `splitlines` knows form feeds, too."""
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    return lines if lines[-1] else lines[:-1]
 
 
 def _spans(lines: Sequence[str], symbols: Iterable[SymbolInfo]) -> list[tuple[int, int]]:

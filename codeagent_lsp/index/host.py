@@ -2,7 +2,7 @@
 
 An idle server has none: no thread, process, file or imported module. The first run, search or index command creates it;
 only a workspace that was never indexed is indexed shortly after the first document is opened, so that the first run
-need not wait. Not here: the open index and its notifications of changes (`host.py`).
+need not wait. Not here: the store and the workers that fill it (`service.py`).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from hashlib import blake2b
 from typing import Protocol, TypeVar
 
 from codeagent_lsp.errors import ContextOverflow, FileRefused, ModelError
-from codeagent_lsp.index.chunks import PER_FILE, Chunk, split
+from codeagent_lsp.index.chunks import PER_FILE, Chunk, rows, split
 from codeagent_lsp.index.kinds import is_made, is_source, is_test
 from codeagent_lsp.index.places import FILE, ChunkPlace, Places
 from codeagent_lsp.index.rank import worth
@@ -254,7 +254,7 @@ class ChunkReader:
         text = self._text(path)
         if text is None:
             return None
-        lines = "\n".join(text.splitlines()[place.line_start - 1 : place.line_end])
+        lines = "\n".join(rows(text)[place.line_start - 1 : place.line_end])
         chunk = Chunk(path, place.line_start, place.line_end, lines, round(score, 4), place.symbol)
         return chunk if key_of(chunk) == place.key else None
 

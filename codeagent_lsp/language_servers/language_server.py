@@ -86,6 +86,7 @@ _PROVIDERS = {
 QUIET_SECONDS = 0.4
 MAX_BUSY = 200
 _MAX_ITEMS = 100
+_LONGEST_METHOD = 200
 _STARTING = "starting"
 
 
@@ -255,7 +256,7 @@ class ClientSide:
         items = params.get("registrations") if isinstance(params, dict) else None
         for item in items[:_MAX_ITEMS] if isinstance(items, list) else ():
             if isinstance(item, dict) and len(self._registered) < _MAX_ITEMS:
-                self._registered.add(str(item.get("method"))[:_MAX_ITEMS])
+                self._registered.add(str(item.get("method"))[:_LONGEST_METHOD])
 
     def _progress(self, params: Any) -> None:
         params = params if isinstance(params, dict) else {}

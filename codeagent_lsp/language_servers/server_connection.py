@@ -145,7 +145,7 @@ class ServerConnection:
                 try:
                     message = _parsed(body) if len(body) < _LARGE else await asyncio.to_thread(_parsed, body)
                     self._protocol.take(message)
-                except (ValueError, RecursionError) as error:
+                except Exception as error:  # noqa: BLE001 (what a handler cannot take must not end the reading)
                     logger.info("%s: %s", self.name, type(error).__name__)
             await asyncio.sleep(0.05)  # for what it says about its end
             said = self._last_words.decode("utf-8", "replace").strip().rpartition("\n")[2]

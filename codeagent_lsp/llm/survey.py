@@ -139,7 +139,7 @@ async def look_up(name: str, url: str) -> Facts:
 
 def find(name: str, url: str) -> Facts:
     """Return what `look_up` returns. Blocking."""
-    from genai_prices.data_snapshot import get_snapshot  # late: see above
+    from genai_prices.data_snapshot import get_snapshot  # late: its table of prices is large
 
     if _LOCAL.search(name.lower()):
         return Facts()

@@ -79,7 +79,7 @@ _QUESTIONS = frozenset((
     "min", "num", "next", "prev", "previous", "peek", "csrf", "stop", "pad", "eos", "bos", "unk", "sep", "special",
     "first", "last", "eof", "cancellation", "cancel", "non", "not", "mask", "masked", "public", "progress",
     "partial", "result", "work", "done", "per", "continuation", "page", "pagination", "cursor", "image", "syntax",
-    "keyword", "operator", "parser", "lexer", "lex", "n", "current", "pass", "match", "match", "with", "without",
+    "keyword", "operator", "parser", "lexer", "lex", "n", "current", "pass", "match", "with", "without",
 ))  # fmt: skip
 # What `pass` is a password of; alone it is a verb, a round, or the result of a test.
 _PASS_OF = frozenset((

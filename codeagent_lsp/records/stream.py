@@ -82,9 +82,9 @@ class StreamSanitizer:
 
     def _before_own_keys(self, until: int) -> int:
         """Return an offset before which no key of ours can begin; such keys may contain spaces."""
-        return until if len(self._held) - until >= self._hold_back else self._word_before(until)
+        return until if len(self._held) - until >= self._hold_back else self._line_before(until)
 
-    def _word_before(self, until: int) -> int:
+    def _line_before(self, until: int) -> int:
         limit = max(0, len(self._held) - self._hold_back)
         if limit >= until:
             return until

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from lsprotocol import types
@@ -90,7 +91,8 @@ class Inline:
 
     def next_edit(self, params: Any) -> dict[str, Any]:
         """Return the answer to `textDocument/copilotInlineEdit`: the edit that is due nearest to the cursor."""
-        named = params.get("textDocument", {})
+        params = params if isinstance(params, Mapping) else {}
+        named = params.get("textDocument") or {}
         document = self._parts.front.server.documents.get(str(named.get("uri", "")))
         version = named.get("version")
         if document is None or (version is not None and version != document.version):

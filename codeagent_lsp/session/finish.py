@@ -48,7 +48,6 @@ UNCHANGED = (
     "need to know something from the user, ask it."
 )
 ANSWER_NOW = "Do not look any further. Answer now with what you know."
-NOBODY_ANSWERED = "The user has not answered your question."
 
 # A question mark of any script, then only closing quotes, brackets and Markdown: `Which one?**`.
 _QUESTION = re.compile(r"[?？؟⁇⁈][\s*_`\"'”’»)）\]】]*$")

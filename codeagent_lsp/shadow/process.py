@@ -85,8 +85,7 @@ async def run_process(
     Both streams share one pipe, so that their order is exact, and all output is `stdout`; with `apart` each has its
     own, and their relative order is approximate. Output too long for `Finished.output` goes to a file in
     `spool_folder`, which belongs to the caller; without a folder its middle is lost, but for lines with errors or with
-    one of `keywords`. ToolFailed if the command cannot
-    be started.
+    one of `keywords`. ToolFailed if the command cannot be started.
     """
     output = Output(spool_folder, keywords, apart=apart)
     guarded = Guarded()

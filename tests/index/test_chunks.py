@@ -84,6 +84,15 @@ def test_text_without_definitions_is_cut_by_lines() -> None:
     assert all(MOST_LINES // 2 <= length <= MOST_LINES for length in lengths[:-1])
 
 
+def test_lines_are_counted_as_the_parser_counts_them() -> None:
+    text = "# a\fb\u2028c\r\n\ndef f():\r\n    return 1\r\n"
+
+    (chunk,) = split("a.py", text, ())
+
+    assert (chunk.line_start, chunk.line_end) == (1, 4)
+    assert chunk.text == "# a\fb\u2028c\n\ndef f():\n    return 1"
+
+
 def test_long_texts_are_cut_after_blank_lines() -> None:
     text = "".join(f"line {number}\n" + "\n" * (number in (40, 80)) for number in range(120))
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.index.scan import Folders, Scan, scan_files
+from codeagent_lsp.index.scan import Folders, Scan, scan, scan_files
 from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.work import Work
 from tests.index.rig import put
@@ -32,6 +33,14 @@ def test_single_files_are_changed_removed_or_of_no_interest(root: Path, store: S
     found = scan_files(Folders([str(root)]), [f"{root}/{name}" for name in names], store, 7)
     changed = (Work("a.py", f"{root}/a.py", store.digest("a.py"), 8), Work("new.py", f"{root}/new.py", b"", 0))
     assert found == Scan(changed, ("gone.py", "ignored.py"), 7)
+
+
+def test_what_a_walk_did_not_reach_is_not_removed(root: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(root, {"a.py": "one = 1\n", "b.py": "two = 2\n"})
+    put(store, {"a.py": "1", "b.py": "2", "gone.py": "3"})
+    assert scan(Folders([str(root)]), store.known(), threading.Event()).removed == ("gone.py",)
+    monkeypatch.setattr("codeagent_lsp.index.scan.MAX_FILES", 1)
+    assert scan(Folders([str(root)]), store.known(), threading.Event()).removed == ()
 
 
 @pytest.mark.parametrize("more", [[], ["other"]])

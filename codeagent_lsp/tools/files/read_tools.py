@@ -189,7 +189,7 @@ class ReadFiles(Tool[ReadFilesParameters]):
             shown.append(f"== {path} ==\n{result.text}")
         if (left := len(wanted) - MOST_FILES) > 0:
             shown.append(f"({left} more files)")
-        return ToolOutput("\n".join(shown), [path for path, _ in wanted])
+        return ToolOutput("\n".join(shown), [path for path, _ in wanted[:MOST_FILES]])
 
 
 async def _named(context: ToolContext, name: str) -> tuple[str, ...]:

@@ -146,7 +146,7 @@ def full_name(group: str, tool: str) -> str:
 def _inner(remote: RemoteTool, given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments, those inside of `arguments` if there is nothing else and the server knows no such name."""
     inner = unpacked(given.get("arguments"))
-    whole = set(given) == {"arguments"} and "arguments" not in remote.schema.get("properties", {})
+    whole = set(given) == {"arguments"} and "arguments" not in (remote.schema.get("properties") or {})
     return inner if whole and isinstance(inner, dict) else given
 
 

@@ -38,7 +38,7 @@ from codeagent_lsp.workspace.files import uris
 MAX_PAGES = 20
 MAX_DESCRIPTION = 16 << 10
 LISTEN_SECONDS = 15.0
-LISTENS = 4
+LISTENS = 3
 
 _TROUBLE = (
     MCPError,
@@ -160,7 +160,7 @@ class Connection:
 
     async def listen(self) -> None:
         """Subscribe to changes of the tool list, a few times if it fails; then wait for ever."""
-        for attempt in range(1, LISTENS):
+        for attempt in range(1, LISTENS + 1):
             try:
                 async with AsyncExitStack() as stack:
                     async with asyncio.timeout(LISTEN_SECONDS):

@@ -171,6 +171,16 @@ async def test_json_in_a_text_is_unpacked_and_what_stays_wrong_is_told(tmp_path:
         del SCHEMA["properties"]["list"]  # type: ignore[attr-defined]
 
 
+async def test_all_arguments_in_one_where_the_server_declares_none(tmp_path: Path) -> None:
+    rug = Rug("look")
+    rug.tool.remote.schema["properties"], before = None, rug.tool.remote.schema["properties"]  # type: ignore[index]
+    try:
+        assert (await bench_with(tmp_path, rug.tool).call("mcp.s.look", arguments={"path": "a"})).ok
+        assert rug.server.calls == [{"path": "a"}]
+    finally:
+        SCHEMA["properties"] = before
+
+
 async def test_all_arguments_in_one(tmp_path: Path) -> None:
     rug = Rug("look")
     bench = bench_with(tmp_path, rug.tool)
