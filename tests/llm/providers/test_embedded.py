@@ -105,7 +105,7 @@ async def test_the_prompt_is_taken_from_the_cache(model: Model) -> None:
         if not reply.tool_calls:
             messages.append(Message("user", f"Read the file f{turn}.py."))
     print(f"{100 * reused / sent:.1f} % of the prompt tokens after the first call")
-    assert reused / sent >= 0.95
+    assert reused / sent >= (0.95 if WHOLE else 0.9)  # what is new in each turn weighs more in a few
     assert reply.timings["predicted_per_second"] > 0
 
 
