@@ -332,7 +332,7 @@ class Relevance:
     def _fixed(self, subject: Subject, verdict: Verdict | None) -> set[str]:
         """Return the tests that a change is judged by, which therefore may not change."""
         judged = {name for each in (verdict.failed if verdict else ()) for name in self._files.ending([each.path])}
-        named = {name for name in self._files.named(subject.brief.words) if is_test(name)}
+        named = {*self._files.test_files_in(subject.brief.words)}
         tests = {name for name in self._files.names if is_test(name)} if subject.brief.about_tests else set()
         return {name for name in judged | named | tests if is_test(name)} - {subject.target}
 

@@ -12,7 +12,6 @@ import secrets
 from collections.abc import Callable
 
 Mark = Callable[[str], str]
-Layer = Callable[[str, Mark], str]
 
 MARK = re.compile(r"<secret:[0-9a-f]{6}>")
 

@@ -20,7 +20,7 @@ from codeagent_lsp.index.database import Database
 from codeagent_lsp.session.history.recorded_run import COLUMNS, RecordedRun
 from codeagent_lsp.session.store import SUFFIX
 
-STAMP = "runs-3"
+STAMP = " ".join(("runs-3", *COLUMNS))
 RANKED = 2000
 """So many of the newest runs with the words are compared with each other."""
 

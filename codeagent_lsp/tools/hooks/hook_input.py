@@ -1,4 +1,4 @@
-"""What a hook is told: the event as JSON, with a tool's name and arguments in the spelling that the hook expects.
+"""What a hook is told of a tool call, as JSON: the tool's name and arguments in the spelling that the hook expects.
 
 Hooks in the files of another program get its names of the tools; arguments are given in both spellings. Not here: what
 it answers (`hook_answers.py`).
