@@ -73,7 +73,7 @@ stage tidy pytest tests/tidy
 stage types mypy
 fast="not slow"
 [ -z "$all" ] || [ "${CODEAGENT_TEST_SLOW:-1}" = 0 ] || fast="not slow and not hypothesis" # tried with many examples below
-stage fast timeout 1200 pytest -m "$fast" -n 3 --ignore=tests/tidy
+stage fast timeout 1200 pytest -m "$fast" -n 2 --ignore=tests/tidy
 if [ -z "$all" ]; then
     stage journeys timeout 900 pytest -m "journey and not vscode"
     stage vscode test_extension --journey
