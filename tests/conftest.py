@@ -27,10 +27,12 @@ KEPT_OUT = (
     "TAVILY_API_KEY",
 )
 
-# What measures or waits for a time; tests with the mark `model` besides, whose model takes all processors.
+# What measures, waits for a time, or asks real language servers, which say old things where they have no time; tests
+# with the mark `model` besides, whose model takes all processors.
 ALONE = tuple(
     str(Path(__file__).parent / name)
     for name in (
+        "language_servers/test_real_servers.py",
         "records/test_speed.py",
         "server/test_real_servers.py",
         "server/wire/test_channel.py",
