@@ -37,7 +37,7 @@ def _any(source: str) -> str:
 HAN = re.compile(r"[\u3400-\u9fff]")
 # Greek, Cyrillic, Arabic, Indic and others up to U+1FFF, kana, Hangul: languages that the rules do not read.
 OTHER_SCRIPT = re.compile(r"[\u0370-\u1fff\u3040-\u30ff\uac00-\ud7af]")
-# In backticks, `file.py`, `a/b`, `src/`, `snake_case`, `call()`, `camelCase`, `PascalCase`.
+# In backticks, "file.py", `a/b`, `src/`, `snake_case`, `call()`, `camelCase`, `PascalCase`.
 NAME_OF_CODE = re.compile(
     r"`[^`]+`|\b[\w-]+\.(?!\s)[a-zA-Z]\w{0,5}\b|\w/\w|\w/(?=\s|$|[\u3400-\u9fff])|[a-zA-Z0-9]_[a-zA-Z0-9]"
     r"|\w\(\)|\b[a-z]+[A-Z]\w*|\b[A-Z][a-z]+[A-Z]\w*"

@@ -396,7 +396,7 @@ def meant(path: str, known: Collection[str]) -> Sequence[str]:
     """
     if path in known:
         return (path,)
-    # `/home/me/project/a.py` and `C:\project\a.py` are longer than the known path; `src/a.py` is not `a.py`.
+    # "/home/me/project/a.py" and "C:\project\a.py" are longer than the known path; "src/a.py" is not "a.py".
     absolute = path.startswith("/") or ":" in path
     return tuple(each for each in known if ends_alike(path, each) and (absolute or "/" in each or "/" not in path))
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from codeagent_lsp.errors import ModelReplyInvalid, ModelUnreachable
 
-# -P: modules of the current folder, such as the user's own `json.py`, are not found. -X utf8: whatever the locale.
+# -P: modules of the current folder, such as the user's own "json.py", are not found. -X utf8: whatever the locale.
 COMMAND = (sys.executable, "-P", "-X", "utf8", str(Path(__file__).with_name("embedding_worker.py")))
 _MOST_THREADS = 4
 

@@ -29,9 +29,9 @@ BEGINNING = "The beginning of the file"
 LEAST_WORD = 2
 _CODE_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _QUOTED = re.compile(r"`([^`\n]+)`")
-# `snake_case`, `camelCase`, `PascalCase`, `file.py`; a plain capital at a sentence's beginning is none of them.
+# `snake_case`, `camelCase`, `PascalCase`, "file.py"; a plain capital at a sentence's beginning is none of them.
 _LIKE_CODE = re.compile(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*|\w+\.[a-z]{1,5}\b)", re.ASCII)
-# A path or a file's name: `src/app.py`, `./my-page.test.tsx`.
+# A path or a file's name: "src/app.py", `./my-page.test.tsx`.
 _NAME = re.compile(r"(?<![\w./\\+-])[\w./\\+-]*\w\.\w{1,10}\b")
 _ASCII_NAME = re.compile(_NAME.pattern, re.ASCII)  # for languages without blanks around a name
 
