@@ -10,15 +10,16 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
-from tests.clients.neovim.support import ROOT, environment, left_behind
+from tests.clients.neovim.support import ROOT, environment
+from tests.clients.scenarios import Scenarios, left_behind, plan_of, put
 
 DOCUMENT = ROOT / "docs" / "editors.md"
 RIG = Path(__file__).with_name("rig.el")
@@ -26,6 +27,7 @@ LISP = Path("/usr/share/emacs/site-lisp/elpa")
 CLIENTS = ("eglot", "lsp-mode")
 EXAMPLE = ':baseUrl "http://127.0.0.1:8080/v1"'
 SECONDS = 120.0
+ENDING = "el"
 
 # How a user starts each client in a buffer, and how it says that the server is there.
 START = {"eglot": "(unless (eglot-current-server) (call-interactively #'eglot))", "lsp-mode": "(lsp)"}
@@ -80,7 +82,7 @@ def play(
 ) -> Played:
     """Run Lisp with `rig.el` in an Emacs of its own and give what it returned. Fails when a process is left behind."""
     init = prepare(folder, client, files=files, script=script)
-    plan = {"workspace": str(folder / "ws"), "configuration": str(init), **_plan(folder, "", scenario)}
+    plan = {"workspace": str(folder / "ws"), "configuration": str(init), **plan_of(folder, "", scenario, ending=ENDING)}
     done = subprocess.run(
         _start(folder, "rig-play", plan),
         cwd=folder,
@@ -95,76 +97,25 @@ def play(
     return _played(folder / "ws", folder / "record.json", said)
 
 
-class Emacs:
-    """An Emacs with a server that plays one scenario after the other, each on files, a script and a session of its own.
+class Emacs(Scenarios[Played]):
+    """An Emacs with one of its clients."""
 
-    One that could not play a scenario to its end is started anew for the next.
-    """
+    ending = ENDING
+    seconds = SECONDS
 
     def __init__(self, folder: Path, client: str) -> None:
+        super().__init__(folder)
         self.client = client
-        self._root = folder
-        self._starts = self._count = 0
-        self._process: subprocess.Popen[bytes] | None = None
 
-    @property
-    def _folder(self) -> Path:
-        return self._root / str(self._starts)
+    @override
+    def start(self, folder: Path, script: Sequence[Mapping[str, Any]]) -> tuple[list[str], Mapping[str, str]]:
+        init = prepare(folder, self.client, files={}, script=script)
+        plan = {"workspace": str(folder / "ws"), "configuration": str(init), "folder": str(folder)}
+        return _start(folder, "rig-play-all", plan), variables_of(folder)
 
-    def play(self, scenario: str, *, files: Mapping[str, str], script: Sequence[Mapping[str, Any]]) -> Played:
-        """Run Lisp with `rig.el` and give what it returned."""
-        if self._process is None:
-            self._starts, self._count = self._starts + 1, 0
-            init = prepare(self._folder, self.client, files={}, script=script)
-            start = {"workspace": str(self._folder / "ws"), "configuration": str(init), "folder": str(self._folder)}
-            self._process = subprocess.Popen(
-                _start(self._folder, "rig-play-all", start),
-                cwd=self._folder,
-                env=variables_of(self._folder),
-                stdin=subprocess.DEVNULL,
-                stdout=(self._folder / "said").open("wb"),
-                stderr=subprocess.STDOUT,
-            )
-        self._count += 1
-        folder, workspace = self._folder, self._folder / "ws"
-        for entry in workspace.iterdir():
-            if entry.name != ".git":
-                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-        for name, text in files.items():
-            (workspace / name).write_text(text)
-        plan = _plan(folder, f"{self._count}-", scenario)
-        Path(plan["script"]).write_text(json.dumps(list(script)))
-        (folder / f"{self._count}.part").write_text(json.dumps(plan))
-        (folder / f"{self._count}.part").rename(folder / f"{self._count}.json")
-        record, deadline = Path(plan["record"]), time.monotonic() + 2 * SECONDS
-        try:
-            while not record.exists():
-                assert self._process.poll() is None, (folder / "said").read_text(errors="replace")
-                assert time.monotonic() < deadline, "the scenario never ended"
-                time.sleep(0.01)
-            return _played(workspace, record, (folder / "said").read_text(errors="replace"))
-        except BaseException:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-            raise
-
-    def close(self) -> None:
-        """Leave it as a user does. Fails when a process is left behind."""
-        if self._process is not None:
-            (self._folder / "end").touch()
-            assert self._process.wait(SECONDS) == 0
-            assert not left_behind(self._folder / "state"), "the server outlived the editor"
-
-
-def _plan(folder: Path, prefix: str, scenario: str) -> dict[str, str]:
-    plan = {
-        "script": str(folder / f"{prefix}script.json"),
-        "scenario": str(folder / f"{prefix}scenario.el"),
-        "record": str(folder / f"{prefix}record.json"),
-    }
-    Path(plan["scenario"]).write_text(scenario)
-    return plan
+    @override
+    def read(self, workspace: Path, record: Path, said: str) -> Played:
+        return _played(workspace, record, said)
 
 
 def _start(folder: Path, how: str, plan: Mapping[str, str]) -> list[str]:
@@ -184,8 +135,7 @@ def prepare(folder: Path, client: str, *, files: Mapping[str, str], script: Sequ
     """A workspace, a script for the model, `codeagent-lsp` on PATH and an init file; the path of the last."""
     for name in ("ws/.git", "state", "home", "bin"):
         (folder / name).mkdir(parents=True)
-    for name, text in files.items():
-        (folder / "ws" / name).write_text(text)
+    put(folder / "ws", files)
     (folder / "script.json").write_text(json.dumps(list(script)))
     program = folder / "bin" / "codeagent-lsp"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m codeagent_lsp.cli "$@"\n')

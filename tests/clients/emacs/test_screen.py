@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.clients.emacs.support import CLIENTS, MARKS, find_emacs, has_client, packages, prepare, variables_of
-from tests.clients.neovim.support import SOURCE, edit, left_behind
+from tests.clients.neovim.support import SOURCE, edit
+from tests.clients.scenarios import left_behind
 from tests.clients.terminal.screen import Screen
 
 pytestmark = [*MARKS, pytest.mark.skipif(shutil.which("tmux") is None, reason="no tmux here")]

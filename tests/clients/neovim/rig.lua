@@ -1,6 +1,8 @@
 -- What a scenario needs of a real Neovim: our server as a stock client starts it, and a record of what was shown.
 -- Nothing here makes Neovim behave in another way than it does for a user, but that `vim.ui.select` answers itself.
 
+local here = vim.fs.dirname(debug.getinfo(1, "S").source:sub(2))
+
 local function apply(_, titles) return vim.tbl_contains(titles, "Apply") and "Apply" or nil end
 
 local rig = {
@@ -153,18 +155,9 @@ function rig.play(plan)
   play(plan)
 end
 
--- Plays one scenario after the other, each as soon as its plan is in the folder, until there is a file named "end".
 function rig.play_all(plan)
   configure(plan)
-  for number = 1, 1000 do
-    local next = ("%s/%d.json"):format(plan.folder, number)
-    local function there(path) return vim.uv.fs_stat(path) ~= nil end
-    vim.wait(600000, function() return there(next) or there(plan.folder .. "/end") end, 5)
-    if not there(next) then return end
-    local part = vim.json.decode(io.open(next):read("a"))
-    if number > 1 then clear(part) end
-    play(part)
-  end
+  dofile(here .. "/in_turn.lua")(plan.folder, play, clear)
 end
 
 return rig

@@ -8,18 +8,21 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typing_extensions import override
+
+from tests.clients.scenarios import Scenarios, left_behind, plan_of, put
 
 ROOT = Path(__file__).resolve().parents[3]
 RIG = Path(__file__).with_name("rig.lua")
 SERVER = (sys.executable, "-m", "codeagent_lsp.cli", "serve")
 SECONDS = 90.0
+ENDING, HEAD = "lua", "local rig = ...\n"
 
 
 def find_neovim() -> str | None:
@@ -75,101 +78,42 @@ def play(
     workspace, state, home = folder / "ws", folder / "state", folder / "home"
     for place in (workspace, state, home):
         place.mkdir(exist_ok=True)
-    plan = _plan(folder, workspace, "", scenario, files, script)
+    put(workspace, files)
+    plan = plan_of(folder, "", scenario, ending=ENDING, head=HEAD)
+    Path(plan["script"]).write_text(json.dumps(list(script)))
     options = {**(settings or {}), "model": {"provider": "scripted", "name": plan["script"]}}
     start = _start(folder, "play", {**plan, "workspace": str(workspace), "options": options})
     done = subprocess.run(
         start, cwd=folder, env=environment(home, state), capture_output=True, timeout=SECONDS, check=False
     )
-    assert (folder / "record.json").exists(), (done.stdout + done.stderr).decode(errors="replace")
+    said = (done.stdout + done.stderr).decode(errors="replace")
+    assert Path(plan["record"]).exists(), said
     assert not left_behind(state), "the server outlived the editor"
-    return _played(workspace, folder / "record.json")
+    return _played(workspace, Path(plan["record"]), said)
 
 
-class Neovim:
-    """A Neovim with a server that plays one scenario after the other, each on files, a script and a session of its own.
+class Neovim(Scenarios[Played]):
+    """A stock Neovim."""
 
-    One that could not play a scenario to its end is started anew for the next.
-    """
+    ending, head = ENDING, HEAD
 
-    def __init__(self, folder: Path) -> None:
-        self._root = folder
-        self._starts = self._count = 0
-        self._process: subprocess.Popen[bytes] | None = None
+    @override
+    def start(self, folder: Path, script: Sequence[Mapping[str, Any]]) -> tuple[list[str], Mapping[str, str]]:
+        for name in ("ws", "state", "home"):
+            (folder / name).mkdir()
+        (folder / "script.json").write_text(json.dumps(list(script)))
+        model = {"provider": "scripted", "name": str(folder / "script.json")}
+        plan = {"folder": str(folder), "workspace": str(folder / "ws"), "options": {"model": model}}
+        return _start(folder, "play_all", plan), environment(folder / "home", folder / "state")
 
-    @property
-    def _folder(self) -> Path:
-        return self._root / str(self._starts)
-
-    def play(self, scenario: str, *, files: Mapping[str, str], script: Sequence[Mapping[str, Any]]) -> Played:
-        """Run the body of a Lua function of `rig` and give what it returned."""
-        if self._process is None:
-            self._starts, self._count = self._starts + 1, 0
-            for name in ("ws", "state", "home"):
-                (self._folder / name).mkdir(parents=True)
-        self._count += 1
-        folder, workspace = self._folder, self._folder / "ws"
-        for entry in workspace.iterdir():
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-        plan = _plan(folder, workspace, f"{self._count}-", scenario, files, script)
-        (folder / f"{self._count}.part").write_text(json.dumps(plan))
-        (folder / f"{self._count}.part").rename(folder / f"{self._count}.json")
-        if self._process is None:
-            model = {"provider": "scripted", "name": plan["script"]}
-            start = {"folder": str(folder), "workspace": str(workspace), "options": {"model": model}}
-            self._process = subprocess.Popen(
-                _start(folder, "play_all", start),
-                cwd=folder,
-                env=environment(folder / "home", folder / "state"),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=(folder / "stderr").open("wb"),
-            )
-        record, deadline = Path(plan["record"]), time.monotonic() + 2 * SECONDS
-        try:
-            while not record.exists():
-                assert self._process.poll() is None, (folder / "stderr").read_text(errors="replace")
-                assert time.monotonic() < deadline, "the scenario never ended"
-                time.sleep(0.01)
-            return _played(workspace, record)
-        except BaseException:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-            raise
-
-    def close(self) -> None:
-        """Leave it as a user does. Fails when a process is left behind."""
-        if self._process is not None:
-            (self._folder / "end").touch()
-            assert self._process.wait(SECONDS) == 0
-            assert not left_behind(self._folder / "state"), "the server outlived the editor"
+    @override
+    def read(self, workspace: Path, record: Path, said: str) -> Played:
+        return _played(workspace, record, said)
 
 
-def _plan(
-    folder: Path,
-    workspace: Path,
-    prefix: str,
-    scenario: str,
-    files: Mapping[str, str],
-    script: Sequence[Mapping[str, Any]],
-) -> dict[str, str]:
-    for name, text in files.items():
-        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
-        (workspace / name).write_bytes(text.encode())
-    plan = {
-        "script": str(folder / f"{prefix}script.json"),
-        "scenario": str(folder / f"{prefix}scenario.lua"),
-        "record": str(folder / f"{prefix}record.json"),
-    }
-    Path(plan["script"]).write_text(json.dumps(list(script)))
-    Path(plan["scenario"]).write_text(f"local rig = ...\n{scenario}")
-    return plan
-
-
-def _played(workspace: Path, path: Path) -> Played:
+def _played(workspace: Path, path: Path, said: str) -> Played:
     record = json.loads(path.read_text())
-    assert "problem" not in record, record
+    assert "problem" not in record, f"{record}\n{said}"
     return Played(workspace, record["found"], record["prompts"], record["messages"], record["encoding"])
 
 
@@ -184,27 +128,6 @@ def environment(home: Path, state: Path) -> dict[str, str]:
         "CODEAGENT_STATE_DIR": str(state),
         "NVIM_LOG_FILE": str(home / "nvim.log"),
     }
-
-
-def left_behind(state: Path, seconds: float = 3.0) -> list[int]:
-    """Processes that still carry the state folder of a scenario in their environment `seconds` later."""
-    deadline = time.monotonic() + seconds
-    while (found := _carrying(state)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return found
-
-
-def _carrying(state: Path) -> list[int]:
-    mark = f"CODEAGENT_STATE_DIR={state}".encode()
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            variables = entry.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if mark in variables:
-            found.append(int(entry.parent.name))
-    return found
 
 
 def _start(folder: Path, how: str, plan: Mapping[str, Any]) -> list[str]:

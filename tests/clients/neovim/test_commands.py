@@ -12,10 +12,10 @@ from tests.clients.neovim.support import (
     Neovim,
     call,
     edit,
-    left_behind,
     play,
     with_hook_and_picture,
 )
+from tests.clients.scenarios import left_behind
 
 pytestmark = MARKS
 

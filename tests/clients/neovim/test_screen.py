@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.neovim.support import MARKS, SOURCE, edit, environment, find_neovim, left_behind
+from tests.clients.neovim.support import MARKS, SOURCE, edit, environment, find_neovim
+from tests.clients.scenarios import left_behind
 from tests.clients.terminal.screen import Screen
 
 pytestmark = [*MARKS, pytest.mark.skipif(shutil.which("tmux") is None, reason="no tmux here")]

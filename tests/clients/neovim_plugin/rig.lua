@@ -1,5 +1,7 @@
 -- What a scenario needs of a real Neovim with the plugin: it answers prompts, records what was told, and waits.
 
+local here = vim.fs.dirname(debug.getinfo(1, "S").source:sub(2))
+
 local function apply(_, titles) return vim.tbl_contains(titles, "Apply") and "Apply" or nil end
 local function nothing() return nil end
 
@@ -155,20 +157,9 @@ function rig.play(plan)
   when_entered(function() play(plan) end)
 end
 
--- Plays one scenario after the other, each as soon as its plan is in the folder, until there is a file named "end".
 function rig.play_all(plan)
   rig.workspace = plan.workspace
-  when_entered(function()
-    for number = 1, 1000 do
-      local next = ("%s/%d.json"):format(plan.folder, number)
-      local function there(path) return vim.uv.fs_stat(path) ~= nil end
-      vim.wait(600000, function() return there(next) or there(plan.folder .. "/end") end, 5)
-      if not there(next) then return end
-      local part = vim.json.decode(io.open(next):read("a"))
-      if number > 1 then clear(part) end
-      play(part)
-    end
-  end)
+  when_entered(function() dofile(here .. "/../neovim/in_turn.lua")(plan.folder, play, clear) end)
 end
 
 return rig

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.clients.neovim.support import ROOT, environment, find_neovim, left_behind
+from typing_extensions import override
+
+from tests.clients.neovim.support import ENDING, HEAD, ROOT, environment, find_neovim
+from tests.clients.scenarios import Scenarios, left_behind, plan_of, put
 
 PLUGIN = ROOT / "editors" / "neovim"
 RIG = Path(__file__).with_name("rig.lua")
@@ -47,7 +50,7 @@ def play(
     left behind.
     """
     init = prepare(folder, files=files, script=script, settings=settings, options=options)
-    plan = {"workspace": str(folder / "ws"), **_plan(folder, "", scenario)}
+    plan = {"workspace": str(folder / "ws"), **plan_of(folder, "", scenario, ending=ENDING, head=HEAD)}
     done = subprocess.run(
         _start(folder, init, "play", plan),
         cwd=folder / "ws",
@@ -62,74 +65,20 @@ def play(
     return _played(folder / "ws", Path(plan["record"]), said)
 
 
-class Editor:
-    """A Neovim with the plugin: plays one scenario after the other, each on files, a script and a session of its own.
+class Editor(Scenarios[Played]):
+    """A Neovim with the plugin."""
 
-    One that could not play a scenario to its end is started anew for the next.
-    """
+    ending, head = ENDING, HEAD
 
-    def __init__(self, folder: Path) -> None:
-        self._root = folder
-        self._starts = self._count = 0
-        self._process: subprocess.Popen[bytes] | None = None
+    @override
+    def start(self, folder: Path, script: Sequence[Mapping[str, Any]]) -> tuple[list[str], Mapping[str, str]]:
+        init = prepare(folder, files={}, script=script)
+        plan = {"workspace": str(folder / "ws"), "folder": str(folder)}
+        return _start(folder, init, "play_all", plan), environment(folder / "home", folder / "state")
 
-    @property
-    def _folder(self) -> Path:
-        return self._root / str(self._starts)
-
-    def play(self, scenario: str, *, files: Mapping[str, str], script: Sequence[Mapping[str, Any]]) -> Played:
-        """Run the body of a Lua function of `rig` and give what it returned."""
-        if self._process is None:
-            self._starts, self._count = self._starts + 1, 0
-            self._folder.mkdir()
-            init = prepare(self._folder, files={}, script=script)
-            start = {"workspace": str(self._folder / "ws"), "folder": str(self._folder)}
-            self._process = subprocess.Popen(
-                _start(self._folder, init, "play_all", start),
-                cwd=self._folder / "ws",
-                env=environment(self._folder / "home", self._folder / "state"),
-                stdin=subprocess.DEVNULL,
-                stdout=(self._folder / "said").open("wb"),
-                stderr=subprocess.STDOUT,
-            )
-        self._count += 1
-        folder, workspace = self._folder, self._folder / "ws"
-        for entry in workspace.iterdir():
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-        _write(workspace, files)
-        plan = _plan(folder, f"{self._count}-", scenario)
-        Path(plan["script"]).write_text(json.dumps(list(script)))
-        (folder / f"{self._count}.part").write_text(json.dumps(plan))
-        (folder / f"{self._count}.part").rename(folder / f"{self._count}.json")
-        record, deadline = Path(plan["record"]), time.monotonic() + 2 * SECONDS
-        try:
-            while not record.exists():
-                assert self._process.poll() is None, (folder / "said").read_text(errors="replace")
-                assert time.monotonic() < deadline, "the scenario never ended"
-                time.sleep(0.01)
-            return _played(workspace, record, (folder / "said").read_text(errors="replace"))
-        except BaseException:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-            raise
-
-    def close(self) -> None:
-        """Leave it as a user does. Fails when a process is left behind."""
-        if self._process is not None:
-            (self._folder / "end").touch()
-            assert self._process.wait(SECONDS) == 0
-            assert not left_behind(self._folder / "state"), "the server outlived the editor"
-
-
-def _plan(folder: Path, prefix: str, scenario: str) -> dict[str, str]:
-    plan = {
-        "script": str(folder / f"{prefix}script.json"),
-        "scenario": str(folder / f"{prefix}scenario.lua"),
-        "record": str(folder / f"{prefix}record.json"),
-    }
-    Path(plan["scenario"]).write_text(f"local rig = ...\n{scenario}")
-    return plan
+    @override
+    def read(self, workspace: Path, record: Path, said: str) -> Played:
+        return _played(workspace, record, said)
 
 
 def _start(folder: Path, init: Path, how: str, plan: Mapping[str, str]) -> list[str]:
@@ -145,13 +94,6 @@ def _played(workspace: Path, path: Path, said: str) -> Played:
     return Played(workspace, record["found"], record["told"], record["prompts"])
 
 
-def _write(workspace: Path, files: Mapping[str, str]) -> None:
-    for name, text in files.items():
-        path = workspace / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-
 def prepare(
     folder: Path,
     *,
@@ -163,7 +105,7 @@ def prepare(
     """A workspace, a script for the model, and an `init.lua` as a user writes it; the path of the last."""
     for name in ("ws", "state", "home"):
         (folder / name).mkdir(exist_ok=True)
-    _write(folder / "ws", files)
+    put(folder / "ws", files)
     (folder / "script.json").write_text(json.dumps(list(script)))
     model = {"provider": "scripted", "name": str(folder / "script.json")}
     section = {"settings": {"codeagent": {"model": model, **(settings or {})}}}

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.neovim.support import MARKS, ROOT, SOURCE, edit, environment, left_behind
+from tests.clients.neovim.support import MARKS, ROOT, SOURCE, edit, environment
 from tests.clients.neovim_plugin.support import PLUGIN, has_tmux, neovim
+from tests.clients.scenarios import left_behind
 from tests.clients.terminal.screen import Screen
 
 pytestmark = MARKS

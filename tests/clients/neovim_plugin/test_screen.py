@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.clients.neovim.support import MARKS, SOURCE, call, edit, environment, left_behind
+from tests.clients.neovim.support import MARKS, SOURCE, call, edit, environment
 from tests.clients.neovim_plugin.support import has_tmux, neovim, prepare
+from tests.clients.scenarios import left_behind
 from tests.clients.terminal.screen import Screen
 
 pytestmark = [*MARKS, pytest.mark.skipif(not has_tmux(), reason="no tmux here")]

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.clients.neovim.support import environment, left_behind
+from tests.clients.neovim.support import environment
 from tests.clients.neovim_plugin.support import neovim, prepare
+from tests.clients.scenarios import left_behind
 
 SECONDS = 20.0
 
