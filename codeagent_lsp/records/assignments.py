@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from codeagent_lsp.records.literals import LONGEST, MARGIN, Literal, heredoc, literal
+from codeagent_lsp.records.literals import LONGEST, MARGIN, Literal, heredoc, is_key, literal
 from codeagent_lsp.records.mark import MARK, Mark
 from codeagent_lsp.records.names import NameKind
 from codeagent_lsp.records.positions import elsewhere, is_one_of_several
@@ -20,8 +20,7 @@ from codeagent_lsp.records.stems import Name, sensitive_names
 from codeagent_lsp.records.values import (
     bare_reveals,
     is_hexadecimal_constant,
-    is_name_of_object,
-    is_number_of_error,
+    is_no_secret,
     is_other_name,
     is_type_of_js,
     looks_generated,
@@ -72,7 +71,6 @@ _TYPE = re.compile(r"[ \t]{1,4}\*?[A-Za-z][\w.<>]{0,30}[ \t]{1,4}=[ \t]{1,4}(?=[
 _BLOCK = re.compile(rf"[|>][+-]?[0-9]?[+-]?[ \t]*(?:#[^\n]{{0,80}})?{_NEXT_LINE}")  # YAML: `key: |`
 _TAG = re.compile(r"(?:&[\w-]{1,40}|![\w!./:-]{0,40})[ \t]{1,4}")  # YAML: `key: !tag value`
 _BRACKET = re.compile(rf"[(\[{{](?:\s|{MARGIN})?\s{{0,80}}(?=[A-Za-z@$]{{0,3}}[\"'`])")
-_KEY_OF_MAPPING = re.compile(r"[ \t]{0,20}(?::|=>)")
 _LIST = re.compile(  # pieces in a bracket, joined by what is called on it or around it
     r"(?:(?P<by>[\"'])[^\"'\n]{0,3}(?P=by)\.join\(|concat!?\("
     r"|(?:implode|join)\([\"']{2}, ?)\s{0,20}[(\[]?\s{0,80}(?=[\"'])"
@@ -228,7 +226,7 @@ class _Finder:
         name = place.name.text
         if MARK.fullmatch(value) or repeats(name, value) or is_type_of_js(value, place.sign):
             return False
-        if is_number_of_error(name, value) or is_name_of_object(name, value):
+        if is_no_secret(name, value):
             return False
         return place.name.kind is not NameKind.LOOKS or (looks_generated(value) and looks_scrambled(value))
 
@@ -291,8 +289,8 @@ class _Finder:
             return document.start, document.end
         bracket = _BRACKET.match(text, start)
         found = literal(text, bracket.end()) if bracket else None
-        is_key = found is not None and bool(_KEY_OF_MAPPING.match(text, found.after))
-        if found and (looks_scrambled if is_key else looks_random)(found.value) and " " not in found.value:
+        judge = looks_scrambled if found and is_key(text, found) else looks_random
+        if found and judge(found.value) and " " not in found.value:
             return found.start, found.end
         if array := _CHARACTERS.match(text, start):
             edge = 1 if array["q"] else 0

@@ -59,9 +59,8 @@ def _mask_pem(text: str, mark: Mark) -> str:
         body = _PEM_BODY.match(text, begin.end(), limit)
         stop = end.end() if end else (body.end() if body else begin.end())
         cut = end is None and stop < limit
-        if not _has_key(
-            text[begin.end() : end.start() if end else stop], cut=cut
-        ):  # its first line alone, as parsers have it
+        behind = text[begin.end() : end.start() if end else stop]
+        if not _has_key(behind, cut=cut):  # its first line alone, as parsers have it
             parts.append(text[position : begin.end()])
             position = begin.end()
             continue

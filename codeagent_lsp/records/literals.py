@@ -28,6 +28,7 @@ _JOINED = re.compile(
 )
 _JOINS = " \t\r\n\\+.&<~,"
 _SECOND_KEY = re.compile(r"[ \t]{0,20}(?:[:=]|\.\w)")
+_KEY = re.compile(r"[ \t]{0,20}(?::|=>)")
 _LONE_LINES = re.compile(rf"(?:(?:\\n|\\)?\r?\n{MARGIN}?[ \t]{{0,80}}[^\s\"'`<>]++)+(?:{_NEXT_LINE})?")
 _ESCAPED_LINES = re.compile(r"\n(?:[^\n]*\\\r?\n)*")
 
@@ -59,6 +60,11 @@ def literal(text: str, at: int) -> Literal | None:
         values.append(piece.value)
         last = piece
     return Literal(first.start, last.end, "".join(values), last.after)
+
+
+def is_key(text: str, found: Literal) -> bool:
+    """Return whether a literal is the key of a mapping: a colon or an arrow follows."""
+    return bool(_KEY.match(text, found.after))
 
 
 def heredoc(text: str, at: int) -> Literal | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from codeagent_lsp.records.literals import MARGIN, Literal, literal
+from codeagent_lsp.records.literals import MARGIN, Literal, is_key, literal
 from codeagent_lsp.records.mark import MARK, Mark
 from codeagent_lsp.records.names import NameKind, kind_of
 from codeagent_lsp.records.stems import Name
@@ -39,7 +39,6 @@ _BULLET = re.compile(
 )
 _JOINING = re.compile(r"join|concat|implode|strings")
 _JOINED = re.compile(r"\s{0,80},?\s{0,80}[\])}]{1,2}\s{0,20}\.?(?:join|concat|,\s*[\"']{2}\))")
-_KEY_OF_MAPPING = re.compile(r"[ \t]{0,20}(?::|=>)")
 _COMMA = re.compile(r"\s{0,20},\s{0,80}")
 _WORD = re.compile(r"[^\s\"'`,;&<>(){}\[\]|\\$]{1,4096}")
 _VALUE_BEFORE = re.compile(
@@ -138,7 +137,7 @@ def _items(text: str, name: Name) -> Iterator[_Span]:
             yield from (
                 (item.start, item.end)
                 for item in found
-                if judge(item.value) and (not _KEY_OF_MAPPING.match(text, item.after) or looks_scrambled(item.value))
+                if judge(item.value) and (not is_key(text, item) or looks_scrambled(item.value))
             )
         elif opening[0].endswith("=("):
             place, end = opening.end(), text.find(")", opening.end(), opening.end() + 4096)

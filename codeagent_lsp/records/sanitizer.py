@@ -28,7 +28,7 @@ from codeagent_lsp.records.names import NameKind, kind_of
 from codeagent_lsp.records.own import OwnSecrets
 from codeagent_lsp.records.positions import mask_calls
 from codeagent_lsp.records.urls import mask_urls
-from codeagent_lsp.records.values import is_name_of_object, is_number_of_error, looks_generated
+from codeagent_lsp.records.values import is_no_secret, looks_generated
 from codeagent_lsp.records.vendors import mask_vendor_tokens
 
 SHORTEST = 6  # no secret is shorter than this, with its name
@@ -251,9 +251,7 @@ class Structure:
     def _under(self, name: str, value: Any, above: tuple[int, ...]) -> Any:
         """Return the sanitized value of a key called `name`."""
         kind = kind_of(name)
-        if isinstance(value, str | int) and (
-            is_number_of_error(name, str(value)) or is_name_of_object(name, str(value))
-        ):
+        if isinstance(value, str | int) and is_no_secret(name, str(value)):
             return self._any(value, above)
         if kind is NameKind.SECRET or (
             kind is NameKind.PERHAPS and (isinstance(value, str) or name.lower().startswith("cred"))

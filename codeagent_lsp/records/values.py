@@ -94,12 +94,17 @@ _NAME_IN_SMALL = re.compile(r"[a-z]+[0-9]{0,3}(?:_[a-z]+[0-9]{0,3})*_[a-z]+")
 LONGEST_NAME_OF_OBJECT = 63  # DNS-1123
 
 
-def is_number_of_error(name: str, value: str) -> bool:
+def is_no_secret(name: str, value: str) -> bool:
+    """Return whether a value with the name of a secret is none: the number of an error, the name of an object."""
+    return _is_number_of_error(name, value) or _is_name_of_object(name, value)
+
+
+def _is_number_of_error(name: str, value: str) -> bool:
     """Return whether a value is the number of an error that is about a secret: `BAD_PASSWORD = 40101`."""
     return bool(_NUMBER.fullmatch(value)) and not _OF_ERRORS.isdisjoint(_words(name))
 
 
-def is_name_of_object(name: str, value: str) -> bool:
+def _is_name_of_object(name: str, value: str) -> bool:
     """Return whether a value names what holds the secret elsewhere, as in `existingSecret: my-release-db`."""
     short = len(value) <= LONGEST_NAME_OF_OBJECT and "existing" in name.lower()
     return short and bool(_NAME_OF_OBJECT.fullmatch(value))
