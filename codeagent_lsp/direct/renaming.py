@@ -8,7 +8,7 @@ result and the model does it. Not here: uses in one text (`tools/code/uses.py`),
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from codeagent_lsp.errors import EditRefused
@@ -18,9 +18,7 @@ from codeagent_lsp.tools.code.references import defined, symbol_name
 from codeagent_lsp.tools.code.rename import Renamed, rename
 from codeagent_lsp.tools.code.rename_elsewhere import rename_elsewhere
 from codeagent_lsp.tools.code.source import Definition, SourceFile
-from codeagent_lsp.tools.code.splices import applied
 from codeagent_lsp.tools.code.uses import Uses, of_one_kind
-from codeagent_lsp.workspace.text.lines import split_lines
 
 READ = 2000
 
@@ -114,8 +112,8 @@ def home_of(asked: Rename, sources: Mapping[str, SourceFile], named: Collection[
     return Home(path, sources[path], definitions) if len({each.qualified for each in definitions}) == 1 else None
 
 
-def renamed(asked: Rename, home: Home, sources: Mapping[str, SourceFile], files: ImportTargets) -> dict[str, str]:
-    """Return the new texts of the files that change, by path; empty where the new name cannot be used, or where a use
+def renames(asked: Rename, home: Home, sources: Mapping[str, SourceFile], files: ImportTargets) -> dict[str, Renamed]:
+    """Return what changes in the files that change, by path; empty where the new name cannot be used, or where a use
     may mean the definition or something else. Comments and strings stay as they are.
     """
     try:
@@ -125,13 +123,7 @@ def renamed(asked: Rename, home: Home, sources: Mapping[str, SourceFile], files:
     # One use that cannot be shown to be of this definition, and nothing is renamed: a half would break what works.
     if any(each.doubtful for each in found.values()):
         return {}
-    return {path: applied(sources[path], each.splices) for path, each in found.items() if each.splices}
-
-
-def lines_with(name: str, text: str) -> Iterator[int]:
-    """Yield the 1-based lines of a text in which the name stands as a word."""
-    word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
-    return (number for number, line in enumerate(split_lines(text), 1) if word.search(line))
+    return {path: each for path, each in found.items() if each.splices}
 
 
 def still_used(asked: Rename, home: Home, sources: Mapping[str, SourceFile], files: ImportTargets) -> tuple[str, ...]:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from codeagent_lsp.direct.renaming import Rename, home_of, rename_in, renamed, still_used
+from codeagent_lsp.direct.renaming import Rename, home_of, rename_in, still_used
 from codeagent_lsp.tools.code.imports import ImportTargets
 from codeagent_lsp.tools.code.source import SourceFile, source_of
+from tests.direct.renames import renamed
 
 STOCK = '''"""What is sold. The Obj is at the heart of it."""
 

@@ -19,7 +19,7 @@ from codeagent_lsp.agent.loop import call_data, result_event
 from codeagent_lsp.direct.checks import Checker, CheckPlan, FailedTest, LookingShell, Verdict, satisfied
 from codeagent_lsp.direct.gathering import Gatherer, Relevance, Subject
 from codeagent_lsp.direct.material import Material, ShownFile, identifiers
-from codeagent_lsp.direct.renaming import Rename, home_of, lines_with, rename_in, renamed, still_used
+from codeagent_lsp.direct.renaming import Rename, home_of, rename_in, renames, still_used
 from codeagent_lsp.direct.workspace_files import WorkspaceFiles
 from codeagent_lsp.errors import AgentError, EditRefused
 from codeagent_lsp.index.kinds import is_made, is_test
@@ -28,6 +28,7 @@ from codeagent_lsp.session.proving.trial_tests import trial_place
 from codeagent_lsp.session.request import Target
 from codeagent_lsp.session.run_parts import RunParts, hear
 from codeagent_lsp.tools.code.source import SourceFile, source_of
+from codeagent_lsp.tools.code.splices import applied
 from codeagent_lsp.tools.context import OnTested, Tally, ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.files.edit_tools import EditFile, WriteFile
@@ -317,10 +318,11 @@ class NameChanges:
             return {}, Material(), ()
         sources = self._sources_with(asked)
         home = home_of(asked, sources, self._files.named(words))
-        texts = renamed(asked, home, sources, self._files.targets) if home is not None else {}
+        found = renames(asked, home, sources, self._files.targets) if home is not None else {}
+        texts = {name: applied(sources[name], each.splices) for name, each in found.items()}
         read = [ShownFile(name, file) for name in texts if (file := self._files.read(name)) is not None]
-        left = [f"{name}:{line}" for name, text in texts.items() for line in lines_with(asked.word, text)]
-        return texts, Material(tuple(read)), tuple(left)
+        left = tuple(f"{name}:{line}" for name, each in found.items() for line in each.left)
+        return texts, Material(tuple(read)), left
 
     def left_behind(self, words: str, staged: Changeset) -> tuple[str, ...]:
         """Return the uses of names that the words mention and the staged changes have removed, as `name: file`.

@@ -6,12 +6,13 @@ import re
 
 import pytest
 
-from codeagent_lsp.direct.renaming import Rename, home_of, renamed
+from codeagent_lsp.direct.renaming import Rename, home_of
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
 from codeagent_lsp.tools.code.imports import ImportTargets
 from codeagent_lsp.tools.code.rename import rename
 from codeagent_lsp.tools.code.source import required
+from tests.direct.renames import renamed
 
 TEXTS = {
     "C, a struct and a function": (
