@@ -12,7 +12,7 @@ import stat
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from codeagent_lsp.batch.task_file import BatchTask
@@ -33,21 +33,15 @@ class NoPlace(Exception):
 def task_place(task: BatchTask, parent: Path) -> Iterator[Path]:
     """Make the folder of a task below `parent`, and remove it afterwards with what we keep of it. NoPlace."""
     sweep(parent)
-    try:
-        place = LayerFolder(str(parent))
-    except OSError as error:
-        raise NoPlace(str(error)) from error
-    folder = Path(place.path).resolve() / _INSIDE / task.name
-    try:
+    with ExitStack() as kept:
         try:
-            place.make(_INSIDE)
+            place = kept.enter_context(closing(LayerFolder(str(parent))))
+            folder = Path(place.make(_INSIDE)).resolve() / task.name
         except OSError as error:
             raise NoPlace(str(error)) from error
+        kept.callback(_forget, folder)
         _lay(task, folder)
         yield folder
-    finally:
-        _forget(folder)
-        place.close()
 
 
 def sweep(parent: Path, *, whole: bool = False) -> None:

@@ -106,7 +106,7 @@ def scan(folders: Folders, known: Mapping[str, Known], stop: threading.Event) ->
         if before is None or before.stamp != stamp:
             changed.append(Work(path, absolute, before.digest if before else b"", stamp.size))
     whole = not stop.is_set() and len(seen) <= MAX_FILES  # what the walk has not reached may still be there
-    removed = () if not whole else tuple(path for path in known if path not in seen)
+    removed = tuple(path for path in known if path not in seen) if whole else ()
     return Scan(tuple(changed), removed, len(seen))
 
 
