@@ -108,8 +108,11 @@ KNOWN: tuple[KnownServer, ...] = (
         options={
             "disableAutomaticTypingAcquisition": True,
             "hostInfo": "codeagent-lsp",
-            "tsserver": {"useSyntaxServer": "never"},  # a second process for what we do not ask
+            # No second process for what we do not ask; and what came or went it hears from us, in order: its own
+            # watchers may be seconds late on a busy machine, and until then it answers from what it knew.
+            "tsserver": {"useSyntaxServer": "never", "useClientFileWatcher": True},
         },
+        pause_files=0.0,
     ),
     KnownServer(
         "gopls",

@@ -38,7 +38,7 @@ CAPABILITIES: dict[str, Any] = {
     "workspace": {
         "configuration": True,
         "workspaceFolders": True,
-        "didChangeWatchedFiles": {"dynamicRegistration": True},
+        "didChangeWatchedFiles": {"dynamicRegistration": True, "relativePatternSupport": True},
         "workspaceEdit": {"documentChanges": True, "resourceOperations": ["create", "rename", "delete"]},
         "symbol": _NOTHING,
         "diagnostics": {"refreshSupport": True},
