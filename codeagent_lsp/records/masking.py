@@ -15,6 +15,7 @@ from codeagent_lsp.records.sanitizer import CACHED_TEXT, Sanitizer
 
 MOST = 10_000
 MOST_PASSES = 4
+FEW = 50  # secrets that are looked for one by one
 LEAST_REPEATED = 12  # characters of a secret that is looked for where nothing names it
 
 
@@ -44,11 +45,11 @@ class Masking:
 
     def _hidden(self, text: str) -> str:
         masked = self.sanitizer.text(text)
-        for mark in dict.fromkeys(MARK.findall(masked)) if "<secret:" in masked else ():
-            secret = self.marker.known.get(mark, "")
-            if len(secret) >= LEAST_REPEATED and secret in masked:
-                masked = masked.replace(secret, mark)
-        return masked
+        if "<secret:" not in masked:
+            return masked
+        marks = dict.fromkeys(MARK.findall(masked))
+        secrets = {secret: mark for mark in marks if len(secret := self.marker.known.get(mark, "")) >= LEAST_REPEATED}
+        return _with_marks(masked, secrets)
 
     def clean(self, value: Any) -> Any:
         """Return any value, nested in any way, with its secrets replaced by marks."""
@@ -78,6 +79,27 @@ class Masking:
         if isinstance(value, list | tuple):
             return tuple(mark for item in value for mark in self.lost(item))
         return ()
+
+
+def _with_marks(text: str, secrets: Mapping[str, str]) -> str:
+    """Return a text with secrets, each with its mark, replaced wherever they stand; the longest at a place.
+
+    In one pass by their beginnings: a file of settings may have thousands, and a search for each would take a time of
+    its square.
+    """
+    if len(secrets) <= FEW and not any(secret in text for secret in secrets):
+        return text
+    begin: dict[str, list[str]] = {}
+    for secret in sorted(secrets, key=len, reverse=True):
+        begin.setdefault(secret[:LEAST_REPEATED], []).append(secret)
+    pieces, end = [], 0
+    for at in range(len(text) - LEAST_REPEATED + 1):
+        if (word := text[at : at + LEAST_REPEATED]) in begin and at >= end:
+            found = next((secret for secret in begin[word] if text.startswith(secret, at)), None)
+            if found is not None:
+                pieces += [text[end:at], secrets[found]]
+                end = at + len(found)
+    return "".join((*pieces, text[end:]))
 
 
 class _Remembering(Marker):

@@ -122,3 +122,14 @@ def test_a_secret_is_masked_where_it_is_repeated_without_its_name() -> None:
     hidden = masking.hide(text)
     assert secret not in hidden and "log('Zq8r')" in hidden
     assert masking.reveal(hidden) == text
+
+
+def test_thousands_of_secrets_are_masked_where_they_are_repeated() -> None:
+    """One of them begins as another, and each is whole, too, where nothing names it."""
+    secrets = [f"Zq8rT5wX2m{number:04}bV4c" for number in range(2000)]
+    secrets.append(secrets[7] + "K9j")
+    masking = Masking()
+    text = "".join(f"password = '{secret}'\n" for secret in secrets) + " ".join(f"({one})" for one in secrets)
+    hidden = masking.hide(text)
+    assert not [secret for secret in secrets if secret in hidden]
+    assert hidden.count("(<secret:") == len(secrets) and masking.reveal(hidden) == text
