@@ -133,3 +133,12 @@ def test_thousands_of_secrets_are_masked_where_they_are_repeated() -> None:
     hidden = masking.hide(text)
     assert not [secret for secret in secrets if secret in hidden]
     assert hidden.count("(<secret:") == len(secrets) and masking.reveal(hidden) == text
+
+
+@pytest.mark.parametrize("lines", range(1, 5))
+def test_a_form_is_found_behind_many_words_and_line_ends(lines: int) -> None:
+    """Each word begins lines in which its form is looked for, also where those of the word before end."""
+    secret = "Zq8rT5wX2mN7bV4c" * 2
+    text = "password\n" * 9 + "\n" * lines + "ALTER USER a PASSWORD" + "\n" * lines + f"'{secret}'\n" + "password\n" * 3
+    hidden = Masking().hide(text)
+    assert secret not in hidden and hidden.count("<secret:") == 1
