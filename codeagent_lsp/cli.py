@@ -47,6 +47,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"codeagent-lsp {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    setup = commands.add_parser("setup", help="choose a model and try it: on this machine, by your key, or embedded")
+    setup.set_defaults(run=_setup)
     _add_serve(commands)
     _add_run(commands)
     _add_batch(commands)
@@ -187,6 +189,12 @@ def _add_sandbox(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         )
     sandbox.add_argument("--workspace", metavar="DIR", default=".", help="the folder to work in")
     sandbox.set_defaults(run=_sandbox)
+
+
+def _setup(_options: argparse.Namespace) -> int:
+    from codeagent_lsp.terminal.setup import setup_command
+
+    return setup_command()
 
 
 def _serve(options: argparse.Namespace) -> int:  # noqa: RET503 - serving ends the process

@@ -1,8 +1,9 @@
-"""Merging of settings from layers: plain mappings from the environment, the client, the command line, and the policy.
+"""Merging of settings from layers: plain mappings from the user's file, the environment, the client, the command line,
+and the policy.
 
 A bad value never stops the program, it is reported and ignored; only a policy that cannot be followed does. Not here:
 which settings there are (`settings_catalogue.py`), reading the layers from the client and the command line
-(`server/settings.py`, `cli.py`), reading the policy (`policy_file.py`).
+(`server/settings.py`, `cli.py`), reading the user's file and the policy (`user_settings.py`, `policy_file.py`).
 """
 
 from __future__ import annotations
@@ -17,20 +18,25 @@ from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import SettingError
 from codeagent_lsp.policy_file import PolicyFile
 from codeagent_lsp.settings_catalogue import OTHER_KEYS, Setting, allowed, catalogue, is_table, value_of
+from codeagent_lsp.user_settings import UserSettings
 
 NO_POLICY = PolicyFile()
+NO_USER_SETTINGS = UserSettings()
 
 
-def load(*layers: Mapping[str, Any], policy: PolicyFile = NO_POLICY) -> tuple[Settings, list[SettingError]]:
+def load(
+    *layers: Mapping[str, Any], policy: PolicyFile = NO_POLICY, user: UserSettings = NO_USER_SETTINGS
+) -> tuple[Settings, list[SettingError]]:
     """Return the defaults with each layer merged over them, later ones winning, and the problems found.
 
     A layer has the shape of the section: nested by the dots of the keys, or flat with dotted keys. Other spellings
-    (`settings_catalogue.OTHER_KEYS`) are understood, but do not override a key of ours in the same layer. The policy is
-    above all layers; with one that cannot be followed, no layer counts.
+    (`settings_catalogue.OTHER_KEYS`) are understood, but do not override a key of ours in the same layer. The user's
+    file is below all layers. The policy is above them; with one that cannot be followed, no layer counts.
     """
     if (refused := refusal(policy)) is not None:
         return Settings(), [refused]
-    settings, problems = _merged(layers)
+    settings, problems = _merged((user.below(layers), *layers))
+    problems += filter(None, [user.problem])
     fixed, unknown = fixed_by(policy)
     for setting in catalogue():
         if setting.key not in fixed:
@@ -80,7 +86,8 @@ def _merged(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[Setting
             setting = known.get(key)
             if setting is None:
                 problems.append(SettingError("setting.unknown", key=f"codeagent.{key}"))
-            elif value is not None:
+            # Editors show what is not set as an empty text.
+            elif value is not None and (value != "" or setting.default is not None):
                 settings = _assign(settings, setting, value, problems)
     return settings, problems
 

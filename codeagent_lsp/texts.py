@@ -37,6 +37,66 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{key} is fixed by the policy {path} and stays as it is. Only who looks after this machine can change it.",
         "{key} 由策略文件 {path} 固定，保持不变。只有本机的管理员可以更改。",
     ),
+    # --- setting up
+    "setup.begin": ("Which model shall the agent use?", "智能体使用哪个模型？"),
+    "setup.looking": ("Looking for model servers on this machine …", "正在查找本机上的模型服务器……"),
+    "setup.here": ("{name} on this machine ({url})", "本机上的 {name}（{url}）"),
+    "setup.other": ("another server that speaks the OpenAI protocol", "其他兼容 OpenAI 协议的服务器"),
+    "setup.embedded": (
+        "a small model on this machine, offline and without a login ({size} GB; for small changes)",
+        "本机上的小模型，离线且无需登录（{size} GB；适合小改动）",
+    ),
+    "setup.key_in": ("(key found in {variable})", "（已在 {variable} 中找到密钥）"),
+    "setup.which": ("Number, or q to end:", "请输入编号，或输入 q 结束："),
+    "setup.number": ("Enter a number from 1 to {count}.", "请输入 1 到 {count} 的编号。"),
+    "setup.address": ("Its address, as in {shape}:", "地址，例如 {shape}："),
+    "setup.key_page": ("Keys are made at {page}", "在 {page} 创建密钥"),
+    "setup.key": ("Key (not shown):", "密钥（不显示）："),
+    "setup.key_or": (
+        "Key (not shown), or Enter for that of {variable}:",
+        "密钥（不显示），直接按回车则使用 {variable}：",
+    ),
+    "setup.key_maybe": ("Key (not shown), or Enter for none:", "密钥（不显示），没有则直接按回车："),
+    "setup.model": ("Model:", "模型："),
+    "setup.more_models": (
+        "     … and {count} more; any name can be entered",
+        "     …… 还有 {count} 个；可输入任意名称",
+    ),
+    "setup.asking": ("Asking {name} a small question …", "正在向 {name} 提一个小问题……"),
+    "setup.answered": (
+        "{seconds} s, {prompt} tokens in, {completion} out",
+        "{seconds} 秒，输入 {prompt}、输出 {completion} 个 token",
+    ),
+    "setup.no_answer": (
+        "The model answered nothing. Choose another one, or try again.",
+        "模型没有给出任何回答。请换一个模型或重试。",
+    ),
+    "setup.kept": (
+        "✓ Kept in {path}, for every editor and for the terminal.",
+        "✓ 已保存到 {path}，对所有编辑器和终端生效。",
+    ),
+    "setup.key_kept": (
+        "  The key is apart, in {path}, readable by you alone, and is sent to this address only.",
+        "  密钥单独保存在 {path}，仅你可读，且只会发送到该地址。",
+    ),
+    "setup.next": (
+        'Next: open your editor (its lines are in docs/editors.md), or here:  codeagent-lsp run "what shall be done"',
+        '下一步：打开编辑器（配置见 docs/editors.md），或在此运行：codeagent-lsp run "要做的事"',
+    ),
+    "setup.nothing_kept": ("Nothing was changed.", "未做任何更改。"),
+    "setup.no_terminal": (
+        "`setup` asks questions and needs a terminal. Without one, set CODEAGENT_BASE_URL, CODEAGENT_MODEL and "
+        "CODEAGENT_API_KEY.",
+        "`setup` 需要在终端中提问。没有终端时，请设置 CODEAGENT_BASE_URL、CODEAGENT_MODEL 和 CODEAGENT_API_KEY。",
+    ),
+    "user_settings.unreadable": (
+        "Your settings {path} cannot be read: {reason}. Repair the file, or delete it; until then it does not count.",
+        "无法读取你的设置 {path}：{reason}。请修复或删除该文件；在此之前它不起作用。",
+    ),
+    "user_settings.unwritable": (
+        "{path} cannot be written: {reason}. Nothing was changed.",
+        "无法写入 {path}：{reason}。未做任何更改。",
+    ),
     # --- the network
     "network.unreadable": (
         "{key}: {path} cannot be read: {reason}. Give the path of a file in PEM form.",
@@ -1116,10 +1176,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "model.baseUrl {url} 无法使用：{reason}。请填写类似 http://127.0.0.1:8080/v1 的地址。",
     ),
     "model.not_found": (
-        "No language model was found. Start a llama.cpp, Ollama, LM Studio or vLLM server, set "
-        "model.baseUrl, or run `pip install 'codeagent-lsp[local]'` and then `codeagent-lsp model pull`.",
-        "没有找到语言模型。请启动 llama.cpp、Ollama、LM Studio 或 vLLM 服务器，或设置 model.baseUrl，"
-        "或运行 `pip install 'codeagent-lsp[local]'` 后再运行 `codeagent-lsp model pull`。",
+        "No language model was found. Run `codeagent-lsp setup` in a terminal: it finds or fetches one and takes your "
+        "key. Or start a llama.cpp, Ollama, LM Studio or vLLM server, or set model.baseUrl.",
+        "没有找到语言模型。请在终端运行 `codeagent-lsp setup`：它会查找或下载模型，并保存你的密钥。"
+        "也可以启动 llama.cpp、Ollama、LM Studio 或 vLLM 服务器，或设置 model.baseUrl。",
     ),
     "model.unknown": (
         "{url} has no model {name}. It offers: {available}. Set model.name to one of these.",
@@ -1138,8 +1198,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{url} 提供多个模型或没有说明：{available}。请设置 model.name。",
     ),
     "model.unauthorized": (
-        "{url} refused the API key ({status}): {reason}. Set CODEAGENT_API_KEY or the setting model.apiKey.",
-        "{url} 拒绝了 API 密钥（{status}）：{reason}。请设置 CODEAGENT_API_KEY 或 model.apiKey。",
+        "{url} refused the API key ({status}): {reason}. Run `codeagent-lsp setup`, or set CODEAGENT_API_KEY or "
+        "model.apiKey.",
+        "{url} 拒绝了 API 密钥（{status}）：{reason}。请运行 `codeagent-lsp setup`，"
+        "或设置 CODEAGENT_API_KEY 或 model.apiKey。",
     ),
     "model.quota": (
         "{url} says that the account has no credit left: {reason}. Top it up or choose another model.",

@@ -35,6 +35,7 @@ from codeagent_lsp.terminal.connection import ConnectionLost, Refused
 from codeagent_lsp.terminal.edits import FileWrite
 from codeagent_lsp.terminal.options import RunOptions
 from codeagent_lsp.terminal.questions import accepted
+from codeagent_lsp.user_settings import read_user_settings
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
@@ -157,7 +158,7 @@ def _session(content: bytes) -> dict[str, bytes]:
 def _settings(options: BatchOptions) -> Settings:
     """Return the settings as the server reads them."""
     environment = environment_layer({**os.environ, **options.environment})
-    return load(environment, dict(options.settings), policy=read_policy())[0]
+    return load(environment, dict(options.settings), policy=read_policy(), user=read_user_settings())[0]
 
 
 # One run of the agent in a folder, by the same server and client as `codeagent-lsp run`, without a user.

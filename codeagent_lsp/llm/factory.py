@@ -38,9 +38,10 @@ from codeagent_lsp.llm.providers.embedded import (
     EmbeddedModel,
     engine_installed,
 )
-from codeagent_lsp.llm.providers.kinds import KINDS, kind_of
+from codeagent_lsp.llm.providers.kinds import KINDS
 from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel
 from codeagent_lsp.llm.providers.scripted import load_script
+from codeagent_lsp.llm.services import key_variables
 from codeagent_lsp.llm.survey import Survey, survey
 from codeagent_lsp.messages import Message, ToolSpec
 
@@ -109,6 +110,14 @@ async def list_models(settings: ModelSettings, *, around: Surroundings | None = 
     return [*names, weights_of(around).stem] if local else names
 
 
+async def models_at(settings: ModelSettings, *, around: Surroundings) -> list[str]:
+    """Return the names of the models that the settings' server lists, none if it keeps its list to itself. Raises
+    ModelError if it refuses the key or is not there.
+    """
+    where = endpoint_of(settings, home_of(settings), around)
+    return list((await survey(where, settings.provider, _limits(settings, quick=True), named=True)).names)
+
+
 async def describe_models(
     settings: ModelSettings, state_dir: Path, *, around: Surroundings | None = None
 ) -> list[ModelInfo]:
@@ -155,9 +164,8 @@ async def _backend(settings: ModelSettings, around: Surroundings, state_dir: Pat
 
 
 def endpoint_of(settings: ModelSettings, url: str, around: Surroundings) -> Endpoint:
-    """Return the address with the key of the settings, or the one that the environment has for a vendor's own."""
-    kind = KINDS.get(kind_of(url))
-    key = settings.api_key or (os.environ.get(kind.key) if kind and kind.key else None)
+    """Return the address with the key of the settings, or the one that the environment has for its service."""
+    key = settings.api_key or next((key for name in key_variables(url) if (key := os.environ.get(name))), None)
     return endpoint(url, key, headers=settings.headers, query=settings.query, network=around.network)
 
 

@@ -22,6 +22,7 @@ from codeagent_lsp.errors import UsageError
 from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.settings_layers import environment_layer, load, refusal
 from codeagent_lsp.texts import text
+from codeagent_lsp.user_settings import read_user_settings
 
 if TYPE_CHECKING:  # the library is heavy, and may be missing
     from mcp.server.lowlevel import Server
@@ -67,7 +68,7 @@ async def _served(folder: str, http: Address | None, ws: Address | None, languag
     policy = read_policy()
     if (refused := refusal(policy)) is not None:
         raise UsageError(refused.key, **refused.values)
-    settings, problems = load(environment_layer(), policy=policy)
+    settings, problems = load(environment_layer(), policy=policy, user=read_user_settings())
     for problem in problems:
         sys.stderr.write(f"{problem.localized(language)}\n")
     sandbox = Sandbox(folder, sandbox_settings(settings))

@@ -108,13 +108,14 @@ class SettingsLink:
     def _merge(self) -> Settings:
         from codeagent_lsp import settings_layers  # late: the start-up path does without it
         from codeagent_lsp.policy_file import read_policy  # late: likewise
+        from codeagent_lsp.user_settings import read_user_settings  # late: likewise
 
         self._policy = read_policy(self._environ)
         own = settings_layers.environment_layer(self._environ)
         pulled, pushed = map(settings_layers.without_restricted, (self._pulled, self._pushed))
         # Later ones win: what the user chose by a command is above what the editor says.
         layers = (own, self._initial, pulled, pushed, self._chosen)
-        self._settings, problems = settings_layers.load(*layers, policy=self._policy)
+        self._settings, problems = settings_layers.load(*layers, policy=self._policy, user=read_user_settings())
         for problem in problems:
             if str(problem) not in self._told:
                 self._told.add(str(problem))

@@ -19,6 +19,7 @@ from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.terminal.index_place import DONE, FAILED, IndexLocation, brought_up, say, with_index
 from codeagent_lsp.terminal.safe import one_line, visible
 from codeagent_lsp.texts import text
+from codeagent_lsp.user_settings import read_user_settings
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
 
@@ -149,7 +150,7 @@ def _as_the_model(roots: Roots) -> Callable[[str], bool]:
     """Return a predicate of what the model may read without asking; a map shows only the names of other files."""
     from codeagent_lsp.tools.permissions.may_read import may_read  # late: a search does without it
 
-    settings, _ = load(environment_layer(), policy=read_policy())
+    settings, _ = load(environment_layer(), policy=read_policy(), user=read_user_settings())
     return may_read(settings.permissions, roots)
 
 

@@ -31,6 +31,7 @@ from codeagent_lsp.terminal.options import settings_of
 from codeagent_lsp.terminal.stage import console
 from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
 from codeagent_lsp.texts import choose_language, text
+from codeagent_lsp.user_settings import read_user_settings
 
 DEFAULT_PORT = 8080
 KEY_VARIABLE = "CODEAGENT_SERVE_KEY"
@@ -113,7 +114,7 @@ def _settings(assignments: Iterable[str]) -> Settings:
     policy = read_policy()
     if (refused := refusal(policy)) is not None:
         raise refused
-    return load(environment_layer(), dict(settings_of(assignments)), policy=policy)[0]
+    return load(environment_layer(), dict(settings_of(assignments)), policy=policy, user=read_user_settings())[0]
 
 
 def pull_model(out: Console, language: str, pull: Pull = weights.pull, network: NetworkSettings | None = None) -> int:

@@ -22,13 +22,14 @@ from codeagent_lsp.terminal.safe import visible
 from codeagent_lsp.terminal.stage import console
 from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED, EXIT_USAGE
 from codeagent_lsp.texts import choose_language
+from codeagent_lsp.user_settings import read_user_settings
 
 _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "failed": ("✗", "red")}
 
 
 def print_doctor(workspace: str, *, as_json: bool) -> int:
     """Run all checks, print them and return the exit code: 1 if something required fails, 2 for a bad folder."""
-    settings, problems = load(environment_layer(), policy=read_policy())
+    settings, problems = load(environment_layer(), policy=read_policy(), user=read_user_settings())
     language = choose_language(settings.language, user_locale())
     folder = Path(workspace).absolute()
     if not folder.is_dir():

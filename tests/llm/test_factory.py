@@ -138,7 +138,7 @@ async def test_a_server_that_is_not_there_is_told_at_once(tmp_path: Path) -> Non
 
 
 async def test_no_model_at_all_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFound, match="codeagent-lsp model pull"):
+    with pytest.raises(ModelNotFound, match="codeagent-lsp setup"):
         await open_model(ModelSettings(), tmp_path, around=NOBODY)
 
 

@@ -1,6 +1,7 @@
-"""The kinds of model servers: class, home address, hosts that speak it, and environment variable of the key, of each.
+"""The kinds of model servers: class, home address and hosts that speak it, of each.
 
-A class is imported when it is used. Not here: asking a server what it is (`llm/factory.py`), the classes themselves.
+A class is imported when it is used. Not here: asking a server what it is (`llm/factory.py`), the classes themselves,
+services and their keys (`llm/services.py`).
 """
 
 from __future__ import annotations
@@ -20,16 +21,14 @@ from codeagent_lsp.llm.providers.http_model import HttpModel
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of server. `home` is where it is found when no URL is set, '' for nowhere; `hosts` are names that are
-    known to speak it, with all names below them; `key` is the variable with the key for these hosts. `lists` reads the
-    server's models, `tells` what it says of one. `native` servers tell truly whether a model calls tools by the API, so
-    that it need not prove it.
-    Models of a kind that `sees` are taken to see pictures unless somebody says otherwise.
+    known to speak it, with all names below them. `lists` reads the server's models, `tells` what it says of one.
+    `native` servers tell truly whether a model calls tools by the API, so that it need not prove it. Models of a kind
+    that `sees` are taken to see pictures unless somebody says otherwise.
     """
 
     where: str
     home: str = ""
     hosts: tuple[str, ...] = ()
-    key: str = ""
     lists: str = "openai:model_entries"
     tells: str = ""
     native: bool = False
@@ -59,7 +58,6 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             "anthropic:AnthropicModel",
             home="https://api.anthropic.com",
             hosts=("anthropic.com",),
-            key="ANTHROPIC_API_KEY",
             lists="anthropic:model_entries",
             native=True,
             sees=True,
@@ -68,7 +66,6 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             "responses:ResponsesModel",
             home="https://api.openai.com/v1",
             hosts=("api.openai.com",),
-            key="OPENAI_API_KEY",
             native=True,
             sees=True,
         ),
@@ -76,7 +73,6 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             "gemini:GeminiModel",
             home="https://generativelanguage.googleapis.com",
             hosts=("generativelanguage.googleapis.com",),
-            key="GEMINI_API_KEY",
             lists="gemini:model_entries",
             tells="gemini:read_facts",
             native=True,

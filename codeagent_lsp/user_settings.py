@@ -1,0 +1,138 @@
+"""The user's own settings, as `codeagent-lsp setup` writes them: the lowest layer, below environment and editor.
+
+The file is the user's to change. Its keys are in another one, in the state folder and for this user alone, as people
+keep their settings in repositories; each belongs to one address and is sent to no other. Not here: the dialogue
+(`terminal/setup.py`), the merging of layers (`settings_layers.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from codeagent_lsp.errors import SettingError
+from codeagent_lsp.state import STATE_VARIABLE, state_root
+
+CONFIG_VARIABLE = "CODEAGENT_CONFIG_DIR"
+FILE, KEYS = "settings.json", "keys.json"
+
+_SECTION = "codeagent"
+_SERVER = ("model.baseUrl", "model.provider")  # what says whose model it is
+
+
+@dataclass(frozen=True, slots=True)
+class UserSettings:
+    """The settings of the file by their dotted keys; `problem` is set if it is there and cannot be read."""
+
+    values: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    problem: SettingError | None = None
+
+    def below(self, layers: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Return the layer to be put below others: once one of them names a model's server, nothing that the file says
+        of models counts, above all no key.
+        """
+        if not any(_names_server(layer) for layer in layers):
+            return self.values
+        return {key: value for key, value in self.values.items() if not key.startswith("model.")}
+
+
+def settings_file() -> Path:
+    """Return the path of the user's settings, which need not be there.
+
+    `CODEAGENT_CONFIG_DIR` names the folder; else it is the platform's, or the state folder if that was moved.
+    """
+    for variable in (CONFIG_VARIABLE, STATE_VARIABLE):
+        if folder := os.environ.get(variable):
+            return Path(folder) / FILE
+    from platformdirs import user_config_path  # late: most starts have all they need from the editor
+
+    return user_config_path("codeagent-lsp") / FILE
+
+
+def read_user_settings() -> UserSettings:
+    """Return the user's settings, with the key that belongs to their model's address."""
+    path = settings_file()
+    try:
+        values = _flat(_read(path))
+    except SettingError as error:
+        return UserSettings(problem=error)
+    if values and (key := _read_keys().get(_address(values))):
+        values = {"model.apiKey": key, **values}
+    return UserSettings(MappingProxyType(values))
+
+
+def keep_model(model: Mapping[str, Any], key: str | None) -> Path:
+    """Write the settings of a model, by their dotted keys, in place of those in the file; all others stay. The key, if
+    there is one, is kept for the model's address. Return the path of the file.
+
+    SettingError if the file that is there cannot be read, or neither can be written: nothing is lost then.
+    """
+    path = settings_file()
+    others = {name: value for name, value in _flat(_read(path)).items() if not name.startswith("model.")}
+    if key:
+        _write(state_root() / KEYS, {**_read_keys(), _address(model): key})
+    _write(path, {**others, **model})
+    return path
+
+
+def _address(values: Mapping[str, Any]) -> str:
+    return str(values.get("model.baseUrl") or values.get("model.provider") or "")
+
+
+def _names_server(layer: Mapping[str, Any]) -> bool:
+    flat = _flat(layer)
+    return any(flat.get(key) not in (None, "", "auto") for key in _SERVER)
+
+
+def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a layer with the settings of models by dotted keys, and all others as they are."""
+    inner = values.get(_SECTION)
+    values = inner if isinstance(inner, Mapping) else values
+    flat = {key.removeprefix(f"{_SECTION}."): value for key, value in values.items()}
+    model = flat.pop("model", {})
+    return {**flat, **{f"model.{key}": value for key, value in (model.items() if isinstance(model, Mapping) else ())}}
+
+
+def _read_keys() -> dict[str, str]:
+    try:
+        found = _read(state_root() / KEYS)
+    except SettingError:  # then there is none, and the model's server says what is missing
+        return {}
+    return {name: key for name, key in found.items() if isinstance(key, str)}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the object in a file, an empty one if there is none. SettingError if it is no JSON object."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise SettingError("user_settings.unreadable", path=path, reason=error.strerror) from error
+    except (ValueError, RecursionError) as error:
+        raise SettingError("user_settings.unreadable", path=path, reason=f"{error}"[:200]) from error
+    if not isinstance(found, dict):
+        raise SettingError("user_settings.unreadable", path=path, reason="it is no JSON object")
+    return found
+
+
+def _write(path: Path, values: Mapping[str, Any]) -> None:
+    """Replace a file at once, readable by this user alone. SettingError if that fails."""
+    written = ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # A new file has the mode 0600 from its beginning on.
+        descriptor, written = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(json.dumps(dict(values), ensure_ascii=False, indent=2) + "\n")
+        os.replace(written, path)  # noqa: PTH105 - with the name that mkstemp gave
+    except OSError as error:
+        if written:
+            Path(written).unlink(missing_ok=True)
+        raise SettingError("user_settings.unwritable", path=path, reason=error.strerror) from error
