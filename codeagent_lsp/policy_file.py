@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from codeagent_lsp.errors import SettingError
+from codeagent_lsp.system import is_superuser
 
 SYSTEM_FILE = Path("/etc/codeagent/policy.json")
 VARIABLE = "CODEAGENT_POLICY"
@@ -50,7 +51,7 @@ def changeable(path: Path) -> bool:
         loose = any(part.stat().st_mode & _OTHERS for part in (path, path.parent) if not _sticky(part))
     except OSError:
         return True
-    ours = os.geteuid() != 0 and any(os.access(part, os.W_OK) for part in (path, path.parent))
+    ours = not is_superuser() and any(os.access(part, os.W_OK) for part in (path, path.parent))
     return loose or ours
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codeagent_lsp.errors import SettingError
+from codeagent_lsp.system import belongs_to_us
 
 STATE_VARIABLE = "CODEAGENT_STATE_DIR"
 
@@ -46,7 +47,7 @@ def _secure(root: Path) -> None:
         return
     if not stat.S_ISDIR(found.st_mode):
         return
-    if found.st_uid != os.geteuid():
+    if not belongs_to_us(found):
         raise SettingError("state.owner", path=root, variable=STATE_VARIABLE)
     if found.st_mode & 0o002:
         raise SettingError("state.open", path=root, variable=STATE_VARIABLE)

@@ -26,6 +26,7 @@ from codeagent_lsp.batch.task_file import BatchTask, read_tasks
 from codeagent_lsp.batch.task_place import sweep
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.session.spending import dollars
+from codeagent_lsp.system import user_id
 from codeagent_lsp.terminal.index_place import say
 from codeagent_lsp.terminal.locales import user_locale
 from codeagent_lsp.terminal.options import settings_of
@@ -245,7 +246,7 @@ def perform_on_node(job: Job) -> Outcome:
     """Do a task in the temporary folder of a node."""
     from codeagent_lsp.batch.perform import perform  # late: only nodes need it
 
-    return perform(job, Path(tempfile.gettempdir()) / f"codeagent-batch-{os.getuid()}")
+    return perform(job, Path(tempfile.gettempdir()) / f"codeagent-batch-{user_id()}")
 
 
 def _ray() -> Any:

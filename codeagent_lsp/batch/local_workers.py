@@ -11,13 +11,18 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Protocol
 
 from codeagent_lsp.batch.options import Job
 from codeagent_lsp.batch.perform import perform
 from codeagent_lsp.batch.results import Outcome, TaskResult
+
+if sys.platform == "win32":
+    from multiprocessing.connection import PipeConnection as Connection
+else:
+    from multiprocessing.connection import Connection
 
 MOST_TRIES = 3
 _LEAVE_SECONDS = 5.0

@@ -7,7 +7,6 @@ folders of tasks in it are replaced. Not here: doing a task (`perform.py`), the 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -18,6 +17,7 @@ from typing import Literal, Self
 
 from codeagent_lsp.batch.task_file import BatchTask
 from codeagent_lsp.errors import UsageError
+from codeagent_lsp.system import lock, open_appending
 
 RESULTS = "results.jsonl"
 RESULT = "result.json"
@@ -133,9 +133,9 @@ class ResultFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             if not (self.path / _LOCK).exists() and any(self.path.iterdir()):
                 raise UsageError("batch.foreign", path=self.path)
-            self._lock = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            self._lock = open_appending(self.path / _LOCK)
             # Held as long as the descriptor is open, so a batch that is killed lets go of it.
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(self._lock)
         except BlockingIOError as error:
             os.close(self._lock)
             raise UsageError("batch.busy", path=self.path) from error

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ import httpx
 from codeagent_lsp.environments.environment import EnvironmentProblem
 from codeagent_lsp.environments.grading import grade, grade_status
 from codeagent_lsp.errors import ErrorCode
+from codeagent_lsp.system import user_id
 from codeagent_lsp.workspace.text.visible import one_line
 
 VERSION = "v1.40"  # Docker 19.03, Podman 3
@@ -69,7 +71,7 @@ class Engine:
         )
         try:
             async with asyncio.timeout(SECONDS):
-                reader, writer = await asyncio.open_unix_connection(self.socket)
+                reader, writer = await _joined(self.socket)
                 try:
                     writer.write(head.encode() + data)
                     await writer.drain()
@@ -118,9 +120,17 @@ def find_socket(environ: Mapping[str, str]) -> str:
     for name in _NAMED:
         if environ.get(name):
             return environ[name].removeprefix("unix://") if environ[name].startswith(("unix://", "/")) else ""
-    own = environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
+    own = environ.get("XDG_RUNTIME_DIR") or f"/run/user/{user_id()}"
     usual = ("/var/run/docker.sock", f"{own}/docker.sock", f"{own}/podman/podman.sock", "/run/podman/podman.sock")
     return next((path for path in usual if Path(path).is_socket() and os.access(path, os.W_OK)), "")
+
+
+async def _joined(socket: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Return a connection to a Unix socket. OSError if nobody listens, or where there are no such sockets."""
+    if sys.platform == "win32":
+        raise ConnectionRefusedError(socket)
+    else:  # noqa: RET506 - or mypy finds it unreachable there
+        return await asyncio.open_unix_connection(socket)
 
 
 async def _agreed(reader: asyncio.StreamReader) -> None:

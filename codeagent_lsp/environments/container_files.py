@@ -21,14 +21,13 @@ from codeagent_lsp.environments.environment import EnvironmentProblem
 from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.shadow.folder import remove_tree
 from codeagent_lsp.shadow.upper_walk import MAX_DEPTH, is_folder
+from codeagent_lsp.system import open_new, open_reading, set_mode
 
 Stamp = tuple[int, ...]
 Seen = Mapping[str, Stamp]
 """The contents of a folder by relative path, each with a value that changes with every modification."""
 
 _SMALL = 1 << 20
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +132,7 @@ def _add(archive: tarfile.TarFile, path: str, name: str, most: int) -> int:
     if member.isdir() or member.issym():
         archive.addfile(member)
     elif member.isreg():
-        with os.fdopen(os.open(path, _READ), "rb") as file:
+        with os.fdopen(open_reading(path), "rb") as file:
             archive.addfile(member, file)
     return member.size
 
@@ -189,22 +188,22 @@ def _write(path: str, data: bytes, mode: int) -> None:
     if _regular(path) and stat.S_IMODE(os.lstat(path).st_mode) == mode | 0o600 and _content(path) == data:
         return
     _remove(path)
-    with os.fdopen(os.open(path, _WRITE, 0o600), "wb") as file:
+    with os.fdopen(open_new(path), "wb") as file:
         file.write(data)
-        os.fchmod(file.fileno(), mode | 0o600)
+        set_mode(file.fileno(), mode | 0o600)
 
 
 def _write_large(path: str, content: IO[bytes], mode: int) -> None:
     _remove(path)
-    with os.fdopen(os.open(path, _WRITE, 0o600), "wb") as file:
+    with os.fdopen(open_new(path), "wb") as file:
         shutil.copyfileobj(content, file, _SMALL)
-        os.fchmod(file.fileno(), mode | 0o600)
+        set_mode(file.fileno(), mode | 0o600)
 
 
 def _content(path: str) -> bytes:
     """Return the bytes of a small regular file; b'' for anything else."""
     try:
-        descriptor = os.open(path, _READ)
+        descriptor = open_reading(path)
     except OSError:
         return b""
     with os.fdopen(descriptor, "rb") as file:

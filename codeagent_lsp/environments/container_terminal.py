@@ -18,6 +18,8 @@ import threading
 import tty
 from contextlib import suppress
 
+assert sys.platform != "win32"
+
 SECONDS = 60.0
 _CHUNK = 1 << 16
 _MAX_HEAD = 1 << 16

@@ -6,7 +6,6 @@ it (`serving_program.py`), its life (`serving_screen.py`).
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from codeagent_lsp.environments.serving import Recipe, ScreenRequest
 from codeagent_lsp.environments.web_terminal import ENVIRONMENT, missing, need_library, page_files
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command
+from codeagent_lsp.system import is_superuser
 
 SOCKET = "vnc"
 NOVNC = ("/usr/share/novnc", "/usr/local/share/novnc", "/usr/share/webapps/novnc")
@@ -69,7 +69,9 @@ def desktop_recipe(cwd: str, wanted: ScreenRequest) -> Recipe:
 def find_programs(path: str = SYSTEM_PATH, places: Iterable[str] = NOVNC) -> Programs:
     """Return the installed programs. ToolFailed with the names of all that are missing."""
     lacking = [name for name in ("Xvnc", "openbox") if shutil.which(name, path=path) is None]
-    terminals = TERMINALS if os.geteuid() else TERMINALS[:1]  # xterm of the superuser needs rights that it lacks there
+    terminals = (
+        TERMINALS[:1] if is_superuser() else TERMINALS
+    )  # xterm of the superuser needs rights that it lacks there
     terminal = next((name for name in terminals if shutil.which(name, path=path)), None)
     novnc = next((Path(place) for place in places if Path(place, "core/rfb.js").is_file()), None)
     lacking += ["a terminal"] * (terminal is None) + ["noVNC"] * (novnc is None)

@@ -5,7 +5,6 @@ One connection per thread and write-ahead logging, so that readers never wait fo
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 import threading
@@ -13,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from codeagent_lsp.system import lock
 
 _BUSY = 30.0  # seconds that one writer waits for another
 _DAMAGE = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_IOERR))
@@ -205,5 +206,5 @@ def locked(path: Path) -> Iterator[None]:
     """Hold an exclusive lock on `path`, waiting for other processes and threads. The empty file is created and kept."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with path.open("ab") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        lock(handle.fileno(), wait=True)
         yield

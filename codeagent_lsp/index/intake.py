@@ -22,9 +22,9 @@ from codeagent_lsp.index.parse import MAX_BYTES, find
 from codeagent_lsp.index.store import IndexEntry, Stamp, Store
 from codeagent_lsp.index.symbols import FileTags
 from codeagent_lsp.index.work import Work
+from codeagent_lsp.system import open_reading
 from codeagent_lsp.workspace.text.encoding import decode
 
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
 _FRESH_NS = 100_000_000  # a file changed so recently may change again without a new stamp
 _FRESH_COARSE_NS = 2_000_000_000  # the same, where the file system counts whole seconds
 
@@ -125,7 +125,7 @@ def _without_tags(store: Store, work: Work, digest: bytes, stamp: Stamp, note: s
 def _read(path: str) -> tuple[bytes | None, Stamp] | None:
     """Return the bytes of a regular file (None if they are too many) and its stamp; None if it cannot be read."""
     try:
-        fd = os.open(path, _READ)
+        fd = open_reading(path)
     except OSError:
         return None
     try:

@@ -29,6 +29,7 @@ from codeagent_lsp.index.store import Known, Store
 from codeagent_lsp.index.view import View
 from codeagent_lsp.index.work import Work
 from codeagent_lsp.index.worker import Job, do, dump
+from codeagent_lsp.system import OWN_GROUP
 
 State = Literal["off", "new", "scanning", "building", "ready", "failed"]
 
@@ -314,7 +315,7 @@ async def _process(path: Path) -> AsyncIterator[asyncio.subprocess.Process]:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         env=_environment(),
-        start_new_session=True,  # Ctrl-C must not reach the workers directly: a file would be blamed for it
+        **OWN_GROUP,  # Ctrl-C must not reach the workers directly: a file would be blamed for it
     )
     try:
         yield process

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -19,6 +18,7 @@ from codeagent_lsp.index.intake import Same, take
 from codeagent_lsp.index.opening import open_index
 from codeagent_lsp.index.store import IndexEntry, Stamp, Store
 from codeagent_lsp.index.work import Work
+from codeagent_lsp.system import end_after, limit_memory, lower_priority
 
 FILE_SECONDS = 20
 MEMORY = 2 << 30
@@ -77,23 +77,20 @@ def _main(path: str, lines: IO[bytes]) -> None:
 
     def begin(number: int) -> None:
         # The alarm kills the process even inside a parser that does not return.
-        signal.alarm(FILE_SECONDS)
+        end_after(FILE_SECONDS)
         os.write(1, b"%d\n" % number)
 
     for line in lines:
         findings = _look(store, _load(line), begin)
-        signal.alarm(0)  # waiting for another writer must not count against a file
+        end_after(0)  # waiting for another writer must not count against a file
         _write(store, findings)
         os.write(1, b"done\n")
 
 
 def _modest() -> None:
     """Lower this process's priority and limit its memory."""
-    os.nice(NICE)
-    if sys.platform == "linux":
-        import resource  # only here: not every platform has it, and only Linux keeps to this limit
-
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    lower_priority(NICE)
+    limit_memory(MEMORY)
 
 
 if __name__ == "__main__":

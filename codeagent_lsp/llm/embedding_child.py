@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.errors import ModelReplyInvalid, ModelUnreachable
+from codeagent_lsp.system import OWN_GROUP
 
 # -P: modules of the current folder, such as the user's own "json.py", are not found. -X utf8: whatever the locale.
 COMMAND = (sys.executable, "-P", "-X", "utf8", str(Path(__file__).with_name("embedding_worker.py")))
@@ -57,7 +58,7 @@ class EmbeddingChild:
                 # No folder of the user is kept busy by it.
                 cwd="/",
                 env=os.environ | _threads(),
-                start_new_session=True,
+                **OWN_GROUP,
             )
         except OSError as error:
             raise ChildEnded(str(error)) from error

@@ -19,6 +19,8 @@ import threading
 from importlib import import_module, metadata
 from typing import Any, BinaryIO
 
+from codeagent_lsp.system import limit_memory, lower_priority
+
 NICE = 10  # below the user's programs; an answer to a query still comes soon
 MEMORY = 2 << 30  # bytes of address space; 100 MB are in use
 MODEL = "multilingual-e5-small 4 bits"
@@ -81,12 +83,9 @@ def _own_output() -> BinaryIO:
 
 def _modest() -> None:
     """Lower this process's priority and limit its memory."""
-    os.nice(NICE)
-    if sys.platform == "linux":
-        import resource  # only here: not every platform has it, and only Linux keeps to this limit
-
-        # A text that makes the engine run away ends this process, not the user's machine.
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    lower_priority(NICE)
+    # A text that makes the engine run away ends this process, not the user's machine.
+    limit_memory(MEMORY)
 
 
 def _say(replies: BinaryIO, message: dict[str, object]) -> None:

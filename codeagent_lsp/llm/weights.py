@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib
 import os
 import shutil
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,6 +26,7 @@ from codeagent_lsp.llm.download import Report, WeightsSource
 from codeagent_lsp.llm.providers import embedded_server
 from codeagent_lsp.llm.providers.embedded import CONTEXT_WINDOW, engine_installed
 from codeagent_lsp.network import DEFAULTS
+from codeagent_lsp.system import lock
 
 
 @dataclass(frozen=True)
@@ -177,13 +176,9 @@ def _failed(failures: list[str], weights: Weights) -> ModelError:
 @contextlib.contextmanager
 def _lock(path: Path) -> Iterator[None]:
     """Hold a lock that lets only one process download into a folder; it is released with its process."""
-    if sys.platform == "win32":  # there is no fcntl; the lock is only a precaution
-        yield
-        return
-    fcntl = importlib.import_module("fcntl")
     with path.open("a+") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(file.fileno())
         except OSError as error:
             raise ModelNotFound("model.pull_busy", path=path) from error
         yield

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import logging
 import secrets
-import signal
 import socket
 import sys
 from collections.abc import Coroutine
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.settings_layers import environment_layer, load, refusal
+from codeagent_lsp.system import STOP_SIGNALS, call_on_stop
 from codeagent_lsp.texts import text
 from codeagent_lsp.user_settings import read_user_settings
 
@@ -34,7 +34,6 @@ DEFAULT_PORT, TRIED_PORTS = 8765, 100
 
 DONE, FAILED, USAGE = 0, 1, 2  # exit codes
 _NEEDED = ("mcp", "websockets", "uvicorn", "starlette")
-_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def sandbox_command(workspace: str, language: str, *, http: Address | None, ws: Address | None, stdio: bool) -> int:
@@ -93,9 +92,7 @@ async def _served(folder: str, http: Address | None, ws: Address | None, languag
 async def _until_one_ends(ways: list[Coroutine[Any, Any, None]]) -> None:
     """Serve until the first transport ends or a signal arrives; then end all others."""
     stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, stopped.set)
+    call_on_stop(asyncio.get_running_loop(), stopped.set, STOP_SIGNALS)
     tasks = [asyncio.create_task(way) for way in (*ways, _waited(stopped))]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -7,14 +7,13 @@ another process is noticed. Not here: the content of the lines, and threads (`wr
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+from codeagent_lsp.system import lock, open_appending
 
 
 class RotatingFile:
@@ -60,12 +59,12 @@ class RotatingFile:
             return self._handle
         self.close()
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._handle = os.open(self._path, _FLAGS, 0o600)
+        self._handle = open_appending(self._path)
         self._torn = _ends_within_a_line(self._path)
         return self._handle
 
     def _rotate(self, handle: int) -> None:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        lock(handle, wait=True)
         try:
             # Another process may have rotated while this one waited for the lock.
             if not _same_file(handle, self._path) or os.fstat(handle).st_size == 0:

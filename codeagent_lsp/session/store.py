@@ -9,7 +9,6 @@ a run; a file that was removed meanwhile is made anew from what is still open. N
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import re
@@ -20,12 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.errors import SessionError
+from codeagent_lsp.system import lock, open_appending, open_reading, read_at
 
 SUFFIX = ".jsonl"
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-# O_APPEND, so that no write can land inside a record; O_NOFOLLOW, so that a planted link leads to no other file.
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 LATER = ("usage", "message", "tool_result", "state", "step_output")
 """Events that come several times a step. What is meant to happen (`tool_calls`), what changes and what the user decides
 waits for the disk; a loss of power may take from these what came after it.
@@ -138,12 +136,12 @@ class SessionStore:
         if session_id in self._files:
             return False
         try:
-            handle = os.open(self._path(session_id), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            handle = open_reading(self._path(session_id))
         except OSError:
             return False
         try:
             # Shared, and dropped at once by closing: looking must not make the session busy for others.
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            lock(handle, shared=True)
         except BlockingIOError:
             return True
         except OSError:
@@ -161,9 +159,10 @@ class SessionStore:
         handle = self._files.get(session_id)
         if handle is None:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle = os.open(self._path(session_id), _FLAGS, 0o600)
+            # No write can land inside a record, and a planted link leads to no other file.
+            handle = open_appending(self._path(session_id), readable=True)
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(handle)
                 _cut_torn_tail(handle)
             except OSError as error:
                 os.close(handle)
@@ -178,7 +177,7 @@ class SessionStore:
         # Removed with its folder, as by a clean-up of caches: the open handle still has all of it.
         if os.fstat(handle).st_nlink:
             return handle
-        content = os.pread(handle, os.fstat(handle).st_size, 0)
+        content = read_at(handle, os.fstat(handle).st_size, 0)
         self.release(session_id)
         handle = self._open(session_id)
         # Another process may have made the same file meanwhile, with content of its own.
@@ -224,7 +223,7 @@ def _cut_torn_tail(handle: int) -> None:
     while end > 0:
         # From the end, in blocks: files may have hundreds of megabytes, and a torn record is one line.
         start = max(0, end - 65536)
-        block = os.pread(handle, end - start, start)
+        block = read_at(handle, end - start, start)
         position = block.rfind(b"\n")
         if position >= 0:
             end = start + position + 1

@@ -5,7 +5,6 @@ Not here: what is in it (`overlay.py`, `copying.py`) and which place is good eno
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import stat
@@ -13,6 +12,8 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+
+from codeagent_lsp.system import belongs_to_us, lock, open_appending, open_reading
 
 _PREFIX = "layer-"
 _LOCK = "lock"
@@ -27,8 +28,8 @@ class LayerFolder:
         """Create a folder in `parent`, which is created too. OSError if that is impossible or not safe."""
         private_folder(parent)
         self.path = tempfile.mkdtemp(prefix=_PREFIX, dir=parent)
-        self._lock = os.open(Path(self.path, _LOCK), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._lock = open_appending(Path(self.path, _LOCK))
+        lock(self._lock)
 
     def make(self, *names: str) -> str:
         """Create a folder below if it is missing, and return its path."""
@@ -50,7 +51,7 @@ def private_folder(path: str) -> None:
     Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
     info = os.lstat(path)
     # In a shared folder such as /tmp, another user may have made it first, or put a link there.
-    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():
+    if not stat.S_ISDIR(info.st_mode) or not belongs_to_us(info):
         raise PermissionError(f"{path} belongs to somebody else")
     if info.st_mode & 0o077:
         Path(path).chmod(0o700)
@@ -82,17 +83,17 @@ def abandoned(path: str) -> bool:
     try:
         if time.time() - os.lstat(path).st_mtime < _YOUNG_SECONDS:
             return False  # perhaps made just now, and not locked yet
-        lock = os.open(Path(path, _LOCK), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        held = open_reading(Path(path, _LOCK))
     except OSError:
         # Without a lock it was never finished, and it is not young any more.
         return not Path(path, _LOCK).exists() and Path(path).is_dir()
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(held, shared=True)
         return True
     except OSError:
         return False
     finally:
-        os.close(lock)
+        os.close(held)
 
 
 def _is_small(path: str) -> bool:

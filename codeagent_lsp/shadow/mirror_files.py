@@ -7,15 +7,14 @@ Not here: what is copied when (`mirror.py`).
 
 from __future__ import annotations
 
-import fcntl
 import os
-import shutil
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from codeagent_lsp.shadow.upper_walk import MAX_DEPTH, VERSION_CONTROL, Stamp, is_too_long
+from codeagent_lsp.system import copy_new, open_new, open_reading, set_mode
 from codeagent_lsp.workspace.files.ignore import FolderRules
 
 OUTPUTS = frozenset(
@@ -26,11 +25,7 @@ OUTPUTS = frozenset(
 )
 """Ignored folders that programs recreate: they need not be copied, and must be writable."""
 
-_FICLONE = 0x40049409
 _CHUNK = 1 << 20
-# Non-blocking, as a pipe that has taken a file's place would wait for a writer.
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Item(NamedTuple):
@@ -137,24 +132,26 @@ def copy_file(source: str, target: str) -> bool:
             return True
         if not stat.S_ISREG(mode):
             return False
-        descriptor = os.open(source, _READ)
+        descriptor = open_reading(source)
     except OSError:
         return False
-    with os.fdopen(descriptor, "rb") as origin:
+    with os.fdopen(descriptor, "rb"):
         info = os.fstat(descriptor)
-        with os.fdopen(os.open(target, _WRITE, 0o600), "wb") as copy:
-            _copy_bytes(origin.fileno(), copy.fileno())
+        copy = copy_new(descriptor, target)
+        try:
             # Without the set-user-id bits.
-            os.fchmod(copy.fileno(), stat.S_IMODE(info.st_mode) & 0o777)
+            set_mode(copy, stat.S_IMODE(info.st_mode) & 0o777)
+        finally:
+            os.close(copy)
         os.utime(target, ns=(info.st_atime_ns, info.st_mtime_ns))
     return True
 
 
 def write_file(target: str, data: bytes, like: os.stat_result | None) -> None:
     """Write a new file, with the mode of `like`."""
-    with os.fdopen(os.open(target, _WRITE, 0o600), "wb") as file:
+    with os.fdopen(open_new(target), "wb") as file:
         file.write(data)
-        os.fchmod(file.fileno(), stat.S_IMODE(like.st_mode) & 0o777 if like is not None else 0o644)
+        set_mode(file.fileno(), stat.S_IMODE(like.st_mode) & 0o777 if like is not None else 0o644)
 
 
 def same_bytes(one: str, other: str) -> bool:
@@ -163,20 +160,10 @@ def same_bytes(one: str, other: str) -> bool:
         sizes = [os.lstat(path).st_size for path in (one, other)]
         if sizes[0] != sizes[1]:
             return False
-        with os.fdopen(os.open(one, _READ), "rb") as first, os.fdopen(os.open(other, _READ), "rb") as second:
+        with os.fdopen(open_reading(one), "rb") as first, os.fdopen(open_reading(other), "rb") as second:
             while (piece := first.read(_CHUNK)) == second.read(_CHUNK):
                 if not piece:
                     return True
         return False
     except OSError:
         return False
-
-
-def _copy_bytes(source: int, target: int) -> None:
-    """Share the blocks if the file system can (FICLONE), else copy them."""
-    try:
-        fcntl.ioctl(target, _FICLONE, source)
-    except OSError:
-        # Duplicates, as the caller closes its own.
-        with os.fdopen(os.dup(source), "rb") as origin, os.fdopen(os.dup(target), "wb") as copy:
-            shutil.copyfileobj(origin, copy, _CHUNK)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from codeagent_lsp.system import is_superuser
 from codeagent_lsp.workspace.files.folder_names import within
 
 OUTER_ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
@@ -108,7 +109,7 @@ def fails(argv: Sequence[str], seconds: float) -> str | None:
 
 def is_privileged() -> bool:
     """Return whether this process may mount without a user namespace (root with CAP_SYS_ADMIN)."""
-    if os.geteuid() != 0:
+    if not is_superuser():
         return False
     try:
         status = Path("/proc/self/status").read_text()

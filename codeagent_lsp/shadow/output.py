@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from codeagent_lsp.shadow.shell import Stream
+from codeagent_lsp.system import open_new
 from codeagent_lsp.workspace.text.excerpts import LinesOfInterest
 
 KEPT_BYTES = 200 * 1024
@@ -231,7 +232,7 @@ class _Spool:
     def _created(self, folder: Path) -> BinaryIO:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = folder / f"command-{secrets.token_hex(8)}.txt"
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        descriptor = open_new(path)
         self.path = str(path)
         return os.fdopen(descriptor, "wb", buffering=0)
 

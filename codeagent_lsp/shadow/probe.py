@@ -25,6 +25,7 @@ from codeagent_lsp.shadow.mounts import OPTIONS, Programs, fails, is_privileged,
 from codeagent_lsp.shadow.overlay import OVERLAY, OverlayLayer
 from codeagent_lsp.shadow.sandbox import Sandbox, write_options
 from codeagent_lsp.shadow.shell import Command, Isolation, Layer
+from codeagent_lsp.system import is_superuser, user_id
 from codeagent_lsp.workspace.files.folder_names import within
 
 SWITCH = "CODEAGENT_NO_NAMESPACES"
@@ -183,7 +184,7 @@ def find_programs(path: str = _SYSTEM_PATH) -> Programs | str:
             return f"The program {name} is missing. " + _INSTALL.format(package=packages.get(name, "util-linux mount"))
     # Without this option (bubblewrap 0.8) root regains its capabilities in a user namespace of its own.
     locks = _says(str(found["bwrap"]), "--help", "--disable-userns")
-    if not locks and os.geteuid() == 0:
+    if not locks and is_superuser():
         return "The program bwrap is too old to hold root. Install bubblewrap 0.8 or newer, or do not run as root."
     return Programs(str(found["bwrap"]), str(found["unshare"]), str(found["sh"]), locks)
 
@@ -192,14 +193,17 @@ def switched_off(environ: Mapping[str, str]) -> str | None:
     """Return why isolation is not even tried: another system, or the switch
     `CODEAGENT_NO_NAMESPACES`; None if it is.
     """
+    reason = None
     if sys.platform != "linux":
-        return "Overlays and bubblewrap exist only on Linux."
-    return f"{SWITCH} is set." if environ.get(SWITCH) else None
+        reason = "Overlays and bubblewrap exist only on Linux."
+    elif environ.get(SWITCH):
+        reason = f"{SWITCH} is set."
+    return reason
 
 
 def places(state: str, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the places for a layer, best first: the state folder, then file systems that rarely refuse overlays."""
-    name = f"codeagent-lsp-{os.geteuid()}"
+    name = f"codeagent-lsp-{user_id()}"
     runtime = environ.get("XDG_RUNTIME_DIR", "")
     others = (runtime, "/dev/shm", tempfile.gettempdir(), "/var/tmp")  # noqa: S108 - a folder of our own is made there
     return (f"{state}/layers", *(f"{other}/{name}" for other in others if other.startswith("/")))

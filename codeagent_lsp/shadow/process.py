@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import socket
 import stat
 import sys
@@ -21,16 +20,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.shadow import watchdog
 from codeagent_lsp.shadow.control_group import parent_group
+from codeagent_lsp.shadow.guard_messages import INTERVAL_SECONDS, KILLED, sent, told
 from codeagent_lsp.shadow.output import KeptOutput, Output
 from codeagent_lsp.shadow.shell import Ending, Finished, Launch, OnOutput, Stdin, Stream, in_pieces, no_output
+from codeagent_lsp.system import OWN_GROUP, memory_bytes, open_reading
 
 MARK_VARIABLE = "CODEAGENT_COMMAND"
 MAX_REPORTS = 64
 MAX_REPORT_BYTES = 16 << 20
 
 _CHUNK = 1 << 16
+_KILL = KILLED - 128
 _STARTING_SECONDS = 10.0
 _ENDING_SECONDS = 8.0  # longer than the watchdog takes to give up
 _DRAINING_SECONDS = 2.0
@@ -48,7 +49,7 @@ T = TypeVar("T")
 
 def half_of_memory() -> int:
     """Return half of the machine's memory in bytes."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    return memory_bytes() // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class ProcessLimits:
     processes: int = 512
     disk_bytes: int = 2 << 30
     disk_folder: str = ""
-    look_seconds: float = watchdog.INTERVAL_SECONDS
+    look_seconds: float = INTERVAL_SECONDS
     control_group: str = field(default_factory=parent_group)
 
 
@@ -174,7 +175,7 @@ class Guarded:
                     stderr=stderr,
                     env={name: os.environ[name] for name in _FOR_PYTHON if name in os.environ},
                     cwd="/",
-                    start_new_session=True,
+                    **OWN_GROUP,
                     pass_fds=() if stdin is None else (stdin,),
                 )
                 # Or the socket would stay open on this side and never tell that the watchdog has ended.
@@ -198,12 +199,12 @@ class Guarded:
     def answer(self, launch: Launch) -> dict[str, Any]:
         """Return the watchdog's last message: `code` and `ending`. ToolFailed if no command was started."""
         try:
-            answer = watchdog.told(self._control.recv(_CHUNK))
+            answer = told(self._control.recv(_CHUNK))
         except (OSError, ValueError, EOFError, TypeError) as error:
             # Killed by a signal, as by the kernel when memory is short, it could not answer: that is the command's end.
             if self._process is not None and (self._process.returncode or 0) >= 0:
                 raise ToolFailed("The process that watches over commands failed.") from error
-            answer = {"code": 128 + signal.SIGKILL, "ending": "killed"}
+            answer = {"code": KILLED, "ending": "killed"}
         if "error" in answer:
             cause = OSError(answer["error"], os.strerror(answer["error"]))
             raise ToolFailed(f"{launch.argv[0]} could not be started in {launch.cwd}: {cause.strerror}.") from cause
@@ -254,7 +255,7 @@ class Guarded:
 
     async def _tell(self, spec: dict[str, Any]) -> None:
         async with asyncio.timeout(_STARTING_SECONDS):
-            await asyncio.get_running_loop().sock_sendall(self._control, watchdog.sent(spec))
+            await asyncio.get_running_loop().sock_sendall(self._control, sent(spec))
 
 
 @dataclass(slots=True)
@@ -351,7 +352,7 @@ def _names(folder: str) -> list[str]:
 def _regular(path: str, room: int) -> bytes | None:
     """Return the bytes of a regular file of at most `room` bytes; None for any other."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = open_reading(path)
     except OSError:
         return None
     try:
@@ -374,7 +375,7 @@ def _kill_marked(mark: str) -> None:
             return
         for pid in pids:
             try:
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, _KILL)
             except OSError:  # gone meanwhile
                 pass
         time.sleep(0.01)

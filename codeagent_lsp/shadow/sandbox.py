@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from glob import iglob
@@ -18,6 +19,7 @@ from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.hiding import Hidden
 from codeagent_lsp.shadow.seccomp import filter_program
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command
+from codeagent_lsp.system import group_id, user_id
 from codeagent_lsp.workspace.files.folder_names import within
 
 FILTER = "filter"
@@ -68,8 +70,8 @@ class Sandbox:
     private: str
     home: str
     hidden: Hidden = field(default_factory=Hidden)
-    uid: int = field(default_factory=os.geteuid)
-    gid: int = field(default_factory=os.getegid)
+    uid: int = field(default_factory=user_id)
+    gid: int = field(default_factory=group_id)
     locked: bool = True
 
     @property
@@ -215,8 +217,9 @@ def listening(table: str | None = None) -> tuple[str, ...]:
 
 
 def _write(path: str, data: bytes) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:
-        file.write(data)
+    if sys.platform != "win32":
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:
+            file.write(data)
 
 
 def _is_socket(path: str) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import struct
+import sys
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
@@ -90,10 +91,17 @@ _NUMBER, _ARCHITECTURE, _FIRST, _SECOND, _SECOND_HIGH = 0, 4, 16, 24, 28  # offs
 
 def filter_program(machine: str | None = None) -> bytes | None:
     """Return the filter for this machine, or for the one of that name as in `uname -m`; None if it is not known."""
-    found = _MACHINES.get(machine or os.uname().machine)
+    found = _MACHINES.get(machine or _machine())
     if found is None:
         return None
     return b"".join(struct.pack("<HBBI", *instruction) for instruction in _instructions(found))
+
+
+def _machine() -> str:
+    if sys.platform == "win32":
+        return ""
+    else:  # noqa: RET505 - or mypy finds it unreachable there
+        return os.uname().machine
 
 
 def _instructions(machine: _Machine) -> Iterator[tuple[int, int, int, int]]:

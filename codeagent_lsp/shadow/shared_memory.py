@@ -9,6 +9,7 @@ limit (`watchdog.py`), the sizes of the file systems (`sandbox.py`).
 from __future__ import annotations
 
 import os
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # as in `typing`, see `watchdog.py`
@@ -81,7 +82,7 @@ class FileMemory:
                 if file not in self._files:
                     self._files.add(file)
                     # What is really there: such a file may have holes.
-                    self.bytes += info.st_blocks * 512
+                    self.bytes += getattr(info, "st_blocks", 0) * 512
 
 
 def memory_mounts(pid: int | str) -> Iterator[tuple[str, str]]:
@@ -103,11 +104,14 @@ def _status(path: str, device: str) -> os.statvfs_result | None:
 
     Through one descriptor: while a sandbox is set up, one path leads to its memory now and to the whole disk then.
     """
-    place = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    try:
-        return os.fstatvfs(place) if _device(os.fstat(place).st_dev) == device else None
-    finally:
-        os.close(place)
+    found = None
+    if sys.platform == "linux":
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        try:
+            found = os.fstatvfs(place) if _device(os.fstat(place).st_dev) == device else None
+        finally:
+            os.close(place)
+    return found
 
 
 def _unescaped(point: str) -> str:
@@ -125,7 +129,10 @@ def _space(pid: int) -> str | None:
 
 
 def _device(number: int) -> str:
-    return f"{os.major(number)}:{os.minor(number)}"
+    numbers = (0, 0)
+    if sys.platform != "win32":
+        numbers = (os.major(number), os.minor(number))
+    return ":".join(map(str, numbers))
 
 
 def _plain(device: str) -> str:

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from codeagent_lsp.shadow.folder import remove_tree
@@ -36,6 +38,7 @@ from codeagent_lsp.shadow.upper_walk import (
     same_link,
 )
 from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
+from codeagent_lsp.system import open_new, set_mode
 from codeagent_lsp.workspace.files.ignore import FolderRules
 
 
@@ -112,14 +115,15 @@ class Upper:
         if (data is None and below is None) or not self._make_folders(path):
             return
         if data is None:
-            # The one device that the kernel lets an ordinary user make (Linux 5.8).
-            os.mknod(place, stat.S_IFCHR, 0)
+            if sys.platform != "win32":
+                # The one device that the kernel lets an ordinary user make (Linux 5.8).
+                os.mknod(place, stat.S_IFCHR, 0)
             return
         before = info if is_file else below
         mode = before.st_mode if before is not None and stat.S_ISREG(before.st_mode) else 0o644
-        with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
+        with os.fdopen(open_new(place), "wb") as file:
             file.write(data)
-            os.fchmod(file.fileno(), stat.S_IMODE(mode) & 0o777)
+            set_mode(file.fileno(), stat.S_IMODE(mode) & 0o777)
         self._times.give(place, below, info)
 
     def _make_folders(self, path: str) -> bool:
@@ -163,10 +167,9 @@ def _is_in_the_way(folder: str, wanted: Mapping[str, bytes | None]) -> bool:
 
 
 def _clear_mark(folder: str) -> None:
-    try:
-        os.removexattr(folder, OPAQUE, follow_symlinks=False)
-    except OSError:
-        pass  # it had none
+    if sys.platform == "linux":
+        with suppress(OSError):  # it had none
+            os.removexattr(folder, OPAQUE, follow_symlinks=False)
 
 
 def _remove_empty(folder: str) -> bool:

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from codeagent_lsp.system import open_reading, set_mode
 from codeagent_lsp.workspace.files.ignore import FolderRules
 
 VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".jj", ".bzr", "CVS"})
@@ -60,7 +62,7 @@ class UpperEntry(NamedTuple):
     @property
     def is_whiteout(self) -> bool:
         """Return whether it is a whiteout: it marks the disk's file or folder as deleted."""
-        return stat.S_ISCHR(self.info.st_mode) and self.info.st_rdev == 0
+        return stat.S_ISCHR(self.info.st_mode) and getattr(self.info, "st_rdev", None) == 0
 
     @property
     def is_version_control(self) -> bool:
@@ -170,17 +172,18 @@ def forget_origin(entry: UpperEntry) -> None:
     """Remove the origin mark of overlayfs from a file. Two names with the same mark, left by `ln` or half a `mv`, would
     be one file to the kernel, and one of them would not be listed.
     """
-    if stat.S_ISREG(entry.info.st_mode):
+    if sys.platform == "linux" and stat.S_ISREG(entry.info.st_mode):
         with suppress(OSError):  # most have no mark
             os.removexattr(entry.upper, _ORIGIN, follow_symlinks=False)
 
 
 def is_opaque(folder: str) -> bool:
     """Return whether a folder of the upper is opaque: it hides the one on the disk."""
-    try:
-        return os.getxattr(folder, OPAQUE, follow_symlinks=False) == b"y"
-    except OSError:
-        return False
+    mark = b""
+    if sys.platform == "linux":
+        with suppress(OSError):  # it has none
+            mark = os.getxattr(folder, OPAQUE, follow_symlinks=False)
+    return mark == b"y"
 
 
 def has_files(folder: str) -> bool:
@@ -232,12 +235,12 @@ def _counts_as_folder(entry: UpperEntry) -> bool:
 def _reader(path: str) -> BinaryIO:
     """Open a file; if that is not permitted, with its read permission restored for a moment."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        descriptor = open_reading(path)
     except PermissionError:
         mode = stat.S_IMODE(os.lstat(path).st_mode)
         os.chmod(path, mode | stat.S_IRUSR)
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-        os.fchmod(descriptor, mode)
+        descriptor = open_reading(path)
+        set_mode(descriptor, mode)
     return os.fdopen(descriptor, "rb")
 
 

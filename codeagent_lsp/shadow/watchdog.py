@@ -13,7 +13,6 @@ Without /proc and prctl, only the command's process group is known. Not here: re
 from __future__ import annotations
 
 import errno
-import marshal
 import os
 import resource
 import select
@@ -21,18 +20,20 @@ import signal
 import sys
 import time
 
+from codeagent_lsp.shadow.guard_messages import HEAD, INTERVAL_SECONDS, KILLED, sent, told
+
+assert sys.platform != "win32"
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # as in `typing`, which would take a third of the time this program needs to start
     from collections.abc import Callable, Iterable
     from typing import Any
 
-INTERVAL_SECONDS = 0.1
 ENDING_SECONDS = 5.0
 OPEN_FILES = 8192
 NICENESS = 5
 
 CONTROL = 0
-HEAD = 8
 
 _SPEC_LIMIT = 16 << 20
 _SUBREAPER, _DEATH_SIGNAL = 36, 1
@@ -62,18 +63,6 @@ def main() -> None:
         pass
 
 
-def sent(value: dict[str, Any]) -> bytes:
-    """Return plain values as bytes: an 8-byte length, then `marshal` data, which needs no import, unlike JSON."""
-    data = marshal.dumps(value)
-    return len(data).to_bytes(HEAD, "big") + data
-
-
-def told(data: bytes | bytearray) -> dict[str, Any]:
-    """Return the value from the result of `sent`. ValueError or EOFError if it is incomplete."""
-    value: dict[str, Any] = marshal.loads(data[HEAD:])  # noqa: S302 - from our own process, by a private socket
-    return value
-
-
 def guard(spec: dict[str, Any], control: int) -> dict[str, Any]:
     """Start the command, follow it until it ends or must end, and kill everything that is left of it."""
     _prctl(_SUBREAPER, 1)
@@ -86,7 +75,7 @@ def guard(spec: dict[str, Any], control: int) -> dict[str, Any]:
     limits = TreeLimits(spec)
     ending = _followed(tree, limits, control, wake)
     left = tree.end()
-    return {"code": 128 + signal.SIGKILL if tree.code is None else tree.code, "ending": ending, "left": left}
+    return {"code": KILLED if tree.code is None else tree.code, "ending": ending, "left": left}
 
 
 class Tree:
@@ -372,14 +361,13 @@ def _prctl(option: int, value: int) -> None:
 
 def _call(function: str, *numbers: int) -> None:
     """Call a function of the C library on Linux, whether it succeeds or not."""
-    if not sys.platform.startswith("linux"):
-        return
-    try:
-        import ctypes  # only here: some builds of Python lack it
+    if sys.platform == "linux":
+        try:
+            import ctypes  # only here: some builds of Python lack it
 
-        getattr(ctypes.CDLL(None, use_errno=True), function)(*map(ctypes.c_long, numbers))
-    except (ImportError, OSError, AttributeError):
-        pass
+            getattr(ctypes.CDLL(None, use_errno=True), function)(*map(ctypes.c_long, numbers))
+        except (ImportError, OSError, AttributeError):
+            pass
 
 
 def _read(path: str) -> str:

@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from codeagent_lsp.system import OWN_GROUP
+
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 REQUEST_CANCELLED = -32800
@@ -56,7 +58,7 @@ class Connection:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             env=self._environ,
-            start_new_session=True,
+            **OWN_GROUP,
         )
         assert process.stdout is not None
         assert process.stderr is not None

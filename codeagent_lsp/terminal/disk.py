@@ -16,15 +16,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from codeagent_lsp.system import Folder, set_mode
 from codeagent_lsp.terminal.edits import FileWrite
-from codeagent_lsp.workspace.files.confined_file import open_folder
 
 NEW_FILE_MODE, NEW_SCRIPT_MODE = 0o666, 0o777
 _NAMES_INTERPRETER = re.compile(rb"#![ \t]*/")  # `#![no_std]` begins a module of Rust
-
-# Non-blocking, as opening a named pipe would wait for a writer; no terminal becomes ours.
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class ChangedMeanwhile(OSError):
@@ -57,7 +53,7 @@ class Disk:
         """Return the bytes of a file, or of the one that a link leads to; None if there is none."""
         try:
             with self._folder(found := self.real(path)) as folder:
-                descriptor = os.open(found.name, _READ, dir_fd=folder)
+                descriptor = folder.open_reading(found.name)
         except FileNotFoundError:
             return None
         with os.fdopen(descriptor, "rb") as file:
@@ -69,66 +65,64 @@ class Disk:
         """Return the permissions of a file; None if there is none."""
         try:
             with self._folder(path) as folder:
-                return stat.S_IMODE(os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode)
+                return stat.S_IMODE(folder.status(path.name).st_mode)
         except FileNotFoundError:
             return None
 
     def make_folder(self, path: Path) -> None:
         """Create a folder, whose parent exists."""
         with self._folder(path) as folder:
-            os.mkdir(path.name, dir_fd=folder)
+            folder.make_folder(path.name)
 
     def remove_folder(self, path: Path) -> None:
         """Remove an empty folder."""
         with self._folder(path) as folder:
-            os.rmdir(path.name, dir_fd=folder)
+            folder.remove_folder(path.name)
 
     def stage(self, path: Path, data: bytes, mode: int) -> Path:
         """Write a temporary file with `data` beside `path`, synced to disk, and return its path."""
         name = f".codeagent-{secrets.token_hex(8)}.tmp"
         with self._folder(path) as folder:
-            descriptor = os.open(name, _CREATE, 0o600, dir_fd=folder)
+            descriptor = folder.open_new(name)
             try:
                 with os.fdopen(descriptor, "wb") as file:
                     file.write(data)
                     file.flush()
-                    os.fchmod(descriptor, mode)
+                    set_mode(descriptor, mode)
                     os.fsync(descriptor)
             except BaseException:
-                os.unlink(name, dir_fd=folder)
+                folder.remove(name)
                 raise
         return path.with_name(name)
 
     def replace(self, staged: Path, path: Path) -> None:
         """Rename a staged file into place."""
         with self._folder(path) as folder:
-            os.replace(staged.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+            folder.replace(staged.name, path.name)
 
     def remove(self, path: Path) -> None:
         """Delete a file or a link."""
         with self._folder(path) as folder:
-            os.unlink(path.name, dir_fd=folder)
+            folder.remove(path.name)
 
     def discard(self, staged: Path) -> None:
         """Delete a staged file if it is still there. Never raises OSError."""
         with contextlib.suppress(OSError), self._folder(staged) as folder:
-            os.unlink(staged.name, dir_fd=folder)
+            folder.remove(staged.name)
 
     @contextlib.contextmanager
-    def _folder(self, path: Path) -> Iterator[int]:
-        """Yield a descriptor of the folder of a real path."""
+    def _folder(self, path: Path) -> Iterator[Folder]:
+        """Yield the folder of a real path."""
         try:
-            folder = open_folder(str(self._root), path.parent.relative_to(self._root).parts)
+            folder = Folder(str(self._root), path.parent.relative_to(self._root).parts)
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
             raise ChangedMeanwhile(
                 f"{path.parent} is no folder any more: a link or a file took its place, or that of one above it"
             ) from None
-        try:
+        with folder:
             yield folder
-        finally:
-            os.close(folder)
 
 
 def commit(writes: Sequence[FileWrite], disk: Disk) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import termios
 from collections.abc import Sequence
 
+from codeagent_lsp.system import hidden_input
 from codeagent_lsp.texts import pair
 
 _YES_KEYS = ("choice.apply", "choice.once", "choice.session", "choice.delete")  # the narrowest consent that will do
@@ -80,14 +80,8 @@ class Keyboard:
 
     async def secret_line(self) -> str | None:
         """Return the next line, without echo."""
-        shown = termios.tcgetattr(self._descriptor)
-        hidden = [*shown[:3], shown[3] & ~termios.ECHO, *shown[4:]]
-        termios.tcsetattr(self._descriptor, termios.TCSADRAIN, hidden)
-        try:
+        with hidden_input(self._descriptor):
             return await self.line()
-        finally:
-            # also after Ctrl-C: the user's shell would be left without echo
-            termios.tcsetattr(self._descriptor, termios.TCSADRAIN, shown)
 
     async def _chunk(self) -> bytes:
         loop = asyncio.get_running_loop()

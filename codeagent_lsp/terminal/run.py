@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from codeagent_lsp.errors import UsageError
+from codeagent_lsp.system import call_on_stop
 from codeagent_lsp.terminal.client import Client, NothingStaged
 from codeagent_lsp.terminal.connection import ConnectionLost, Refused
 from codeagent_lsp.terminal.edits import FileWrite
@@ -128,8 +129,7 @@ async def _served(options: RunOptions, work: Work) -> int:
     language = choose_language(str(dict(options.settings).get("language", "auto")), user_locale())
     face = _face(options, language)
     interrupted = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, interrupted.set)
+    call_on_stop(asyncio.get_running_loop(), interrupted.set, (signal.SIGINT, signal.SIGTERM))
     face.open(options.task, _short(options.workspace))
     client = Client(options, face, interrupted)
     note, failed = "", False

@@ -6,12 +6,11 @@ Not here: commands of the agent and of the user, which run isolated (`shadow/pro
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from asyncio import StreamReader
 from asyncio.subprocess import Process
-from contextlib import suppress
 from typing import Any
+
+from codeagent_lsp.system import OWN_GROUP, end_tree
 
 _CHUNK = 1 << 16
 
@@ -22,7 +21,7 @@ async def start_group(*command: str, **options: Any) -> Process:
     Raises OSError when it cannot start. If this is cancelled, the program and its group are ended.
     """
     # A start that is cancelled halfway would leave a program that nobody can end.
-    starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*command, start_new_session=True, **options))
+    starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*command, **{**OWN_GROUP, **options}))
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
@@ -35,8 +34,7 @@ async def start_group(*command: str, **options: Any) -> Process:
 
 def end_group(process: Process) -> None:
     """Kill the program and its whole process group, also processes that outlived it."""
-    with suppress(ProcessLookupError, PermissionError):  # no process is left
-        os.killpg(process.pid, signal.SIGKILL)
+    end_tree(process.pid)
 
 
 async def read_head(source: StreamReader, most: int) -> bytes:

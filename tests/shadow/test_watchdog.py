@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.shadow import watchdog
+from codeagent_lsp.shadow.guard_messages import sent
 from codeagent_lsp.shadow.watchdog import (
     NICENESS,
     OPEN_FILES,
@@ -147,7 +148,7 @@ async def test_the_server_goes_away_right_after(run: Runner) -> None:
     with theirs:
         process = await asyncio.create_subprocess_exec(sys.executable, "-c", watchdog_code(), stdin=theirs.fileno())
     with ours:
-        ours.sendall(watchdog.sent(spec))
+        ours.sendall(sent(spec))
         await run.until_napping(2)
     async with asyncio.timeout(20):
         assert await process.wait() == 0
@@ -159,7 +160,8 @@ def test_it_starts_with_the_standard_library_alone() -> None:
     code += "import codeagent_lsp.shadow.watchdog\n"
     code += "print(*sorted(name for name in sys.modules if name.startswith('codeagent') or 'asyncio' in name))"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.stdout.split() == ["codeagent_lsp", "codeagent_lsp.shadow", "codeagent_lsp.shadow.watchdog"]
+    ours = ("shadow", "shadow.guard_messages", "shadow.watchdog")
+    assert done.stdout.split() == ["codeagent_lsp", *(f"codeagent_lsp.{name}" for name in ours)]
 
 
 def watchdog_code() -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
@@ -23,6 +22,7 @@ from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, StreamItem
 from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel
 from codeagent_lsp.llm.retry import RetryPolicy
+from codeagent_lsp.system import OWN_GROUP, end_tree
 
 CONTEXT_WINDOW = 8192
 AGENT_SLOT = 0
@@ -207,7 +207,7 @@ class _Child:
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.DEVNULL,
                 pass_fds=(ready_write, alive_read),
-                start_new_session=True,
+                **OWN_GROUP,
             )
         except BaseException:
             os.close(ready_read)
@@ -237,8 +237,7 @@ class _Child:
             async with asyncio.timeout(STOP_SECONDS):
                 await self._process.wait()
         except BaseException as error:  # a cancelled stop must not leave the child either
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            end_tree(self._process.pid)
             if not isinstance(error, TimeoutError):
                 raise
             await self._process.wait()

@@ -14,11 +14,11 @@ import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterable
-from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 from codeagent_lsp.server.wire.channel import Channel, pipe_channel
+from codeagent_lsp.system import is_alive
 
 LEAVE_SECONDS = 1.9
 CLOSE_SECONDS = 1.5
@@ -81,7 +81,8 @@ def take_stdio() -> Channel:
     read_fd, write_fd = os.dup(0), os.dup(1)
     for fd in (read_fd, write_fd):
         # Inherited descriptors may be non-blocking, where a read without data raises BlockingIOError.
-        os.set_blocking(fd, True)
+        if sys.platform != "win32":
+            os.set_blocking(fd, True)
     guard_stdio()
     return pipe_channel(read_fd, write_fd)
 
@@ -119,25 +120,6 @@ async def watch_parent(pid: int | None, leave: Callable[[int, str], None], code:
     while is_alive(pid):  # noqa: ASYNC110 (there is no event for the end of a process that is no child)
         await asyncio.sleep(PARENT_POLL_SECONDS)
     leave(code(), "the process of the client is gone")
-
-
-def is_alive(pid: int) -> bool:
-    """Return whether a process exists and is not a zombie."""
-    try:
-        os.kill(pid, 0)
-    # A client may send any number; one beyond the system's pids is no process.
-    except (ProcessLookupError, OverflowError):
-        return False
-    # It exists, and belongs to another user.
-    except PermissionError:
-        return True
-    try:
-        # `41 (name) S …`: split behind the last parenthesis, as the name itself may have blanks and parentheses. A
-        # zombie still takes signals, until its parent has waited for it.
-        state = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[:1]
-    except OSError:
-        return True  # no /proc here
-    return state != ["Z"]
 
 
 async def run_callbacks(callbacks: Iterable[Callback], seconds: float = CLOSE_SECONDS) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Lock
 
 from codeagent_lsp.errors import FileRefused, ToolFailed, ToolRetry
+from codeagent_lsp.system import open_reading
 
 FILE_BYTES = 16 << 20
 TOTAL_BYTES = 256 << 20
@@ -93,7 +94,7 @@ class ArtifactStore:
         """Return the bytes of an artifact. FileRefused if there is none of this name."""
         path = self._folder / checked_name(name)
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = open_reading(path)
         except OSError:
             known = ", ".join(item.name for item in self.list()[:20]) or "none"
             raise FileRefused(f"There is no artifact {name!r}. There are: {known}.") from None

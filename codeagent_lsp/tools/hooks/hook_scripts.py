@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from codeagent_lsp.errors import AgentError
+from codeagent_lsp.system import open_following
 from codeagent_lsp.workspace.files.file_view import FileView
 
 MOST_SCRIPTS = 100
@@ -338,7 +339,7 @@ def _content(path: str) -> bytes | None:
     """Return the content of a regular file, or for a long one its size and times; None for anything else."""
     try:
         # Non-blocking, as opening a named pipe would wait for a writer.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = open_following(path)
     except (OSError, ValueError):
         return None
     try:

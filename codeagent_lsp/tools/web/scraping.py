@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
+from codeagent_lsp.system import is_superuser
 from codeagent_lsp.tools.web.child import Program, answer_of
 from codeagent_lsp.tools.web.dialing import Dialer
 from codeagent_lsp.tools.web.http import Fetcher, Page
@@ -180,6 +181,6 @@ async def browsed(program: str | None, target: Target, selector: str | None, dia
             "token": proxy.token,
             "seconds": PAGE_SECONDS,
             "selector": selector,
-            "sandbox": os.geteuid() != 0,  # Chromium's own does not start for the superuser
+            "sandbox": not is_superuser(),  # Chromium's own does not start for the superuser
         }
         return str((await answer_of(BROWSE, question))["html"])

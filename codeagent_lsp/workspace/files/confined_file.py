@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from codeagent_lsp.errors import FileRefused
+from codeagent_lsp.system import Folder
 
 FileKind = Literal["file", "folder", "link", "other"]
-
-# A pipe must not block us, and a terminal must not become ours.
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
-_ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Child(NamedTuple):
@@ -46,7 +43,7 @@ class ConfinedFile:
 
         Raises FileRefused if it is missing, not a regular file, unreadable or longer than `limit`.
         """
-        with self._opened(_READ) as fd:
+        with self._opened() as fd:
             info = os.fstat(fd)
             if not stat.S_ISREG(info.st_mode):
                 raise FileRefused(f"{self._name} is {_what(info.st_mode)}, not a file of text.")
@@ -59,14 +56,16 @@ class ConfinedFile:
 
     def scan(self) -> tuple[Child, ...]:
         """Return the names in a folder, unsorted. Raises FileRefused if it is not a readable folder."""
-        with self._opened(_ENTER) as fd, os.scandir(fd) as entries:
-            return tuple(Child(entry.name, _entry_kind(entry)) for entry in entries)
+        with self._refusing():
+            folder = Folder(self.root, self.parts)
+        with folder:
+            return tuple(Child(entry.name, _entry_kind(entry)) for entry in folder.entries())
 
     def stat(self) -> os.stat_result | None:
         """Return the status; None if nothing is there."""
         try:
             with self._parent() as (folder, name):
-                return os.stat(name, dir_fd=folder, follow_symlinks=False)
+                return folder.status(name)
         except (FileRefused, OSError):
             return None
 
@@ -75,32 +74,26 @@ class ConfinedFile:
         return self.name_of(self.path)
 
     @contextmanager
-    def _opened(self, flags: int) -> Iterator[int]:
-        with self._parent() as (folder, name):
-            fd = self._open_at(folder, name, flags)
+    def _opened(self) -> Iterator[int]:
+        with self._parent() as (folder, name), self._refusing():
+            # Opening a device may have effects, so its type is checked first; that no link is followed guards against a
+            # swap.
+            _refuse_special(folder.status(name).st_mode, self._name)
+            fd = folder.open_reading(name)
         try:
             yield fd
         finally:
             os.close(fd)
 
     @contextmanager
-    def _parent(self) -> Iterator[tuple[int, str]]:
-        """Yield the descriptor of the file's folder and its last name, opened part by part from the root."""
+    def _parent(self) -> Iterator[tuple[Folder, str]]:
+        """Yield the file's folder, opened part by part from the root, and its last name."""
         # For the workspace folder itself.
         *folders, name = self.parts or (".",)
         with self._refusing():
-            fd = open_folder(self.root, folders)
-        try:
-            yield fd, name
-        finally:
-            os.close(fd)
-
-    def _open_at(self, folder: int, name: str, flags: int) -> int:
-        with self._refusing():
-            # Opening a device may have effects, so its type is checked first; O_NOFOLLOW guards against a swap.
-            if flags == _READ:
-                _refuse_special(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode, self._name)
-            return os.open(name, flags, dir_fd=folder)
+            folder = Folder(self.root, folders)
+        with folder:
+            yield folder, name
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
@@ -111,23 +104,6 @@ class ConfinedFile:
             raise FileRefused(f"{self._name} does not exist.") from None
         except OSError as error:
             raise FileRefused(f"{self._name} cannot be opened: {error.strerror}.") from None
-
-
-def open_folder(root: str, parts: Iterable[str]) -> int:
-    """Return a descriptor of the folder that is `parts` below `root`, opened part by part; the caller closes it.
-
-    Raises OSError if one of them is missing, not a folder, or a link.
-    """
-    fd = os.open(root, _ENTER)
-    try:
-        for part in parts:
-            inner = os.open(part, _ENTER, dir_fd=fd)
-            os.close(fd)
-            fd = inner
-    except OSError:
-        os.close(fd)
-        raise
-    return fd
 
 
 def kind_of(mode: int) -> FileKind:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from codeagent_lsp.system import open_following
 from codeagent_lsp.workspace.files.folder_names import within
 
 _SMALL = 4096
@@ -73,7 +74,7 @@ def belongs(data: str, top: str) -> bool:
 def _first_line(path: str) -> str:
     """Return the first line of a small file, '' if it cannot be read; never blocks on a pipe."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = open_following(path)
     except OSError:
         return ""
     try:

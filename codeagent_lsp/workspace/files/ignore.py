@@ -18,6 +18,8 @@ from typing import NamedTuple
 from pathspec import GitIgnoreSpec
 from pathspec.pattern import RegexPattern
 
+from codeagent_lsp.system import open_reading
+
 BUILT_IN = frozenset(
     """
     .git .hg .svn .jj node_modules __pycache__ .venv venv .tox .nox .mypy_cache .ruff_cache .pytest_cache
@@ -152,7 +154,7 @@ class IgnoreRules:
 def _load(path: str) -> _Rules:
     """Return the rules in the file; none when it is a link or special, or cannot be read."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = open_reading(path)
     except OSError:
         return _Rules()
     try:

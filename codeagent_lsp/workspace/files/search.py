@@ -12,7 +12,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.errors import ErrorCode, FileRefused, PathRefused, ToolFailed, ToolRetry
+from codeagent_lsp.system import OWN_GROUP, end_tree
 from codeagent_lsp.workspace.files import search_child
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.files.globs import Glob, compile_glob
@@ -331,17 +331,14 @@ async def _process(*command: str, stdin: bool = False) -> AsyncIterator[asyncio.
         stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
-        start_new_session=True,
+        **OWN_GROUP,
         limit=_PIPE_LIMIT,
     )
     try:
         yield process
     finally:
         if process.returncode is None:
-            try:
-                os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:  # it has just ended
-                pass
+            end_tree(process.pid)
         # Waited for even when cancelled, or it would stay as a zombie.
         await asyncio.shield(process.wait())
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.server.wire import lifecycle
-from codeagent_lsp.server.wire.lifecycle import Departure, is_alive, run_callbacks, watch_parent
+from codeagent_lsp.server.wire.lifecycle import Departure, run_callbacks, watch_parent
+from codeagent_lsp.system import is_alive
 from tests.server.rawclient import DEMO_SERVER, RawClient
 
 _BUSY = [None, ("test/block", 30), ("test/sleep", 30), ("test/hang", 30)]

@@ -1,0 +1,275 @@
+"""Linux and macOS: what `codeagent_lsp.system` offers, by descriptors, process groups and advisory locks (flock).
+
+Not here: Windows (`windows.py`, with the same names).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import signal
+import sys
+import termios
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Self
+
+assert sys.platform != "win32"
+
+OWN_GROUP: Mapping[str, Any] = MappingProxyType({"start_new_session": True})
+"""Options of a child process that leads its own group: Ctrl-C does not reach it, and `end_tree` ends all of it."""
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""The signals by which a user or the system asks this process to end."""
+
+# A pipe must not block us, and a terminal must not become ours.
+_FOLLOW = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_READ = _FOLLOW | os.O_NOFOLLOW
+_ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_FICLONE = 0x40049409
+_AT_FDCWD, _CLONE_NO_OWNER = -2, 2  # of macOS
+_APPEND = os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+# Files: a descriptor stands for the file that was opened, whatever is put at its path meanwhile.
+
+
+def open_reading(path: str | Path) -> int:
+    """Return a descriptor of the file for reading; never waits for a pipe. OSError, also if it is a link."""
+    return os.open(path, _READ)
+
+
+def open_following(path: str | Path) -> int:
+    """Return a descriptor for reading as `open_reading`, but of the file that a link leads to."""
+    return os.open(path, _FOLLOW)
+
+
+def open_new(path: str | Path) -> int:
+    """Create a file that only its owner can access and return a descriptor for writing. OSError if there is one."""
+    return os.open(path, _CREATE, 0o600)
+
+
+def open_appending(path: str | Path, *, readable: bool = False) -> int:
+    """Return a descriptor of which each write goes to the end of the file, made for its owner alone if it is missing.
+
+    OSError if it is a link.
+    """
+    return os.open(path, _APPEND | (os.O_RDWR if readable else os.O_WRONLY), 0o600)
+
+
+def copy_new(source: int, target: str | Path) -> int:
+    """Create `target` with the content of an open file and return a descriptor for writing it. OSError if there is one.
+
+    The two share their blocks until one changes, where the file system can (Btrfs and XFS, by FICLONE; APFS).
+    """
+    if sys.platform == "darwin" and _cloned(source, target):
+        return os.open(target, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    made = open_new(target)
+    try:
+        if not (sys.platform == "linux" and _shares_blocks(source, made)):
+            _copy_bytes(source, made)
+    except OSError:
+        os.close(made)
+        raise
+    return made
+
+
+def _shares_blocks(source: int, target: int) -> bool:
+    try:
+        fcntl.ioctl(target, _FICLONE, source)
+    except OSError:
+        return False
+    return True
+
+
+def _cloned(source: int, target: str | Path) -> bool:
+    """Create `target` as a clone on APFS; it has the permissions of its source, so no others than those may read it."""
+    import ctypes  # late: only macOS needs it here
+
+    clone = getattr(ctypes.CDLL(None, use_errno=True), "fclonefileat", None)
+    return clone is not None and clone(source, _AT_FDCWD, os.fsencode(target), _CLONE_NO_OWNER) == 0
+
+
+def _copy_bytes(source: int, target: int) -> None:
+    import shutil  # late: slow to load, and only a private copy needs it
+
+    # Duplicates, as the caller closes its own.
+    with os.fdopen(os.dup(source), "rb") as origin, os.fdopen(os.dup(target), "wb") as copy:
+        shutil.copyfileobj(origin, copy, 1 << 20)
+
+
+def set_mode(descriptor: int, mode: int) -> None:
+    """Set the permissions of an open file."""
+    os.fchmod(descriptor, mode)
+
+
+def read_at(descriptor: int, size: int, offset: int) -> bytes:
+    """Return up to `size` bytes at an offset, wherever the file is written."""
+    return os.pread(descriptor, size, offset)
+
+
+def lock(descriptor: int, *, wait: bool = False, shared: bool = False) -> None:
+    """Lock an open file against other processes until it is closed, also by the end of this process.
+
+    BlockingIOError if another holds it and we are not to wait. The lock is advisory: files are still read and written.
+    """
+    fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+
+
+class Folder:
+    """An open folder, `parts` below `root`, reached part by part without following a link. Use it as a context.
+
+    Its operations take one name in it and reach this very folder, even if another was put at its path since (TOCTOU).
+    All may raise OSError.
+    """
+
+    def __init__(self, root: str, parts: Iterable[str] = ()) -> None:
+        descriptor = os.open(root, _ENTER)
+        try:
+            for part in parts:
+                inner = os.open(part, _ENTER, dir_fd=descriptor)
+                os.close(descriptor)
+                descriptor = inner
+        except OSError:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+
+    def __enter__(self) -> Self:
+        """Return the folder, which the context closes."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+    def entries(self) -> list[os.DirEntry[str]]:
+        """Return what is in the folder."""
+        with os.scandir(self._descriptor) as entries:
+            return list(entries)
+
+    def status(self, name: str) -> os.stat_result:
+        """Return the status of a file, of a link itself."""
+        return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+
+    def open_reading(self, name: str) -> int:
+        """See the function of this name."""
+        return os.open(name, _READ, dir_fd=self._descriptor)
+
+    def open_new(self, name: str) -> int:
+        """See the function of this name."""
+        return os.open(name, _CREATE, 0o600, dir_fd=self._descriptor)
+
+    def make_folder(self, name: str) -> None:
+        """Create a folder."""
+        os.mkdir(name, dir_fd=self._descriptor)
+
+    def remove_folder(self, name: str) -> None:
+        """Remove an empty folder."""
+        os.rmdir(name, dir_fd=self._descriptor)
+
+    def remove(self, name: str) -> None:
+        """Delete a file or a link."""
+        os.unlink(name, dir_fd=self._descriptor)
+
+    def replace(self, old: str, new: str) -> None:
+        """Rename a file, in place of another one if there is one, in one step."""
+        os.replace(old, new, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+
+
+# Rights.
+
+
+def user_id() -> int:
+    """Return the number of the user whose rights this process has."""
+    return os.geteuid()
+
+
+def group_id() -> int:
+    """Return the number of the group whose rights this process has."""
+    return os.getegid()
+
+
+def is_superuser() -> bool:
+    """Return whether this process may do everything on the machine."""
+    return os.geteuid() == 0
+
+
+def belongs_to_us(status: os.stat_result) -> bool:
+    """Return whether a file belongs to the user of this process."""
+    return status.st_uid == os.geteuid()
+
+
+# Processes.
+
+
+def end_tree(pid: int) -> None:
+    """Kill a process that was started with `OWN_GROUP` and its whole group, also those that outlived it."""
+    with suppress(ProcessLookupError, PermissionError):  # no process is left
+        os.killpg(pid, signal.SIGKILL)
+
+
+def is_alive(pid: int) -> bool:
+    """Return whether a process exists and is not a zombie."""
+    try:
+        os.kill(pid, 0)
+    # A client may send any number; one beyond the system's pids is no process.
+    except (ProcessLookupError, OverflowError):
+        return False
+    # It exists, and belongs to another user.
+    except PermissionError:
+        return True
+    try:
+        # `41 (name) S …`: split behind the last parenthesis, as the name itself may have blanks and parentheses. A
+        # zombie still takes signals, until its parent has waited for it.
+        state = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[:1]
+    except OSError:
+        return True  # no /proc here
+    return state != ["Z"]
+
+
+def call_on_stop(loop: asyncio.AbstractEventLoop, stopped: Callable[[], None], numbers: Iterable[int]) -> None:
+    """Call `stopped` in the loop when one of these signals arrives."""
+    for number in numbers:
+        loop.add_signal_handler(number, stopped)
+
+
+def lower_priority(by: int) -> None:
+    """Give way to other processes; `by` is from 1 to 19."""
+    os.nice(by)
+
+
+def limit_memory(size: int) -> None:
+    """Limit the memory of this process to `size` bytes, where the system keeps to that."""
+    if sys.platform == "linux":
+        import resource  # late: only the children that compute need it
+
+        resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+
+def end_after(seconds: int) -> None:
+    """End this process when so many seconds have passed, even amid a call that does not return; 0 calls it off."""
+    signal.alarm(seconds)
+
+
+def memory_bytes() -> int:
+    """Return the memory of the machine in bytes."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+# Terminals.
+
+
+@contextmanager
+def hidden_input(descriptor: int) -> Iterator[None]:
+    """Do not show what is typed in a terminal."""
+    shown = termios.tcgetattr(descriptor)
+    hidden = [*shown[:3], shown[3] & ~termios.ECHO, *shown[4:]]
+    termios.tcsetattr(descriptor, termios.TCSADRAIN, hidden)
+    try:
+        yield
+    finally:
+        # also after Ctrl-C: the user's shell would be left without echo
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, shown)
