@@ -1,8 +1,8 @@
 """Client of Ollama's own chat endpoint, `/api/chat`, which alone lets a request choose the size of the window.
 
-Ollama cuts a prompt that is longer than the window, by default at 4,096 tokens, and says nothing: the window grows
-with the prompt, and the count of tokens that comes back is checked. A chunk is read as one of a chat completion. Not
-here: Ollama's OpenAI-compatible endpoint (`openai.py`), pulling models.
+Ollama cuts a prompt that is longer than the window, by default at 4,096 tokens, and says nothing: the window begins
+large enough for an agent, grows with the prompt, and the count of tokens that comes back is checked. A chunk is read as
+one of a chat completion. Not here: Ollama's OpenAI-compatible endpoint (`openai.py`), pulling models.
 """
 
 from __future__ import annotations
@@ -27,9 +27,13 @@ from codeagent_lsp.llm.providers.http_model import Options, most_tokens
 from codeagent_lsp.llm.providers.openai import OpenAIModel, fetch_json, list_models
 from codeagent_lsp.llm.sse import Clock
 from codeagent_lsp.messages import Message, Usage
+from codeagent_lsp.system import memory_bytes
 
-FIRST_WINDOW = 8192
-"""The smallest window that is asked for, in tokens; each step doubles it."""
+AGENT_WINDOW = 32_768
+"""The window that is asked for first, in tokens, where model and memory have it: a prompt with tools and some files
+that were read fits, so the model is not loaded anew amid the first task. Each later step doubles it."""
+SMALLEST_WINDOW = 8192
+_MEMORY_SHARE = 4  # of the machine's memory, the part that may be for the window; the weights need some as well
 
 LONGEST_REPLY = 4096
 THINKING_ROOM = 4096
@@ -64,7 +68,9 @@ class OllamaModel(OpenAIModel):
         options["max_tokens"] = options.get("max_tokens") or min(LONGEST_REPLY, most // 4)
         super().__init__(where, info, **options)
         self._most = most
+        self._first = min(AGENT_WINDOW, most)
         self._num_ctx = 0
+        self._needed = 0  # tokens of the last request, by our estimate
         self._low: float | None = None  # the least and the most that a prompt had in tokens, by our estimate
         self._high = 1.0
 
@@ -82,7 +88,8 @@ class OllamaModel(OpenAIModel):
         limit = (request.max_tokens or self._max_tokens or LONGEST_REPLY) + (THINKING_ROOM if think else 0)
         # By the highest ratio that was seen: a window too large costs memory, one too small cuts the prompt in
         # silence.
-        self._num_ctx = self._window_for(int(_estimate(body) * self._high) + limit)
+        self._needed = int(_estimate(body) * self._high) + limit
+        self._num_ctx = self._window_for(self._needed)
         options: dict[str, Any] = {"temperature": request.temperature, "num_predict": limit, "num_ctx": self._num_ctx}
         if request.stop:
             options["stop"] = list(request.stop)
@@ -118,7 +125,7 @@ class OllamaModel(OpenAIModel):
 
     def _window_for(self, tokens: int) -> int:
         """Return the window for so many tokens: the next step, at most what the model has, never less than before."""
-        step = FIRST_WINDOW
+        step = self._first
         # In doubling steps: each change of the window has the server load the model anew.
         while step < tokens:
             step *= 2
@@ -129,12 +136,15 @@ class OllamaModel(OpenAIModel):
         return as_chat_chunk(chunk) if "message" in chunk or "done" in chunk else chunk
 
     async def _look(self) -> None:
-        """Limit the window to the model's length, and begin with that of a model which runs: it is not loaded anew."""
+        """Limit the window to the model's length, choose the first, and keep a larger one with which the model runs
+        already: it is not loaded anew.
+        """
         where, name, limits = self._where, self._info.name, self._limits
         shown, running = await asyncio.gather(_show(where, name, limits), _running(where, name, limits))
         self._most = min(self._most, _length(shown) or self._most)
+        self._first = _first_window(where, shown, self._most)
         loaded = running.get("context_length")
-        if type(loaded) is int and loaded >= FIRST_WINDOW:
+        if type(loaded) is int and loaded >= self._first:
             self._num_ctx = min(self._most, loaded)
 
     async def _exchange(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
@@ -142,19 +152,23 @@ class OllamaModel(OpenAIModel):
         if not self._num_ctx:
             await self._look()
         before = self._num_ctx
-        try:
-            async with aclosing(super()._exchange(request)) as items:
-                async for item in items:
-                    yield item
-        except ModelBusy as error:
-            reason = str(error.values.get("reason", ""))
-            if not _NO_MEMORY.search(reason) or max(before, FIRST_WINDOW) >= self._num_ctx:
-                raise
-            # The last window that was loaded; without one, half of what did not fit.
-            self._most = before or self._num_ctx // 2
-            self._num_ctx = before
-            self._info = replace(self._info, facts=replace(self._info.facts, context_window=self._most))
-            raise ContextOverflow("model.overflow", reason=reason) from error
+        while True:
+            try:
+                async with aclosing(super()._exchange(request)) as items:
+                    async for item in items:
+                        yield item
+                return
+            except ModelBusy as error:
+                reason = str(error.values.get("reason", ""))
+                if not _NO_MEMORY.search(reason) or max(before, SMALLEST_WINDOW) >= self._num_ctx:
+                    raise
+                # The last window that was loaded; without one, half of what did not fit.
+                self._most = before or max(self._num_ctx // 2, SMALLEST_WINDOW)
+                self._first = min(self._first, self._most)
+                self._num_ctx = before
+                self._info = replace(self._info, facts=replace(self._info.facts, context_window=self._most))
+                if self._needed > self._most:
+                    raise ContextOverflow("model.overflow", reason=reason) from error
 
     async def _reply(self, body: dict[str, Any], url: str = "") -> AsyncGenerator[StreamItem, None]:
         async with aclosing(super()._reply(body, url)) as items:
@@ -202,7 +216,7 @@ async def read_facts(where: Endpoint, name: str, limits: TimeLimits) -> Facts:
     window = _length(shown)
     size, on_gpu, loaded = (running.get(key) for key in ("size", "size_vram", "context_length"))
     if window and isinstance(size, int) and isinstance(on_gpu, int) and isinstance(loaded, int) and 0 < on_gpu < size:
-        window = min(window, max(loaded, FIRST_WINDOW))
+        window = min(window, max(loaded, SMALLEST_WINDOW))
     able = shown.get("capabilities")
     if not isinstance(able, list):
         return Facts(context_window=window)
@@ -218,8 +232,11 @@ async def loaded_window(where: Endpoint, name: str, limits: TimeLimits) -> int:
     """Return the window with which the model is loaded, in tokens, else the one that is asked for first: a request with
     another one has the server load it anew.
     """
-    loaded = (await _running(where, name, limits)).get("context_length")
-    return loaded if type(loaded) is int and loaded > 0 else FIRST_WINDOW
+    shown, running = await asyncio.gather(_show(where, name, limits), _running(where, name, limits))
+    loaded = running.get("context_length")
+    if type(loaded) is int and loaded > 0:
+        return loaded
+    return _first_window(where, shown, _length(shown) or LOCAL_WINDOW)
 
 
 def as_chat_chunk(chunk: dict[str, Any]) -> dict[str, Any]:
@@ -256,6 +273,27 @@ def _with_ids(reply: Reply, body: dict[str, Any]) -> Reply:
 def _estimate(body: dict[str, Any]) -> int:
     read = [body["messages"], body.get("tools") or ""]
     return most_tokens(json.dumps(read, ensure_ascii=False, separators=(",", ":")))
+
+
+def _first_window(where: Endpoint, shown: dict[str, Any], most: int) -> int:
+    """Return the window to begin with: AGENT_WINDOW, or less where the model or the memory of this machine has less."""
+    window = min(AGENT_WINDOW, most)
+    # What another machine has, nobody tells.
+    room = memory_bytes() // _MEMORY_SHARE if where.loopback else None
+    each = _bytes_per_token(shown)
+    while room is not None and window > SMALLEST_WINDOW and window * each > room:
+        window = max(window // 2, SMALLEST_WINDOW)
+    return window
+
+
+def _bytes_per_token(shown: dict[str, Any]) -> int:
+    """Return what a token takes in the window, keys and values of 16 bits in each layer; 0 if it is not told."""
+    details = shown.get("model_info")
+    told = details if isinstance(details, dict) else {}
+    numbers = {key.partition(".")[2]: value for key, value in told.items() if type(value) is int}
+    layers, heads = numbers.get("block_count", 0), numbers.get("attention.head_count", 0)
+    length = numbers.get("attention.key_length") or numbers.get("embedding_length", 0) // max(heads, 1)
+    return 2 * 2 * layers * numbers.get("attention.head_count_kv", heads) * length
 
 
 def _length(shown: dict[str, Any]) -> int | None:

@@ -9,6 +9,13 @@ from tests.faults.model_server import Asked
 from tests.llm.providers.fake_server import Answer, FakeServer, Refused, Said, halves, need, only, shared
 
 DEFAULT_WINDOW = 4096
+_HEADS = {
+    "general.architecture": "qwen3",
+    "qwen3.attention.head_count": 32,
+    "qwen3.attention.head_count_kv": 8,
+    "qwen3.attention.key_length": 128,
+    "qwen3.embedding_length": 4096,
+}
 _OPTIONS = "num_ctx num_predict temperature stop seed top_k top_p min_p num_keep repeat_penalty num_gpu num_thread"
 
 
@@ -27,10 +34,11 @@ class FakeOllama(FakeServer):
         cuts: bool = False,
         counts: str = "full",
         memory: int = 1_000_000,
+        layers: int = 36,
     ) -> None:
         super().__init__(*script)
         self.model, self.length, self.capabilities = model, length, capabilities
-        self.cuts, self.counts, self.memory = cuts, counts, memory
+        self.cuts, self.counts, self.memory, self.layers = cuts, counts, memory, layers
         self.loads: list[int] = []
         self.chars_per_token = 4.0
         self.running: dict[str, Any] | None = None
@@ -48,8 +56,8 @@ class FakeOllama(FakeServer):
                 return _json({"models": [self.running] if self.running else []})
             case "POST", "/api/show":
                 self._known(asked.json)
-                length = {"general.architecture": "qwen3", "qwen3.context_length": self.length}
-                return _json({"model_info": length, "capabilities": list(self.capabilities), "details": {}})
+                about = {"qwen3.context_length": self.length, "qwen3.block_count": self.layers} | _HEADS
+                return _json({"model_info": about, "capabilities": list(self.capabilities), "details": {}})
             case "POST", "/api/chat":
                 return self._chat(asked.json)
         raise Refused("404 page not found", 404)
