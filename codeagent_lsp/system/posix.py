@@ -5,7 +5,6 @@ Not here: Windows (`windows.py`, with the same names).
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import os
 import signal
@@ -15,7 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:  # slow to load, and most commands run without it
+    import asyncio
 
 assert sys.platform != "win32"
 

@@ -6,7 +6,6 @@ macOS (`posix.py`, with the same names), the isolation of commands (`shadow/`).
 
 from __future__ import annotations
 
-import asyncio
 import ctypes
 import errno
 import msvcrt
@@ -20,7 +19,10 @@ from contextlib import contextmanager, suppress
 from ctypes import wintypes
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:  # slow to load, and most commands run without it
+    import asyncio
 
 assert sys.platform == "win32"
 
