@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from codeagent_lsp.shadow.interpreters import behind
+from codeagent_lsp.shadow.interpreters import behind, parts
 from codeagent_lsp.workspace.files.folder_names import within
 from codeagent_lsp.workspace.files.git_folders import outer_folders, top_of
 from codeagent_lsp.workspace.files.sensitive import holds_secrets
@@ -84,6 +84,10 @@ _ROOTS_IN_ENVIRONMENT = """
 """.split()
 
 _TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - commands have their own
+_COVERED = (*_TEMPORARY, "/run")
+"""Folders of the system that commands see empty, but for toolchains in them."""
+_INSTALLED = ("conda-meta", "pkg/tool", "bin/javac")
+"""Signs of an installation (Conda, Go, Java) that needs more of its folder than `parts`, and has nothing else in it."""
 _BIN = frozenset({"bin", "sbin", "shims", "Scripts"})
 _SHARED = frozenset({".local", "share", ".config", ".cache"})
 _ENVIRONMENTS = (".venv", "venv", "env")
@@ -117,15 +121,18 @@ def hide(
     home = os.path.realpath(home)
     areas = tuple(dict.fromkeys(_real(path) for path in (*_HOMES, home) if path != "/" and Path(path).is_dir()))
     secret = [*_credentials(home), *(_real(path) for path in private), *_keys_above(folders)]
-    chosen = [*_readable(home, readable), *_toolchains(home, areas, environ, folders)]
+    chosen = [path for path in _readable(home, readable) if within(path, areas)]
+    kept = [*folders, *map(_real, private)]  # a folder that holds one of these is more than a toolchain
+    tools = _toolchains(home, (*areas, *_COVERED), environ, folders)
+    chosen += [path for path in tools if within(path, areas) or not any(within(item, [path]) for item in kept)]
     around = [path for folder in folders for path in _around(folder, areas, home)]
     found = (path for path in _behind_environments(folders, home, environ) if not within(path, folders))
-    wished = [*(path for path in (*chosen, *found) if within(path, areas)), *around]
-    allowed = (path for path in wished if within(path, (*areas, *_TEMPORARY)) and not within(_real(path), secret))
+    wished = [*chosen, *(path for path in found if within(path, (*areas, *_COVERED))), *around]
+    allowed = (path for path in wished if within(path, (*areas, *_COVERED)) and not within(_real(path), secret))
     visible = _outermost(path for path in allowed if Path(path).exists())
     shown = [*map(_real, visible), *folders]
     # Inside an area that is shown empty there is nothing to mask, and each mask is a mount.
-    masked = {path for path in secret if within(path, shown) or not within(path, (*areas, "/tmp", "/run", "/dev"))}  # noqa: S108
+    masked = {path for path in secret if within(path, shown) or not within(path, (*areas, *_COVERED, "/dev"))}
     # What we cannot read, a command of the same user cannot read either.
     masked.update(path for path in map(_real, _system()) if os.access(path, os.R_OK))
     # A mask over a folder above the workspace would hide the workspace itself.
@@ -179,22 +186,33 @@ def _toolchains(home: str, areas: Sequence[str], environ: Mapping[str, str], fol
         for path in environ.get(name, "").split(os.pathsep):
             # A variable set to a home would show all of it.
             if within(path, areas) and not _is_home(path, areas, home) and not _is_of(path, folders):
-                yield os.path.normpath(path)
-    for entry in environ.get("PATH", "").split(os.pathsep):
+                yield from _parts_of(os.path.normpath(path), areas)
+    for entry in dict.fromkeys(environ.get("PATH", "").split(os.pathsep)):
         if entry.startswith("/") and not _is_of(entry, folders):
             yield from _reached(os.path.normpath(entry), areas, home, folders)
 
 
 def _reached(folder: str, areas: Sequence[str], home: str, folders: Sequence[str]) -> Iterator[str]:
     """Yield the folders that one folder of programs needs: its own root and those of the programs it links to."""
-    for path in (folder, _real(folder)):
+    for path in dict.fromkeys((folder, _real(folder))):
         if within(path, areas) and not _is_home(path, areas, home):
-            yield _root_of(path, areas, home)
-    if not within(_real(folder), areas) and not within(folder, areas):
+            yield from _root_of(path, areas, home)
+    is_hidden = within(_real(folder), areas) or within(folder, areas)
+    for link in _links_out(folder):
+        if is_hidden or within(_real(link), areas):  # of hundreds of links in `/usr/bin` hardly one
+            yield from _hops(link, areas, home, folders)
+
+
+def _links_out(folder: str) -> Iterator[str]:
+    """Yield the links of a folder that lead out of it, as those of a tool that is installed apart."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry, _ in zip(entries, range(_MAX_ENTRIES), strict=False):
+                target = os.readlink(entry.path) if entry.is_symlink() else ""  # noqa: PTH115 - as it is written
+                if "/" in target:
+                    yield entry.path
+    except OSError:
         return
-    for name in _names(folder):
-        if Path(folder, name).is_symlink():
-            yield from _hops(f"{folder}/{name}", areas, home, folders)
 
 
 def _hops(link: str, areas: Sequence[str], home: str, folders: Sequence[str]) -> Iterator[str]:
@@ -203,34 +221,49 @@ def _hops(link: str, areas: Sequence[str], home: str, folders: Sequence[str]) ->
         if _is_of(str(Path(link).parent), folders):
             return
         if within(link, areas) and not _is_home(str(Path(link).parent), areas, home):
-            yield _root_of(str(Path(link).parent), areas, home)
+            yield from _root_of(str(Path(link).parent), areas, home)
         try:
             link = os.path.normpath(Path(link).parent / Path(link).readlink())
         except OSError:
             return
 
 
-def _root_of(folder: str, areas: Sequence[str], home: str) -> str:
-    """Return the installation root of a folder of programs; the folder itself if that is not safe to tell."""
+def _root_of(folder: str, areas: Sequence[str], home: str) -> Iterator[str]:
+    """Yield the installation root of a folder of programs; the folder itself if that is not safe to tell."""
     for name in _TOOLCHAINS:
         if within(folder, [f"{home}/{name}"]):
-            return f"{home}/{name}"
+            yield f"{home}/{name}"
+            return
     parent = str(Path(folder).parent)
     # `~/.local/bin` is no part of an installation: its parent has everything else as well.
     is_own = Path(folder).name in _BIN and Path(parent).name not in _SHARED and not _is_home(parent, areas, home)
-    return parent if is_own else folder
+    yield from (folder, *_parts_of(parent, areas)) if is_own else (folder,)
+
+
+def _parts_of(prefix: str, areas: Sequence[str]) -> Iterator[str]:
+    """Yield what is shown of an installation: all of it in a home, where people install; in a folder for temporary
+    files, which may hold anything, what is known to belong to it.
+    """
+    in_home = within(prefix, [area for area in areas if area not in _COVERED])
+    if in_home or any(Path(prefix, sign).exists() for sign in _INSTALLED):
+        yield prefix
+    else:
+        yield from (*parts(prefix), f"{prefix}/pyvenv.cfg")
 
 
 def _is_home(path: str, areas: Sequence[str], home: str) -> bool:
     """Return whether a folder is a home folder or contains some, so that it must not be shown as a whole."""
     path = os.path.normpath(path)
-    return within(home, [path]) or path in areas or str(Path(path).parent) in set(areas) & set(_HOMES) - {"/root", home}
+    above = str(Path(path).parent)
+    if within(home, [path]) or path in (*areas, "/run/user") or above == "/run/user":
+        return True
+    return above in set(areas) & set(_HOMES) - {"/root", home}
 
 
 def _behind_environments(folders: Sequence[str], home: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield what the interpreters behind the virtual environments of the workspace need."""
+    """Yield what the interpreters behind the virtual environments of the workspace and of `PATH` need."""
     places = [f"{folder}/{name}/bin" for folder in folders for name in _ENVIRONMENTS]
-    places += [path for path in environ.get("PATH", "").split(os.pathsep) if _is_of(path, folders)]
+    places += [path for path in environ.get("PATH", "").split(os.pathsep) if path.startswith("/")]
     for place in dict.fromkeys(map(os.path.normpath, places)):
         if Path(place).parent.joinpath("pyvenv.cfg").is_file():
             yield from behind(f"{place}/python", home)

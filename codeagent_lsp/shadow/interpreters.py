@@ -39,10 +39,10 @@ def behind(link: str, home: str) -> Iterator[str]:
     if not is_interpreter(real, home):
         return
     folder = str(Path(real).parent)
-    yield from _parts(str(Path(folder).parent))
+    yield from parts(str(Path(folder).parent))
     for hop in _hops(link):
         if os.path.realpath(Path(hop).parent) == folder:
-            yield from _parts(str(Path(hop).parent.parent))
+            yield from parts(str(Path(hop).parent.parent))
         else:
             yield hop
 
@@ -77,7 +77,7 @@ def _has_library(prefix: str) -> bool:
     return any((folder / "os.py").is_file() and _is_inside(str(folder), prefix) for folder in folders)
 
 
-def _parts(prefix: str) -> Iterator[str]:
+def parts(prefix: str) -> Iterator[str]:
     """Yield the folders of an installation that are really in it; the rest of the prefix may be anything."""
     for name in _PARTS:
         path = f"{prefix}/{name}"

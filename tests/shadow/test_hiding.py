@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -206,6 +208,71 @@ def test_a_command_runs_tools_and_finds_no_secret(
             assert made.run("cat /etc/shadow").out == ""
     finally:
         made.layer.close()
+
+
+@pytest.fixture
+def apart() -> Iterator[Path]:
+    """A folder in the one for temporary files, outside of any home of these tests."""
+    with tempfile.TemporaryDirectory(prefix="apart-", dir="/tmp") as made:
+        yield Path(made)
+
+
+def test_of_a_folder_in_tmp_only_what_belongs_to_a_toolchain_is_shown(home: Path, workspace: Path, apart: Path) -> None:
+    _environment(apart / "env", _python(apart / "python"))
+    _file(apart / "env/bin/ruff", "x")
+    _file(apart / "env/.env", "x")
+    _file(apart / "env/notes/diary.txt", "x")
+    _file(apart / "sdk/go/pkg/tool/asm", "x")
+    (apart / "sdk/go/bin").mkdir()
+    found = hidden(home, path=f"{apart}/env/bin:{apart}/sdk/go/bin:/tmp:{apart}/none", folders=[str(workspace)])
+    wanted = ("env/bin", "env/pyvenv.cfg", "python/bin", "python/lib", "sdk/go")
+    assert {path for path in found.visible if within(path, [str(apart)])} == {f"{apart}/{name}" for name in wanted}
+    assert "/tmp" not in found.visible
+
+
+def test_a_program_of_the_system_that_is_a_link_leads_to_its_toolchain(home: Path, apart: Path) -> None:
+    _file(home / "tools/ruff/bin/ruff", "x")
+    (apart / "bin").mkdir()
+    (apart / "bin/ruff").symlink_to(home / "tools/ruff/bin/ruff")
+    assert f"{home}/tools/ruff" in hidden(home, path=f"{apart}/bin").visible
+
+
+@pytest.mark.parametrize("entry", ["/tmp", "/tmp/", "/run", "/run/user", "/run/user/1000", "/var/tmp"])
+def test_a_folder_of_the_system_is_never_shown_as_a_whole(home: Path, entry: str) -> None:
+    found = hidden(home, path=f"{entry}:{entry}/bin", environ={"VIRTUAL_ENV": entry, "GOPATH": entry})
+    assert not {"/tmp", "/run", "/run/user", "/run/user/1000", "/var/tmp"} & set(found.visible)
+
+
+def test_a_toolchain_that_holds_the_workspace_or_our_state_is_not_shown(home: Path, apart: Path) -> None:
+    for name in ("ws/bin", "ws/pkg/tool", "ws/app", "ours/bin", "ours/pkg/tool", "ours/state"):
+        (apart / name).mkdir(parents=True)
+    folders, state = [f"{apart}/ws/app"], [f"{apart}/ours/state"]
+    path = f"{apart}/ws/bin:{apart}/ours/bin"
+    found = hide(str(home), environ={"PATH": path}, folders=folders, readable=(), private=state)
+    assert {item for item in found.visible if within(item, [str(apart)])} == {f"{apart}/ws/bin", f"{apart}/ours/bin"}
+
+
+@pytest.mark.slow
+@needs_overlay
+def test_a_tool_of_an_environment_in_tmp_runs_and_is_read_only(
+    home: Path, workspace: Path, tmp_path: Path, apart: Path
+) -> None:
+    subprocess.run((sys.executable, "-m", "venv", "--without-pip", apart / "env"), check=True)
+    tool = _file(apart / "env/bin/tool", f"#!{apart}/env/bin/python\nimport sys; print(sys.prefix)\n")
+    tool.chmod(0o755)
+    _file(apart / "env/.env", "hidden-" + "word")
+    _file(apart / "other.txt", "hidden-" + "word")
+    environ = {"PATH": f"{apart}/env/bin:/usr/bin:/bin"}
+    made = rig([workspace], tmp_path / "state", home=home, environ=environ)
+    try:
+        made.layer.prepare({})
+        assert made.run("tool").out == f"{apart}/env\n"
+        assert "hidden-word" not in made.run(f"cat {apart}/env/.env {apart}/other.txt; grep -rs hidden-word /tmp").out
+        assert made.run(f"echo x > {apart}/env/bin/tool").code != 0
+        assert made.run(f"echo x > {apart}/env/lib/x.py").code != 0
+    finally:
+        made.layer.close()
+    assert tool.read_text().startswith("#!")
 
 
 def git(folder: Path, *words: str) -> None:
