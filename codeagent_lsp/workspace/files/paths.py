@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from codeagent_lsp.errors import PathRefused
-from codeagent_lsp.workspace.files import sensitive, uris
+from codeagent_lsp.workspace.files import sensitive, uris, windows_names
 from codeagent_lsp.workspace.files.confined_file import Child, ConfinedFile, FileKind, kind_of
 from codeagent_lsp.workspace.files.folder_names import FolderNames
 
@@ -182,7 +182,7 @@ def _plain(path: str) -> str:
         if decoded is None or decoded.startswith("//") or _ESCAPED_AGAIN.search(decoded):
             raise PathRefused(f"{path!r} is not a file of this machine. Use a plain path inside the workspace.")
         text = decoded
-    elif _SCHEME.match(path):
+    elif _SCHEME.match(path) and not (os.name == "nt" and windows_names.has_drive(path)):
         raise PathRefused(f"{path!r} is not a plain path. Use a path inside the workspace.")
     _refuse_forms(path, text)
     return text
@@ -193,6 +193,8 @@ def _refuse_forms(path: str, text: str) -> None:
         raise PathRefused(f"{path!r} is not a path. Use a path inside the workspace.")
     if "\\" in text and os.name == "posix":
         raise PathRefused(f"{path!r} has backslashes. Separate the parts of a path by '/'.")
+    if os.name == "nt" and (problem := windows_names.problem(text)) is not None:
+        raise PathRefused(f"{path!r} {problem}. Use a plain path inside the workspace.")
     if text.split("/", 1)[0] == "~":
         raise PathRefused(f"{path!r} is in the home folder. Use a path inside the workspace.")
 

@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import os
 import re
+import sys
+import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+from codeagent_lsp.workspace.files import windows_names
 
 _FILE = re.compile(r"file:(?://([^/?#]*))?([^?#]*)", re.IGNORECASE | re.DOTALL)
 _DRIVE = re.compile(r"/[A-Za-z]:(?:/|$)")
 
 
-def to_path(uri: str) -> str | None:
-    """Return the absolute path of a `file:` URI; None for any other scheme and for what cannot be a path."""
+def to_path(uri: str, system: str = sys.platform) -> str | None:
+    """Return the absolute path of a `file:` URI on a system, in the terms of `sys.platform`; None for any other scheme
+    and for what cannot be a path. The letter of a drive is a capital one, however the editor writes it.
+    """
     match = _FILE.match(uri)
     if match is None:
         return None
@@ -27,7 +33,7 @@ def to_path(uri: str) -> str | None:
     if host and host.lower() != "localhost":
         # The two slashes stay, so that it is not taken for a file of this machine.
         return f"//{_decode(host)}{path}"
-    return path[1:] if os.name == "nt" and _DRIVE.match(path) else path
+    return path[1].upper() + path[2:] if system == "win32" and _DRIVE.match(path) else path
 
 
 def real_path(uri: str) -> str | None:
@@ -38,9 +44,9 @@ def real_path(uri: str) -> str | None:
     return None if path is None else os.path.realpath(path)
 
 
-def from_path(path: str | os.PathLike[str]) -> str:
+def from_path(path: str | os.PathLike[str], system: str = sys.platform) -> str:
     """Return the `file:` URI of an absolute path. Bytes that are not UTF-8 become percent escapes."""
-    name = os.fspath(path).replace("\\", "/") if os.name == "nt" else os.fspath(path)
+    name = os.fspath(path).replace("\\", "/") if system == "win32" else os.fspath(path)
     if name.startswith("//"):
         return "file:" + _encode(name)
     return "file://" + _encode(name if name.startswith("/") else f"/{name}")
@@ -55,16 +61,27 @@ def named_by(path: str, folders: Iterable[str]) -> str:
     return str(Path(folder, Path(path).relative_to(real))) if real not in ("", folder) else path
 
 
-def spelling(uri: str) -> str:
+def spelling(uri: str, system: str = sys.platform) -> str:
     """Return a text that is equal for all spellings of the same URI; for `file:` URIs made of the path."""
-    path = to_path(uri)
-    return uri if path is None else f"file:{path}"
+    path = to_path(uri, system)
+    return uri if path is None else f"file:{_same(path, system)}"
 
 
 def key(uri: str) -> str:
     """Return a key that is equal for all URIs of the same file, also those that lead to it by symbolic links."""
     path = real_path(uri)
-    return uri if path is None else f"file:{path}"
+    return uri if path is None else f"file:{_same(path, sys.platform)}"
+
+
+def _same(path: str, system: str) -> str:
+    """Return a text that is equal for the spellings of a path that are one file on a system whatever its disks.
+
+    macOS finds a name in any composition of its letters. Whether it tells capitals apart depends on the disk, so they
+    count here; for a name that a model writes, `paths.py` looks how it is spelt.
+    """
+    if system == "win32":
+        return windows_names.key(path)
+    return unicodedata.normalize("NFC", path) if system == "darwin" else path
 
 
 def _decode(part: str) -> str:
