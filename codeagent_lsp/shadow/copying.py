@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codeagent_lsp.shadow.environment import scrubbed
@@ -21,6 +21,7 @@ from codeagent_lsp.shadow.mirror import Mirror
 from codeagent_lsp.shadow.mounts import OUTER_ENVIRONMENT
 from codeagent_lsp.shadow.private_copy import FileChangeKind
 from codeagent_lsp.shadow.sandbox import Bind, Sandbox, services, write_options
+from codeagent_lsp.shadow.seatbelt import Seatbelt
 from codeagent_lsp.shadow.seccomp import ENVIRONMENT as WITHOUT_CALLS
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.upper_walk import is_folder
@@ -45,7 +46,8 @@ class CopyLayer:
     """The private copy of the workspace `folders`, absolute real paths, stored in `folder`.
 
     `environment` is that of commands (None: ours, scrubbed), `reason` goes into the isolation, `rules` returns the
-    ignore rules of a folder, `home` is the user's (None: that of this process).
+    ignore rules of a folder, `home` is the user's (None: that of this process). `seatbelt` is the wall of macOS around
+    commands without a sandbox.
     """
 
     def __init__(
@@ -59,9 +61,11 @@ class CopyLayer:
         rules: Callable[[str], IgnoreRules] = IgnoreRules,
         limits: WrittenLimits | None = None,
         home: str | None = None,
+        seatbelt: Seatbelt | None = None,
     ) -> None:
         self._folder = folder
         self._sandbox = sandbox
+        self._seatbelt = seatbelt
         self._environment = scrubbed(os.environ) if environment is None else environment
         self._limits = limits or WrittenLimits()
         self.isolation = copy_isolation(sandboxed=sandbox is not None, reason=reason)
@@ -128,7 +132,12 @@ class CopyLayer:
     def _outside(self, command: Command) -> Launch:
         # Or git would find a repository above the copy, such as that of a home folder.
         ours = {"GIT_CEILING_DIRECTORIES": self._folder.path}
-        return plain_launch(command, self._in_copy(command.cwd), self._folder, {**self._environment, **ours})
+        launch = plain_launch(command, self._in_copy(command.cwd), self._folder, {**self._environment, **ours})
+        if self._seatbelt is None:
+            return launch
+        environment = {**launch.environment, "TMPDIR": self._folder.make("tmp")}
+        argv = self._seatbelt.argv(launch.argv, network=command.network)
+        return replace(launch, argv=argv, environment=environment)
 
     def _binds(self) -> Iterator[Bind]:
         for mirror in self._mirrors:

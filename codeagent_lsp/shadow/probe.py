@@ -14,16 +14,18 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.shadow.copying import CopyLayer, DirectLayer, copy_isolation, direct_isolation
 from codeagent_lsp.shadow.environment import scrubbed, with_own_programs_last
 from codeagent_lsp.shadow.folder import LayerFolder, private_folder, sweep
-from codeagent_lsp.shadow.hiding import hide
+from codeagent_lsp.shadow.hiding import Hidden, hide
 from codeagent_lsp.shadow.mounts import OPTIONS, Programs, fails, is_privileged, nested_mounts
 from codeagent_lsp.shadow.overlay import OVERLAY, OverlayLayer
 from codeagent_lsp.shadow.sandbox import Sandbox, write_options
+from codeagent_lsp.shadow.seatbelt import ALLOWS_ALL, PROGRAM, Seatbelt
 from codeagent_lsp.shadow.shell import Command, Isolation, Layer
 from codeagent_lsp.system import is_superuser, user_id
 from codeagent_lsp.workspace.files.folder_names import within
@@ -32,6 +34,15 @@ SWITCH = "CODEAGENT_NO_NAMESPACES"
 
 _SECONDS = 5.0
 _SYSTEM_PATH = "/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin:/run/wrappers/bin:/run/current-system/sw/bin"
+_ELSEWHERE = "Overlays and bubblewrap exist only on Linux."
+ELSEWHERE: Mapping[str, str] = MappingProxyType(
+    {
+        "darwin": f"{_ELSEWHERE} Here commands run in a copy under a profile of sandbox-exec, and each asks, which is "
+        "not tested on macOS yet.",
+        "win32": f"{_ELSEWHERE} Commands do not run on Windows yet; everything else is not tested there.",
+    }
+)
+"""Why commands are not isolated on other systems, and what is in its place."""
 _INSTALL = "Install it (Debian and Ubuntu: apt-get install {package})."
 _SYSCTLS = (
     ("kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1"),
@@ -60,6 +71,7 @@ class Isolator:
         self._programs: Programs | str | None = None
         self._tried: dict[str, str | None] = {}  # place -> why an overlay does not work there
         self._sandboxed: bool | None = None
+        self._belted: bool | None = None
 
     def isolation(self, settings: ShellSettings, folders: Sequence[str] = ()) -> Isolation:
         """Return the level for these workspace folders. SettingError if the level of the settings
@@ -100,7 +112,10 @@ class Isolator:
         environment = scrubbed(self._environ)
         if sandbox is None:  # what is allowed by its name must be the system's program of that name
             environment = with_own_programs_last(environment, folders)
-        return CopyLayer(folders, folder, sandbox, environment=environment, reason=level.reason, home=self._home)
+        seatbelt = self._seatbelt(folder, settings, folders) if sandbox is None else None
+        return CopyLayer(
+            folders, folder, sandbox, environment=environment, reason=level.reason, home=self._home, seatbelt=seatbelt
+        )
 
     def open_copy(self, settings: ShellSettings, folders: Sequence[str]) -> CopyLayer:
         """Return a private copy of the folders in the sandbox, whatever the level of commands. ToolFailed if the
@@ -127,9 +142,22 @@ class Isolator:
     def _sandbox(self, folder: LayerFolder, settings: ShellSettings, folders: Sequence[str]) -> Sandbox | None:
         if not isinstance(self._programs, Programs):
             return None
-        private = (self._state, str(Path(folder.path).parent))
-        hidden = hide(self._home, environ=self._environ, folders=folders, readable=settings.readable, private=private)
+        hidden = self._hidden(folder, settings, folders)
         return Sandbox(self._programs.bwrap, folder.path, self._home, hidden, locked=self._programs.locks)
+
+    def _seatbelt(self, folder: LayerFolder, settings: ShellSettings, folders: Sequence[str]) -> Seatbelt | None:
+        """Return the wall of macOS, if it works here."""
+        if self._belted is None:
+            self._belted = (
+                sys.platform == "darwin" and fails((PROGRAM, "-p", ALLOWS_ALL, "/usr/bin/true"), _SECONDS) is None
+            )
+        if not self._belted:
+            return None
+        return Seatbelt(os.path.realpath(folder.path), tuple(folders), self._hidden(folder, settings, folders))
+
+    def _hidden(self, folder: LayerFolder, settings: ShellSettings, folders: Sequence[str]) -> Hidden:
+        private = (self._state, str(Path(folder.path).parent))
+        return hide(self._home, environ=self._environ, folders=folders, readable=settings.readable, private=private)
 
     def _overlay_place(self, folders: Sequence[str]) -> tuple[str | None, str]:
         """Return the place for the overlays of these folders; None and the reason if there is none."""
@@ -195,7 +223,7 @@ def switched_off(environ: Mapping[str, str]) -> str | None:
     """
     reason = None
     if sys.platform != "linux":
-        reason = "Overlays and bubblewrap exist only on Linux."
+        reason = ELSEWHERE.get(sys.platform, _ELSEWHERE)
     elif environ.get(SWITCH):
         reason = f"{SWITCH} is set."
     return reason

@@ -161,6 +161,8 @@ class Guarded:
         With `talk`, data written to `stdin` reaches the command; else its standard input is empty. ToolFailed if it
         does not start.
         """
+        if os.name != "posix":  # the watchdog lives on process groups
+            raise ToolFailed("Commands do not run on this system yet. Use Linux, macOS or WSL for them.")
         with ExitStack() as writers:
             stdout = await self._pipe("stdout", writers)
             stderr = await self._pipe("stderr", writers) if apart else stdout
