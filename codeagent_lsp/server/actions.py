@@ -6,6 +6,7 @@ here: what the commands do (`commands/commands.py`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,11 +32,13 @@ Answer = list[types.CodeAction | types.Command]
 @dataclass(frozen=True, slots=True)
 class Offers:
     """What is offered besides the fixed actions: what waits for the user, and the commands that users wrote, as names
-    with descriptions.
+    with descriptions. `is_review`: the document is a diff,
+    in which only what waits is offered.
     """
 
     waiting: tuple[Waiting, ...] = ()
     commands: tuple[tuple[str, str], ...] = ()
+    is_review: bool = False
 
 
 def code_actions(
@@ -49,8 +52,25 @@ def code_actions(
     wanted = [str(getattr(kind, "value", kind)) for kind in params.context.only or ()]
     uri = params.text_document.uri
     found: list[types.CodeAction] = []
-    for title, command, argument in waiting_actions(offers.waiting, uri):
+    lines = (params.range.start.line, params.range.end.line)
+    for title, command, argument in waiting_actions(offers.waiting, uri, lines):
         found.append(_action(title, KIND_QUICKFIX, command, argument, policy))
+    if not offers.is_review:
+        found.extend(_on_code(params, policy, offers, whole_file, language, wanted))
+    chosen = [item for item in found if not wanted or any(_covers(kind, str(item.kind)) for kind in wanted)]
+    # An older client knows only commands.
+    return list(chosen) if policy.action_literals else [item.command for item in chosen if item.command]
+
+
+def _on_code(
+    params: types.CodeActionParams,
+    policy: ClientPolicy,
+    offers: Offers,
+    whole_file: types.Range | None,
+    language: str,
+    wanted: Sequence[str],
+) -> list[types.CodeAction]:
+    uri, found = params.text_document.uri, list[types.CodeAction]()
     for diagnostic in params.context.diagnostics:
         found.append(_fix(uri, diagnostic, policy, language))
     place = {"uri": uri, "range": _range(params.range)}
@@ -68,9 +88,7 @@ def code_actions(
         for name, command in _ON_FILE:
             title = text(f"action.file.{name}", language)
             found.append(_action(title, f"{KIND_SOURCE}.{name}", f"codeagent.{command}", place, policy))
-    chosen = [item for item in found if not wanted or any(_covers(kind, str(item.kind)) for kind in wanted)]
-    # An older client knows only commands.
-    return list(chosen) if policy.action_literals else [item.command for item in chosen if item.command]
+    return found
 
 
 def _fix(uri: str, diagnostic: types.Diagnostic, policy: ClientPolicy, language: str) -> types.CodeAction:

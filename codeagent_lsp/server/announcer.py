@@ -14,6 +14,7 @@ from lsprotocol import types
 
 from codeagent_lsp import events, protocol
 from codeagent_lsp.session.request import ANSWERS
+from codeagent_lsp.session.safe_markdown import inert
 from codeagent_lsp.session.spending import cost_words
 from codeagent_lsp.session.transcript import block
 from codeagent_lsp.texts import text
@@ -58,12 +59,23 @@ class Announcer:
         self._documents = documents
         self._hide = hide
         self._kinds: dict[str, str] = {}
+        self._titles: dict[str, str] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
+
+    @property
+    def language(self) -> str:
+        """Return the language of the user."""
+        return self._client.language
+
+    @property
+    def has_windows(self) -> bool:
+        """Return whether the client has windows of its own for transcripts and reviews, as ours have."""
+        return self._client.policy.events
 
     def observe(self, event: events.Event) -> None:
         """Pass one event on to everything that shows it."""
         if isinstance(event, events.RunStarted):
-            self._kinds[event.run_id] = event.kind
+            self._kinds[event.run_id], self._titles[event.run_id] = event.kind, event.title
             self._progress.begin(event.run_id, event.title)
         if isinstance(event, events.TaskQueued) and event.task:
             self.tell(text("queue.waits", self._client.language, title=event.title))
@@ -113,7 +125,7 @@ class Announcer:
     def _finished(self, event: events.RunCompleted) -> None:
         """Show the end of a run as a message or transcript."""
         # A run of an earlier process has not begun here.
-        kind = self._kinds.pop(event.run_id, "run")
+        kind, title = self._kinds.pop(event.run_id, "run"), self._titles.pop(event.run_id, "")
         long = len(event.summary) > SHORT_ANSWER or "\n" in event.summary.strip()
         cost = cost_words(event.usage, event.session_usage, self._client.language)
         summary = f"{event.summary} ({cost})" if cost else event.summary
@@ -122,9 +134,22 @@ class Announcer:
         elif event.status == "stopped":
             self.tell(summary, types.MessageType.Warning)
         elif event.status in SAYS and (kind in ANSWERS or long):
-            self._spawn(self._documents.show(transcript_name(event.session_id)))
+            self._spawn(self._documents.show(self._answer(event, title)))
         elif event.status in SAYS and event.summary:
             self.tell(summary)
+
+    def _answer(self, event: events.RunCompleted, title: str) -> str:
+        """Return the name of the document that shows what a run says: the transcript, where the client has a window for
+        it, else one of its own, which begins with the answer and is not open yet, so that the user sees it.
+        """
+        whole = transcript_name(event.session_id)
+        if self.has_windows:
+            return whole
+        name = f"said/{event.run_id}.md"
+        head = f"## {' '.join(title.split())}\n\n" if title else ""
+        more = text("answer.more", self._client.language, place=self._documents.place(whole))
+        self._documents.put(name, self._hide(inert(f"{head}{event.summary.strip()}\n\n---\n\n{more}\n")))
+        return name
 
     def refresh_lenses(self) -> None:
         """Ask the client to request code lenses again (`workspace/codeLens/refresh`), if it supports that."""

@@ -97,7 +97,7 @@ class Backend:
         self.plans = PlanDocuments(
             self.own_documents, lambda run_id: self.manager.runs.get(run_id).record, front.language
         )
-        self.reviews = Reviews(self.own_documents, self.announcer, lambda: self.manager)
+        self.reviews = Reviews(self.own_documents, self.announcer, lambda: self.manager, self.documents)
 
     def _offer(self, front: Front) -> None:
         """Create what runs work with: models, tools, shells, the index, MCP servers, own tools."""

@@ -64,27 +64,24 @@ def _register_lifecycle(server: CodeAgentServer, front: Front, loader: Loader) -
 
 
 def _register_editing(server: CodeAgentServer, front: Front, loader: Loader) -> None:
-    options = types.CodeActionOptions(code_action_kinds=[*KINDS], resolve_provider=True)
+    # Nothing is left to resolve, and a client that is told so would ask once more, and wait, for each action.
+    options = types.CodeActionOptions(code_action_kinds=[*KINDS])
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)
     def actions(params: types.CodeActionParams) -> Any:
-        waiting = loader.waiting()
+        waiting = (*loader.parts(params.text_document.uri), *loader.waiting())
         document = server.documents.get(params.text_document.uri)
         whole = None
         if document is not None:
             end = document.position(len(document.text), server.documents.encoding)
             whole = types.Range(types.Position(0, 0), types.Position(end.line, end.character))
-        offers = Offers(waiting, loader.own_commands())
+        offers = Offers(waiting, loader.own_commands(), is_review=loader.is_review(params.text_document.uri))
         return code_actions(params, front.client.policy, offers, whole, front.language())
-
-    @server.feature(types.CODE_ACTION_RESOLVE)
-    def resolve(action: types.CodeAction) -> types.CodeAction:
-        # Nothing is left to resolve, but Neovim asks for actions that have only a command, too.
-        return action
 
     @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
     def lens(params: types.CodeLensParams) -> list[types.CodeLens]:
-        return lenses(loader.waiting(), params.text_document.uri)
+        uri = params.text_document.uri
+        return lenses((*loader.waiting(), *loader.parts(uri)), uri)
 
 
 def _register_completion(server: CodeAgentServer, loader: Loader) -> None:

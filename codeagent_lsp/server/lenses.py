@@ -19,7 +19,8 @@ QUESTION_LENGTH = 240
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """One thing that waits for the user. `uri` is the document it is about, None for none, and `line` the line in it,
-    from 0; `actions` are (title, command, argument). `lens` is false for what is offered as code actions alone.
+    from 0; `actions` are (title, command, argument). `lens` is false for what is offered as code actions alone. Where
+    there is a `last` line, the actions are offered from `line` to it only, and their titles say all.
     """
 
     kind: str
@@ -28,6 +29,7 @@ class Waiting:
     actions: tuple[tuple[str, str, dict[str, Any]], ...]
     line: int = 0
     lens: bool = True
+    last: int | None = None
 
 
 def at_work(run_id: str, title: str, language: str) -> Waiting:
@@ -49,6 +51,24 @@ def pending_changes(run_id: str, paths: tuple[str, ...], language: str) -> tuple
     )
     title = text("lens.changes", language, count=len(paths))
     return tuple(Waiting("changes", title, uris.from_path(path), offers) for path in paths)
+
+
+def pending_part(
+    run_id: str, part: dict[str, Any], uri: str, lines: tuple[int, int], language: str, *, name: str = ""
+) -> Waiting:
+    """Return the offers for a part of a changeset where it stands: a hunk, or a file with its `name`. `part` is what
+    the commands take: hunks or files, and perhaps the digest of the review.
+    """
+    argument = {"runId": run_id, **part}
+    offers = tuple(
+        (
+            text(f"lens.file.{verb}", language, name=name) if name else text(f"lens.hunk.{verb}", language),
+            f"codeagent.{verb}",
+            argument,
+        )
+        for verb in ("apply", "discard")
+    )
+    return Waiting("part", "", uri, offers, line=lines[0], last=lines[1])
 
 
 def other_attempt(run_id: str, title: str, language: str) -> Waiting:
@@ -99,17 +119,22 @@ def lenses(waiting: tuple[Waiting, ...], uri: str) -> list[types.CodeLens]:
             top = types.Range(types.Position(item.line, 0), types.Position(item.line, 0))
             for number, (title, command, argument) in enumerate(item.actions):
                 # lenses of one line stand side by side, so the first one's title is enough
-                label = f"{item.title} {title}" if number == 0 else title
+                label = f"{item.title} {title}".strip() if number == 0 else title
                 found.append(types.CodeLens(top, types.Command(title=label, command=command, arguments=[argument])))
     return found
 
 
-def waiting_actions(waiting: tuple[Waiting, ...], uri: str) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return the same offers as (title, command, argument), for the code action menu."""
+def waiting_actions(
+    waiting: tuple[Waiting, ...], uri: str, lines: tuple[int, int]
+) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return the same offers as (title, command, argument), for the code action menu at these lines: first those for
+    what stands there.
+    """
     key = uris.key(uri)
+    here = [item for item in waiting if item.uri is None or uris.key(item.uri) == key]
+    placed = [item for item in here if item.last is not None and item.line <= lines[1] and lines[0] <= item.last]
     return [
-        (f"{item.title} {title}", command, argument)
-        for item in waiting
-        if item.uri is None or uris.key(item.uri) == key
+        (f"{item.title} {title}".strip(), command, argument)
+        for item in (*placed, *(item for item in here if item.last is None))
         for title, command, argument in item.actions
     ]

@@ -65,6 +65,18 @@ class Loader:
         prompts = there.commands.prompting.documents.waiting(self._front.language())
         return (*prompts, *there.backend.waiting(), *there.inline.next_edits.waiting())
 
+    def parts(self, uri: str) -> tuple[Waiting, ...]:
+        """Return the hunks and files that can be decided about in a document, each where it stands. Clients of ours
+        have windows of their own for that.
+        """
+        there = self._there()
+        return there.backend.reviews.parts(uri) if there is not None and not self._front.client.policy.events else ()
+
+    def is_review(self, uri: str) -> bool:
+        """Return whether a document is the diff of a run's changes."""
+        there = self._there()
+        return there is not None and there.backend.reviews.run_of(uri) is not None
+
     def own_commands(self) -> tuple[tuple[str, str], ...]:
         """Return names and descriptions of the users' own commands; nothing before the backend is loaded."""
         there = self._there()

@@ -47,7 +47,14 @@ class Prompts:
         self._shown: OpenQuestion | None = None
 
     def show(self, question: OpenQuestion) -> None:
-        """Queue a question; it is shown when those before it are over."""
+        """Queue a question; it is shown when those before it are over. One that stands `beside` what the user reads is
+        not shown: it is offered there, by code action and lens.
+        """
+        if not question.question.beside:
+            self.show_now(question)
+
+    def show_now(self, question: OpenQuestion) -> None:
+        """Queue any question, as the user has asked for it."""
         self._queue.append(question)
         if self._worker is None or self._worker.done():
             self._worker = asyncio.ensure_future(self._work())

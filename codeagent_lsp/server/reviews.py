@@ -7,29 +7,45 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.server.announcer import Announcer
+from codeagent_lsp.server.lenses import Waiting, pending_part
+from codeagent_lsp.server.review_places import HunkPlace, places_in_code, places_in_diff
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.plan.orders import roll_back
-from codeagent_lsp.workspace.changes.changeset import Changeset
+from codeagent_lsp.texts import text
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.changes.reviewed import ChosenHunks, review_digest
+from codeagent_lsp.workspace.files import uris
 
 if TYPE_CHECKING:
+    from codeagent_lsp.server.documents import Documents
     from codeagent_lsp.session.run import Run
 
 MOST_SEEN = 32
 
 
 class Reviews:
-    """Reviews the runs of one server. `manager` is called when it is needed: the manager is built later."""
+    """Reviews the runs of one server. `manager` is called when it is needed: the manager is built later;
+    `open_documents` are those that the client has open.
+    """
 
     def __init__(
-        self, documents: VirtualDocuments, announcer: Announcer, manager: Callable[[], SessionManager]
+        self,
+        documents: VirtualDocuments,
+        announcer: Announcer,
+        manager: Callable[[], SessionManager],
+        open_documents: Documents,
     ) -> None:
         self._documents = documents
+        self._open_documents = open_documents
+        self._shown: dict[str, str] = {}
+        self._placed: dict[tuple[str, str], tuple[FileChange, str, tuple[HunkPlace, ...]]] = {}
         self._announcer = announcer
         self._manager = manager
         self._seen: OrderedDict[str, Changeset] = OrderedDict()
@@ -65,10 +81,73 @@ class Reviews:
             "unneeded": unneeded,
         }
 
-    async def show(self, run_id: str) -> None:
-        """Open the diff of a run, with what was tried on it before it."""
+    async def show(self, run_id: str) -> bool:
+        """Open the diff of a run, with what was tried on it before it. Return whether the client opened it."""
         self._write(run_id)
-        await self._documents.show(review_name(run_id))
+        return await self._documents.show(review_name(run_id))
+
+    def run_of(self, uri: str) -> str | None:
+        """Return the id of the run whose diff a document is; None for other documents."""
+        return self._shown.get(uris.key(uri))
+
+    def parts(self, uri: str) -> tuple[Waiting, ...]:
+        """Return the offers for each hunk and file in a document, a diff or a file with staged changes."""
+        run_id = self.run_of(uri)
+        document = self._open_documents.get(uri)
+        if document is None:
+            return ()
+        if run_id is not None:
+            return self._parts_of_diff(run_id, uri, document.text)
+        path, found = uris.real_path(uri) or uri, list[Waiting]()
+        for run in self._manager().runs.all():
+            change = None if run.record.attempt_of else run.proposal.changeset.get(path)
+            if change is not None:
+                found.extend(self._parts_of_code(run, change, uri, document.text))
+        return tuple(found)
+
+    def _parts_of_diff(self, run_id: str, uri: str, shown: str) -> tuple[Waiting, ...]:
+        """Return the offers in a diff as the user has it, perhaps an older one: what is decided about is left out, and
+        so is what has changed since. Hunks are named by their text.
+        """
+        proposal, language = self._manager().runs.get(run_id).proposal, self._announcer.language
+        roots, found = proposal.view.roots, list[Waiting]()
+        staged = {f"{roots.relative(each.path)}#{known}" for each in proposal.changeset for known in each.hunk_ids()}
+        lines, written = shown.splitlines(), self._documents.text(review_name(run_id))
+        digest = review_digest(proposal.changeset)
+        self._remember(digest, proposal.changeset)
+        for file in places_in_diff(lines):
+            left = [hunk for hunk in file.hunks if hunk.hunk in staged]
+            for hunk in left:
+                part: dict[str, Any] = {"hunks": [hunk.hunk]}
+                found.append(pending_part(run_id, part, uri, (hunk.first, hunk.last), language))
+            whole = "\n".join(lines[file.first : file.last + 1])
+            if left:  # exactly those that the user sees
+                part = {"hunks": [hunk.hunk for hunk in left]}
+            elif not any(hunk.hunk for hunk in file.hunks) and whole in written:
+                part = {"files": [file.name], "digest": digest}
+            else:
+                continue
+            name = PurePath(file.name).name
+            found.append(pending_part(run_id, part, uri, (file.first, file.last), language, name=name))
+        return tuple(found)
+
+    def _parts_of_code(self, run: Run, change: FileChange, uri: str, now: str) -> tuple[Waiting, ...]:
+        if change.kind != "edit":
+            return ()
+        run_id, language, name = run.record.run_id, self._announcer.language, PurePath(change.path).name
+        known = self._placed.get((run_id, change.path))
+        if known is None or known[0] != change or known[1] != now:
+            known = self._placed[run_id, change.path] = (change, now, places_in_code(change, now))
+            while len(self._placed) > MOST_SEEN:
+                del self._placed[next(iter(self._placed))]
+        relative = run.proposal.view.roots.relative(change.path)
+        hunks = [
+            pending_part(run_id, {"hunks": [f"{relative}#{each.hunk}"]}, uri, (each.first, each.last), language)
+            for each in known[2]
+        ]
+        whole = {"hunks": [f"{relative}#{each.hunk}" for each in known[2]]}
+        file = pending_part(run_id, whole, uri, (0, now.count("\n") + 1), language, name=name)
+        return (*hunks, replace(file, lens=False))  # the first line has lenses for all changes of the run
 
     def renew(self, run_id: str) -> None:
         """Write the diff of a run anew where it has been shown: after a decision it has fewer hunks."""
@@ -79,11 +158,14 @@ class Reviews:
         digest = review_digest(changeset)
         self._counted.pop(run_id, None)
         self._count_in(run_id, changeset)
+        self._remember(digest, changeset)
+        return digest
+
+    def _remember(self, digest: str, changeset: Changeset) -> None:
         self._seen[digest] = changeset
         self._seen.move_to_end(digest)
         if len(self._seen) > MOST_SEEN:
             self._seen.popitem(last=False)
-        return digest
 
     def _count_in(self, run_id: str, changeset: Changeset) -> Changeset:
         """Have numbers of hunks count in these changes, unless they count in others already; return those."""
@@ -93,13 +175,15 @@ class Reviews:
         return counted
 
     def _write(self, run_id: str) -> None:
+        self._shown[uris.key(self._documents.uri(review_name(run_id)))] = run_id
         self._documents.put(review_name(run_id), "\n".join((*self._head(run_id), self.diff(run_id))))
 
     def _head(self, run_id: str) -> tuple[str, ...]:
         """Return the lines before a diff, which tools that read diffs skip."""
         proposal = self._manager().runs.get(run_id).proposal
         unneeded = ", ".join(proposal.proofs.unneeded(proposal.changeset))
-        lines = (*proposal.proved(), *filter(None, (unneeded,)))
+        how = () if self._announcer.has_windows else (text("review.how", self._announcer.language),)
+        lines = (*how, *proposal.proved(), *filter(None, (unneeded,)))
         return (*(f"# {line}" for line in lines), "") if lines else ()
 
     async def apply(

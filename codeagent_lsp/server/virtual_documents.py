@@ -48,6 +48,10 @@ class VirtualDocuments:
         """Return the text behind one of our URIs; '' for an unknown one."""
         return self._texts.get(uri.removeprefix(f"{DOCUMENT_SCHEME}:").lstrip("/"), "")
 
+    def text(self, name: str) -> str:
+        """Return the text of a document; '' for an unknown one."""
+        return self._texts.get(name, "")
+
     def put(self, name: str, content: str) -> None:
         """Set a document's text; one that is shown is refreshed."""
         known = name in self._texts
@@ -73,6 +77,10 @@ class VirtualDocuments:
         if self._client.policy.text_content:
             return f"{DOCUMENT_SCHEME}:/{name}"
         return uris.from_path(self._path(name))
+
+    def place(self, name: str) -> str:
+        """Return where the user finds a document: its path, or where it is no file its URI."""
+        return self.uri(name) if self._client.policy.text_content else self._path(name)
 
     async def show(self, name: str, *, take_focus: bool = False) -> bool:
         """Open a document; where the client cannot, show its path. Return True when the client opened it."""

@@ -47,9 +47,13 @@ class ChangeQuestions:
         # In front: editors cut a long title at its end, and this is the part that must be read.
         return f"{later}. {title}"
 
-    async def ask(self, title: str, choices: tuple[str, ...], detail: str) -> tuple[str, ...] | None:
-        """Ask what to do with the changes, of which `detail` is the diff; None without an answer."""
-        self._open = Question("approval", title, choices, detail=detail)
+    async def ask(
+        self, title: str, choices: tuple[str, ...], detail: str, *, beside: bool = False
+    ) -> tuple[str, ...] | None:
+        """Ask what to do with the changes, of which `detail` is the diff; None without an answer. With `beside`, the
+        user is reading the diff: the question then waits until it is asked for.
+        """
+        self._open = Question("approval", title, choices, detail=detail, beside=beside)
         return await self._output.ask(self._open)
 
     def settle(self) -> None:

@@ -108,6 +108,7 @@ class Proposal:
             return "stopped" if self.refused or self._nothing_arrived() else status
         review, apply, discard = (self._output.text(f"choice.{name}") for name in ("review", "apply", "discard"))
         choices: tuple[str, ...] = (review, apply, discard)
+        beside = False
         while self.changeset:
             self.refused = await self.judge()  # a command in the background may have staged more
             if self.refused:
@@ -116,10 +117,10 @@ class Proposal:
             plain = self.questions.title(shown)
             title = self._output.text("plan.step", step=step, question=plain) if step else plain
             detail = self.changeset.diff(self.view.roots.relative)
-            answer = await self.questions.ask(title, choices, detail)
+            answer = await self.questions.ask(title, choices, detail, beside=beside)
             if answer == (review,):
-                await self._services.user.show_review(self.record.run_id)
-                # Reviewing was asked for once; the question then stands beside the open review.
+                # Reviewing was asked for once; the question then stands beside the open review, not over it.
+                beside = await self._services.user.show_review(self.record.run_id)
                 choices = (apply, discard)
             elif answer == (apply,) and not shows_all(shown, self.changeset):
                 await self.propose()  # a command in the background has staged more meanwhile

@@ -55,14 +55,14 @@ class SessionEnvironments(Protocol):
 @dataclass(frozen=True, slots=True)
 class UserPorts:
     """The user of a server. The functions are called whenever a value is needed, so that changes take effect at once;
-    `show_review` and `show_plan` open the diff and the plan of a run, by its id.
+    `show_review` and `show_plan` open the diff and the plan of a run, by its id; the first returns whether it did.
     """
 
     settings: Callable[[], Settings]
     mode: Callable[[], Mode]
     language: Callable[[], str]
     inbox: Inbox
-    show_review: Callable[[str], Awaitable[None]]
+    show_review: Callable[[str], Awaitable[bool]]
     show_plan: Callable[[str], Awaitable[None]]
 
 

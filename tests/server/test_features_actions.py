@@ -64,11 +64,11 @@ def test_a_whole_file_action_covers_the_whole_file(start: StartEditor, workspace
         assert item["command"]["arguments"][0]["range"] == span((0, 0), (10, 0))
 
 
-def test_resolving_gives_the_action_back(start: StartEditor, workspace: Path) -> None:
-    editor = start()
-    uri = editor.open(workspace / "a.py", SOURCE)
-    action = offered(editor, uri, span((0, 0), (1, 0)))[0]
-    assert editor.client.result("codeAction/resolve", action) == action
+def test_nothing_is_announced_as_to_be_resolved(start: StartEditor) -> None:
+    """Neovim would ask for each chosen action once more, and wait."""
+    capabilities = start().capabilities
+    assert not capabilities["codeActionProvider"].get("resolveProvider")
+    assert not capabilities["codeLensProvider"].get("resolveProvider")
 
 
 def test_actions_come_from_memory(start: StartEditor, workspace: Path) -> None:

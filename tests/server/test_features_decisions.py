@@ -217,6 +217,98 @@ def test_review_opens_the_diff(start: StartEditor, workspace: Path) -> None:
     assert "workspace" not in answer["diff"]
 
 
+def reviewed(start: StartEditor, workspace: Path, *script: dict[str, Any]) -> tuple[StockEditor, str, str]:
+    """An editor whose user has asked for the review, which is open in it."""
+    editor = start(*(script or TWO_HUNKS), choose=lambda params: "Review")
+    editor.open(workspace / "a.py", LINES)
+    run_id = editor.command("codeagent.run", task="change it")["runId"]
+    editor.wait_until(lambda: bool(editor.shown), 20)
+    editor.wait_until(lambda: [each["kind"] for each in editor.command("codeagent.pending")] == ["approval"])
+    return editor, run_id, editor.open(Path(to_path(editor.shown[-1]) or ""))
+
+
+def offers(editor: StockEditor, uri: str, line: int) -> dict[str, Any]:
+    """The commands of the code actions at a line, by title."""
+    place = {"line": line, "character": 0}
+    params = {"textDocument": {"uri": uri}, "range": {"start": place, "end": place}, "context": {"diagnostics": []}}
+    return {each["title"]: each["command"] for each in editor.client.result("textDocument/codeAction", params)}
+
+
+def lens_rows(editor: StockEditor, uri: str) -> list[tuple[int, str]]:
+    found = editor.client.result("textDocument/codeLens", {"textDocument": {"uri": uri}})
+    return [(each["range"]["start"]["line"], each["command"]["title"]) for each in found]
+
+
+def do(editor: StockEditor, offered: dict[str, Any], title: str) -> None:
+    command = offered[title]
+    editor.client.result("workspace/executeCommand", {"command": command["command"], "arguments": command["arguments"]})
+
+
+def test_a_review_is_decided_in_its_document_and_no_question_comes_over_it(start: StartEditor, workspace: Path) -> None:
+    editor, run_id, review = reviewed(start, workspace)
+    rows = editor.buffers[review].text.splitlines()
+    first, second = (number for number, row in enumerate(rows) if row.startswith("@@ "))
+    here = offers(editor, review, first + 2)
+    assert [*here][:4] == [
+        "Agent: apply this change",
+        "Agent: discard this change",
+        "Agent: apply all changes to a.py",
+        "Agent: discard all changes to a.py",
+    ]
+    assert not any("Explain" in title for title in here), "a diff is no code"
+    assert "Agent asks: Apply changes to a.py, +2 −2?" in "".join(here), "the question is here"
+    assert (second, "Agent: apply this change") in lens_rows(editor, review)
+    do(editor, here, "Agent: apply this change")
+    editor.told("Applied 1")
+    assert editor.text(workspace / "a.py") == LINES.replace("line 2\n", "LINE 2\n")
+    editor.ended(run_id)
+    assert "Agent: apply this change" not in offers(editor, review, first + 2), "it is decided about"
+    do(editor, offers(editor, review, second + 2), "Agent: discard this change")
+    editor.wait_until(lambda: editor.command("codeagent.pending") == [])
+    assert len(editor.prompts) == 1
+
+
+def test_hunks_and_the_file_are_decided_about_where_they_are_in_the_code(start: StartEditor, workspace: Path) -> None:
+    editor, _ = held(start, workspace)
+    uri = next(iter(editor.buffers))
+    editor.type(uri, (0, 0), (0, 0), "# mine\n")
+    assert (2, "Agent: apply this change") in lens_rows(editor, uri)
+    assert (29, "Agent: apply this change") in lens_rows(editor, uri)
+    assert "Agent: apply this change" not in offers(editor, uri, 10)
+    do(editor, offers(editor, uri, 29), "Agent: apply this change")
+    editor.told("Applied 1")
+    mine = f"# mine\n{LINES}"
+    assert editor.text(workspace / "a.py") == mine.replace("line 29", "LINE 29")
+    do(editor, offers(editor, uri, 10), "Agent: apply all changes to a.py")
+    editor.told("Applied 1")
+    assert editor.text(workspace / "a.py") == mine.replace("line 29", "LINE 29").replace("line 2\n", "LINE 2\n")
+    assert not any("this change" in title for _, title in lens_rows(editor, uri))
+
+
+def test_a_new_file_is_decided_about_as_a_whole_in_the_review(start: StartEditor, workspace: Path) -> None:
+    script = [write("new.py", "x = 1\n"), edit("a.py", "line 2\n", "LINE 2\n"), say("Changed.")]
+    editor, _, review = reviewed(start, workspace, *script)
+    row = editor.buffers[review].text.splitlines().index("+x = 1")
+    here = offers(editor, review, row)
+    assert "Agent: apply this change" not in here
+    do(editor, here, "Agent: apply all changes to new.py")
+    editor.told("Applied 1")
+    assert editor.text(workspace / "new.py") == "x = 1\n"
+    assert editor.text(workspace / "a.py") == LINES
+
+
+def test_each_answer_opens_a_document_that_begins_with_it(start: StartEditor, workspace: Path) -> None:
+    editor = start(say("one\n" * 60), say("two\n" * 60))
+    editor.open(workspace / "a.py", LINES)
+    for words in ("one", "two"):
+        editor.run("codeagent.ask", question=f"which of them is {words}?")
+        editor.wait_until(lambda: bool(editor.shown))
+        shown = Path(to_path(editor.shown.pop()) or "").read_text()
+        assert shown.startswith(f"## Ask: which of them is {words}?\n\n{words}\n{words}\n")
+        assert "The whole conversation: " in shown
+        assert "one" not in shown or words == "one"
+
+
 def test_a_question_answered_by_command_first_takes_no_second_answer(start: StartEditor, workspace: Path) -> None:
     late = threading.Event()
 
@@ -321,8 +413,7 @@ def test_pending_things_are_lenses_and_actions_of_their_file(start: StartEditor,
     lenses = editor.client.result("textDocument/codeLens", {"textDocument": {"uri": uri}})
     assert [lens["command"]["command"] for lens in lenses] == [
         "codeagent.review",
-        "codeagent.apply",
-        "codeagent.discard",
+        *("codeagent.apply", "codeagent.discard") * 3,  # all of it, and each hunk
     ]
     other = editor.open(workspace / "other.py", "x\n")
     assert editor.client.result("textDocument/codeLens", {"textDocument": {"uri": other}}) == []

@@ -121,5 +121,5 @@ async def test_the_file_is_deleted_and_not_a_link_to_it(linked: tuple[Path, Path
 def test_lenses_and_actions_are_offered_under_the_clients_name(linked: tuple[Path, Path]) -> None:
     link, real = linked
     waiting = pending_changes("run", (str(real),), "en")
-    assert len(lenses(waiting, from_path(link))) == len(waiting_actions(waiting, from_path(link))) == 3
+    assert len(lenses(waiting, from_path(link))) == len(waiting_actions(waiting, from_path(link), (0, 0))) == 3
     assert lenses(waiting, from_path(link.parent / "other.py")) == []

@@ -73,7 +73,7 @@ async def test_a_refused_undo_of_a_rewind_is_told_as_refused(tmp_path: Path, out
         tell_restored=lambda title: told.append("restored"),
         tell_outcome=lambda applied, *, undo=False: told.append(applied.outcome),
     )
-    reviews = Reviews(cast("Any", None), cast("Any", announcer), lambda: made.manager)
+    reviews = Reviews(cast("Any", None), cast("Any", announcer), lambda: made.manager, cast("Any", None))
     made.editor.forced = outcome  # type: ignore[assignment]
     await reviews.undo(made.manager.runs.get(back))
     assert (files(made), told) == ({"a.py": "one\n"}, [outcome])

@@ -223,8 +223,9 @@ def world(
     async def open_model() -> Model:
         return models["model"]
 
-    async def show_review(run_id: str) -> None:
+    async def show_review(run_id: str) -> bool:
         told.append(StatusChanged(message=f"review {run_id}"))
+        return False
 
     async def show_plan(run_id: str) -> None:
         told.append(StatusChanged(message=f"plan {run_id}"))

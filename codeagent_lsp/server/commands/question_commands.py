@@ -17,7 +17,7 @@ def question_commands(backend: Backend) -> Table:
     def respond(given: Arguments) -> dict[str, bool]:
         answer = given.get("answer")
         if answer is None:
-            backend.prompts.show(backend.inbox.find(given["requestId"]))
+            backend.prompts.show_now(backend.inbox.find(given["requestId"]))
             return {"ok": True}
         # Several choices, or one.
         titles = tuple(map(str, answer)) if isinstance(answer, list) else (str(answer),)

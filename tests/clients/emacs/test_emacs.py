@@ -79,6 +79,32 @@ def test_the_undo_of_the_agent_keeps_what_was_typed_later(emacs: Emacs) -> None:
     assert played.found["text"] == "# later\n" + SOURCE
 
 
+def test_one_change_is_applied_and_the_other_discarded_where_they_are(emacs: Emacs, client: str) -> None:
+    played = emacs.play(
+        f"""
+        (rig-open "a.py")
+        (setq rig-answer #'ignore)
+        (codeagent-run "change both")
+        (rig-wait "the question" 40 (lambda () rig-prompts))
+        (rig-wait "the changes" 40 (lambda () (string-search "changes" (json-encode (rig-ask "pending")))))
+        (let ((answers (list "apply this change" "discard this change")))
+          (setq rig-answer (lambda (_prompt titles) (rig-title titles (pop answers))))
+          (goto-char (point-min))
+          (search-forward "return 1")
+          {ACTIONS[client]}
+          (rig-has "return 10")
+          (rig-heard "Applied 1")
+          (search-forward "return 3")
+          {ACTIONS[client]}
+          (rig-wait "nothing" 20 (lambda () (not (string-search "changes" (json-encode (rig-ask "pending")))))))
+        (list :text (rig-text))
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 1", "return 10"), edit("return 3", "return 30"), {"text": "Changed."}],
+    )
+    assert played.found["text"] == SOURCE.replace("return 1", "return 10")
+
+
 def test_what_the_user_types_while_the_question_is_open_stays(emacs: Emacs) -> None:
     played = emacs.play(
         """

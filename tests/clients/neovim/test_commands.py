@@ -78,7 +78,7 @@ def test_pending_changes_are_a_lens_that_applies_them(neovim: Neovim) -> None:
           vim.lsp.codelens.refresh({ bufnr = buffer })
           vim.wait(100)
           lenses = vim.lsp.codelens.get(buffer)
-          return #lenses == 3
+          return #lenses == 5 -- for all of it, and at the hunk
         end)
         local titles = vim.tbl_map(function(lens) return lens.command.title end, lenses)
         for _, lens in ipairs(lenses) do
@@ -92,7 +92,8 @@ def test_pending_changes_are_a_lens_that_applies_them(neovim: Neovim) -> None:
     )
     assert played.found["text"] == SOURCE.replace("return 3", "return 4")
     assert "wait for your decision" in played.found["sentence"]
-    assert played.found["titles"][1:] == ["Apply", "Discard"]
+    here = ["Agent: apply this change", "Agent: discard this change"]
+    assert played.found["titles"][1:] == ["Apply", "Discard", *here]
 
 
 def test_a_cancel_from_the_editor_ends_the_run_within_a_second(neovim: Neovim) -> None:

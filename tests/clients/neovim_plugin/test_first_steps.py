@@ -96,6 +96,59 @@ def test_the_configuration_for_nvim_lspconfig_works_without_the_plugin(home: Pat
     assert not left_behind(home / "state")
 
 
+DECIDING = """
+local function wait(what, holds) assert(vim.wait(20000, holds, 20), what) end
+local function current() return vim.lsp.get_clients({ name = "codeagent" })[1] end
+local wanted, asked = { "Review", "apply this change" }, {}
+vim.ui.select = function(items, options, done)
+  for _, item in ipairs(items) do
+    local title = options.format_item(item)
+    if title:find(wanted[1] or "nothing", 1, true) then
+      table.remove(wanted, 1)
+      return done(item)
+    end
+  end
+  table.insert(asked, options.prompt)
+  done(nil)
+end
+wait("server", function() return current() and current().initialized end)
+local code = vim.api.nvim_get_current_buf()
+current():exec_cmd({ title = "go", command = "codeagent.run", arguments = { { task = "change it" } } })
+wait("review", function() return #vim.fn.win_findbuf(vim.fn.bufnr("documents/review")) > 0 end)
+vim.api.nvim_set_current_win(vim.fn.win_findbuf(vim.fn.bufnr("documents/review"))[1])
+wait("its client", function() return #vim.lsp.get_clients({ bufnr = 0 }) > 0 end)
+vim.fn.search("return 4")
+local began
+vim.lsp.buf.code_action()
+wait("action", function() return #wanted == 0 end)
+began = vim.uv.hrtime()
+wait("new text", function() return table.concat(vim.api.nvim_buf_get_lines(code, 0, -1, true)):find("return 4") end)
+io.stdout:write(vim.json.encode({ seconds = (vim.uv.hrtime() - began) / 1e9, asked = asked,
+  servers = #vim.lsp.get_clients(), root = current().root_dir }))
+"""
+
+
+def test_with_the_shortest_configuration_one_server_serves_code_and_review(home: Path) -> None:
+    (configuration,) = re.findall(r"```lua\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    model = {"provider": "scripted", "name": str(home / "script.json")}
+    options = (
+        f"vim.lsp.config('codeagent', {{ init_options = {{ model = vim.json.decode([[{json.dumps(model)}]]) }} }})"
+    )
+    (home / "home" / "config" / "nvim" / "init.lua").write_text(f"{configuration}\n{options}\n")
+    (home / "deciding.lua").write_text(DECIDING)
+    command = [neovim(), "--headless", "-n", "a.py", "-c", f"luafile {home / 'deciding.lua'}", "-c", "qa!"]
+    done = subprocess.run(
+        command, cwd=home / "ws", env=variables_of(home), capture_output=True, timeout=90, check=False
+    )
+    found = json.loads(done.stdout or done.stderr)
+    print(f"an accepted hunk was in the buffer {found['seconds']:.2f} s after the choice")
+    assert found["servers"] == 1
+    assert found["root"] == str(home / "ws")
+    assert found["asked"] == [], "no question comes over the review"
+    assert found["seconds"] < 3
+    assert not left_behind(home / "state")
+
+
 def test_the_package_for_mason_is_the_one_that_is_released() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     package = (PLUGIN / "packaging" / "mason" / "package.yaml").read_text()
