@@ -111,6 +111,8 @@ The transcript                                          *codeagent-transcript*
   q       transcript-close    close it
   <C-c>   transcript-stop     stop what is at work
   <CR>    transcript-jump     go to the file named in this line; also gf
+  <Tab>   transcript-output   open or close what the tool in this line printed,
+                              also while it runs
   gy      transcript-copy     copy the code block under the cursor
 
 The review                                                  *codeagent-review*

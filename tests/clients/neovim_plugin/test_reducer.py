@@ -61,24 +61,75 @@ def test_a_state_never_changes(name: str) -> None:
     ) == {"bad": 0}
 
 
-def test_the_status_has_the_cost_and_the_share_from_the_cache() -> None:
+def test_the_status_has_seconds_tokens_cost_and_the_share_from_the_cache() -> None:
     found = evaluate(
         """
         local state = reducer.initial()
-        local function go(event)
+        local function go(event, now)
           event.run_id, event.session_id = "r", "s"
           state = reducer.reduce(state, event)
-          return (require("codeagent.render").summary(state))
+          return (require("codeagent.render").summary(state, now, now and 30))
         end
-        go({ type = "response_start", mode = "direct" })
+        go({ type = "response_start", mode = "direct", ts = 100 })
         return {
           go({ type = "status", message = "thinking" }),
           go({ type = "usage", prompt_tokens = 100, cached_tokens = 0, completion_tokens = 1, cost = 0.042 }),
           go({ type = "usage", prompt_tokens = 200, cached_tokens = 190, completion_tokens = 1, cost = 1.2 }),
+          go({ type = "status", message = "waiting for the model" }, 107.35),
+          go({ type = "status", message = "thinking" }, 225.4),
+          table.concat(require("codeagent.render").block({ kind = "ended", status = "completed", summary = "" },
+            vim.tbl_extend("force", state.runs.r, { till = 108.5 })), "|"),
         }
         """
     )
-    assert found == ["… thinking", "… thinking · $0.042", "… thinking · $1.24 (63 % cached)"]
+    assert found == [
+        "… thinking",
+        "… thinking · ↑100 ↓1 · $0.042",
+        "… thinking · ↑300 ↓2 · 63 % cached · $1.24",
+        "⠸ waiting for … · 7 s · ↑300 ↓2 · 63 % cached · $1.24",
+        "⠼ thinking · 2:05 min · ↑300 ↓2 · 63 % cached · $1.24",
+        "  ∙ 8.5 s · ↑300 ↓2 · 63 % cached · $1.24|",
+    ]
+
+
+def test_a_long_task_words_that_wait_and_what_was_taken_back_are_all_seen() -> None:
+    pages = evaluate(
+        """
+        local render, state, pages = require("codeagent.render"), reducer.initial(), {}
+        local function go(event, id)
+          event.run_id, event.session_id = id or "r", "s"
+          state = reducer.reduce(state, event)
+          local run, lines = state.runs.r, {}
+          vim.list_extend(lines, (render.head(run)))
+          for _, block in ipairs(run.blocks) do vim.list_extend(lines, (render.block(block, run, true))) end
+          table.insert(pages, table.concat(lines, "|"))
+        end
+        local long = ("very "):rep(60) .. "long"
+        go({ type = "local_request", title = long, task = long, queued = true })
+        go({ type = "response_start", mode = "direct" })
+        go({ type = "local_said", item_id = "i", text = "be brief" })
+        go({ type = "steer_delivered", item_id = "i", text = "be brief" })
+        go({ type = "local_said", item_id = "i", text = "be brief" })
+        go({ type = "local_said", item_id = "j", text = "no" })
+        go({ type = "local_withdrawn", item_id = "j" })
+        go({ type = "tool_calls", calls = { { id = "c", name = "run_command" } } })
+        go({ type = "step_output", content = "one\\r\\ntw" })
+        go({ type = "step_output", content = "o\\n" })
+        go({ type = "tool_result", tool = "run_command", call_id = "c", success = false, output = "three" })
+        go({ type = "session_rewound", gone = { "r" }, what = "both" }, "back")
+        go({ type = "session_restored" }, "back")
+        return pages
+        """
+    )
+    task = "very " * 60 + "long"
+    assert f"> {task}|" in pages[0] and "queued: begins when" in pages[0]
+    assert "queued" not in pages[1]
+    assert pages[2].endswith("> be brief|  … heard with its next step")
+    assert pages[3].endswith("|> be brief") and pages[4] == pages[3] == pages[6]
+    assert pages[9].endswith("  … run_command|      │ one|      │ two")
+    assert pages[10].endswith("  ✗ run_command|      │ three")
+    assert "↶ taken back: its changes and its talk" in pages[11]
+    assert pages[12] == pages[10]
 
 
 def test_every_event_that_is_sent_is_known_and_unknown_ones_do_no_harm() -> None:

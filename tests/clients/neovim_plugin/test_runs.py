@@ -116,6 +116,66 @@ def test_a_review_that_is_closed_keeps_the_changes_and_says_how_to_come_back(edi
     assert played.found["text"] == SOURCE.replace("return 1", "return 10").replace("return 3", "return 30")
 
 
+def test_a_review_is_opened_once_and_files_that_nobody_sees_are_told_and_written(editor: Editor) -> None:
+    played = editor.play(
+        """
+        rig.open("a.py")
+        rig.choose = function(_, titles) return titles[1] end
+        vim.cmd("CodeAgent run change both")
+        rig.wait("the review", 20000, function() return vim.api.nvim_get_current_buf() == rig.own("review") end)
+        vim.cmd("tabprevious")
+        vim.cmd("CodeAgent pending")
+        rig.wait("the review again", 5000, function() return vim.api.nvim_get_current_buf() == rig.own("review") end)
+        local tabs, windows = #vim.api.nvim_list_tabpages(), #vim.fn.win_findbuf(rig.own("review"))
+        rig.press("ga")
+        rig.ended("completed")
+        rig.heard(":CodeAgent write or :wa saves: b.py, new.py")
+        local line = require("codeagent").statusline()
+        vim.cmd("CodeAgent write")
+        rig.heard("Written: b.py, new.py")
+        return { tabs = tabs, windows = windows, line = line, modified = vim.bo[vim.fn.bufnr("b.py")].modified }
+        """,
+        files={"a.py": SOURCE, "b.py": "x = 1\n"},
+        script=[
+            edit("return 1", "return 10"),
+            edit("x = 1", "x = 2", "b.py"),
+            call("write_file", path="new.py", content="y = 1\n"),
+            {"text": "Three files."},
+        ],
+    )
+    assert played.found == {"tabs": 2, "windows": 1, "line": "", "modified": False}
+    assert (played.disk("a.py"), played.disk("b.py"), played.disk("new.py")) == (SOURCE, "x = 2\n", "y = 1\n")
+
+
+def test_failed_tests_are_a_failed_call_whose_output_is_opened_and_the_index_is_no_run(editor: Editor) -> None:
+    played = editor.play(
+        """
+        rig.open("a.py")
+        rig.choose = function() return nil end
+        vim.api.nvim_exec_autocmds("LspProgress", { data = { client_id = rig.client.id, params = {
+          token = "codeagent-index-1", value = { kind = "begin", title = "Indexing the code" } } } })
+        local indexing = require("codeagent").statusline()
+        vim.cmd("CodeAgent run try it")
+        rig.ended("completed")
+        local closed = rig.page("transcript")
+        vim.api.nvim_set_current_win(vim.fn.bufwinid(rig.own("transcript")))
+        vim.fn.search("run_tests")
+        rig.press("<Tab>")
+        local opened = rig.page("transcript")
+        rig.press("<Tab>")
+        return { indexing = indexing, closed = closed, opened = opened, again = rig.page("transcript"),
+          line = require("codeagent").statusline() }
+        """,
+        files={"a.py": SOURCE, "test_a.py": "def test_it():\n    assert False\n"},
+        script=[call("run_tests"), {"text": "They fail."}],
+    )
+    found = played.found
+    assert found["indexing"] == found["line"] == ""
+    assert "✗ run_tests\n      1 failed in" in found["closed"]
+    assert "      │ FAILED test_a.py::test_it" in found["opened"]
+    assert found["again"] == found["closed"]
+
+
 def test_whole_files_and_new_files_are_decided(editor: Editor) -> None:
     played = editor.play(
         """

@@ -25,7 +25,7 @@ end
 
 
 def test_words_to_a_run_and_a_task_that_waits(tmp_path: Path) -> None:
-    look = call("list_dir", path=".") | {"delay": 1.0}
+    look = call("list_dir", path=".") | {"delay": 2.0}
     played = play(
         tmp_path,
         """
@@ -34,6 +34,11 @@ def test_words_to_a_run_and_a_task_that_waits(tmp_path: Path) -> None:
         rig.wait("the run", 8000, function() return require("codeagent").status() == "working" end)
         vim.cmd("CodeAgent steer and be brief")
         vim.cmd("CodeAgent run the next thing")
+        rig.wait("both to be acknowledged", 900, function()
+          local page = rig.page("transcript")
+          return page:find("> and be brief\\n  … heard with its next step", 1, true)
+            and page:find("## the next thing\\n  … queued", 1, true)
+        end)
         rig.wait("both", 15000, function()
           local done = 0
           for _, run in pairs(require("codeagent.store").state().runs) do
@@ -54,7 +59,8 @@ def test_words_to_a_run_and_a_task_that_waits(tmp_path: Path) -> None:
         "the next thing": "completed",
     }
     page = played.found["page"]
-    assert [page.index(words) for words in ("look around", "> and be brief", "Short.", "the next thing", "Next.")]
+    places = [page.index(words) for words in ("look around", "> and be brief", "Short.", "the next thing", "Next.")]
+    assert places == sorted(places) and "…" not in page
 
 
 def test_trust_in_what_the_workspace_brings(tmp_path: Path) -> None:
@@ -93,12 +99,14 @@ def test_found_and_gone_back_to_before(editor: Editor) -> None:
         choosing("change the number", "Go back to before it", "Changes and talk")
         vim.cmd("CodeAgent search number")
         rig.wait("the old text", 10000, function() return rig.text(buffer):find("return 1\\n", 1, true) end)
-        return { changed = changed, text = rig.text(buffer) }
+        rig.wait("the mark", 5000, function() return rig.page("transcript"):find("↶", 1, true) end)
+        return { changed = changed, text = rig.text(buffer), page = rig.page("transcript") }
         """,
         files={"a.py": SOURCE},
         script=[edit("return 1", "return 10"), {"text": "Changed."}],
     )
     assert "return 10" in played.found["changed"]
+    assert "## change the number\n  ↶ taken back: its changes and its talk\n" in played.found["page"]
     assert played.found["text"] == SOURCE
     assert played.disk("a.py") == SOURCE
 

@@ -216,6 +216,19 @@ function M.call(name, arguments, done, failed)
   end)
 end
 
+--- Remembers what was asked; the events tell only what comes of it. `queued`: it begins when its session is free.
+local function requested(result, client, title, task)
+  store.dispatch({
+    type = "local_request",
+    run_id = result.runId,
+    session_id = result.sessionId,
+    client_id = client.id,
+    title = title,
+    task = task,
+    queued = result.queued,
+  })
+end
+
 --- Sends a command that starts a run, and remembers what was asked.
 ---@param name string
 ---@param arguments table
@@ -223,16 +236,28 @@ end
 ---@param started fun(run_id: string)?
 function M.run(name, arguments, title, started)
   M.call(name, arguments, function(result, client)
-    if result.queued then return end -- the server has said so, and tells when it begins
-    store.dispatch({
-      type = "local_request",
-      run_id = result.runId,
-      session_id = result.sessionId,
-      client_id = client.id,
-      title = title,
-      task = arguments.task or arguments.question or arguments.instruction or "",
-    })
+    local task = arguments.task or arguments.question or arguments.instruction or ""
+    requested(result, client, title, task)
     if started then started(result.runId) end
+  end)
+end
+
+--- Says something to a run at work; where it has ended meanwhile, the words are the next task.
+---@param run_id string
+---@param words string
+function M.say(run_id, words)
+  M.call("steer", { runId = run_id, text = words }, function(result, client)
+    if not result.itemId then return requested(result, client, words:match("[^\n]*"), words) end
+    store.dispatch({ type = "local_said", run_id = result.runId, item_id = result.itemId, text = words })
+  end)
+end
+
+--- Takes back words that wait.
+---@param item_id string
+---@param run_id string the run that they are said to, or the queued task itself
+function M.withdraw(item_id, run_id)
+  M.call("withdraw", { itemId = item_id }, function()
+    store.dispatch({ type = "local_withdrawn", run_id = run_id, item_id = item_id })
   end)
 end
 

@@ -140,9 +140,7 @@ local function steer(words)
   local here = client.current()
   local _, working = require("codeagent.queries").latest(store.state(), here and here.id)
   if not working then return notify.tell(texts.get("told.no_runs")) end
-  with_words(words, "ask.steer", function(said)
-    client.call("steer", { runId = working.run_id, text = said })
-  end)
+  with_words(words, "ask.steer", function(said) client.say(working.run_id, said) end)
 end
 
 --- Begins one of the user's own commands: `name arguments`, or one from a list.
@@ -205,6 +203,7 @@ M.SUBS = {
   { name = "runFile", args = "[arguments]", run = run_file },
   { name = "cancel", args = "", run = cancel },
   { name = "steer", args = "{words}", run = steer },
+  { name = "queue", args = "{task}", run = in_words("enqueue", "task", "ask.task") },
   { name = "runs", args = "", run = lazy("runs", "list") },
   { name = "search", args = "{words}", run = function(words) with_words(words, "ask.search", lazy("runs", "search")) end },
   { name = "back", args = "[run]", run = choice("runs", "back") },
@@ -215,6 +214,7 @@ M.SUBS = {
   { name = "discard", args = "", run = decide("discard") },
   { name = "prove", args = "", run = decide("prove") },
   { name = "minimize", args = "", run = decide("minimize") },
+  { name = "write", args = "", run = lazy("reactions", "write") },
   { name = "undo", args = "[run]", run = undo },
   { name = "inline", args = "[on|off|status]", run = lazy("inline", "command"),
     complete = names_of({ "on", "off", "status" }) },

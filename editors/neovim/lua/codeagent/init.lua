@@ -15,7 +15,8 @@ end
 ---@return string
 function M.statusline(options)
   if not package.loaded["codeagent.store"] then return "" end
-  local words, group = require("codeagent.render").summary(require("codeagent.store").state())
+  local store = require("codeagent.store")
+  local words, group = require("codeagent.render").summary(store.state(), store.now())
   if words == "" or not (options and options.highlight) then return words end
   return ("%%#%s#%s%%*"):format(group, (words:gsub("%%", "%%%%")))
 end

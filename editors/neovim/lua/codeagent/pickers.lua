@@ -92,7 +92,7 @@ end
 --- Takes back words that wait, if the user says so.
 local function withdraw(item)
   pick({ "no", "leave_out" }, "pick.which", function(key) return texts.get("pick." .. key) end, function(key)
-    if key == "leave_out" then client.call("withdraw", { itemId = item.itemId }) end
+    if key == "leave_out" then client.withdraw(item.itemId, item.runId) end
   end)
 end
 

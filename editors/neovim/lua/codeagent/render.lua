@@ -20,6 +20,9 @@ M.STEP_SIGNS = {
   cancelled = "■",
 }
 
+local LONG = 120 -- bytes of a title; a longer task stands below it as a whole
+local OPENED = 400 -- lines of an output that are shown, the last ones
+
 local TOOL_SIGNS = { running = "…", done = "✓", failed = "✗" }
 local TOOL_GROUPS = { running = "CodeAgentRunning", done = "CodeAgentDone", failed = "CodeAgentFailed" }
 local STEP_GROUPS = {
@@ -78,10 +81,26 @@ function draw.text(block)
   return lines, {}
 end
 
-function draw.tool(block)
+--- What a tool printed, where it was opened.
+local function output_lines(text)
+  local all = M.lines((text:gsub("%s+$", "")))
+  local lines = vim.list_slice(all, math.max(1, #all - OPENED + 1))
+  if #lines < #all then table.insert(lines, 1, "…") end
+  return vim.tbl_map(function(line) return "      │ " .. line end, lines)
+end
+
+function draw.tool(block, run, opened)
   local words = block.name .. (block.subject ~= "" and " " .. one_line(block.subject, 100) or "")
   local lines, marks = signed(TOOL_SIGNS[block.state], words, TOOL_GROUPS[block.state])
   marks[#marks + 1] = { line = 0, from = #TOOL_SIGNS[block.state] + 3, to = -1, group = "CodeAgentTool" }
+  local printed = block.call_id and run.outputs[block.call_id]
+  if printed and opened then
+    for _, line in ipairs(output_lines(printed)) do
+      lines[#lines + 1] = line
+      marks[#marks + 1] = { line = #lines - 1, from = 0, to = -1, group = "CodeAgentMuted" }
+    end
+    return lines, marks
+  end
   local detail = block.state == "failed" and block.error or block.state == "running" and block.output or ""
   if detail and detail ~= "" then
     lines[2] = "      " .. one_line(detail, 160)
@@ -128,6 +147,10 @@ function draw.said(block)
   for _, line in ipairs(M.lines(block.text)) do
     lines[#lines + 1] = "> " .. line
     marks[#marks + 1] = { line = #lines - 1, from = 0, to = -1, group = "CodeAgentQuestion" }
+  end
+  if block.waits then
+    lines[#lines + 1] = "  … " .. texts.get("transcript.waits")
+    marks[#marks + 1] = { line = #lines - 1, from = 0, to = -1, group = "CodeAgentMuted" }
   end
   return lines, marks
 end
@@ -176,22 +199,28 @@ function draw.plan(_, run)
   return lines, marks
 end
 
-function draw.ended(block)
-  if block.error then
-    local lines, marks = signed("✗", one_line(block.error), "CodeAgentFailed", true)
-    lines[#lines + 1] = ""
-    return lines, marks
-  end
+local function how_it_ended(block)
+  if block.error then return signed("✗", one_line(block.error), "CodeAgentFailed", true) end
   if block.status ~= "completed" then
     local key = "ended." .. tostring(block.status)
     local words = texts.get(texts.CATALOGUE[key] and key or "ended.stopped")
     if block.summary and block.summary ~= "" and block.status == "stopped" then words = one_line(block.summary) end
-    local lines, marks = signed("■", words, "CodeAgentMuted", true)
-    lines[#lines + 1] = ""
-    return lines, marks
+    return signed("■", words, "CodeAgentMuted", true)
   end
-  if block.summary == "" then return { "" }, {} end
+  if block.summary == "" then return {}, {} end
   return draw.text({ text = block.summary })
+end
+
+--- How it ended, and in a last line how long it took and what it used.
+function draw.ended(block, run)
+  local lines, marks = how_it_ended(block)
+  local used = M.used(run, run.till)
+  if used ~= "" then
+    lines[#lines + 1] = "  ∙ " .. used
+    marks[#marks + 1] = { line = #lines - 1, from = 0, to = -1, group = "CodeAgentMuted" }
+  end
+  lines[#lines + 1] = ""
+  return lines, marks
 end
 
 --- A plan as lines: the goal, then a line for each step; last, the ids of the steps by line.
@@ -218,32 +247,51 @@ function M.plan(plan)
   return lines, marks, rows
 end
 
---- The head of a run: what was asked.
+--- The head of a run: what was asked, whether it waits for its turn, and whether it was taken back.
 ---@param run codeagent.Run
 ---@return string[], codeagent.Mark[]
 function M.head(run)
   local task = run.task and run.task ~= "" and run.task or run.title
   local lines = M.lines(task)
   local title = run.title ~= "" and run.title or lines[1]
-  local head = { "## " .. one_line(title, 200), "" }
-  if #lines > 1 then
-    head[#head] = nil
+  local below = #lines > 1 or #title > LONG
+  local head = { "## " .. one_line(title, below and LONG / 2 or LONG) }
+  local marks = { { line = 0, from = 0, to = -1, group = "CodeAgentTitle" } }
+  if below then
     for _, line in ipairs(lines) do
       head[#head + 1] = "> " .. line
     end
-    head[#head + 1] = ""
   end
-  return head, { { line = 0, from = 0, to = -1, group = "CodeAgentTitle" } }
+  for _, words in ipairs({
+    run.status == "queued" and "… " .. texts.get("transcript.queued") or "",
+    run.status == "withdrawn" and "■ " .. texts.get("run.withdrawn") or "",
+    run.rewound and "↶ " .. texts.get("transcript.rewound." .. run.rewound.what) or "",
+  }) do
+    if words ~= "" then
+      head[#head + 1] = "  " .. words
+      marks[#marks + 1] = { line = #head - 1, from = 0, to = -1, group = "CodeAgentQuestion" }
+    end
+  end
+  head[#head + 1] = ""
+  return head, marks
 end
 
---- One block of a run.
+--- One block of a run; `opened`: with what it printed. All of a run that was taken back is shown as something past.
 ---@param block codeagent.Block
 ---@param run codeagent.Run
+---@param opened boolean?
 ---@return string[], codeagent.Mark[]
-function M.block(block, run)
+function M.block(block, run, opened)
   local function_of = draw[block.kind]
   if not function_of then return {}, {} end
-  return function_of(block, run)
+  local lines, marks = function_of(block, run, opened)
+  if run.rewound and run.rewound.what ~= "changes" then
+    marks = {}
+    for number = 1, #lines do
+      marks[number] = { line = number - 1, from = 0, to = -1, group = "CodeAgentMuted" }
+    end
+  end
+  return lines, marks
 end
 
 --- Whether an empty line belongs before `block`: text, and what is no text, are kept apart.
@@ -256,20 +304,45 @@ function M.gap(before, block)
   return block.kind == "text" or block.kind == "plan" or block.kind == "step" or (block.kind == "exit" and before.kind == "output")
 end
 
---- What a run has cost, with the share of its prompts from the cache; empty where no price is known.
----@param usage table
----@return string
-local function spent(usage)
-  if not usage.cost or usage.cost < 0.0001 then return "" end
-  local cost = (usage.cost >= 0.1 and "$%.2f" or "$%.2g"):format(usage.cost)
-  local share = usage.prompt > 0 and math.floor(100 * math.min(usage.cached, usage.prompt) / usage.prompt) or 0
-  return " · " .. (share > 0 and texts.get("status.cached", { cost = cost, share = share }) or cost)
+local function counted(tokens)
+  if tokens < 1000 then return tostring(tokens) end
+  return (tokens < 10000 and "%.1fk" or "%.0fk"):format(tokens / 1000)
 end
+
+local function lasted(seconds)
+  if seconds < 10 and seconds % 1 > 0 then return ("%.1f s"):format(seconds) end
+  if seconds < 60 then return ("%d s"):format(seconds) end
+  return ("%d:%02d min"):format(seconds / 60, seconds % 60)
+end
+
+--- How long a run has worked and what it has used: seconds, tokens to and from the model, the share of its prompts from
+--- the cache, and the cost where prices are known.
+---@param run codeagent.Run
+---@param now number? seconds since the epoch
+---@return string
+function M.used(run, now)
+  local usage, parts = run.usage, {}
+  if run.since and now and now >= run.since then parts[1] = lasted(now - run.since) end
+  if usage.prompt + usage.completion > 0 then
+    parts[#parts + 1] = ("↑%s ↓%s"):format(counted(usage.prompt), counted(usage.completion))
+  end
+  local share = usage.prompt > 0 and math.floor(100 * math.min(usage.cached, usage.prompt) / usage.prompt) or 0
+  if share > 0 then parts[#parts + 1] = texts.get("status.cached", { share = share }) end
+  if usage.cost and usage.cost >= 0.0001 then
+    parts[#parts + 1] = (usage.cost >= 0.1 and "$%.2f" or "$%.2g"):format(usage.cost)
+  end
+  return table.concat(parts, " · ")
+end
+
+local SPINNER = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏" }
+M.TURN = 0.1 -- seconds that each of them is shown
 
 --- A short line about the whole: what works, what waits. Empty when there is nothing to tell.
 ---@param state codeagent.State
+---@param now number? seconds since the epoch: with it, the sign turns and the seconds are counted
+---@param room integer? columns for it
 ---@return string words, string group
-function M.summary(state)
+function M.summary(state, now, room)
   local condition = queries.condition(state)
   local newest, working = queries.latest(state)
   if condition == "waiting" then
@@ -277,7 +350,11 @@ function M.summary(state)
   end
   if working then
     local words = working.activity ~= "" and working.activity or working.title
-    return "… " .. one_line(words ~= "" and words or texts.get("status.working"), 40) .. spent(working.usage), "CodeAgentStatusWorking"
+    local used = M.used(working, now and working.since and working.since + math.floor(math.max(0, now - working.since)))
+    local left = room and room - vim.api.nvim_strwidth(used) - 6 or 40
+    local sign = now and SPINNER[math.floor(now / M.TURN) % #SPINNER + 1] or "…"
+    words = one_line(words ~= "" and words or texts.get("status.working"), math.max(12, math.min(40, left)))
+    return sign .. " " .. words .. (used ~= "" and " · " .. used or ""), "CodeAgentStatusWorking"
   end
   local staged = #queries.waiting_changes(state)
   if staged > 0 then return "± " .. texts.get("status.changes", { count = staged }), "CodeAgentStatusWaiting" end

@@ -52,14 +52,14 @@ local function choices(row)
     return {
       item("pick.steer", function()
         vim.ui.input({ prompt = texts.get("ask.steer") }, function(said)
-          if said and said:match("%S") then client.call("steer", { runId = row.runId, text = said }) end
+          if said and said:match("%S") then client.say(row.runId, said) end
         end)
       end),
       item("pick.stop", function() client.call("cancel", { runId = row.runId }) end),
     }
   end
   if row.state == "queued" then
-    return { item("pick.leave_out", function() client.call("withdraw", { itemId = row.runId }) end) }
+    return { item("pick.leave_out", function() client.withdraw(row.runId, row.runId) end) }
   end
   local go_on = item("pick.go_on", function() require("codeagent.pickers").resume(row.sessionId) end)
   if UNDONE[row.state] then return { go_on } end

@@ -33,6 +33,13 @@ function M.state()
   return state
 end
 
+--- The time as the server counts it, in seconds since the epoch.
+---@return number
+function M.now()
+  local seconds, microseconds = vim.uv.gettimeofday()
+  return seconds + microseconds / 1e6
+end
+
 --- Has `listener` called after changes; one with the same name is replaced, nil takes it away.
 ---@param name string
 ---@param listener fun(state: codeagent.State)?

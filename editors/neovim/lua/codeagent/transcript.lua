@@ -18,15 +18,17 @@ local BIG = 1024 * 1024 -- bytes after which syntax trees cost too much
 
 ---@class codeagent.Piece what stands in the buffer, in order
 ---@field value any the block, or the run's head, that was drawn; compared by identity
----@field plan any
----@field title string?
+---@field extra any what else it was drawn from, compared by identity: the plan, or what a tool has printed
+---@field look string what its look depends on besides
 ---@field lines integer
+---@field run_id string?
 
 local drawn = {} ---@type codeagent.Piece[]
 local drawn_in ---@type integer? the buffer they stand in; a new one is made when the user wipes it out
 local session ---@type string?
 local followed ---@type string? the newest run of the user when it was drawn last, and the session
 local shown_history ---@type string?
+local opened = {} ---@type table<string, boolean> the outputs that the user has opened, by the id of the call
 
 local function buffer()
   return windows.buffer("transcript", "markdown")
@@ -44,9 +46,50 @@ end
 
 ---@class codeagent.Wanted
 ---@field value any
----@field plan any
----@field title string?
+---@field extra any
+---@field look string
+---@field run_id string?
 ---@field draw fun(): string[], codeagent.Mark[]
+
+local function below_a_gap(lines, marks)
+  for _, mark in ipairs(marks) do
+    mark.line = mark.line + 1
+  end
+  return vim.list_extend({ "" }, lines)
+end
+
+---@param run codeagent.Run
+---@param before codeagent.Run? the one above it, which ends with an empty line only once it has ended
+---@return codeagent.Wanted
+local function head_of(run, before)
+  local apart = before ~= nil and before.blocks[1] ~= nil and before.blocks[#before.blocks].kind ~= "ended"
+  local past = run.rewound and run.rewound.what or ""
+  local look = table.concat({ run.title, run.task or "", run.status == "queued" and "q" or "", past }, "\0")
+  look = look .. (run.status == "withdrawn" and "w" or "") .. (apart and "a" or "")
+  local function draw()
+    local lines, marks = render.head(run)
+    return apart and below_a_gap(lines, marks) or lines, marks
+  end
+  return { value = run.run_id, look = look, run_id = run.run_id, draw = draw }
+end
+
+---@param run codeagent.Run
+---@param position integer
+---@return codeagent.Wanted
+local function block_of(run, position)
+  local block, before = run.blocks[position], run.blocks[position - 1]
+  local is_open = block.kind == "tool" and opened[block.call_id] or false
+  return {
+    value = block,
+    extra = block.kind == "plan" and run.plan or is_open and run.outputs[block.call_id] or nil,
+    look = (is_open and "open" or "") .. (run.rewound and run.rewound.what or ""),
+    run_id = run.run_id,
+    draw = function()
+      local lines, marks = render.block(block, run, is_open)
+      return render.gap(before, block) and below_a_gap(lines, marks) or lines, marks
+    end,
+  }
+end
 
 --- Everything that should stand in the buffer, not drawn yet.
 ---@return codeagent.Wanted[]
@@ -54,30 +97,16 @@ local function wanted(state)
   local list = {} ---@type codeagent.Wanted[]
   local history = session and state.history[session]
   if history then
-    list[1] = { value = history, draw = function() return render.lines(history), {} end }
+    list[1] = { value = history, look = "", draw = function() return render.lines(history), {} end }
   end
+  local before
   for _, run_id in ipairs(state.order) do
     local run = state.runs[run_id]
     if run.session_id == session then
-      local head = run.title .. "\0" .. (run.task or "")
-      if head ~= "\0" then
-        list[#list + 1] = { value = run.run_id, title = head, draw = function() return render.head(run) end }
-      end
-      for position, block in ipairs(run.blocks) do
-        local before = run.blocks[position - 1]
-        list[#list + 1] = {
-          value = block,
-          plan = block.kind == "plan" and run.plan or nil,
-          draw = function()
-            local lines, marks = render.block(block, run)
-            if not render.gap(before, block) then return lines, marks end
-            table.insert(lines, 1, "")
-            for _, mark in ipairs(marks) do
-              mark.line = mark.line + 1
-            end
-            return lines, marks
-          end,
-        }
+      if run.title ~= "" or (run.task or "") ~= "" then list[#list + 1] = head_of(run, before) end
+      before = run
+      for position = 1, #run.blocks do
+        list[#list + 1] = block_of(run, position)
       end
     end
   end
@@ -85,7 +114,7 @@ local function wanted(state)
 end
 
 local function same(piece, item)
-  return piece and rawequal(piece.value, item.value) and rawequal(piece.plan, item.plan) and piece.title == item.title
+  return piece and rawequal(piece.value, item.value) and rawequal(piece.extra, item.extra) and piece.look == item.look
 end
 
 local function mark(target, first, marks)
@@ -136,7 +165,7 @@ local function update(state)
       local old = piece and piece.lines or 0
       if not piece and line == 0 then old = 1 end -- the one empty line of an empty buffer
       write(target, line, old, lines, marks)
-      drawn[position] = { value = item.value, plan = item.plan, title = item.title, lines = #lines }
+      drawn[position] = { value = item.value, extra = item.extra, look = item.look, lines = #lines, run_id = item.run_id }
     end
     line = line + drawn[position].lines
   end
@@ -147,11 +176,12 @@ local function update(state)
 end
 
 local function head()
-  local words = render.summary(store.state())
   for _, window in ipairs(vim.fn.win_findbuf(buffer())) do
+    local words = render.summary(store.state(), store.now(), vim.api.nvim_win_get_width(window) - 4)
     windows.head(window, words ~= "" and words or texts.get("transcript.title"), {
       { "q", texts.get("keys.close") },
       { "^C", texts.get("keys.stop") },
+      { "<Tab>", texts.get("keys.output") },
       { "<CR>", texts.get("keys.jump") },
       { "gy", texts.get("keys.copy") },
     })
@@ -237,10 +267,34 @@ local function jump()
   notify.tell(texts.get("told.no_file"))
 end
 
+--- The block that stands in a line of the buffer.
+---@param line integer 1-based
+---@return codeagent.Block?
+local function block_at(line)
+  local last = 0
+  for _, piece in ipairs(drawn) do
+    last = last + piece.lines
+    if line <= last then return type(piece.value) == "table" and piece.value or nil end
+  end
+end
+
+--- Opens or closes what the tool under the cursor has printed.
+local function toggle_output()
+  local block = block_at(vim.api.nvim_win_get_cursor(0)[1])
+  if not (block and block.kind == "tool" and block.call_id) then return notify.tell(texts.get("told.no_output")) end
+  opened[block.call_id] = not opened[block.call_id] or nil
+  refresh(store.state())
+end
+
 --- Stops what is at work in the session that is shown.
 local function stop()
   local run = shown_run(function(each) return each.status == "running" end)
   client.call("cancel", run and { runId = run.run_id } or {})
+end
+
+--- Shows the seconds as they pass.
+function M.tick()
+  if exists() then head() end
 end
 
 --- Opens it, on the session in which the user asked for something last or the one named.
@@ -267,6 +321,7 @@ function M.open(wish)
       { "gy", "transcript-copy", copy_code },
       { "<CR>", "transcript-jump", jump },
       { "gf", "transcript-jump", jump },
+      { "<Tab>", "transcript-output", toggle_output },
     },
   })
   store.listen("transcript", refresh)
