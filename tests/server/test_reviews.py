@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from codeagent_lsp.server.review_places import HunkPlace, places_in_code, places_in_diff
+from codeagent_lsp.server.reviews import HunkPlace, places_in_code, places_in_diff
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
