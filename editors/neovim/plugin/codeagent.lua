@@ -13,8 +13,11 @@ for _, name in ipairs({ "run", "ask", "edit", "explain", "fix", "refactor", "doc
   vim.keymap.set("n", ("<Plug>(codeagent-%s)"):format(name), ("<Cmd>CodeAgent %s<CR>"):format(name))
   vim.keymap.set("x", ("<Plug>(codeagent-%s)"):format(name), (":CodeAgent %s<CR>"):format(name), { silent = true })
 end
-for _, name in ipairs({ "menu", "transcript", "review", "pending", "plan", "cancel", "undo" }) do
+for _, name in ipairs({ "menu", "chat", "transcript", "review", "pending", "plan", "cancel", "undo" }) do
   vim.keymap.set("n", ("<Plug>(codeagent-%s)"):format(name), ("<Cmd>CodeAgent %s<CR>"):format(name))
+end
+for _, name in ipairs({ "accept", "discard", "accept-file", "discard-file", "next", "previous" }) do
+  vim.keymap.set("n", ("<Plug>(codeagent-hunk-%s)"):format(name), ("<Cmd>CodeAgent hunk %s<CR>"):format(name))
 end
 for name, part in pairs({ ["accept"] = "all", ["accept-word"] = "word", ["accept-line"] = "line" }) do
   vim.keymap.set("i", ("<Plug>(codeagent-inline-%s)"):format(name), function()

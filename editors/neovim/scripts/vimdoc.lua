@@ -115,6 +115,21 @@ The transcript                                          *codeagent-transcript*
                               also while it runs
   gy      transcript-copy     copy the code block under the cursor
 
+  i       transcript-write    write a task, or to the run at work
+
+The box below the transcript                                 *codeagent-input*
+
+`:CodeAgent chat`, or `i` in the transcript. `@` and `/` complete files and
+commands, by the server. It grows with what is written.
+
+  <CR>    input-send     send it as a task; while a run works, say it to that;
+                         where a menu is open, take what it offers
+  <M-CR>  input-queue    queue it as a task that begins when the session is free
+  <C-j>                  a new line
+  <Up>    input-older    what was sent before, on the first line
+  <Down>  input-newer    what was sent after it, on the last line
+  q       input-close    close it; what is written stays
+
 The review                                                  *codeagent-review*
 
   a       review-accept         apply the hunk under the cursor
@@ -127,6 +142,17 @@ The review                                                  *codeagent-review*
   [c      review-previous       previous hunk
   <CR>    review-jump           go to the place in the file; also gf
   q       review-close          close; what is not decided goes on waiting
+
+In the code                                                  *codeagent-hunks*
+
+Changes that wait are also shown in the buffers that they are for, unless the
+option `review.inline` is false: lines that would go are marked, those that
+would come stand below them as virtual lines. The text stays yours until you
+accept. `:CodeAgent hunk {action}`, or `<Plug>(codeagent-hunk-ACTION)`:
+
+  accept, discard             the change under the cursor
+  accept-file, discard-file   all changes to this file
+  next, previous              to the next change, or the one before
 
 The plan                                                      *codeagent-plan*
 

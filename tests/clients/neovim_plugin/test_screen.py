@@ -134,6 +134,35 @@ def test_chinese(start: Start) -> None:
     screen.keys(":qa!", "Enter")
 
 
+def test_a_task_is_written_in_the_box_and_words_are_said_and_queued_there(start: Start) -> None:
+    ask = call("AskUser", questions=[{"text": "Which colour?", "options": ["Red", "Blue"]}], format="single")
+    look = call("list_dir", path=".") | {"delay": 4}
+    screen = start([look, ask | {"expect": "be brief"}, {"text": "Blue it is."}, {"text": "Second answer."}])
+    screen.keys(":CodeAgent chat", "Enter")
+    screen.wait("What shall be done?")
+    screen.keys("look at @a")
+    screen.wait("@a.py File")
+    screen.keys("Enter", "C-j", "and around")
+    screen.wait("look at @a.py")
+    screen.keys("Enter")
+    screen.wait("> look at @a.py")
+    begun = screen.wait("To the run at work")
+    assert "> and around" in begun
+    screen.keys("be brief", "Enter")
+    screen.wait("> be brief")
+    screen.keys("the next thing", "M-Enter")
+    screen.wait("queued: begins when the session is free")
+    assert "heard with its next step" in screen.text()
+    asked = screen.wait("2: Blue")
+    assert "1: Red" in asked, "an empty box is no reason to wait"
+    screen.keys("2", "Enter")
+    screen.wait("Second answer.")
+    screen.keys("i", "Up", "Up")
+    screen.wait("› Task")
+    screen.wait(lambda shown: "be brief" in shown.splitlines()[-5:][0] + shown[shown.rindex("› Task") :])
+    screen.keys("Escape", ":qa!", "Enter")
+
+
 def test_commands_are_completed(start: Start) -> None:
     screen = start([])
     screen.keys(":CodeAgent tra", "Tab")

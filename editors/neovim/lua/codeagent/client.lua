@@ -226,6 +226,7 @@ local function requested(result, client, title, task)
     title = title,
     task = task,
     queued = result.queued,
+    ts = store.now(),
   })
 end
 

@@ -169,6 +169,19 @@ local function choice(module, name)
   return function(words) require("codeagent." .. module)[name](words ~= "" and words or nil) end
 end
 
+--- What is done about the change under the cursor; without words they are a list to choose from.
+local function hunk(words)
+  local hunks = require("codeagent.hunks")
+  if words ~= "" then return hunks.act(words) end
+  vim.ui.select({ "accept", "discard", "accept-file", "discard-file", "next", "previous" }, {
+    prompt = texts.get("pick.hunk"),
+    kind = "codeagent",
+    format_item = function(item) return texts.get("hunk." .. item) end,
+  }, function(item)
+    if item then hunks.act(item) end
+  end)
+end
+
 local function undo(words)
   client.call("undo", words ~= "" and { runId = words } or {})
 end
@@ -210,6 +223,8 @@ M.SUBS = {
   { name = "fork", args = "[run]", run = choice("runs", "fork") },
   { name = "pending", args = "", run = lazy("pickers", "pending") },
   { name = "review", args = "", run = lazy("review", "pick") },
+  { name = "hunk", args = "{action}", run = hunk,
+    complete = function() return vim.tbl_keys(require("codeagent.hunks").ACTIONS) end },
   { name = "apply", args = "", run = decide("apply") },
   { name = "discard", args = "", run = decide("discard") },
   { name = "prove", args = "", run = decide("prove") },
@@ -218,6 +233,7 @@ M.SUBS = {
   { name = "undo", args = "[run]", run = undo },
   { name = "inline", args = "[on|off|status]", run = lazy("inline", "command"),
     complete = names_of({ "on", "off", "status" }) },
+  { name = "chat", args = "", run = lazy("input", "open") },
   { name = "transcript", args = "", run = lazy("transcript", "toggle") },
   { name = "plan", args = "", run = lazy("plan", "open") },
   { name = "sessions", args = "[new|delete|export] [id]", run = sessions,

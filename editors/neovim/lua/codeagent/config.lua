@@ -42,6 +42,12 @@ M.OPTIONS = {
     help = "Where a review opens.",
   },
   {
+    key = "review.inline",
+    default = true,
+    type = "boolean",
+    help = "Whether changes that wait are also shown in the code, see |codeagent-hunks|.",
+  },
+  {
     key = "prompts",
     default = "auto",
     type = "string",

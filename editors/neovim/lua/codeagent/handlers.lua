@@ -67,7 +67,9 @@ local function show_document(problem, params, context)
     require("codeagent.transcript").shown(name)
     return { success = true }
   end
-  if folder == "prompt" then require("codeagent.client").opens(vim.uri_to_fname(params.uri), context.client_id) end
+  local path = vim.uri_to_fname(params.uri)
+  if folder == "prompt" and require("codeagent.input").takes(path, context.client_id) then return { success = true } end
+  if folder == "prompt" then require("codeagent.client").opens(path, context.client_id) end
   return vim.lsp.handlers["window/showDocument"](problem, params, context)
 end
 

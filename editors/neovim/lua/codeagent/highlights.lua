@@ -15,16 +15,26 @@ M.GROUPS = {
   { "CodeAgentKey", "Special", "A key in a window's head" },
   { "CodeAgentReviewFile", "Directory", "A file's name in a review" },
   { "CodeAgentReviewHint", "NonText", "The keys at the hunk under the cursor" },
+  { "CodeAgentAdded", "DiffAdd", "A line that a change would add, in the code and in a review" },
+  { "CodeAgentRemoved", "DiffDelete", "A line that a change would remove" },
   { "CodeAgentStatusIdle", "StatusLine", "Status line: nothing at work" },
   { "CodeAgentStatusWorking", "StatusLine", "Status line: a run works" },
   { "CodeAgentStatusWaiting", "WarningMsg", "Status line: something waits for you" },
   { "CodeAgentStatusError", "ErrorMsg", "Status line: the last run failed" },
 }
 
+--- Of these only the ground counts, where there is one: the colours of the language stand on it.
+local GROUNDS = { CodeAgentAdded = true, CodeAgentRemoved = true }
+
 --- Defines them all; a group that is defined already stays.
 function M.define()
   for _, group in ipairs(M.GROUPS) do
-    vim.api.nvim_set_hl(0, group[1], { link = group[2], default = true })
+    local whole = vim.api.nvim_get_hl(0, { name = group[2], link = false })
+    if GROUNDS[group[1]] and (whole.bg or whole.ctermbg) then
+      vim.api.nvim_set_hl(0, group[1], { bg = whole.bg, ctermbg = whole.ctermbg, default = true })
+    else
+      vim.api.nvim_set_hl(0, group[1], { link = group[2], default = true })
+    end
   end
 end
 

@@ -23,6 +23,15 @@ local function is_free()
   return mode.mode == "n" and not mode.blocking and vim.fn.getcmdwintype() == "" and vim.fn.reg_recording() == ""
 end
 
+--- Leaves insert mode where the user is in the box below the transcript and has written nothing: they wait there for what
+--- comes. The change of the mode then asks.
+local function leave_box()
+  local mode = vim.api.nvim_get_mode()
+  if mode.mode ~= "i" or mode.blocking or not require("codeagent.input").is_idle() then return false end
+  vim.api.nvim_feedkeys(vim.keycode("<Esc>"), "n", false)
+  return true
+end
+
 --- Whether a question is still open, by the server's events.
 local function is_open(request_id)
   return vim.iter(store.state().questions):any(function(item) return item.request_id == request_id end)
@@ -84,6 +93,7 @@ local function when_free(title, request_id, ask, drop)
   if request_id then asked[request_id] = true end
   if config.get("prompts") == "auto" and is_free() and #waiting == 0 then return present(ask) end
   table.insert(waiting, { ask = ask, drop = drop, request_id = request_id })
+  if config.get("prompts") == "auto" and leave_box() then return end
   notify.tell(texts.get("told.waits", { title = title }))
 end
 

@@ -130,6 +130,15 @@ local function rewound(state, event)
   return with(state, { runs = runs })
 end
 
+--- The runs, those of a resumed session with the client that has resumed it.
+local function taken_over(state, event)
+  local runs = copy(state.runs)
+  for run_id, run in pairs(runs) do
+    if run.session_id == event.session_id then runs[run_id] = with(run, { client_id = event.client_id }) end
+  end
+  return runs
+end
+
 --- The user goes on in a session of a client.
 local function entered(state, session_id, client_id)
   local sessions = client_id and with(state.sessions, { [client_id] = session_id }) or state.sessions
@@ -147,7 +156,8 @@ function M.reduce(state, event)
   if event.type == "local_gone" then return gone(state, event) end
   if event.type == "local_history" then
     local history = with(state.history, { [event.session_id] = event.markdown })
-    return entered(with(state, { history = history }), event.session_id, event.client_id)
+    local runs = event.client_id and taken_over(state, event) or state.runs
+    return entered(with(state, { history = history, runs = runs }), event.session_id, event.client_id)
   end
   if event.type == "session_rewound" or event.type == "session_restored" then return rewound(state, event) end
   local change = on[event.type]

@@ -2,6 +2,7 @@
 --- After every decision the diff is asked for again, because the numbers of the hunks have changed by it.
 
 local client = require("codeagent.client")
+local colours = require("codeagent.colours")
 local config = require("codeagent.config")
 local diff = require("codeagent.diff")
 local notify = require("codeagent.notify")
@@ -73,6 +74,37 @@ local function head()
   })
 end
 
+--- Colours the lines of a file's hunks by its language, each side as one text: old lines, and new ones.
+local function colour(target, file)
+  local filetype = colours.filetype(file.path)
+  for _, hunk in ipairs(file.hunks) do
+    for sign, group in pairs({ ["-"] = "CodeAgentRemoved", ["+"] = "CodeAgentAdded" }) do
+      local rows, text = {}, {}
+      for number = hunk.first + 1, hunk.last do
+        local its = current.lines[number]:sub(1, 1)
+        if its == sign or its == " " then
+          rows[#rows + 1], text[#text + 1] = number, current.lines[number]:sub(2)
+        end
+      end
+      local spans = colours.of(text, filetype)
+      for position, number in ipairs(rows) do
+        if current.lines[number]:sub(1, 1) == sign then
+          vim.api.nvim_buf_set_extmark(target, NAMESPACE, number - 1, 0, { line_hl_group = group, priority = 90 })
+        end
+        local mine = current.lines[number]:sub(1, 1) == sign or sign == "+" -- what stays is coloured once
+        for _, span in ipairs(mine and spans[position] or {}) do
+          local length = #current.lines[number]
+          vim.api.nvim_buf_set_extmark(target, NAMESPACE, number - 1, math.min(span.from + 1, length), {
+            end_col = math.min(span.to + 1, length),
+            hl_group = span.group,
+            priority = 110,
+          })
+        end
+      end
+    end
+  end
+end
+
 local KINDS = { create = "+", delete = "-", move = "→", edit = "±" }
 
 local function decorate()
@@ -87,6 +119,7 @@ local function decorate()
         table.insert(above, number, { { " " .. line, "CodeAgentMuted" } })
       end
     end
+    colour(target, file)
     for _, hunk in ipairs(file.hunks) do
       if vim.list_contains(current.unneeded, hunk.id) then
         local words = { { texts.get("review.unneeded"), "CodeAgentMuted" } }
@@ -152,7 +185,10 @@ local function finish()
   if over then over() end
 end
 
-local function fetch(run_id, use)
+--- Asks for the changes of a run; `use` gets the diff, '' for none, and what the server says beside it.
+---@param run_id string
+---@param use fun(text: string, result: table)
+function M.fetch(run_id, use)
   asked_for[run_id] = (asked_for[run_id] or 0) + 1
   client.call("review", { runId = run_id }, function(result)
     use(result.diff or "", result)
@@ -166,7 +202,7 @@ local function refresh()
   if not current then return end
   local run_id = current.run_id
   current.revision = revision(run_id)
-  fetch(run_id, function(text, result)
+  M.fetch(run_id, function(text, result)
     if not current or current.run_id ~= run_id then return end
     current.busy = false
     if text == "" then
@@ -290,7 +326,7 @@ end
 function M.open(run_id, over)
   require("codeagent.highlights").define()
   if current and current.run_id == run_id and show_again() then return over and wait_too(over) end
-  fetch(run_id, function(text, result)
+  M.fetch(run_id, function(text, result)
     if text == "" then
       notify.tell(texts.get("told.no_changes"))
       return over and over()

@@ -125,8 +125,9 @@ function on.response_start(run, event)
 end
 
 function on.local_request(run, event)
-  local status = event.queued and not run.since and "queued" or run.status
-  return with(run, { title = event.title, task = event.task, status = status })
+  local queued = event.queued and not run.since
+  local status, since = queued and "queued" or run.status, not queued and event.ts or nil
+  return with(run, { title = event.title, task = event.task, status = status, since = run.since or since })
 end
 
 --- Words to a run wait until the model has been given them. That may be told before our question was answered.

@@ -179,6 +179,7 @@ local function head()
   for _, window in ipairs(vim.fn.win_findbuf(buffer())) do
     local words = render.summary(store.state(), store.now(), vim.api.nvim_win_get_width(window) - 4)
     windows.head(window, words ~= "" and words or texts.get("transcript.title"), {
+      { "i", texts.get("keys.write") },
       { "q", texts.get("keys.close") },
       { "^C", texts.get("keys.stop") },
       { "<Tab>", texts.get("keys.output") },
@@ -299,6 +300,7 @@ end
 
 --- Opens it, on the session in which the user asked for something last or the one named.
 ---@param wish { focus: boolean?, session: string? }?
+---@return integer window
 function M.open(wish)
   wish = wish or {}
   require("codeagent.highlights").define()
@@ -322,12 +324,14 @@ function M.open(wish)
       { "<CR>", "transcript-jump", jump },
       { "gf", "transcript-jump", jump },
       { "<Tab>", "transcript-output", toggle_output },
+      { "i", "transcript-write", function() require("codeagent.input").open() end },
     },
   })
   store.listen("transcript", refresh)
   refresh(store.state())
   if not vim.b[target].codeagent_plain then pcall(vim.treesitter.start, target, "markdown") end
   if fresh then vim.api.nvim_win_set_cursor(window, { vim.api.nvim_buf_line_count(target), 0 }) end
+  return window
 end
 
 --- The server wants it to be seen: open it without taking the focus. What an attempt says, its run tells of.
