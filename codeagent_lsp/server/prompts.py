@@ -101,7 +101,11 @@ class Prompts:
             return await self._free_text(item)
         if question.multiple:
             return await self._several(item)
-        title = await self._choose(item, self._one_line(question.title, question), question.choices)
+        other = text("choice.other", self._client.language)
+        offered = (*question.choices, other) if question.free and other not in question.choices else question.choices
+        title = await self._choose(item, self._one_line(question.title, question), offered)
+        if title == other and title not in question.choices:
+            return await self._free_text(item)
         return None if title is None else (title,)
 
     async def _several(self, item: OpenQuestion) -> tuple[str, ...] | None:

@@ -44,6 +44,7 @@ class OpenQuestion:
             "detail": self.question.detail,
             "multiple": self.question.multiple,
             "secret": self.question.secret,
+            "free": self.question.free,
         }
 
 
@@ -101,11 +102,11 @@ class Inbox:
 
     def respond(self, request_id: str, answer: Answer) -> None:
         """Answer an open question; None for no answer. SessionError if the question is not open, the answer is not
-        among its choices, or it takes exactly one.
+        among its choices and it takes no others, or it takes exactly one.
         """
         item = self.find(request_id)
         choices = item.question.choices
-        if answer is not None and choices and not set(answer) <= set(choices):
+        if answer is not None and choices and not item.question.free and not set(answer) <= set(choices):
             raise SessionError("question.choices", choices=", ".join(choices))
         if answer is not None and not item.question.multiple and len(answer) != 1:
             raise SessionError("question.one")

@@ -331,7 +331,7 @@ def test_responding_twice_or_with_nonsense_is_refused(start: StartEditor, worksp
     editor = _asking(start, workspace)
     question = _open_question(editor)
     assert question["title"] == "The agent asks: Which colour?"
-    assert "Red" in editor.refusal("codeagent.respond", {"requestId": question["requestId"], "answer": "Blau"})
+    assert editor.refusal("codeagent.respond", {"requestId": question["requestId"], "answer": ["Red", "Blue"]})
     assert editor.command("codeagent.respond", requestId=question["requestId"], answer="Blue") == {"ok": True}
     assert editor.refusal("codeagent.respond", {"requestId": question["requestId"], "answer": "Red"})
 
@@ -344,7 +344,7 @@ def test_questions_are_shown_one_at_a_time(start: StartEditor, workspace: Path) 
         most[0] = max(most[0], open_now[0])
         open_now[0] -= 1
         titles: list[str] = [item["title"] for item in params["actions"]]
-        return titles[-1]
+        return titles[0]
 
     question = {"questions": [{"text": f"Question {n}?", "options": ["a", "b"]} for n in (1, 2, 3)], "format": "single"}
     editor = start(call("AskUser", **question), say("Thanks."), choose=choose)

@@ -11,6 +11,7 @@ from lsprotocol import types
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import EditorError, SessionError
+from codeagent_lsp.protocol import INPUT_METHOD
 from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy
 from codeagent_lsp.server.prompts import Prompts
@@ -83,6 +84,25 @@ async def test_the_chosen_title_is_the_answer() -> None:
     assert method == "window/showMessageRequest"
     assert [item.title for item in params.actions] == ["Keep", "Delete"]
     assert inbox.open() == ()
+
+
+async def test_a_question_that_takes_other_words_asks_for_them() -> None:
+    async def respond(method: str, params: Any) -> Any:
+        return {"value": "Grey"} if method == INPUT_METHOD else await pick_last(method, params)
+
+    wire, inbox, _ = connected(respond, policy=ClientPolicy(input=True))
+    assert await ask(inbox, free=True) == ("Grey",)
+    assert [item.title for item in wire.requests[0][1].actions] == ["Keep", "Delete", "Something else…"]
+    assert [method for method, _ in wire.requests] == ["window/showMessageRequest", INPUT_METHOD]
+
+
+async def test_a_question_beside_a_document_waits_until_it_is_asked_for() -> None:
+    wire, inbox, _ = connected(pick_last)
+    asking = asyncio.ensure_future(ask(inbox, beside=True))
+    await asyncio.sleep(0.02)
+    assert not wire.requests and len(inbox.open()) == 1
+    inbox.respond(inbox.open()[0].request_id, ("Keep",))
+    assert await asking == ("Keep",)
 
 
 @pytest.mark.parametrize("answer", [None, types.MessageActionItem("Sure"), {"nothing": 1}])

@@ -206,8 +206,9 @@ def test_questions_are_answered_by_choice_and_in_words(editor: Editor) -> None:
     played = editor.play(
         """
         rig.open("a.py")
-        rig.choose = function() return "Blue" end
-        rig.write = function() return "Ada" end
+        local answers = { "Blue", "Something else…" }
+        rig.choose = function() return table.remove(answers, 1) end
+        rig.write = function(prompt) return prompt:find("name", 1, true) and "Ada" or "Lilac" end
         vim.cmd("CodeAgent run ask me")
         rig.ended("completed")
         return { page = rig.page("transcript") }
@@ -216,9 +217,11 @@ def test_questions_are_answered_by_choice_and_in_words(editor: Editor) -> None:
         script=[
             call("AskUser", questions=[{"text": "Which colour?", "options": ["Red", "Blue"]}], format="single"),
             call("AskUser", questions=[{"text": "Which name?"}], format="single"),
+            call("AskUser", questions=[{"text": "Which shade?", "options": ["Light", "Dark"]}], format="single"),
             {"text": "Fine."},
         ],
     )
+    assert "? The agent asks: Which shade?\n    → Lilac" in played.found["page"]
     assert "? The agent asks: Which colour?\n    → Blue" in played.found["page"]
     assert "? The agent asks: Which name?\n    → Ada" in played.found["page"]
 

@@ -81,7 +81,10 @@ local function answer(item)
     if value and value ~= "" then client.call("respond", { requestId = item.requestId, answer = value }) end
   end
   if #item.choices == 0 then return vim.ui.input({ prompt = item.title .. " " }, respond) end
-  vim.ui.select(item.choices, { prompt = item.title, kind = "codeagent" }, function(choice, position)
+  local other = texts.get("pick.other")
+  local choices = item.free and vim.list_extend(vim.deepcopy(item.choices), { other }) or item.choices
+  vim.ui.select(choices, { prompt = item.title, kind = "codeagent" }, function(choice, position)
+    if item.free and choice == other then return vim.ui.input({ prompt = item.title .. " " }, respond) end
     if position == 1 and queries.is_about_changes(store.state().runs[item.runId], item.title) then
       return require("codeagent.review").open(item.runId)
     end

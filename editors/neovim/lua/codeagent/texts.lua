@@ -67,6 +67,7 @@ M.CATALOGUE = {
   ["sub.pending"] = { "Asks whatever waits for you: questions, approvals, changes.", "显示等待您处理的问题、批准和更改。" },
   ["sub.review"] = { "Shows the changes that wait, see |codeagent-review|.", "显示等待决定的更改，见 |codeagent-review|。" },
   ["sub.hunk"] = { "Decides about the change under the cursor in the code, or goes to the next one, see |codeagent-hunks|.", "决定代码中光标处的更改，或跳到下一处，见 |codeagent-hunks|。" },
+  ["pick.other"] = { "Something else…", "其他…" },
   ["pick.hunk"] = { "This change", "此处更改" },
   ["hunk.accept"] = { "Accept it", "接受" },
   ["hunk.discard"] = { "Discard it", "放弃" },
