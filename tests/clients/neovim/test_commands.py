@@ -140,7 +140,7 @@ def test_a_question_of_the_agent_is_answered_by_selection(neovim: Neovim) -> Non
             {"text": "Fine."},
         ],
     )
-    assert played.prompts[0]["titles"] == ["Red", "Blue"]
+    assert played.prompts[0]["titles"] == ["Red", "Blue", "Something else…"]
     assert "Which colour?" in played.prompts[0]["prompt"]
 
 
@@ -168,22 +168,30 @@ def test_a_free_answer_is_written_into_a_document_and_saved(neovim: Neovim) -> N
     assert "Fine." in played.messages
 
 
-def test_review_shows_the_diff_and_then_asks_again(neovim: Neovim) -> None:
+def test_a_review_is_not_covered_by_its_question_which_waits_beside_it(neovim: Neovim) -> None:
     played = neovim.play(
         """
         local buffer = rig.open("a.py")
-        rig.choose = function(_, titles) return titles[1] == "Review" and "Review" or "Apply" end
-        rig.run("run", { task = "change it" })
+        rig.choose = function(_, titles) return titles[1] end
+        local id = rig.command("run", { task = "change it" }).runId
+        local question
+        rig.wait("the question beside the review", 20000, function()
+          question = #rig.prompts > 0 and rig.command("pending")[1]
+          return question and vim.deep_equal(question.choices, { "Apply", "Discard" })
+        end)
         local diff
         for _, other in ipairs(vim.api.nvim_list_bufs()) do
           if vim.api.nvim_buf_get_name(other):find("%.diff$") then diff = rig.text(other) end
         end
-        return { diff = diff, text = rig.text(buffer) }
+        rig.command("respond", { requestId = question.requestId, answer = "Apply" })
+        rig.ended(id)
+        return { diff = diff, text = rig.text(buffer), prompts = #rig.prompts }
         """,
         files={"a.py": SOURCE},
         script=[edit("return 3", "return 4"), {"text": "Changed."}],
     )
     assert "-    return 3\n+    return 4\n" in played.found["diff"]
+    assert played.found["prompts"] == 1
     assert played.found["text"] == SOURCE.replace("return 3", "return 4")
 
 
