@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp import __version__, cli, errors, texts
+from codeagent_lsp import cli, errors, texts
 from codeagent_lsp.protocol import COMMANDS
 from tests.clients.neovim.support import find_neovim
 from tests.tidy.source import ROOT, modules
@@ -57,10 +57,6 @@ def test_the_help_page_of_the_neovim_plugin_is_current() -> None:
     command = [str(find_neovim()), "--clean", "-l", "editors/neovim/scripts/vimdoc.lua", "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_the_version_is_stated_once_more_and_agrees() -> None:
-    assert f'version = "{__version__}"' in (ROOT / "pyproject.toml").read_text()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -18,6 +18,7 @@ from tests.clients.neovim.support import ENDING, HEAD, ROOT, environment, find_n
 from tests.clients.scenarios import Scenarios, left_behind, plan_of, put
 
 PLUGIN = ROOT / "editors" / "neovim"
+PACKAGING = ROOT / "packaging"
 RIG = Path(__file__).with_name("rig.lua")
 SERVER = (sys.executable, "-m", "codeagent_lsp.cli", "serve")
 SECONDS = 90.0

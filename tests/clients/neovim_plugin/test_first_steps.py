@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from codeagent_lsp import __version__
 from tests.clients.neovim.support import MARKS, ROOT, SOURCE, edit, environment
-from tests.clients.neovim_plugin.support import PLUGIN, has_tmux, neovim
+from tests.clients.neovim_plugin.support import PACKAGING, PLUGIN, has_tmux, neovim
 from tests.clients.scenarios import left_behind
 from tests.clients.terminal.screen import Screen
 
@@ -81,7 +82,7 @@ def test_from_nothing_to_a_first_accepted_edit(home: Path) -> None:
 def test_the_configuration_for_nvim_lspconfig_works_without_the_plugin(home: Path) -> None:
     folder = home / "home" / "config" / "nvim" / "lsp"
     folder.mkdir()
-    (folder / "codeagent.lua").write_text((PLUGIN / "packaging" / "nvim-lspconfig" / "codeagent.lua").read_text())
+    (folder / "codeagent.lua").write_text((PACKAGING / "nvim-lspconfig" / "codeagent.lua").read_text())
     code = (
         "vim.wait(15000, function() local c = vim.lsp.get_clients({ name = 'codeagent' })[1]"
         " return c and c.initialized end, 20)"
@@ -151,8 +152,8 @@ def test_with_the_shortest_configuration_one_server_serves_code_and_review(home:
 
 def test_the_package_for_mason_is_the_one_that_is_released() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    package = (PLUGIN / "packaging" / "mason" / "package.yaml").read_text()
-    assert f"id: pkg:pypi/{project['name']}@{project['version']}" in package
+    package = (PACKAGING / "mason" / "package.yaml").read_text()
+    assert f"id: pkg:pypi/{project['name']}@{__version__}" in package
     (program,) = project["scripts"]
     assert f"bin:\n  {program}: pypi:{program}\n" in package
     assert f"name: {project['name']}\n" in package
