@@ -25,16 +25,16 @@ end
 
 
 def test_words_to_a_run_and_a_task_that_waits(tmp_path: Path) -> None:
-    look = call("list_dir", path=".") | {"delay": 2.0}
+    look = call("list_dir", path=".") | {"delay": 3.0}
     played = play(
         tmp_path,
         """
         rig.open("a.py")
         vim.cmd("CodeAgent run look around")
-        rig.wait("the run", 8000, function() return require("codeagent").status() == "working" end)
+        rig.wait("the run", 20000, function() return require("codeagent").status() == "working" end)
         vim.cmd("CodeAgent steer and be brief")
         vim.cmd("CodeAgent run the next thing")
-        rig.wait("both to be acknowledged", 900, function()
+        rig.wait("both to be acknowledged", 2500, function()
           local page = rig.page("transcript")
           return page:find("> and be brief\\n  … heard with its next step", 1, true)
             and page:find("## the next thing\\n  … queued", 1, true)

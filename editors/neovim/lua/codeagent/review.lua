@@ -311,21 +311,16 @@ local function show_again()
   return window ~= nil and pcall(vim.api.nvim_set_current_win, window)
 end
 
---- Has somebody more told when the review is over.
-local function wait_too(over)
-  local before = current.over
-  current.over = function()
-    if before then before() end
-    over()
-  end
-end
-
 --- Shows the changes of a run; `over` is called when the window closes, for whatever reason.
 ---@param run_id string
 ---@param over fun()?
 function M.open(run_id, over)
   require("codeagent.highlights").define()
-  if current and current.run_id == run_id and show_again() then return over and wait_too(over) end
+  if current and current.run_id == run_id and show_again() then
+    local before = current.over or function() end
+    current.over = over and function() before() over() end or before
+    return
+  end
   M.fetch(run_id, function(text, result)
     if text == "" then
       notify.tell(texts.get("told.no_changes"))
