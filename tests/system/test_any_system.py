@@ -40,6 +40,7 @@ def used(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
             yield from ((node, word) for word in ONLY_SOME if word in named)
 
 
+@pytest.mark.slow  # it reads all modules
 def test_what_only_some_systems_have_is_used_in_one_place() -> None:
     others = [module for module in modules() if not str(module.path.relative_to(PACKAGE)).startswith(MAY)]
     assert [f"{module.where(node)}: {name}" for module in others for node, name in used(module.tree)] == []
