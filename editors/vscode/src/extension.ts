@@ -7,6 +7,7 @@ import { restore } from "./review/restore";
 import { Review, saveFiles } from "./review/review";
 import { own } from "./server/configuration";
 import { ApiKey } from "./server/key";
+import { Offered } from "./server/offered";
 import { type AnyEvent, condition, type State, undoable, withChanges, working } from "./state";
 import { Store } from "./store";
 import { InlineStatus } from "./views/inlineStatus";
@@ -21,14 +22,16 @@ export function activate(context: vscode.ExtensionContext): void {
   const channel = vscode.window.createOutputChannel("CodeAgent", { log: true });
   const store = new Store();
   const key = new ApiKey(context.secrets);
+  const offered = new Offered();
   const agent: Agent = new Agent(context, channel, key, store, {
     event: (event) => store.dispatch(event),
     prompt: (title) => prompts.waitFor(title),
     input: (requestId, secret) => prompts.input(requestId, secret),
     shows: (uri) => shows(uri, transcript),
     inline: (state) => inlineStatus.show(state),
+    offered,
   });
-  const review: Review = new Review(agent, store);
+  const review: Review = new Review(agent, store, offered);
   const respond = async (requestId: string, answer: string | readonly string[]): Promise<void> => {
     await agent.call("codeagent.respond", { requestId, answer });
   };
@@ -49,6 +52,7 @@ export function activate(context: vscode.ExtensionContext): void {
   context.subscriptions.push(
     reports,
     inlineStatus,
+    offered,
     channel,
     store,
     agent,

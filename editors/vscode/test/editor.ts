@@ -61,6 +61,19 @@ export const window = {
   createInputBox: (): Box => new Box(),
   onDidChangeTextEditorSelection: (): typeof nothing => nothing,
 };
+/** The commands that are registered. */
+const known = new Map<string, (...args: unknown[]) => unknown>();
+export const commands = {
+  registerCommand: (name: string, run: (...args: unknown[]) => unknown): { dispose(): void } => {
+    known.set(name, run);
+    return { dispose: () => known.delete(name) };
+  },
+  executeCommand: async (name: string, ...args: unknown[]): Promise<unknown> => {
+    const run = known.get(name);
+    if (!run) throw new Error(`command '${name}' not found`);
+    return run(...args);
+  },
+};
 export const workspace = { registerTextDocumentContentProvider: (): typeof nothing => nothing };
 export const l10n = { t: (words: string): string => words };
 export const TextEditorSelectionChangeKind = { Keyboard: 1 };

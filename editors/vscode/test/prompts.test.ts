@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { screen } from "./editor";
+import { commands, screen } from "./editor";
 import { Prompts } from "../src/prompts";
+import { Offered } from "../src/server/offered";
 import type { AnyEvent } from "../src/state";
 import { Store } from "../src/store";
 
@@ -65,4 +66,23 @@ test("one that is put off makes room for the next", async () => {
   await pause(40);
   assert.deepEqual(screen.seen, ["Which number?", "Which colour?"]);
   assert.deepEqual(answers, []);
+});
+
+test("what a menu offers runs after its list was renewed, with what it was offered for", async () => {
+  const ran: unknown[] = [];
+  commands.registerCommand("codeagent.edit", (place) => ran.push(place));
+  const offered = new Offered("test.offered");
+  const action = (line: number): { title: string; command: { title: string; command: string; arguments: unknown[] } } => ({
+    title: "Edit", command: { title: "Edit", command: "codeagent.edit", arguments: [{ line }] },
+  });
+  const [first] = offered.actions([action(1)]) ?? [];
+  const [second] = offered.actions([action(2)]) ?? [];
+  const [again] = offered.actions([action(1)]) ?? [];
+  assert.equal(first?.command.arguments, undefined, "the editor would drop them with the list");
+  assert.equal(again?.command.command, first?.command.command);
+  await commands.executeCommand(first?.command.command ?? "");
+  await commands.executeCommand(second?.command.command ?? "");
+  assert.deepEqual(ran, [{ line: 1 }, { line: 2 }]);
+  for (let line = 3; line < 600; line++) offered.actions([action(line)]); // the ring goes round
+  assert.deepEqual(offered.keep({ title: "Plain", command: "plain" }), { title: "Plain", command: "plain" });
 });

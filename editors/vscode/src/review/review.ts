@@ -4,6 +4,7 @@
  */
 import * as vscode from "vscode";
 import type { Agent } from "../agent";
+import type { Offered } from "../server/offered";
 import { type FileState, type Run, withChanges } from "../state";
 import type { Store } from "../store";
 import { type Hunk, hunkAt, hunksByFile } from "./hunks";
@@ -47,6 +48,7 @@ export class Review implements vscode.Disposable {
   constructor(
     private readonly agent: Agent,
     private readonly store: Store,
+    private readonly offered: Offered,
   ) {
     const provider = (side: "base" | "text"): vscode.TextDocumentContentProvider => ({
       onDidChange: this.content.event,
@@ -185,7 +187,7 @@ export class Review implements vscode.Disposable {
     const place = placeOf(document.uri);
     if (!place || !this.store.state.runs[place.runId]?.staged[place.path]) return [];
     const lens = (line: number, title: string, command: string, argument: Place): vscode.CodeLens =>
-      new vscode.CodeLens(new vscode.Range(line, 0, line, 0), { title, command, arguments: [argument] });
+      new vscode.CodeLens(new vscode.Range(line, 0, line, 0), this.offered.keep({ title, command, arguments: [argument] }));
     const hunks = this.of(place);
     const last = Math.max(0, document.lineCount - 1);
     const note = (line: number, title: string): vscode.CodeLens =>

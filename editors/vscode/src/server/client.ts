@@ -33,6 +33,7 @@ import { diagnosticsOf } from "./diagnostics";
 import { serverSection } from "./configuration";
 import type { Launch } from "./discover";
 import { LanguageServers, type Question } from "./languageServers";
+import type { Offered } from "./offered";
 
 const NOTE_MS = 8000;
 const CRASHES = 5;
@@ -48,6 +49,8 @@ export interface Host {
   input(requestId: string, secret: boolean): Promise<void>;
   /** Whether a document of the server is shown in another way here. */
   shows(uri: string): boolean;
+  /** Keeps what code actions and lenses run. */
+  readonly offered: Offered;
   /** How inline completion stands. */
   inline(state: InlineState): void;
   /** Whether this client is still in use; the end of one that is not is no crash. */
@@ -120,6 +123,13 @@ function options(channel: vscode.LogOutputChannel, host: Host): LanguageClientOp
     initializationFailedHandler: () => false,
     errorHandler: restarts(host),
     middleware: {
+      provideCodeActions: async (document, range, context, token, next) =>
+        host.offered.actions(await next(document, range, context, token)),
+      provideCodeLenses: async (document, token, next) => {
+        const found = await next(document, token);
+        for (const lens of found ?? []) if (lens.command) lens.command = host.offered.keep(lens.command);
+        return found;
+      },
       workspace: {
         configuration: (params) => params.items.map((item) => (item.section === SECTION ? serverSection() : null)),
       },
