@@ -157,6 +157,13 @@ COMMANDS: tuple[Command, ...] = (
         ),
     ),
     Command(
+        "codeagent.prompt.complete",
+        "What may stand at the end of `text`, a task that is written in a field of the client: files and what the "
+        "editor knows after `@`, definitions after `#`, commands after `/`. Each is `{label, words, detail, start}`: "
+        "`words` take the place of `text` from `start` (in code points).",
+        (_needs("text"),),
+    ),
+    Command(
         "codeagent.steer",
         "Says something to a run at work, the newest one without `runId`; the model is given it with its next call. "
         "Where the run has ended, the words are the session's next task. Without `text` the user is asked.",
@@ -231,6 +238,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("codeagent.session.new", "Starts a new session."),
     Command("codeagent.session.list", "Lists the sessions of this workspace."),
     Command("codeagent.session.resume", "Continues a session.", (_needs("sessionId"),)),
+    Command(
+        "codeagent.session.events",
+        "What was shown of a session, as events for a client that shows it again: `{sessionId, title, events, more}`. "
+        "A run begins with `{type: run_started, task, title}`; each answer is one `token`; of `file_change` only the "
+        "state at the end. Of a long session the end: then `more` is true.",
+        (_may("sessionId"),),
+    ),
     Command(
         "codeagent.session.rewind",
         "Goes back to before a run, the last one without `runId`: takes back what it and all later runs of its session "

@@ -1,13 +1,18 @@
-"""Renders a session as Markdown: requests, answers, tool calls, decisions. Pure; images and unsafe links are inert."""
+"""Renders a session as Markdown (requests, answers, tool calls, decisions; images and unsafe links are inert), and as
+the events with which a client shows it again. Pure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from codeagent_lsp import events
 from codeagent_lsp.session.safe_markdown import inert
 
+MOST_CHARACTERS = 4_000_000
+"""Of what is told of a session; the oldest runs are left out beyond it."""
+MOST_OF_TEXT = 20_000
 _SUBJECTS = ("path", "pattern", "question", "command")
 
 
@@ -19,6 +24,52 @@ def render(stream: Iterable[events.Event]) -> str:
 def block(event: events.Event) -> str:
     """Return the text that one event adds to the transcript, inert; '' if it adds nothing."""
     return inert(_block(event))
+
+
+def replayed(stream: Sequence[events.Event]) -> tuple[list[dict[str, Any]], bool]:
+    """Return the events with which a client shows a session again, whole runs from the end as far as they fit, and
+    whether some did not. Long texts are cut; of a file's changes only an undecided one at the end is told.
+    """
+    last = {(event.run_id, event.path): event.seq for event in stream if isinstance(event, events.FileChanged)}
+    told = [data for event in stream if (data := _replayed(event, last)) is not None]
+    sizes: dict[str, int] = {}
+    for data in told:
+        sizes[data["run_id"]] = sizes.get(data["run_id"], 0) + len(str(data))
+    room = MOST_CHARACTERS
+    kept: set[str] = set()
+    for run_id in reversed(sizes):
+        room -= sizes[run_id]
+        if room < 0 and kept:
+            break
+        kept.add(run_id)
+    return [data for data in told if data["run_id"] in kept], len(kept) < len(sizes)
+
+
+def _replayed(event: events.Event, last: Mapping[tuple[str, str], int]) -> dict[str, Any] | None:
+    """Return one event as plain data, None if it shows nothing; `last` has the number of a file's last change."""
+    match event:
+        case events.FileChanged() if event.change is None or last[event.run_id, event.path] != event.seq:
+            return None
+        case events.FileChanged():
+            return events.to_dict(event)  # it is compared with the file: all of it counts
+        case events.MessageAdded() if event.message.get("role") == "assistant" and event.message.get("content"):
+            head = {"session_id": event.session_id, "run_id": event.run_id, "seq": event.seq, "ts": event.ts}
+            return {"type": "token", **head, "content": str(event.message["content"])}
+        case events.ChangesApplied():
+            return {**events.to_dict(event), "applied": []}
+    if event.internal and not isinstance(event, events.RunStarted):
+        return None
+    data: dict[str, Any] = _cut(events.to_dict(event))
+    return data
+
+
+def _cut(value: Any) -> Any:
+    """Return the value with each long text in it cut."""
+    if isinstance(value, str):
+        return value if len(value) <= MOST_OF_TEXT else f"{value[:MOST_OF_TEXT]}…"
+    if isinstance(value, Mapping):
+        return {name: _cut(item) for name, item in value.items()}
+    return [_cut(item) for item in value] if isinstance(value, list) else value
 
 
 def _block(event: events.Event) -> str:

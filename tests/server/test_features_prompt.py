@@ -74,6 +74,9 @@ def test_written_completed_and_sent(place: Path, tmp_path: Path) -> None:
         until("#Cart.total", lambda: labels(editor, uri, "@src/cart.py#to"))
         assert "#Cart.total" in labels(editor, uri, "#tot")
         assert labels(editor, uri, "mail a@b") == []
+        found = editor.command("codeagent.prompt.complete", text="Look\nat @src/ca")
+        assert {"label": "@src/cart.py", "words": "@src/cart.py", "detail": "", "start": 8} in found
+        assert editor.command("codeagent.prompt.complete", text="mail a@b") == []
         editor.type(uri, (0, 0), place_of(editor, uri), "What does @src/cart.py#Cart.total do?")
         (lens,) = editor.client.result("textDocument/codeLens", {"textDocument": {"uri": uri}})
         assert lens["command"]["title"] == "Task: Send to the agent"

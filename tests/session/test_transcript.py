@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.session.safe_markdown import inert
-from codeagent_lsp.session.transcript import block, render
+from codeagent_lsp.session.transcript import block, render, replayed
 
 
 def said(content: str) -> events.Event:
@@ -160,3 +162,30 @@ def test_an_answer_after_calls_is_a_paragraph_of_its_own() -> None:
     calls = events.ToolCalls(calls=({"id": "1", "name": "grep", "arguments": {"pattern": "x"}},))
     answer = events.MessageAdded(message={"role": "assistant", "content": "It is there."})
     assert "`\n\nIt is there.\n" in render([calls, answer])
+
+
+def test_a_session_is_told_again_with_its_answers_and_the_undecided_changes() -> None:
+    def of(run: str, seq: int, event: events.Event) -> events.Event:
+        return replace(event, session_id="s", run_id=run, seq=seq, ts=1.0)
+
+    def answer(words: str) -> events.Event:
+        return events.MessageAdded(message={"role": "assistant", "content": words})
+
+    change = {"path": "/a.py", "base": "1", "text": "2"}
+    stream = [
+        of("r", 1, events.RunStarted(task="Do it", title="Do it")),
+        of("r", 2, events.MessageAdded(message={"role": "user", "content": "never shown"})),
+        of("r", 3, answer("Done.")),
+        of("r", 4, events.FileChanged(path="/a.py", change=change)),
+        of("r", 5, events.FileChanged(path="/b.py", change=change)),
+        of("r", 6, events.FileChanged(path="/b.py", change=None)),
+        of("r", 7, events.ToolFinished(tool="run_cmd", output="x" * 100_000)),
+    ]
+    told, more = replayed(stream)
+    assert not more
+    assert [data["type"] for data in told] == ["run_started", "token", "file_change", "tool_result"]
+    assert (told[0]["task"], told[1]["content"], told[2]["change"]) == ("Do it", "Done.", change)
+    assert len(told[3]["output"]) < 21_000
+    long = [of(f"r{number}", number, answer("y" * 19_000)) for number in range(400)]
+    told, more = replayed(long)
+    assert more and told[-1]["run_id"] == "r399" and len(str(told)) < 4_100_000

@@ -1,4 +1,4 @@
-"""The commands `codeagent.prompt` and `codeagent.prompt.send`. Not here: the documents (`prompting/`)."""
+"""The commands `codeagent.prompt`, `prompt.send` and `prompt.complete`. Not here: the documents (`prompting/`)."""
 
 from __future__ import annotations
 
@@ -54,4 +54,7 @@ def prompt_commands(
         prompting.documents.sent(given["uri"])
         return just_sent[asked][1]
 
-    return {"codeagent.prompt": open_document, "codeagent.prompt.send": send}
+    async def complete(given: Arguments) -> list[dict[str, Any]]:
+        return await prompting.completion.complete_text(given["text"])
+
+    return {"codeagent.prompt.complete": complete, "codeagent.prompt": open_document, "codeagent.prompt.send": send}

@@ -17,7 +17,7 @@ from codeagent_lsp.server.plans import plan_name
 from codeagent_lsp.server.reviews import review_name
 from codeagent_lsp.session.history.listing import found_rows
 from codeagent_lsp.session.interrupted_questions import lapsed
-from codeagent_lsp.session.transcript import render
+from codeagent_lsp.session.transcript import render, replayed
 from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class SessionCommands:
             "codeagent.session.search": self._search,
             "codeagent.session.delete": self._delete,
             "codeagent.session.export": self._export,
+            "codeagent.session.events": self._events,
         }
 
     def _new(self, given: Arguments) -> dict[str, str]:
@@ -86,6 +87,13 @@ class SessionCommands:
         self._backend.own_documents.put(_export_name(session_id), markdown)
         answer = {"sessionId": session_id, "markdown": markdown}
         return {**answer, "context": await self._context(session_id)} if given.get("context") else answer
+
+    async def _events(self, given: Arguments) -> dict[str, Any]:
+        await self._backend.ready()
+        session_id = given.get("sessionId") or self._manager.current().session_id
+        told, more = await asyncio.to_thread(lambda: replayed(list(self._stored_events(session_id))))
+        title = self._manager.viewed(session_id).context.title
+        return {"sessionId": session_id, "title": title, "events": told, "more": more}
 
     async def _context(self, session_id: str) -> Mapping[str, Any]:
         """Return a session's state as JSON values, with its secrets masked."""

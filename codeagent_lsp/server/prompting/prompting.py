@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from lsprotocol import types
 
@@ -127,16 +127,30 @@ class PromptCompletion:
         asked = asked_at(document.text[begin:end], first=not without_head(document.text[:begin]).strip())
         if asked is None:
             return None
-        names = await self._names.now()
-        if asked.kind == "command":  # they are read again in the background of this loop
-            found = list(islice(self._of_user(asked.typed), MOST_OFFERED))
-        else:  # a workspace may have very many names
-            found = await asyncio.to_thread(lambda: list(islice(self._offered(asked, names), MOST_OFFERED)))
+        found = await self._found(asked)
         start = document.position(begin + asked.start, self._documents.encoding)
         span = types.Range(types.Position(start.line, start.character), types.Position(line, character))
         typed = document.text[begin + asked.start : end]
         # Incomplete, so that the client asks again at each letter: ours are more than it gets.
         return types.CompletionList(True, [_item(each, span, typed, rank) for rank, each in enumerate(found)])
+
+    async def complete_text(self, before: str) -> list[dict[str, Any]]:
+        """Return what can stand at the end of a task that is written elsewhere, with where in it that begins."""
+        begin = before.rfind("\n") + 1
+        asked = asked_at(before[begin:], first=not before[:begin].strip())
+        if asked is None:
+            return []
+        return [
+            {"label": each.label, "words": each.words, "detail": each.detail, "start": begin + asked.start}
+            for each in await self._found(asked)
+        ]
+
+    async def _found(self, asked: Asked) -> list[Offered]:
+        names = await self._names.now()
+        if asked.kind == "command":  # they are read again in the background of this loop
+            return list(islice(self._of_user(asked.typed), MOST_OFFERED))
+        # A workspace may have very many names.
+        return await asyncio.to_thread(lambda: list(islice(self._offered(asked, names), MOST_OFFERED)))
 
     def _of_user(self, typed: str) -> Iterator[Offered]:
         fitting = [known for known in self._commands() if typed in known[0]]

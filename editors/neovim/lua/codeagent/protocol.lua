@@ -180,6 +180,12 @@ return {
       },
     },
     {
+      name = "codeagent.prompt.complete",
+      summary = "What may stand at the end of `text`, a task that is written in a field of the client: files and what the editor knows after `@`, definitions after `#`, commands after `/`. Each is `{label, words, detail, start}`: `words` take the place of `text` from `start` (in code points).",
+      starts_run = false,
+      arguments = { { name = "text", kind = "string", required = true } },
+    },
+    {
       name = "codeagent.steer",
       summary = "Says something to a run at work, the newest one without `runId`; the model is given it with its next call. Where the run has ended, the words are the session's next task. Without `text` the user is asked.",
       starts_run = false,
@@ -329,6 +335,12 @@ return {
       summary = "Continues a session.",
       starts_run = false,
       arguments = { { name = "sessionId", kind = "string", required = true } },
+    },
+    {
+      name = "codeagent.session.events",
+      summary = "What was shown of a session, as events for a client that shows it again: `{sessionId, title, events, more}`. A run begins with `{type: run_started, task, title}`; each answer is one `token`; of `file_change` only the state at the end. Of a long session the end: then `more` is true.",
+      starts_run = false,
+      arguments = { { name = "sessionId", kind = "string", required = false } },
     },
     {
       name = "codeagent.session.rewind",
