@@ -14,6 +14,8 @@ from tests.session.fakes import FakeUser
 
 APPROVAL = Question("approval", "Do it?", ("No", "Yes"), detail="the call")
 FREE = Question("question", "Which name?")
+COLOUR = Question("question", "Which colour?", ("Red", "Blue"), by_agent=True)
+RISKY = Question("question", "Which colour?", ("Red", "Blue"), by_agent=True, danger=True)
 SEVERAL = Question("question", "Which ones?", ("a", "b", "c"), multiple=True)
 
 
@@ -69,6 +71,7 @@ async def test_questions_have_events_of_their_own() -> None:
         (APPROVAL, (), "question.one"),
         (FREE, ("a", "b"), "question.one"),
         (SEVERAL, ("a", "d"), "question.choices"),
+        (RISKY, ("Green",), "question.choices"),
     ],
 )
 async def test_an_answer_that_is_none_leaves_the_question_open(
@@ -159,3 +162,9 @@ async def test_what_is_open_is_listed_in_order() -> None:
     for task in (asked.task, more):
         task.cancel()
     await asyncio.gather(asked.task, more, return_exceptions=True)
+
+
+async def test_the_model_is_answered_in_own_words_as_well() -> None:
+    asked = Asked(COLOUR)
+    asked.inbox.respond((await asked.open()).request_id, ("Green",))
+    assert await asked.task == ("Green",)
