@@ -1,6 +1,6 @@
 // Builds the extension, the script of its webview and, with --tests, the unit tests.
 import { build } from "esbuild";
-import { readdirSync } from "node:fs";
+import { copyFileSync, readdirSync } from "node:fs";
 
 const production = process.argv.includes("--production");
 const common = { bundle: true, minify: production, sourcemap: production ? false : "linked", logLevel: "warning" };
@@ -17,11 +17,12 @@ await build({
 await build({
   ...common,
   entryPoints: ["src/webview/main.ts"],
-  outfile: "dist/transcript.js",
+  outfile: "dist/chat.js",
   platform: "browser",
   target: "es2022",
   format: "iife",
 });
+for (const name of ["codicon.css", "codicon.ttf"]) copyFileSync(`node_modules/@vscode/codicons/dist/${name}`, `dist/${name}`);
 if (process.argv.includes("--tests")) {
   const tests = readdirSync("test").filter((name) => name.endsWith(".test.ts"));
   await build({

@@ -38,7 +38,7 @@ _OWN: tuple[tuple[str, Mapping[str, Any], str], ...] = (
     (
         "transcript.reveal",
         {"type": "boolean", "default": True, "scope": "window"},
-        "Show the transcript when a run starts.",
+        "Show the chat when a run starts.",
     ),
 )
 _OWN_RESTRICTED = ("server.command",)
@@ -139,7 +139,10 @@ def _schemas() -> Iterator[tuple[str, dict[str, Any]]]:
         default = list(item.default) if isinstance(item.default, tuple) else item.default
         scope = "machine-overridable" if item.metadata["restricted"] else "window"
         bounds = {name: item.metadata[name] for name in ("minimum", "maximum") if item.metadata[name] is not None}
-        yield item.key, {**_schema(item.type), **bounds, "default": default, "scope": scope}
+        schema = _schema(item.type)
+        if schema["type"] == ["string", "null"]:  # the settings editor has a field for plain texts only
+            schema, default = {"type": "string"}, default or ""
+        yield item.key, {**schema, **bounds, "default": default, "scope": scope}
 
 
 def _schema(hint: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import { type Host, makeClient } from "./server/client";
 import { own } from "./server/configuration";
 import { locate, offer } from "./server/locate";
 import type { ApiKey } from "./server/key";
+import type { Replayed } from "./state";
 import type { Store } from "./store";
 
 const STOP_MS = 2500;
@@ -32,6 +33,8 @@ export class Agent implements vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<ServerState>();
   readonly onState = this.changed.event;
   state: ServerState = "stopped";
+  /** Why there is no server, as far as it is known. */
+  problem: string | undefined;
 
   constructor(
     private readonly context: vscode.ExtensionContext,
@@ -113,8 +116,19 @@ export class Agent implements vscode.Disposable {
     if (sessionId === undefined) return false;
     this.store.dispatch({ type: "local_clear" });
     this.store.dispatch({ type: "local_session", session_id: sessionId });
+    await this.replay(sessionId);
     await this.remember(sessionId);
     return true;
+  }
+
+  /** Shows again what was said and done in a session. */
+  private async replay(sessionId: string): Promise<void> {
+    try {
+      const shown = await this.send<{ events: readonly Replayed[] }>("codeagent.session.events", { sessionId });
+      if (shown) this.store.dispatch({ type: "local_replayed", session_id: sessionId, events: shown.events });
+    } catch (error) {
+      this.channel.warn(`The session ${sessionId} is not shown: ${String(error)}`); // it can be gone on with all the same
+    }
   }
 
   /** The session to go on with after a restart; undefined forgets it. */
@@ -142,6 +156,7 @@ export class Agent implements vscode.Disposable {
     }
     this.channel.info(`Starting ${found.command} ${found.args.join(" ")} (${found.source})`);
     await this.stop();
+    this.problem = undefined;
     const client: LanguageClient = makeClient(found, await this.key.get(), this.channel, {
       ...this.host,
       state: (to) => this.to(to),
@@ -151,6 +166,7 @@ export class Agent implements vscode.Disposable {
     try {
       await client.start();
     } catch (error) {
+      this.problem = error instanceof Error ? error.message : String(error);
       this.to("failed");
       this.channel.error(error instanceof Error ? error : String(error));
       void this.tellFailure(found.command);
@@ -193,6 +209,7 @@ export class Agent implements vscode.Disposable {
     try {
       await this.send("codeagent.session.resume", { sessionId });
       this.store.dispatch({ type: "local_session", session_id: sessionId });
+      await this.replay(sessionId);
     } catch {
       await this.remember(undefined); // it is gone, or another window has it: the next run begins a new one
       this.store.dispatch({ type: "local_session", session_id: "" });

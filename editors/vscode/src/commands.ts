@@ -5,21 +5,21 @@
 import * as vscode from "vscode";
 import type { Agent } from "./agent";
 import { whileOpen } from "./boxes";
-import { Pickers } from "./pickers";
+import type { Pickers } from "./pickers";
 import type { Prompts } from "./prompts";
 import { COMMANDS } from "./protocol";
 import type { Place, Review } from "./review/review";
 import type { ApiKey } from "./server/key";
 import { toggleInline } from "./server/configuration";
-import { offer } from "./server/locate";
+import { offer, pick } from "./server/locate";
+import type { Setup } from "./server/setup";
 import { type Range, shifted } from "./shifted";
 import { undoable, withChanges } from "./state";
 import { unlinked } from "./words";
 import type { Store } from "./store";
-import { Together } from "./together";
-import type { Reports } from "./views/reports";
-import type { StepPlace } from "./views/runTree";
-import type { Transcript } from "./views/transcript";
+import type { Together } from "./together";
+import type { Chat } from "./views/chat";
+import type { ChatActions } from "./views/chatActions";
 
 /** What the commands work on. */
 export interface Parts {
@@ -29,8 +29,11 @@ export interface Parts {
   readonly store: Store;
   readonly prompts: Prompts;
   readonly review: Review;
-  readonly transcript: Transcript;
-  readonly reports: Reports;
+  readonly chat: Chat;
+  readonly actions: ChatActions;
+  readonly together: Together;
+  readonly pickers: Pickers;
+  readonly setup: Setup;
   readonly key: ApiKey;
 }
 
@@ -127,7 +130,7 @@ function decisionCommands({ agent, store, prompts, review }: Parts): Record<stri
   const tried = (name: "prove" | "minimize", given: unknown): Promise<void> =>
     decide(given, (runId) => agent.call(`codeagent.${name}`, { runId }));
   const step = (name: string) => async (given: unknown): Promise<void> => {
-    const { runId, stepId } = asObject(given) as Partial<StepPlace>;
+    const { runId, stepId } = asObject(given) as { runId?: string; stepId?: string };
     if (runId !== undefined && stepId !== undefined) await agent.call(`codeagent.plan.${name}`, { runId, stepId });
   };
   return {
@@ -159,8 +162,7 @@ function decisionCommands({ agent, store, prompts, review }: Parts): Record<stri
   };
 }
 
-function togetherCommands({ agent, store }: Parts): Record<string, Handler> {
-  const together = new Together(agent, store);
+function togetherCommands({ together }: Parts): Record<string, Handler> {
   const word = (given: unknown, key: string): string | undefined => asObject(given)[key] as string | undefined;
   return {
     "codeagent.steer": (given) => together.steer(word(given, "runId"), word(given, "text")),
@@ -173,12 +175,23 @@ function togetherCommands({ agent, store }: Parts): Record<string, Handler> {
 }
 
 function serverCommands(parts: Parts): Record<string, Handler> {
-  const { agent, channel, context, key, store, transcript } = parts;
-  const pickers = new Pickers(agent, store, parts.reports);
+  const { actions, agent, channel, chat, context, key, pickers, setup, store } = parts;
   return {
     "codeagent.menu": () => pickers.menu(),
     "codeagent.session.new": () => pickers.newSession(),
-    "codeagent.session.list": () => pickers.sessions(),
+    "codeagent.session.list": async () => {
+      await chat.reveal(true);
+      await actions.sessions("", true);
+    },
+    "codeagent.setup": async () => {
+      await chat.reveal(true);
+      await setup.open();
+    },
+    "codeagent.installOwn": () => setup.install(),
+    "codeagent.chooseServer": async () => {
+      if (await pick()) await agent.restart();
+    },
+    "codeagent.effort": () => pickers.effort(),
     "codeagent.session.export": (given) => pickers.exportSession(asObject(given)["sessionId"] as string | undefined),
     "codeagent.model.list": () => pickers.models(),
     "codeagent.mode.set": (given) => pickers.mode(asObject(given)["mode"] as string | undefined),
@@ -197,10 +210,10 @@ function serverCommands(parts: Parts): Record<string, Handler> {
       return agent.call("codeagent.index.graph", place ? { uri: place.uri } : {});
     },
     "codeagent.doctor": () => pickers.doctor(),
-    "codeagent.transcript.show": (given) => {
+    "codeagent.chat.open": (given) => {
       const { runId } = asObject(given);
       if (typeof runId === "string") store.dispatch({ type: "local_shown", run_id: runId });
-      return transcript.reveal();
+      return chat.reveal(true);
     },
     "codeagent.setApiKey": async () => {
       if (await key.ask()) await agent.restart();

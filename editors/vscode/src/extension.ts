@@ -1,20 +1,25 @@
 /** Puts the parts together. Not here: anything that a part does. */
 import * as vscode from "vscode";
 import { Agent } from "./agent";
+import type { Told } from "./chat";
 import { registerCommands } from "./commands";
+import { Pickers } from "./pickers";
 import { Prompts } from "./prompts";
 import { restore } from "./review/restore";
 import { Review, saveFiles } from "./review/review";
 import { own } from "./server/configuration";
 import { ApiKey } from "./server/key";
 import { Offered } from "./server/offered";
+import { Setup } from "./server/setup";
 import { type AnyEvent, condition, type State, undoable, withChanges, working } from "./state";
 import { Store } from "./store";
+import { Together } from "./together";
+import { Chat } from "./views/chat";
+import { ChatActions } from "./views/chatActions";
 import { InlineStatus } from "./views/inlineStatus";
 import { Reports } from "./views/reports";
-import { RunTree } from "./views/runTree";
 import { StatusBar } from "./views/statusBar";
-import { Transcript } from "./views/transcript";
+import { Surroundings } from "./views/surroundings";
 
 const OURS = /\b(review|transcript)\/[\w-]+\.(diff|md)$/;
 
@@ -27,7 +32,7 @@ export function activate(context: vscode.ExtensionContext): void {
     event: (event) => store.dispatch(event),
     prompt: (title) => prompts.waitFor(title),
     input: (requestId, secret) => prompts.input(requestId, secret),
-    shows: (uri) => shows(uri, transcript),
+    shows: (uri) => shows(uri, chat),
     inline: (state) => inlineStatus.show(state),
     offered,
   });
@@ -43,11 +48,17 @@ export function activate(context: vscode.ExtensionContext): void {
       return open?.some((item) => item.requestId === requestId && item.multiple === true) ?? false;
     },
   });
-  const transcript: Transcript = new Transcript(context.extensionUri, store, {
-    send: async (task) => (await vscode.commands.executeCommand("codeagent.run", { task })) === true,
-    respond: (requestId, answer) => prompts.answer(requestId, [answer]),
-  });
   const reports = new Reports();
+  const tell = (message: Told): void => chat.tell(message);
+  const surroundings = new Surroundings(agent, store, tell);
+  const pickers = new Pickers(agent, store, reports, (what, value) => surroundings.chose(what, value));
+  const together = new Together(agent, store);
+  const setup = new Setup(context, agent, key, tell);
+  const actions = new ChatActions({ agent, store, prompts, review, together, pickers, setup, tell });
+  const chat: Chat = new Chat(context.extensionUri, store, {
+    heard: (said) => actions.heard(said),
+    begin: () => [...surroundings.all(), setup.server],
+  });
   const inlineStatus = new InlineStatus();
   context.subscriptions.push(
     reports,
@@ -58,15 +69,16 @@ export function activate(context: vscode.ExtensionContext): void {
     agent,
     review,
     prompts,
-    transcript,
+    surroundings,
+    chat,
     new StatusBar(agent, store),
-    new RunTree(store, review),
-    registerCommands({ context, channel, agent, store, prompts, review, transcript, reports, key }),
+    registerCommands({ context, channel, agent, store, prompts, review, chat, actions, together, pickers, setup, key }),
     agent.onState((server) => {
+      setup.stands(server, agent.problem);
       if (server === "ready") void restore(agent, store).catch((error: unknown) => channel.warn(String(error)));
     }),
     store.onGlance(setContexts),
-    store.onEvent((event) => void react(event, transcript)),
+    store.onEvent((event) => void react(event, chat)),
     vscode.workspace.onDidChangeConfiguration((event) => {
       if (event.affectsConfiguration("codeagent.server")) void agent.restart({ quiet: true });
       else if (event.affectsConfiguration("codeagent")) agent.settingsChanged();
@@ -77,15 +89,15 @@ export function activate(context: vscode.ExtensionContext): void {
 }
 
 /** What happens besides drawing. */
-async function react(event: AnyEvent, transcript: Transcript): Promise<void> {
-  if (event.type === "local_request" && own("transcript.reveal", true)) await transcript.reveal();
+async function react(event: AnyEvent, chat: Chat): Promise<void> {
+  if (event.type === "local_request" && own("transcript.reveal", true)) await chat.reveal();
   if (event.type === "changes_applied" && own("edits.saveAfterApply", false)) await saveFiles(event.files_changed);
 }
 
 /** Documents of the server that this extension shows in its own way. */
-function shows(uri: string, transcript: Transcript): boolean {
+function shows(uri: string, chat: Chat): boolean {
   const kind = OURS.exec(decodeURIComponent(uri))?.[1];
-  if (kind === "transcript") void transcript.reveal();
+  if (kind === "transcript") void chat.reveal();
   return kind !== undefined;
 }
 

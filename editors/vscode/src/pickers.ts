@@ -15,6 +15,8 @@ export class Pickers {
     private readonly agent: Agent,
     private readonly store: Store,
     private readonly reports: Reports,
+    /** What was chosen is shown. */
+    private readonly chose: (what: "model" | "mode", value: string) => void,
   ) {}
 
   /** The menu: what can be done now comes first. */
@@ -35,7 +37,7 @@ export class Pickers {
       line(vscode.l10n.t("Work")),
       item("sparkle", vscode.l10n.t("New Task…"), "codeagent.run"),
       item("comment-discussion", vscode.l10n.t("Ask…"), "codeagent.ask"),
-      item("output", vscode.l10n.t("Show Transcript"), "codeagent.transcript.show"),
+      item("output", vscode.l10n.t("Open the Chat"), "codeagent.chat.open"),
       line(vscode.l10n.t("Choose")),
       item("history", vscode.l10n.t("Sessions…"), "codeagent.session.list"),
       item("list-unordered", vscode.l10n.t("Runs…"), "codeagent.runs"),
@@ -53,33 +55,18 @@ export class Pickers {
     await this.agent.enter("codeagent.session.new");
   }
 
-  async sessions(): Promise<void> {
-    interface Row { readonly sessionId: string; readonly title: string; readonly modified: number }
-    const rows = (await this.agent.call<Row[]>("codeagent.session.list")) ?? [];
-    const remove: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon("trash"), tooltip: vscode.l10n.t("Delete") };
-    const save: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon("export"), tooltip: vscode.l10n.t("Export Session") };
-    const items = rows.map((row) => ({
-      label: row.title || row.sessionId,
-      description: when(row.modified),
-      sessionId: row.sessionId,
-      buttons: [save, remove],
-      ...(row.sessionId === this.store.state.sessionId ? { iconPath: new vscode.ThemeIcon("check") } : {}),
-    }));
-    const box = vscode.window.createQuickPick<(typeof items)[number]>();
-    box.title = vscode.l10n.t("Sessions…");
-    box.placeholder = rows.length ? vscode.l10n.t("Go on with a session") : vscode.l10n.t("No sessions yet.");
-    box.items = items;
-    box.onDidTriggerItemButton(({ button, item }) => {
-      void (button === remove ? this.forget(item.sessionId, item.label) : this.exportSession(item.sessionId));
-      box.hide();
-    });
-    box.onDidAccept(() => {
-      const chosen = box.activeItems[0];
-      box.hide();
-      if (chosen) void this.resume(chosen.sessionId, chosen.label);
-    });
-    box.onDidHide(() => box.dispose());
-    box.show();
+  /** How much the model thinks. */
+  async effort(): Promise<void> {
+    const rows: [string, string][] = [
+      ["auto", vscode.l10n.t("What suits the model")],
+      ["none", vscode.l10n.t("Answers at once")],
+      ["low", vscode.l10n.t("Thinks a little")],
+      ["medium", vscode.l10n.t("Thinks about it")],
+      ["high", vscode.l10n.t("Thinks long; slower and dearer")],
+    ];
+    const set = (effort: string): unknown =>
+      vscode.workspace.getConfiguration("codeagent").update("model.effort", effort === "auto" ? undefined : effort, vscode.ConfigurationTarget.Global);
+    await pick(vscode.l10n.t("Choose Effort…"), rows.map(([label, detail]) => ({ label, detail, run: () => set(label) })));
   }
 
   /** Opens a session as a document that can be saved. */
@@ -93,12 +80,14 @@ export class Pickers {
   async models(): Promise<void> {
     const names = await busy(vscode.l10n.t("Asking the model server"), () => this.agent.call<string[]>("codeagent.model.list"));
     const type: Choice = { label: vscode.l10n.t("$(edit) Another name…"), run: () => this.typeModel() };
-    const choose = (name: string): Choice => ({ label: name, run: () => this.agent.call("codeagent.model.select", { name }) });
+    const choose = (name: string): Choice => ({ label: name, run: () => this.select(name) });
     await pick(vscode.l10n.t("Choose Model…"), [...(names ?? []).map(choose), type]);
   }
 
   async mode(given?: string): Promise<void> {
-    const set = (mode: string): unknown => this.agent.call("codeagent.mode.set", { mode });
+    const set = async (mode: string): Promise<void> => {
+      if (await this.agent.call("codeagent.mode.set", { mode })) this.chose("mode", mode);
+    };
     if (given !== undefined) return void (await set(given));
     const rows: [string, string][] = [
       ["ask", vscode.l10n.t("Asks before commands and shows all changes for review")],
@@ -146,18 +135,12 @@ export class Pickers {
     await this.reports.show(title, `# ${title}\n\n${lines.join("\n")}`);
   }
 
-  private async resume(sessionId: string, title: string): Promise<void> {
-    await this.agent.enter("codeagent.session.resume", { sessionId });
-    const content = await this.markdown(sessionId);
-    if (content !== undefined) await this.reports.show(title, content);
-  }
-
   private async markdown(sessionId: string | undefined): Promise<string | undefined> {
     const given = sessionId === undefined ? undefined : { sessionId };
     return (await this.agent.call<{ markdown: string }>("codeagent.session.export", given))?.markdown;
   }
 
-  private async forget(sessionId: string, title: string): Promise<void> {
+  async forget(sessionId: string, title: string): Promise<void> {
     const yes = vscode.l10n.t("Delete");
     const chosen = await vscode.window.showWarningMessage(vscode.l10n.t("Delete the session “{0}”?", title), { modal: true }, yes);
     if (chosen !== yes) return;
@@ -165,9 +148,13 @@ export class Pickers {
     if (this.store.state.sessionId === sessionId) await this.newSession();
   }
 
+  private async select(name: string): Promise<void> {
+    if (await this.agent.call("codeagent.model.select", { name })) this.chose("model", name);
+  }
+
   private async typeModel(): Promise<void> {
     const name = await whileOpen(vscode.window.showInputBox({ title: vscode.l10n.t("Name of the model") }));
-    if (name?.trim()) await this.agent.call("codeagent.model.select", { name: name.trim() });
+    if (name?.trim()) await this.select(name.trim());
   }
 }
 
@@ -178,8 +165,4 @@ async function pick(title: string, items: readonly Choice[]): Promise<void> {
 
 function busy<T>(title: string, work: () => Promise<T>): Thenable<T> {
   return vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title }, work);
-}
-
-function when(seconds: number): string {
-  return new Date(seconds * 1000).toLocaleString(vscode.env.language);
 }

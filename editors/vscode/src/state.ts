@@ -1,142 +1,17 @@
 /**
  * What is known of all runs, as a value: events in, a new state out. Pure, so that it replays recorded transcripts.
- * Not here: receiving events (`store.ts`), drawing (`views/`).
+ * Not here: receiving events (`store.ts`), the cards of tools (`calls.ts`), drawing (`webview/`).
  */
+import { cardOf, editing, lastLine, todosAfter, withChange, withOutput, withResult } from "./calls";
+import type { AnyEvent, Block, FileState, LocalEvent, Plan, Question, Replayed, Run, RunStatus, State, Step, StepState, ToolCard } from "./model";
 import type { ChangesProposed, ServerEvent } from "./protocol";
 
-export type RunStatus = "running" | "completed" | "failed" | "cancelled" | "stopped" | "rejected" | "waiting" | "lost";
-export type StepState = "pending" | "running" | "completed" | "failed" | "skipped" | "cancelled";
+export * from "./model";
+export * from "./select";
 
-/** A staged change of one file; `base` is null for a file to be created, `text` for one to be deleted. */
-export interface FileState {
-  readonly path: string;
-  readonly base: string | null;
-  readonly text: string | null;
-  readonly movedFrom?: string | undefined;
-}
+export const INITIAL: State = { runs: {}, order: [], questions: [], queued: {}, gone: {} };
 
-export interface Step {
-  readonly stepId: string;
-  readonly title: string;
-  readonly description: string;
-  readonly state: StepState;
-  readonly error?: string | undefined;
-}
-
-export interface Plan {
-  readonly goal: string;
-  readonly state: "proposed" | "approved" | "rejected" | "running" | "completed" | "failed" | "cancelled";
-  readonly steps: readonly Step[];
-}
-
-/** One piece of a transcript. */
-export type Block =
-  | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "output"; readonly text: string }
-  | {
-      readonly kind: "tool";
-      readonly callId: string;
-      readonly name: string;
-      readonly subject: string;
-      readonly state: "running" | "done" | "failed";
-      readonly output: string;
-      readonly error?: string | undefined;
-    }
-  | { readonly kind: "note" | "error" | "command"; readonly text: string }
-  | { readonly kind: "compacted"; readonly before: number; readonly after: number }
-  | { readonly kind: "plan" }
-  | { readonly kind: "step"; readonly stepId: string; readonly text: string }
-  | { readonly kind: "exit"; readonly exitCode: number; readonly duration: number }
-  | {
-      readonly kind: "question";
-      readonly requestId: string;
-      readonly title: string;
-      readonly choices: readonly string[];
-      readonly approval: boolean;
-      readonly open: boolean;
-      readonly answer?: string | undefined;
-    }
-  | { readonly kind: "changes"; readonly files: readonly string[]; readonly added: number; readonly removed: number; readonly proof?: readonly string[] }
-  | {
-      readonly kind: "applied";
-      readonly files: readonly string[];
-      readonly outcome: string;
-      readonly conflicts: readonly string[];
-      readonly undo: boolean;
-      readonly reason?: string | undefined;
-    }
-  /** What the user said to the run while it worked, once the model has it. */
-  | { readonly kind: "said"; readonly text: string }
-  | { readonly kind: "discarded"; readonly files: readonly string[] }
-  | { readonly kind: "ended"; readonly status: RunStatus; readonly summary: string; readonly error?: string | undefined };
-
-export interface Run {
-  readonly runId: string;
-  readonly sessionId: string;
-  readonly title: string;
-  /** The run for which it is one of several attempts. */
-  readonly attemptOf?: string | undefined;
-  /** Which of them it is, from 1. */
-  readonly attempt?: number | undefined;
-  readonly mode: "direct" | "plan";
-  readonly status: RunStatus;
-  /** What it does now, in a few words. */
-  readonly activity: string;
-  readonly blocks: readonly Block[];
-  /** Changes that wait for a decision, by path. */
-  readonly staged: Readonly<Record<string, FileState>>;
-  readonly plan?: Plan | undefined;
-  /** Tokens; `cost` in US dollars, absent where no price is known. */
-  readonly usage: { readonly prompt: number; readonly cached: number; readonly completion: number; readonly cost?: number };
-  readonly outcome?: string | undefined;
-  readonly error?: string | undefined;
-  /** The title of the question about its changes. */
-  readonly proposal?: string | undefined;
-  /** Whether something of it is in the files and can be undone. */
-  readonly applied: boolean;
-}
-
-export interface Question {
-  readonly requestId: string;
-  readonly runId: string;
-  readonly title: string;
-  readonly detail: string;
-  readonly choices: readonly string[];
-  readonly approval: boolean;
-  /** It asks about the changes of its run. */
-  readonly aboutChanges: boolean;
-}
-
-export interface State {
-  readonly runs: Readonly<Record<string, Run>>;
-  /** Run ids, oldest first. */
-  readonly order: readonly string[];
-  /** The open ones, oldest first. */
-  readonly questions: readonly Question[];
-  /** The session in which the user works; attempts and runs of earlier sessions may be at work in others. */
-  readonly sessionId?: string | undefined;
-  /** Titles of runs that have not begun. */
-  readonly queued: Readonly<Record<string, string>>;
-  /** The run that the user chose in the tree: an attempt is in the transcript only then. */
-  readonly shown?: string | undefined;
-}
-
-/** What this editor knows of itself: what the user asked for, a restored change, the end of the server. */
-export type LocalEvent =
-  | { readonly type: "local_request"; readonly run_id: string; readonly session_id: string; readonly title: string }
-  | { readonly type: "local_queued"; readonly run_id: string; readonly session_id: string; readonly title: string }
-  | { readonly type: "local_shown"; readonly run_id: string }
-  | { readonly type: "local_gone" }
-  | { readonly type: "local_session"; readonly session_id: string }
-  | { readonly type: "local_restored"; readonly run_id: string; readonly session_id: string; readonly title: string; readonly files: readonly FileState[]; readonly added: number; readonly removed: number }
-  | { readonly type: "local_clear" };
-
-export type AnyEvent = ServerEvent | LocalEvent;
-
-/** What a user sees of everything in one word. */
-export type Condition = "waiting" | "working" | "error" | "idle";
-
-export const INITIAL: State = { runs: {}, order: [], questions: [], queued: {} };
+const MOST_DETAIL = 4000;
 
 /** The state after `event`. Events that are not known change nothing. */
 export function reduce(state: State, event: AnyEvent): State {
@@ -151,6 +26,12 @@ export function reduce(state: State, event: AnyEvent): State {
       return { ...state, sessionId: event.session_id, queued: { ...state.queued, [event.run_id]: event.title } };
     case "local_shown":
       return { ...state, shown: event.run_id };
+    case "local_withdrawn":
+      return { ...state, queued: without(state.queued, event.run_id) };
+    case "local_undecided":
+      return undecided(state, event.runs);
+    case "local_replayed":
+      return replayed(state, event);
     case "local_clear":
       return cleared(state);
   }
@@ -160,81 +41,70 @@ export function reduce(state: State, event: AnyEvent): State {
   if (event.type === "local_request") {
     return { ...withRun(known, { ...before, title: event.title }), sessionId: event.session_id };
   }
+  if (event.type === "local_said") {
+    return withRun(known, say(before, { kind: "said", text: event.text, itemId: event.item_id, pending: true }));
+  }
   const after = change(before, event);
   if (after === undefined) return state;
-  return { ...withRun(known, after), questions: questions(state.questions, event, after) };
+  const timed = event.ts > 0 ? { ...after, began: after.began ?? event.ts, ...(event.type === "run_completed" && { over: event.ts }) } : after;
+  const next = { ...rewound(withRun(known, timed), event), questions: questions(state.questions, event, timed) };
+  return { ...next, queued: without(next.queued, event.run_id) };
+}
+
+/** With what a rewind took back marked, or no longer. */
+function rewound(state: State, event: ServerEvent): State {
+  const marked = (id: string, what: Run["rewound"]): State["runs"] => (state.runs[id] ? { [id]: { ...state.runs[id], rewound: what } } : {});
+  switch (event.type) {
+    case "session_rewound":
+      return { ...state, runs: Object.assign({}, state.runs, ...event.gone.map((id) => marked(id, event.what))) as State["runs"], gone: { ...state.gone, [event.run_id]: event.gone } };
+    case "session_restored":
+      return { ...state, runs: Object.assign({}, state.runs, ...(state.gone[event.run_id] ?? []).map((id) => marked(id, undefined))) as State["runs"] };
+  }
+  return state;
+}
+
+function without<T>(all: Readonly<Record<string, T>>, key: string): Readonly<Record<string, T>> {
+  if (!(key in all)) return all;
+  const { [key]: _, ...others } = all;
+  return others;
+}
+
+/** With the runs of a session that is shown again, before those that are known already. */
+function replayed(state: State, { session_id: sessionId, events }: Extract<LocalEvent, { type: "local_replayed" }>): State {
+  const known = new Set(state.order);
+  const past = events.filter((event) => !known.has(event.run_id)).reduce(again, INITIAL);
+  const runs = Object.fromEntries(Object.entries(past.runs).map(([id, run]) => [id, run.status === "running" ? ended(closed(run), "lost", "") : closed(run)]));
+  const here = (id: string): boolean => past.runs[id] === undefined;
+  return {
+    ...state,
+    runs: { ...state.runs, ...runs },
+    order: [...past.order, ...state.order.filter(here)],
+    gone: { ...past.gone, ...state.gone },
+    sessionId,
+  };
+}
+
+function again(state: State, event: Replayed): State {
+  if (event.type !== "run_started") return reduce(state, event);
+  const run = state.runs[event.run_id] ?? begun(state, event.run_id, event.session_id);
+  return withRun(state, { ...run, title: event.title, task: event.task, began: event.ts });
+}
+
+/** Only these runs have changes that wait: what others had was decided, perhaps in another window. */
+function undecided(state: State, ids: readonly string[]): State {
+  const runs = Object.entries(state.runs).map(([id, run]) => [id, ids.includes(id) || run.status === "running" ? run : { ...run, staged: {} }]);
+  return { ...state, runs: Object.fromEntries(runs) as State["runs"] };
 }
 
 /** A run of an earlier window of which changes still wait. */
 function restored(state: State, event: Extract<LocalEvent, { type: "local_restored" }>): State {
   const { run_id: runId, session_id: sessionId, title, files, added, removed } = event;
-  const staged = Object.fromEntries(files.map((file) => [file.path, file]));
+  const known = state.runs[runId];
+  const staged = Object.fromEntries(files.map((file) => [file.path, known?.staged[file.path] ?? file]));
+  if (known) return withRun(state, { ...known, staged });
   const changes: Block = { kind: "changes", files: files.map((file) => file.path), added, removed };
   const run: Run = { ...newRun(runId, sessionId), title, status: "stopped", staged, blocks: [changes] };
   return { ...withRun(state, run), sessionId: state.sessionId ?? (sessionId || undefined) };
-}
-
-/** In one word how things stand. */
-export function condition(state: State): Condition {
-  if (state.questions.length > 0) return "waiting";
-  if (working(state)) return "working";
-  const last = newest(state);
-  return last && (last.status === "failed" || last.status === "lost") ? "error" : "idle";
-}
-
-/** The newest run; here and below, attempts are parts of their run and none of their own. */
-export function newest(state: State): Run | undefined {
-  return lastWhere(state, () => true);
-}
-
-/** The newest run that is at work. */
-export function working(state: State): Run | undefined {
-  return lastWhere(state, (run) => run.status === "running");
-}
-
-/** The newest run whose changes wait for a decision. */
-export function withChanges(state: State): Run | undefined {
-  return lastWhere(state, (run) => Object.keys(run.staged).length > 0);
-}
-
-/** The newest run of which something can be undone. */
-export function undoable(state: State): Run | undefined {
-  return lastWhere(state, (run) => run.applied);
-}
-
-/** The attempts that are made for a run, by their numbers. */
-export function attemptsOf(state: State, runId: string): readonly Run[] {
-  const found = state.order.flatMap((id) => (state.runs[id]?.attemptOf === runId ? [state.runs[id]] : []));
-  return found.sort((one, other) => (one.attempt ?? 0) - (other.attempt ?? 0));
-}
-
-/** Where a plan stands: number of the step at work or next (from 1), of all, and its title. */
-export function position(plan: Plan): { number: number; of: number; title: string } | undefined {
-  const running = plan.steps.findIndex((step) => step.state === "running");
-  const index = running >= 0 ? running : plan.steps.findIndex((step) => step.state === "pending");
-  const step = plan.steps[index];
-  return step && { number: index + 1, of: plan.steps.length, title: step.title };
-}
-
-/** What a run has cost so far, for people; empty where no price is known. */
-export function dollars(run: Run | undefined): string {
-  const cost = run?.usage.cost ?? 0;
-  if (cost < 0.0001) return "";
-  return cost >= 0.1 ? `$${cost.toFixed(2)}` : `$${Number(cost.toPrecision(2))}`;
-}
-
-/** The share of a run's prompts that came from a cache, in whole percent; 0 where nothing is told of one. */
-export function cachedPercent(run: Run | undefined): number {
-  const { prompt = 0, cached = 0 } = run?.usage ?? {};
-  return prompt > 0 && cached > 0 ? Math.floor((100 * Math.min(cached, prompt)) / prompt) : 0;
-}
-
-function lastWhere(state: State, holds: (run: Run) => boolean): Run | undefined {
-  for (let index = state.order.length - 1; index >= 0; index--) {
-    const run = state.runs[state.order[index] ?? ""];
-    if (run && run.attemptOf === undefined && holds(run)) return run;
-  }
-  return undefined;
 }
 
 /** What is left of an earlier session: what is at work, or asks something, with all its attempts. */
@@ -249,6 +119,7 @@ function cleared(state: State): State {
     questions: open,
     sessionId,
     queued,
+    gone: {},
   };
 }
 
@@ -278,6 +149,8 @@ function newRun(runId: string, sessionId: string): Run {
     activity: "",
     blocks: [],
     staged: {},
+    todos: [],
+    proof: [],
     usage: { prompt: 0, cached: 0, completion: 0 },
     applied: false,
   };
@@ -294,19 +167,22 @@ function ofRun(run: Run, event: ServerEvent): Run | undefined {
       return { ...run, mode: event.mode, status: "running", ...(event.attempt_of && { attemptOf: event.attempt_of, attempt: event.attempt }) };
     case "response_end":
     case "intent_classified":
+    case "session_rewound":
+    case "session_restored":
       return run;
     case "run_completed":
       return ended(run, event.status, event.summary, event.error, event.outcome);
     case "status":
       return { ...run, activity: event.message };
     case "error":
-      return say(run, { kind: "error", text: event.error });
+      return say(run, { kind: "error", text: event.error, code: event.code });
     case "token":
       return stream(run, "text", event.content);
     case "usage": {
       const { prompt, cached, completion, cost } = run.usage;
       return {
         ...run,
+        last: { prompt: event.prompt_tokens, cached: event.cached_tokens, completion: event.completion_tokens },
         usage: {
           prompt: prompt + event.prompt_tokens,
           cached: cached + event.cached_tokens,
@@ -368,13 +244,10 @@ function ofTools(run: Run, event: ServerEvent): Run | undefined {
     case "tool_calls":
       return event.calls.reduce<Run>((so_far, call) => called(so_far, call), run);
     case "tool_result":
-      return amend({ ...run, activity: "" }, (block) => isCall(block, event.call_id, event.tool), {
-        state: event.success ? "done" : "failed",
-        ...(event.success ? {} : { error: (event.error ?? event.output).trim() }),
-      });
+      return card({ ...run, activity: "" }, (block) => isCall(block, event.call_id, event.tool), (known) => withResult(known, event));
     case "step_output": {
       const line = lastLine(event.content);
-      const shown = amend(run, (block) => block.kind === "tool" && block.state === "running", { output: line });
+      const shown = card(run, (block) => block.state === "running", (known) => withOutput(known, event.content));
       return line ? { ...shown, activity: line } : shown;
     }
     case "tool_disabled":
@@ -402,8 +275,11 @@ function ofDecisions(run: Run, event: ServerEvent): Run | undefined {
           kind: "question",
           requestId: event.request_id,
           title: event.title,
+          detail: event.detail.slice(0, MOST_DETAIL),
           choices: event.choices,
           approval: event.type === "approval_requested",
+          aboutChanges: isAboutChanges(event, run),
+          byAgent: event.type === "question_asked" && event.by_agent,
           open: true,
         },
       );
@@ -415,11 +291,11 @@ function ofDecisions(run: Run, event: ServerEvent): Run | undefined {
         { open: false, answer: event.answer },
       );
     case "file_change":
-      return { ...run, staged: staged(run.staged, event.path, event.change) };
+      return filed(run, event.path, event.change);
     case "changes_proposed": {
       const { files_changed: files, added, removed } = event;
-      const changes: Block = { kind: "changes", files, added, removed, ...proofOf(event) };
-      return say({ ...run, proposal: event.summary }, changes);
+      const changes = { kind: "changes", files, added, removed, ...proofOf(event) } as const;
+      return say({ ...run, proposal: event.summary, proof: changes.proof ?? [], proven: proven(event) }, changes);
     }
     case "changes_applied": {
       const { files_changed: files, outcome, conflicts, undo, reason } = event;
@@ -428,11 +304,33 @@ function ofDecisions(run: Run, event: ServerEvent): Run | undefined {
       return say({ ...run, applied }, { kind: "applied", files, outcome, conflicts, undo, reason });
     }
     case "steer_delivered":
-      return say(run, { kind: "said", text: event.text });
+      return delivered(run, event.item_id, event.text);
     case "changes_discarded":
       return say(run, { kind: "discarded", files: event.files_changed });
   }
   return undefined;
+}
+
+/** What the user said has reached the model: shown where it does. */
+function delivered(run: Run, itemId: string, text: string): Run {
+  const blocks = run.blocks.filter((block) => block.kind !== "said" || block.itemId !== itemId);
+  return say({ ...run, blocks }, { kind: "said", text, itemId, pending: false });
+}
+
+/** Whether the tests that ran on the changes are green; undefined where none ran. */
+function proven({ proof }: ChangesProposed): boolean | undefined {
+  const tests = proof?.["tests"] as { readonly passed?: number; readonly failed?: number; readonly outdated?: boolean } | undefined;
+  if (!tests || tests.outdated || (tests.passed ?? 0) + (tests.failed ?? 0) === 0) return undefined;
+  return (tests.failed ?? 0) === 0;
+}
+
+/** With a file's change, on the card of the call that makes it. */
+function filed(run: Run, path: string, given: Readonly<Record<string, unknown>> | undefined): Run {
+  const next = { ...run, staged: staged(run.staged, path, given) };
+  const [now, at] = [next.staged[path], given === undefined ? -1 : editing(run, path)];
+  const block = run.blocks[at];
+  if (!now || block?.kind !== "tool") return next;
+  return { ...next, blocks: run.blocks.with(at, withChange(block, run.staged[path], now)) };
 }
 
 /** What was tried on the changes, in the user's words. */
@@ -444,10 +342,11 @@ function proofOf({ proof }: ChangesProposed): { readonly proof?: readonly string
 function ended(run: Run, status: RunStatus, summary: string, error?: string, outcome?: string): Run {
   const last = run.blocks.findLast((block) => block.kind === "text");
   const said = last?.text.trim() === summary.trim();
-  const blocks = run.blocks.filter((block) => block.kind !== "error" || block.text !== error); // its end says it
+  const told = run.blocks.find((block) => block.kind === "error" && block.text === error); // its end says it
+  const code = told?.kind === "error" ? told.code : undefined;
   return say(
-    { ...run, blocks, status, error, outcome, activity: "" },
-    { kind: "ended", status, summary: said ? "" : summary.trim(), error },
+    { ...run, blocks: run.blocks.filter((block) => block !== told), status, error, outcome, activity: "" },
+    { kind: "ended", status, summary: said ? "" : summary.trim(), error, code },
   );
 }
 
@@ -470,7 +369,7 @@ function questions(open: readonly Question[], event: ServerEvent, run: Run): rea
     case "question_asked": {
       const approval = event.type === "approval_requested";
       const { request_id: requestId, run_id: runId, title, detail, choices } = event;
-      const aboutChanges = approval && run.proposal !== undefined && title.endsWith(run.proposal);
+      const aboutChanges = isAboutChanges(event, run);
       return [...open, { requestId, runId, title, detail, choices, approval, aboutChanges }];
     }
     case "approval_resolved":
@@ -480,6 +379,10 @@ function questions(open: readonly Question[], event: ServerEvent, run: Run): rea
       return open.filter((item) => item.runId !== event.run_id);
   }
   return open;
+}
+
+function isAboutChanges(event: ServerEvent, { proposal }: Run): boolean {
+  return event.type === "approval_requested" && proposal !== undefined && event.title.endsWith(proposal);
 }
 
 function say(run: Run, block: Block): Run {
@@ -501,33 +404,22 @@ function amend(run: Run, matches: (block: Block) => boolean, changes: object): R
   return { ...run, blocks };
 }
 
+/** The newest card for which `matches` holds, changed. */
+function card(run: Run, matches: (card: ToolCard) => boolean, changed: (card: ToolCard) => ToolCard): Run {
+  const at = run.blocks.findLastIndex((block) => block.kind === "tool" && matches(block));
+  const known = run.blocks[at];
+  return known?.kind === "tool" ? { ...run, blocks: run.blocks.with(at, changed(known)) } : run;
+}
+
 function called(run: Run, call: Readonly<Record<string, unknown>>): Run {
-  const name = String(call["name"] ?? "");
-  const about = subject(call["arguments"]);
-  return say(
-    { ...run, activity: `${name} ${about}`.trim() },
-    { kind: "tool", callId: String(call["id"] ?? ""), name, subject: about, state: "running", output: "" },
-  );
+  const made = cardOf(call);
+  const todos = todosAfter(run.todos, call);
+  return say({ ...run, todos, activity: `${made.name} ${made.subject}`.trim() }, made);
 }
 
-function isCall(block: Block, callId: string | undefined, tool: string): boolean {
-  if (block.kind !== "tool" || block.state !== "running") return false;
-  return callId === undefined ? block.name === tool : block.callId === callId;
-}
-
-const SUBJECTS = ["path", "file", "query", "pattern", "question", "command"];
-
-function subject(given: unknown): string {
-  if (typeof given !== "object" || given === null) return "";
-  for (const key of SUBJECTS) {
-    const value = (given as Record<string, unknown>)[key];
-    if (typeof value === "string" && value !== "") return value.replace(/\s+/g, " ");
-  }
-  return "";
-}
-
-function lastLine(text: string): string {
-  return (text.trim().split(/[\r\n]/).at(-1) ?? "").slice(0, 120);
+function isCall(card: ToolCard, callId: string | undefined, tool: string): boolean {
+  if (card.state !== "running") return false;
+  return callId === undefined ? card.name === tool : card.callId === callId;
 }
 
 function toStep(data: Readonly<Record<string, unknown>>): Step {

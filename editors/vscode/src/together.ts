@@ -5,6 +5,7 @@
 import * as vscode from "vscode";
 import type { Agent } from "./agent";
 import { whileOpen } from "./boxes";
+import { working } from "./state";
 import type { Store } from "./store";
 import { withCached } from "./views/statusBar";
 import { unlinked } from "./words";
@@ -56,6 +57,33 @@ export class Together {
     const title = vscode.l10n.t("Say to the agent");
     const words = text ?? (await whileOpen(vscode.window.showInputBox({ title, ignoreFocusOut: true })));
     if (words?.trim()) await this.agent.call("codeagent.steer", { runId: chosen, text: words });
+  }
+
+  /** Says something to the run at work; where it has just ended, the words are the next task. False: nobody heard it. */
+  async say(text: string): Promise<boolean> {
+    const run = working(this.store.state);
+    if (!run) return this.agent.run("codeagent.run", { task: text }, text);
+    const answer = await this.agent.call<{ runId: string; sessionId?: string; itemId?: string; queued?: boolean }>("codeagent.steer", { runId: run.runId, text });
+    if (!answer) return false;
+    const known = { run_id: answer.runId, session_id: answer.sessionId ?? run.sessionId };
+    if (answer.itemId) this.store.dispatch({ type: "local_said", ...known, text, item_id: answer.itemId });
+    else this.store.dispatch({ type: answer.queued ? "local_queued" : "local_request", ...known, title: text });
+    return true;
+  }
+
+  /** Goes back to before a run with all it changed and said, as what was asked is asked anew; false when the user declines. */
+  async rewindFully(runId: string): Promise<boolean> {
+    const told = await this.agent.call<{ files: string[] }>("codeagent.session.rewind", { runId, preview: true });
+    if (!told) return false;
+    if (told.files.length > 0) {
+      const yes = vscode.l10n.t("Go Back and Run Again");
+      const detail = told.files.join("\n");
+      const chosen = await vscode.window.showWarningMessage(vscode.l10n.t("This takes back what was changed since, in these files:"), { modal: true, detail }, yes);
+      if (chosen !== yes) return false;
+    }
+    const started = await this.agent.call<{ runId: string; sessionId: string }>("codeagent.session.rewind", { runId, what: "both" });
+    if (started) this.store.dispatch({ type: "local_request", run_id: started.runId, session_id: started.sessionId, title: vscode.l10n.t("Go back and run again") });
+    return started !== undefined;
   }
 
   /** The user's own commands; choosing one asks for its arguments and begins it. */

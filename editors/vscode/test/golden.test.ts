@@ -13,7 +13,7 @@ test("there are recordings", () => assert.ok(NAMES.length > 0));
 for (const name of NAMES) {
   test(`replays ${name}`, () => {
     const expected = JSON.parse(readFileSync(path.join(FOLDER, name.replace(".jsonl", ".json")), "utf8")) as unknown;
-    assert.deepEqual(shown(replay(name)), expected);
+    assert.deepEqual(shown(replay(name)), withoutOutput(expected));
   });
 
   test(`does not change an earlier state: ${name}`, () => {
@@ -25,6 +25,13 @@ for (const name of NAMES) {
       state = after;
     }
   });
+}
+
+/** What a command printed last is in the recordings; here its card has more of it. */
+function withoutOutput(expected: unknown): unknown {
+  return JSON.parse(JSON.stringify(expected, function (this: { kind?: string }, key, value: unknown) {
+    return key === "output" && this.kind === "tool" ? undefined : value;
+  }));
 }
 
 function events(name: string): AnyEvent[] {
@@ -56,7 +63,16 @@ function shown(state: State): unknown {
   return JSON.parse(JSON.stringify({ condition: condition(state), questions, runs }));
 }
 
+/** What this client alone knows of a block: how a call of a tool is drawn, what a question is about. */
+const OWN: Partial<Record<Block["kind"], readonly string[]>> = {
+  tool: ["card", "output", "diff", "added", "removed", "summary", "ms"],
+  question: ["detail", "aboutChanges", "byAgent"],
+  said: ["itemId", "pending"],
+  error: ["code"],
+  ended: ["code"],
+};
+
 function blockShown(block: Block): object {
   const snake = (key: string): string => key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  return Object.fromEntries(Object.entries(block).map(([key, value]) => [snake(key), value as unknown]));
+  return Object.fromEntries(Object.entries(block).filter(([key]) => !OWN[block.kind]?.includes(key)).map(([key, value]) => [snake(key), value as unknown]));
 }

@@ -22,6 +22,8 @@ test("a model's words make no link of a command", () => {
   assert.equal(unlinked("plain words (and more)"), "plain words (and more)");
 });
 
+const CODE_WORDS = { copy: "Copy", insert: "Insert", apply: "Apply", terminal: "Terminal" };
+
 // --- hunks
 
 const DIFF = `--- a/a.py
@@ -246,14 +248,14 @@ test("long text settles in small parts between blocks, and a long block is one",
 
 test("long code is laid out in parts and copied as a whole", () => {
   const code = Array.from({ length: 1000 }, (_, number) => `line ${number} <b>`).join("\n") + "\n";
-  const html = makeRenderer("Copy")("```\n" + code + "```\n");
+  const html = makeRenderer(CODE_WORDS)("```\n" + code + "```\n");
   const parts = [...html.matchAll(/<span class="lines">([^<]*)<\/span>/g)].map((match) => match[1] ?? "");
   assert.equal(parts.length, 5);
   assert.equal(parts.join(""), code.replaceAll("<", "&lt;").replaceAll(">", "&gt;"));
 });
 
 test("untrusted Markdown makes no element of its own", () => {
-  const render = makeRenderer("Copy");
+  const render = makeRenderer(CODE_WORDS);
   const html = render('<img src=x onerror=alert(1)> ![i](http://x/y.png) [a](javascript:alert(1)) [b](https://e.org/"x) `a.py:3`');
   assert.ok(!/<img|<script|href="j/i.test(html), html);
   assert.match(html, /data-url="https:\/\/e\.org/);

@@ -118,7 +118,7 @@ test("where a plan stands", () => {
 test("the transcript is told only what changed", () => {
   const token = (content: string): AnyEvent => ({ ...base, type: "token", content });
   const first = after(start, token("Hello"));
-  assert.deepEqual(patches(undefined, first).map((patch) => patch.type), ["reset", "run", "block"]);
+  assert.deepEqual(patches(undefined, first).map((patch) => patch.type), ["reset", "run", "block", "bar", "busy"]);
   const second = reduce(first, token(" world"));
   assert.deepEqual(patches(first, second), [{ type: "append", run: "r", index: 0, text: " world" }]);
   assert.deepEqual(patches(second, second), []);

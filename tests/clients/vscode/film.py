@@ -90,7 +90,7 @@ def main(target: Path) -> None:
 
 def _ask(opened: Window, film: Film) -> None:
     page = opened.page
-    opened.command("CodeAgent: Show Transcript")
+    opened.command("CodeAgent: Open the Chat")
     opened.transcript().locator("#composer textarea").wait_for()
     opened.open("prices.py")
     page.wait_for_timeout(1500)

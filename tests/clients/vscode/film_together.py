@@ -86,7 +86,7 @@ def _tell(opened: Window, film: Film) -> None:
     opened.answer("as a parameter, please")
     opened.task("mention the tax in the docstring")
     film.take(1500)
-    opened.transcript().locator("blockquote.said").first.wait_for()
+    opened.transcript().locator(".said .words").first.wait_for()
     film.take(1200)
     for _ in range(40):
         opened.page.wait_for_timeout(400)

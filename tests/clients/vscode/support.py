@@ -162,7 +162,7 @@ class Window:
         self.page.locator(STATUS).filter(has_text=words).wait_for()
 
     def transcript(self) -> Any:
-        """The inner frame of the transcript."""
+        """The inner frame of the chat."""
         return self.page.frame_locator("iframe.webview.ready").frame_locator("iframe#active-frame")
 
     def disk(self, name: str) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,10 @@ from tests.clients.vscode.test_runs import (
     both_ends,
     buffer,
     call,
+    changed,
     edit,
     press_button,
-    row,
+    step,
     until,
 )
 
@@ -41,35 +41,16 @@ def at(opened: Window, line: str) -> Any:
     return opened.page.locator(".statusbar-item").filter(has_text=line)
 
 
-def to_row(opened: Window, name: str) -> None:
-    """Put the keyboard on a row of the run's tree, as without a mouse: its view, its first row, then down."""
-    opened.command("CodeAgent: Focus on Run View")
-    focused = opened.page.locator(".pane-body .monaco-list-row.focused .label-name")
-    press(opened, "Home")
-    focused.wait_for()
-    for _ in range(20):
-        if focused.inner_text() == name:
+def to_button(opened: Window, label: str) -> None:
+    """Put the keyboard on a button of the chat, as without a mouse: its input, then back through what is above it."""
+    opened.command("CodeAgent: Open the Chat")
+    focused = opened.transcript().locator(":focus")
+    opened.transcript().locator("#composer textarea:focus").wait_for()
+    for _ in range(60):
+        if label == (focused.get_attribute("title") or focused.inner_text()):
             return
-        press(opened, "ArrowDown")
-    raise AssertionError(f"{name}: no such row in {opened.page.locator('.pane-body').first.inner_text()}")
-
-
-def from_menu(opened: Window, name: str, title: str) -> None:
-    """Take an entry of a row's context menu by the keyboard; the tree may be drawn anew meanwhile: then once more."""
-    entries = opened.page.locator(".context-view .monaco-menu .action-item")
-    chosen = opened.page.locator(".context-view .monaco-menu .action-item.focused").filter(has_text=title)
-    for _ in range(5):
-        to_row(opened, name)
-        press(opened, "Shift+F10")
-        with contextlib.suppress(support.timeout()):
-            entries.filter(has_text=title).wait_for(timeout=5000)
-            for _ in range(entries.count() + 1):
-                if chosen.count():
-                    press(opened, "Enter")
-                    return
-                press(opened, "ArrowDown")
-        press(opened, "Escape")
-    raise AssertionError(f"{title}: not in the menu of {name}: {entries.all_inner_texts()}")
+        press(opened, "Shift+Tab")
+    raise AssertionError(f"{label}: no such button in the chat")
 
 
 def test_an_approval_a_question_and_a_review_without_a_mouse(tmp_path: Path, editor: Editor) -> None:
@@ -96,7 +77,7 @@ def test_an_approval_a_question_and_a_review_without_a_mouse(tmp_path: Path, edi
         focused.filter(has_text="Review").wait_for()
         press(opened, "Enter")
         page.locator(".codelens-decoration a").filter(has_text="Accept change").first.wait_for()
-        to_row(opened, "a.py")
+        to_button(opened, "a.py")
         press(opened, "Enter")  # the diff of one file
         page.locator(".tab.active").filter(has_text="a.py (proposed)").wait_for()
         at(opened, "Ln 2,").wait_for()  # the editor goes to the first change by itself, once it has compared the texts
@@ -104,9 +85,11 @@ def test_an_approval_a_question_and_a_review_without_a_mouse(tmp_path: Path, edi
             press(opened, key)
             at(opened, line).wait_for()
         press(opened, "Control+Alt+y")
-        row(opened, "return 990").wait_for(state="detached")  # one hunk is left, it has no row of its own
+        page.locator(".codelens-decoration a").filter(has_text="Accept change").wait_for(
+            state="detached"
+        )  # one is left
         press(opened, "Control+Alt+n")
-        row(opened, "a.py").wait_for(state="detached")
+        changed(opened, "a.py").wait_for(state="detached")
         press(opened, "Control+Alt+r")
         opened.command("CodeAgent: Accept All Changes")
         until(lambda: opened.disk("made.txt") is not None, "the file of the command was not accepted")
@@ -137,12 +120,19 @@ def test_a_hidden_notification_and_a_closed_window_lose_nothing(tmp_path: Path, 
         for _ in range(50):
             page.keyboard.press("Control+z")
         opened.load()
-        opened.page.locator(".activitybar [aria-label^='CodeAgent']").first.click()
-        row(opened, "1 file to decide on").wait_for()
-        row(opened, "1 file to decide on").click()
+        opened.command("CodeAgent: Open the Chat")
+        opened.transcript().locator(".prompt").filter(has_text="Change both ends").wait_for()
+        opened.transcript().locator(".markdown").filter(has_text="I think.").first.wait_for()
+        opened.transcript().locator(".barActs button").filter(has_text="Review").click()
         page.locator(".codelens-decoration a").filter(has_text="Accept change").last.click()
         page.locator(".tab.dirty").filter(has_text="a.py").wait_for()
         assert buffer(opened) == SOURCE.replace(LAST, "return 990")
+
+
+def at_step(opened: Window, title: str, label: str) -> None:
+    """Press a button of a plan's step by the keyboard."""
+    step(opened, title).locator("button").filter(has_text=label).focus()
+    press(opened, "Enter")
 
 
 def plan(*titles: str) -> dict[str, Any]:
@@ -167,19 +157,19 @@ def test_the_buttons_of_a_plan(tmp_path: Path, editor: Editor) -> None:
         opened.pick("Apply")
         page.locator(".quick-input-title").filter(has_text="Second part failed").wait_for()
         opened.pick("Stop")
-        row(opened, "Second part").locator(".codicon-error").wait_for()
+        step(opened, "Second part").locator(".codicon-error").wait_for()
         opened.idle()  # the mark is there before the run has ended, and a run at work takes no orders
-        press_button(opened, "Second part", "Do This Step")
+        press_button(step(opened, "Second part"), "Do This Step")
         page.locator(".quick-input-title").filter(has_text="Apply changes").wait_for()
         opened.pick("Apply")
-        row(opened, "Second part").locator(".codicon-pass-filled").wait_for()
+        step(opened, "Second part").locator(".codicon-pass-filled").wait_for()
         assert "return 10\n" in buffer(opened) and "return 990" in buffer(opened)
-        press_button(opened, "First part", "Roll Back")
+        press_button(step(opened, "First part"), "Roll Back")
         opened.transcript().locator(".decision").filter(has_text="Undone").first.wait_for()
         assert buffer(opened) == SOURCE
 
 
-def test_the_menu_of_a_plans_step_by_the_keyboard(tmp_path: Path, editor: Editor) -> None:
+def test_what_a_plans_step_offers_by_the_keyboard(tmp_path: Path, editor: Editor) -> None:
     script: list[dict[str, Any]] = [
         {"tool_calls": [plan("First part", "Second part", "Third part")]},
         {"tool_calls": [edit(LAST, "return 990")]},
@@ -199,16 +189,16 @@ def test_the_menu_of_a_plans_step_by_the_keyboard(tmp_path: Path, editor: Editor
         failed = page.locator(".quick-input-title").filter(has_text="Second part failed")
         failed.wait_for()
         press(opened, "Escape")
-        from_menu(opened, "Second part", "Do This Step")
+        at_step(opened, "Second part", "Do This Step")
         failed.wait_for()
         press(opened, "Escape")
-        from_menu(opened, "Second part", "Skip This Step")
-        row(opened, "Second part").locator(".codicon-debug-step-over").wait_for()
+        at_step(opened, "Second part", "Skip")
+        step(opened, "Second part").locator(".codicon-debug-step-over").wait_for()
         page.locator(".quick-input-title").filter(has_text="Apply changes").wait_for()
         focused.filter(has_text="Review").wait_for()
         press(opened, "ArrowDown", "Enter")
-        row(opened, "Third part").locator(".codicon-pass-filled").wait_for()
+        step(opened, "Third part").locator(".codicon-pass-filled").wait_for()
         assert "return 10\n" in buffer(opened) and "return 990" in buffer(opened)
-        from_menu(opened, "Third part", "Roll Back to Before This Step")
+        at_step(opened, "Third part", "Roll Back")
         opened.transcript().locator(".decision").filter(has_text="Undone").first.wait_for()
         assert buffer(opened) == SOURCE.replace(LAST, "return 990")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.clients.vscode.support import Editor, window
-from tests.clients.vscode.test_runs import buffer, call, edit, row, until
+from tests.clients.vscode.test_runs import buffer, call, changed, edit, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.vscode]
 
@@ -35,7 +35,7 @@ def test_a_question_waits_until_a_box_is_closed(tmp_path: Path, editor: Editor) 
 def test_a_task_that_cannot_be_sent_is_in_the_composer_again(tmp_path: Path, editor: Editor) -> None:
     settings = {"codeagent.server.command": ["/nonexistent/server"]}
     with window(tmp_path, editor, files={"a.py": "x = 1\n"}, script=[], settings=settings) as opened:
-        opened.command("CodeAgent: Show Transcript")
+        opened.command("CodeAgent: Open the Chat")
         area = opened.transcript().locator("#composer textarea")
         area.fill("A long task")
         area.press("Enter")
@@ -79,13 +79,12 @@ def test_the_buttons_of_a_review_are_about_its_run(tmp_path: Path, editor: Edito
         page = opened.page
         opened.task("Change it")
         opened.pick("Review")
-        tab = page.locator(".tab").filter(has_text="Agent's changes: Change it")
+        tab = page.locator(".tab").filter(has_text="Agent's changes")
         tab.wait_for()
-        page.locator(".pane-header a[aria-label='New Session']").click()
+        page.locator(".auxiliarybar a[aria-label='New Session']").first.click()
         page.wait_for_timeout(500)  # the view takes the keyboard, from a list that is open as well
         opened.task("Change it")
-        row(opened, "b.py").wait_for()
-        row(opened, "a.py").wait_for()
+        changed(opened, "b.py").wait_for()
 
         def uncovered() -> bool:
             """The question, which comes in its own time, is put off, and the review is in front."""
@@ -98,8 +97,7 @@ def test_the_buttons_of_a_review_are_about_its_run(tmp_path: Path, editor: Edito
         tab.click()
         page.locator(".editor-actions a[aria-label^='Accept All Changes']").first.click()
         tab.wait_for(state="detached")
-        row(opened, "a.py").wait_for(state="detached")
-        row(opened, "b.py").wait_for()
+        changed(opened, "b.py").wait_for()
         assert buffer(opened) == "x = 2\n"
         assert opened.disk("b.py") == "y = 1\n"
 
@@ -113,11 +111,11 @@ def test_an_attempt_is_in_the_transcript_when_it_is_chosen(tmp_path: Path, edito
         opened.wait_status("waiting for you")
         opened.page.keyboard.press("Escape")
         until(lambda: "of 2 is the best" in opened.transcript().locator("body").inner_text(), "not told")
-        titles = opened.transcript().locator("section.run h2")
+        titles = opened.transcript().locator("section.run .prompt .words:visible")
         until(lambda: titles.all_inner_texts() == ["make it two"], "not the run alone is shown")
-        row(opened, "Attempt 2").locator(".label-name").click()
+        opened.transcript().locator(".attempts button").filter(has_text="Attempt 2").click()
         until(lambda: titles.all_inner_texts() == ["make it two", "Attempt 2"], "the attempt is not shown")
-        row(opened, "make it two").locator(".label-name").click()
+        opened.transcript().locator(".attempts button.whole").click()
         until(lambda: titles.all_inner_texts() == ["make it two"], "the attempt is still shown")
         opened.command("CodeAgent: Accept All Changes")
         opened.page.locator(".view-line").filter(has_text="x = 2").first.wait_for()

@@ -49,7 +49,7 @@ def frame_ms(page: Any, seconds: float) -> float:
 def test_many_events_and_a_long_transcript(tmp_path: Path, editor: Editor) -> None:
     with window(tmp_path, editor, files={"a.py": SOURCE}, script=[], settings=BUSY) as opened:
         page = opened.page
-        opened.command("CodeAgent: Show Transcript")
+        opened.command("CodeAgent: Open the Chat")
         frame = opened.transcript()
         frame.locator("#composer").wait_for()
         opened.open("a.py")
@@ -104,8 +104,7 @@ def test_two_windows_on_one_workspace_do_not_disturb_each_other(tmp_path: Path, 
         second.open("a.py")
         second.task("In the second window")
         second.wait_status("waiting for you")
-        runs = second.page.locator(".pane-body .monaco-list-row")
-        assert runs.filter(has_text="In the first window").count() == 0
+        assert second.transcript().locator(".prompt").filter(has_text="In the first window").count() == 0
         second.pick("Discard")
         second.idle()
         second.page.close()

@@ -47,7 +47,7 @@ def test_types_bounds_and_scopes() -> None:
         == (properties["codeagent.shell.timeoutSeconds"])
     )
     assert properties["codeagent.model.maxTokens"]["type"] == ["integer", "string"]
-    assert properties["codeagent.model.baseUrl"]["type"] == ["string", "null"]
+    assert [properties["codeagent.model.baseUrl"][name] for name in ("type", "default")] == ["string", ""]
     assert properties["codeagent.index.semantic"]["enum"] == [True, False, "auto"]
     assert properties["codeagent.mcp.servers"]["type"] == "object"
     assert properties["codeagent.permissions.mode"]["scope"] == "machine-overridable"

@@ -43,20 +43,28 @@ def both_ends() -> dict[str, Any]:
 CHANGED = {"text": "Changed **both** ends of `a.py:2`."}
 
 
-def row(opened: Window, words: str) -> Any:
-    """A row of the run's tree."""
-    return opened.page.locator(".pane-body .monaco-list-row").filter(has_text=words).last
+def changed(opened: Window, name: str) -> Any:
+    """The row of a file in the changes bar, which is unfolded."""
+    frame = opened.transcript()
+    bar = frame.locator(".changesbar")
+    bar.wait_for(state="attached")
+    bar.evaluate("bar => { bar.open = true; }")
+    return frame.locator(".changed").filter(has_text=name)
 
 
-def press_button(opened: Window, words: str, label: str) -> None:
-    """A button of a row, which is there while the mouse is over the row; a row may move away meanwhile."""
-    button = row(opened, words).locator(f"a.action-label[aria-label^='{label}']")
+def step(opened: Window, title: str) -> Any:
+    """The row of a plan's step in the conversation."""
+    return opened.transcript().locator("#log .plan li").filter(has_text=title)
+
+
+def press_button(row: Any, label: str) -> None:
+    """A button of a row, which may be drawn anew meanwhile."""
     for _ in range(10):
-        row(opened, words).hover()
+        row.first.hover()
         with contextlib.suppress(timeout()):
-            button.click(timeout=2000)
+            row.locator("button").filter(has_text=label).first.click(timeout=2000)
             return
-    raise AssertionError(f"{label}: no such button at {words}")
+    raise AssertionError(f"{label}: no such button")
 
 
 def until(holds: Callable[[], bool], what: str, seconds: float = 90.0) -> None:
@@ -123,8 +131,10 @@ def test_everything_by_the_keyboard(tmp_path: Path, editor: Editor) -> None:
         assert "return 990" in buffer(opened)
 
 
-def test_what_the_tree_offers_for_one_hunk(tmp_path: Path, editor: Editor) -> None:
-    with window(tmp_path, editor, files={"a.py": SOURCE}, script=[both_ends(), CHANGED]) as opened:
+def test_what_the_changes_bar_offers_for_a_file(tmp_path: Path, editor: Editor) -> None:
+    other = call("write_file", path="b.py", content="y = 1\n")
+    script: list[dict[str, Any]] = [{"tool_calls": [*both_ends()["tool_calls"], other]}, CHANGED]
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=script) as opened:
         page = opened.page
         opened.open("a.py")
         opened.task("Change both ends")
@@ -132,11 +142,17 @@ def test_what_the_tree_offers_for_one_hunk(tmp_path: Path, editor: Editor) -> No
         page.keyboard.press("Escape")
         opened.transcript().locator(".question button").filter(has_text="Review").click()
         page.locator(".tab.active").filter(has_text="Agent's changes").wait_for()
-        press_button(opened, "return 990", "Discard This Change")
-        row(opened, "return 990").wait_for(state="detached")
-        press_button(opened, "a.py", "Accept This File")
+        assert "+2 −2" in changed(opened, "a.py").inner_text().replace("\n", " ")
+        press_button(changed(opened, "b.py"), "Discard b.py")
+        changed(opened, "b.py").wait_for(state="detached")
+        press_button(changed(opened, "a.py"), "Accept a.py")
         page.locator(".tab.dirty").filter(has_text="a.py").wait_for()
-        assert buffer(opened) == SOURCE.replace(ONE, "return 10\n\n\ndef f0")
+        undo = opened.transcript().locator(".decision .undo")
+        undo.click()
+        opened.transcript().locator(".decision").filter(has_text="Undone").wait_for()
+        assert undo.is_disabled(), "what is undone cannot be undone again"
+        assert buffer(opened) == SOURCE
+        assert opened.disk("b.py") is None
 
 
 def test_questions_with_choices_and_with_free_text(tmp_path: Path, editor: Editor) -> None:
@@ -189,19 +205,18 @@ def test_a_plan_shows_its_steps(tmp_path: Path, editor: Editor) -> None:
         opened.task("Do both parts", "CodeAgent: New Task with a Plan…")
         opened.pick("Apply")
         opened.wait_status("2/2 Second part")
-        rows = opened.page.locator(".pane-body .monaco-list-row")
-        rows.filter(has_text="First part").locator(".codicon-pass-filled").wait_for()
-        rows.filter(has_text="Second part").last.locator(".codicon-sync").wait_for()
-        opened.transcript().locator(".plan li.running").filter(has_text="Second part").wait_for()
+        step(opened, "First part").locator(".codicon-pass-filled").wait_for()
+        opened.transcript().locator(".pinned summary").filter(has_text="Plan: 1 of 2").wait_for()
+        opened.transcript().locator("#log .plan li.running").filter(has_text="Second part").wait_for()
         opened.command("CodeAgent: Stop")
-        rows.filter(has_text="Second part").last.locator(".codicon-circle-slash").wait_for()
+        step(opened, "Second part").locator(".codicon-circle-slash").wait_for()
         assert "return 990" in buffer(opened)
 
 
 def test_a_task_from_the_composer_code_that_is_copied_and_a_restart(tmp_path: Path, editor: Editor) -> None:
     text = "Like this:\n\n```python\nx = [1,\n     2]\n```\n"
     with window(tmp_path, editor, files={"a.py": SOURCE}, script=[{"text": text}]) as opened:
-        opened.command("CodeAgent: Show Transcript")
+        opened.command("CodeAgent: Open the Chat")
         area = opened.transcript().locator("#composer textarea")
         area.fill("Show me")
         area.press("Enter")
@@ -226,7 +241,7 @@ def test_a_crash_is_healed_and_changes_are_kept(tmp_path: Path, editor: Editor) 
         for pid in before:
             os.kill(pid, signal.SIGKILL)
         until(lambda: bool(set(opened.servers()) - set(before)), "the server was not started again")
-        opened.page.locator(".pane-body .monaco-list-row").filter(has_text="lost with the server").wait_for()
+        opened.transcript().locator(".ended.lost").wait_for()
         opened.command("CodeAgent: Accept All Changes")
         opened.page.locator(".tab.dirty").filter(has_text="a.py").wait_for()
         assert "return 990" in buffer(opened)

@@ -26,7 +26,7 @@ def test_words_to_a_run_and_a_task_that_waits(tmp_path: Path, editor: Editor) ->
         opened.answer("and be brief")
         opened.task("the next thing")
         opened.idle()
-        until(lambda: "and be brief" in opened.transcript().locator("blockquote.said").first.inner_text(), "not shown")
+        until(lambda: "and be brief" in opened.transcript().locator(".said .words").first.inner_text(), "not shown")
         until(lambda: "Next." in opened.transcript().locator("body").inner_text(), "no transcript of the second")
         opened.command("CodeAgent: Runs…")
         rows = opened.page.locator(".quick-input-list .monaco-list-row")
@@ -79,7 +79,7 @@ def test_a_hook_a_background_server_a_command_and_a_fork(tmp_path: Path, editor:
         opened.idle()
         until(lambda: "Served." in opened.transcript().locator("body").inner_text(), "not answered")
         shown = opened.transcript().locator("body").inner_text()
-        assert shown.index("run_cmd") < shown.index("run_beside") < shown.index("Served.")
+        assert shown.index("echo serving") < shown.index("cat a.py") < shown.index("Served.")
         assert buffer(opened) == SOURCE + "x = 4\n"
         opened.choose("CodeAgent: New Session from Before a Run…", "/serve a.py:1-2")
         opened.task("what is in @shot.png")

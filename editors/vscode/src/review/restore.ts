@@ -19,8 +19,9 @@ interface Waiting {
 /** Asks the server what waits, and tells the store of the changes it does not know. */
 export async function restore(agent: Agent, store: Store): Promise<void> {
   const waiting = (await agent.call<Waiting[]>("codeagent.pending")) ?? [];
+  store.dispatch({ type: "local_undecided", runs: waiting.filter(({ kind }) => kind === "changes").map(({ runId }) => runId) });
   for (const { kind, runId, title, files = [] } of waiting) {
-    if (kind !== "changes" || store.state.runs[runId]) continue;
+    if (kind !== "changes" || Object.keys(store.state.runs[runId]?.staged ?? {}).length > 0) continue;
     const diff = (await agent.call<{ diff: string }>("codeagent.review", { runId }))?.diff ?? "";
     const states = await Promise.all(files.map((file) => stateOf(file, files, diff)));
     const hunks = [...hunksByFile(diff).values()].flat();

@@ -77,8 +77,7 @@ export class Review implements vscode.Disposable {
       return;
     }
     await this.refresh(run.runId);
-    const words = vscode.l10n.t("Agent's changes: {0}", run.title || vscode.l10n.t("Run"));
-    const title = ownTitle(words, run.runId, this.titles);
+    const title = ownTitle(vscode.l10n.t("Agent's changes"), run.runId, this.titles); // the editor adds the number of files
     this.titles.set(run.runId, title);
     const rows = files
       .slice(0, SHOWN_AT_ONCE)

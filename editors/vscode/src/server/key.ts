@@ -21,8 +21,12 @@ export class ApiKey {
     });
     const value = await whileOpen(box);
     if (!value) return false;
-    await this.secrets.store(NAME, value.trim());
+    await this.keep(value);
     return true;
+  }
+
+  async keep(value: string): Promise<void> {
+    await this.secrets.store(NAME, value.trim());
   }
 
   async forget(): Promise<void> {

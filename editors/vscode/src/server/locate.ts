@@ -1,5 +1,5 @@
 /** Looks for the server on this machine and, where there is none, offers to get one. */
-import { execFile } from "node:child_process";
+import { spawn } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
 import * as vscode from "vscode";
@@ -32,10 +32,11 @@ export async function offer(context: vscode.ExtensionContext): Promise<boolean> 
     await context.globalState.update(MAY_DOWNLOAD, true);
     return true;
   }
-  return chosen === install ? installInto(around.ownEnvironment, around.python) : pick();
+  return chosen === install ? installWithNotice(context) : pick();
 }
 
-async function pick(): Promise<boolean> {
+/** Asks for a program to start; false when the user chose none. */
+export async function pick(): Promise<boolean> {
   const [file] = (await vscode.window.showOpenDialog({ title: PROGRAM, canSelectMany: false })) ?? [];
   if (!file) return false;
   const target = vscode.ConfigurationTarget.Global;
@@ -43,20 +44,37 @@ async function pick(): Promise<boolean> {
   return true;
 }
 
-async function installInto(folder: string, selected: string | undefined): Promise<boolean> {
-  const python = selected ?? (process.platform === "win32" ? "python" : "python3");
-  const inside = path.join(folder, process.platform === "win32" ? "Scripts" : "bin", "python");
+/** Hears what an installation prints. */
+export type Progress = (text: string) => void;
+
+async function installWithNotice(context: vscode.ExtensionContext): Promise<boolean> {
   const options = { location: vscode.ProgressLocation.Notification, title: vscode.l10n.t("Installing {0}", PROGRAM) };
   try {
-    await vscode.window.withProgress(options, async () => {
-      await program(python, ["-m", "venv", folder]);
-      await program(inside, ["-m", "pip", "install", "--upgrade", PROGRAM]);
-    });
+    await vscode.window.withProgress(options, () => installOwn(context, () => undefined));
     return true;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     void vscode.window.showErrorMessage(vscode.l10n.t("{0} could not be installed: {1}", PROGRAM, reason));
     return false;
+  }
+}
+
+/** Makes an environment of the extension's own with the server in it; throws what went wrong, as the program said it. */
+export async function installOwn(context: vscode.ExtensionContext, progress: Progress): Promise<void> {
+  const around = await surroundings(context);
+  const python = around.python ?? (process.platform === "win32" ? "python" : "python3");
+  const inside = path.join(around.ownEnvironment, process.platform === "win32" ? "Scripts" : "bin", "python");
+  await program(python, ["-m", "venv", around.ownEnvironment], progress);
+  await program(inside, ["-m", "pip", "install", "--disable-pip-version-check", "--upgrade", carried(context.extensionPath) ?? PROGRAM], progress);
+}
+
+/** The wheel that the extension carries, if it does. */
+function carried(folder: string): string | undefined {
+  try {
+    const wheel = fs.readdirSync(path.join(folder, "server")).find((name) => name.startsWith("codeagent_lsp-") && name.endsWith(".whl"));
+    return wheel && path.join(folder, "server", wheel);
+  } catch {
+    return undefined;
   }
 }
 
@@ -101,11 +119,20 @@ function isProgram(file: string): boolean {
   }
 }
 
-function program(file: string, args: readonly string[]): Promise<void> {
+function program(file: string, args: readonly string[], progress: Progress): Promise<void> {
   return new Promise((resolve, reject) => {
-    execFile(file, args, { timeout: INSTALL_MS }, (error, _out, problems) => {
-      if (error) reject(new Error(problems.trim().split("\n").at(-1) ?? error.message));
-      else resolve();
+    let problems = "";
+    const child = spawn(file, args, { timeout: INSTALL_MS, stdio: ["ignore", "pipe", "pipe"] });
+    child.stdout.setEncoding("utf8").on("data", progress);
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      problems = (problems + text).slice(-4000);
+      progress(text);
+    });
+    child.on("error", (error) => reject(new Error(`${file}: ${error.message}`)));
+    child.on("close", (code) => {
+      if (code === 0) return resolve();
+      const said = problems.trim().split("\n").filter((line) => !line.startsWith("[notice]")).slice(-3).join("\n");
+      reject(new Error(said || `${file} ${args.join(" ")}: ${code}`));
     });
   });
 }

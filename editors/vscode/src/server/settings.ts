@@ -18,7 +18,7 @@ export function section(settings: readonly Inspected[], trusted: boolean): Recor
   for (const item of settings) {
     const value = !trusted && item.restricted ? item.global : item.effective;
     const set = item.global !== undefined || (item.workspace !== undefined && (trusted || !item.restricted));
-    if (set && value !== undefined && value !== null) assign(result, item.key.split("."), value);
+    if (set && value !== undefined && value !== null && value !== "") assign(result, item.key.split("."), value);
   }
   if (!trusted) assign(result, ["permissions", "mode"], "readOnly");
   return result;

@@ -1,6 +1,8 @@
-/** One element for each kind of block. */
+/** One element for each kind of block. Not here: calls of tools (`cards.ts`), questions (`questions.ts`). */
 import type { Block, Plan } from "../state";
-import { button, element, fileButton } from "./dom";
+import { makeCard } from "./cards";
+import { baseName, button, element, fileButton, filled } from "./dom";
+import { makeQuestion } from "./questions";
 import { Stream } from "./stream";
 
 /** A block on the page. `append` grows a text, `plan` tells a plan's steps. */
@@ -17,17 +19,25 @@ export interface Context {
 }
 
 const OUTPUT_LIMIT = 20_000;
-const FILE_TOOLS = new Set(["read_file", "write_file", "edit_file", "apply_patch"]);
-const STEP_MARKS: Record<string, string> = {
-  pending: "○",
-  running: "◐",
-  completed: "●",
-  failed: "✕",
-  skipped: "–",
-  cancelled: "–",
+const LISTED = 8;
+export const STEP_ICONS: Readonly<Record<string, string>> = {
+  pending: "circle-large-outline",
+  in_progress: "loading",
+  running: "loading",
+  completed: "pass-filled",
+  failed: "error",
+  skipped: "debug-step-over",
+  cancelled: "circle-slash",
 };
 
-export function makeBlock(block: Block, context: Context): BlockView {
+/** What helps where the error has one of these codes. */
+const HELP: readonly (readonly [RegExp, string, string])[] = [
+  [/key|unauthor|401|403|forbidden/i, "setKey", "codeagent.setup"],
+  [/model/i, "chooseModel", "codeagent.model.list"],
+  [/network|connect|reach|refused|endpoint/i, "setUp", "codeagent.setup"],
+];
+
+export function makeBlock(block: Block, context: Context, old: HTMLElement | undefined): BlockView {
   switch (block.kind) {
     case "text": {
       const stream = new Stream((text) => context.render(text));
@@ -37,23 +47,25 @@ export function makeBlock(block: Block, context: Context): BlockView {
     case "output":
       return output(block.text);
     case "plan":
-      return planView();
+      return planView(context);
+    case "tool": {
+      const details = old?.querySelector("details");
+      return fixed(makeCard(block, context, details?.open));
+    }
     default:
       return fixed(still(block, context));
   }
 }
 
-function still(block: Exclude<Block, { kind: "text" | "output" | "plan" }>, context: Context): HTMLElement {
+function still(block: Exclude<Block, { kind: "text" | "output" | "plan" | "tool" }>, context: Context): HTMLElement {
   const { word } = context;
   switch (block.kind) {
-    case "tool":
-      return tool(block);
     case "note":
       return element("p", "note", block.text);
     case "said":
-      return element("blockquote", "said", block.text);
+      return filled("div", `prompt said${block.pending ? " pending" : ""}`, element("div", "words", block.text), block.pending ? element("span", "when", word("taken")) : undefined);
     case "error":
-      return element("p", "problem", block.text);
+      return problem(block.text, block.code, context);
     case "command":
       return element("code", "command", `$ ${block.text}`);
     case "compacted":
@@ -63,7 +75,7 @@ function still(block: Exclude<Block, { kind: "text" | "output" | "plan" }>, cont
     case "exit":
       return element("p", "note", word("exit", block.exitCode, block.duration.toFixed(1)));
     case "question":
-      return question(block, context);
+      return makeQuestion(block, context);
     case "changes":
       return changes(block, context);
     case "applied":
@@ -75,71 +87,65 @@ function still(block: Exclude<Block, { kind: "text" | "output" | "plan" }>, cont
   }
 }
 
-function tool(block: Extract<Block, { kind: "tool" }>): HTMLElement {
-  const row = element("div", `tool ${block.state}`);
-  row.append(element("span", "mark"), element("span", "name", block.name));
-  if (block.subject) {
-    const isFile = FILE_TOOLS.has(block.name);
-    row.append(isFile ? fileButton(block.subject, block.subject) : element("span", "subject", block.subject));
-  }
-  if (block.state === "running" && block.output) row.append(element("span", "live", block.output));
-  if (block.error) row.append(element("div", "reason", block.error));
-  return row;
-}
-
-function question(block: Extract<Block, { kind: "question" }>, { word }: Context): HTMLElement {
-  const box = element("div", `question ${block.open ? "open" : "over"}`);
-  box.append(element("p", "asks", block.title));
-  if (!block.open) {
-    box.append(element("p", "answer", block.answer === undefined ? word("unanswered") : word("answered", block.answer)));
-    return box;
-  }
+/** An error with the buttons that help. */
+function problem(text: string, code: string | undefined, { word, runId }: Context): HTMLElement {
+  const box = filled("div", "problem", element("p", "", text));
+  box.setAttribute("role", "alert");
   const row = element("div", "row");
-  // Free text and consent to details belong to the editor's own prompt; the choices are here as well.
-  for (const choice of block.choices) row.append(button(choice, "choice", { answer: choice, request: block.requestId }));
-  if (block.choices.length === 0) row.append(button(word("answer"), "choice", { say: "question", request: block.requestId }));
+  const seen = new Set<string>();
+  for (const [pattern, label, command] of HELP) {
+    if (!pattern.test(`${code ?? ""} ${text}`) || seen.has(command)) continue;
+    seen.add(command);
+    row.append(button(word(label), "choice", { command }));
+  }
+  row.append(button(word("retry"), "choice", { say: "retry", run: runId }), button(word("showLog"), "choice", { command: "codeagent.showLogs" }));
   box.append(row);
   return box;
 }
 
 function changes(block: Extract<Block, { kind: "changes" }>, { word, runId }: Context): HTMLElement {
-  const box = element("div", "changes");
-  const head = element("div", "row");
   const words = word(block.files.length === 1 ? "proposedOne" : "proposed", block.files.length, block.added, block.removed);
-  head.append(element("span", "summary", words), button(word("review"), "choice", { say: "review", run: runId }));
+  const head = filled("div", "row", element("span", "summary", words), button(word("review"), "choice", { say: "review", run: runId }));
   const list = element("ul", "files");
-  for (const file of block.files.slice(0, 50)) {
-    const item = document.createElement("li");
-    item.append(fileButton(file, name(file)));
-    list.append(item);
-  }
-  box.append(head, ...(block.proof ?? []).map((line) => element("div", "proof", line)), list);
-  return box;
+  for (const file of block.files.slice(0, LISTED)) list.append(filled("li", "", fileButton(file, baseName(file))));
+  if (block.files.length > LISTED) list.append(element("li", "note", word("moreFiles", block.files.length - LISTED)));
+  return filled("div", "changes", head, ...(block.proof ?? []).map((line) => element("div", "proof", line)), list);
 }
 
 function applied(block: Extract<Block, { kind: "applied" }>, { word, runId }: Context): HTMLElement {
   const row = element("div", `decision row ${block.outcome}`);
   const key = block.outcome === "none" || block.outcome === "unknown" ? "notApplied" : block.undo ? "undone" : block.outcome === "partial" ? "partly" : "applied";
-  const about = block.conflicts.length > 0 ? block.conflicts : block.files.map(name);
-  row.append(element("span", "summary", word(key, block.reason ?? about.join(", "))));
-  if (key === "applied" || key === "partly") row.append(button(word("undo"), "choice", { say: "undo", run: runId }));
+  const about = block.conflicts.length > 0 ? block.conflicts : block.files.map(baseName);
+  row.append(element("span", "summary", word(key, block.reason ?? short(about, word))));
+  if (key === "applied" || key === "partly") {
+    row.append(
+      button(word("save"), "choice save", { say: "save", files: JSON.stringify(block.files) }),
+      button(word("undoRun"), "choice undo", { say: "undo", run: runId }),
+    );
+  }
   return row;
 }
 
-function ending(block: Extract<Block, { kind: "ended" }>, { word, render }: Context): HTMLElement {
+function short(all: readonly string[], word: Context["word"]): string {
+  const listed = all.slice(0, LISTED).join(", ");
+  return all.length > LISTED ? `${listed} ${word("moreFiles", all.length - LISTED)}` : listed;
+}
+
+function ending(block: Extract<Block, { kind: "ended" }>, context: Context): HTMLElement {
   const box = element("div", `ended ${block.status}`);
-  if (block.error) box.append(element("p", "problem", block.error));
+  if (block.error) box.append(problem(block.error, block.code, context));
   else if (block.summary) {
     const summary = element("div", "markdown");
-    summary.innerHTML = render(block.summary);
+    summary.innerHTML = context.render(block.summary);
     box.append(summary);
   }
-  box.append(element("p", "status", word(block.status)));
+  box.append(element("p", "status", context.word(block.status)));
   return box;
 }
 
 function output(text: string): BlockView {
   const shown = element("pre", "output");
+  shown.tabIndex = 0;
   let whole = "";
   const append = (more: string): void => {
     whole = (whole + more).slice(-OUTPUT_LIMIT);
@@ -149,17 +155,27 @@ function output(text: string): BlockView {
   return grows(shown, append);
 }
 
-function planView(): BlockView {
+function planView({ word, runId }: Context): BlockView {
   const list = element("ol", "plan");
-  const draw = (plan: Plan): void => {
-    const rows = plan.steps.map((step) => {
-      const row = element("li", step.state, `${STEP_MARKS[step.state] ?? "○"} ${step.title}`);
-      if (step.state === "failed" && step.error) row.append(element("div", "reason", step.error));
-      return row;
-    });
-    list.replaceChildren(...rows);
-  };
+  const draw = (plan: Plan): void => list.replaceChildren(...plan.steps.map((step) => stepRow(step, runId, word)));
   return { element: list, append: () => undefined, plan: draw };
+}
+
+/** A step with its state and what can be done about it. */
+export function stepRow(step: Plan["steps"][number], runId: string, word: Context["word"]): HTMLElement {
+  const icon = element("span", `codicon codicon-${STEP_ICONS[step.state] ?? "circle-large-outline"}`);
+  icon.setAttribute("role", "img");
+  icon.setAttribute("aria-label", word(`step.${step.state}`));
+  const row = filled("li", step.state, icon, element("span", "title", step.title));
+  const act = (name: string, label: string): HTMLElement =>
+    button(word(label), "choice small", { step: step.stepId, run: runId, act: name });
+  const acts = element("span", "acts");
+  if (["failed", "pending", "skipped", "cancelled"].includes(step.state)) acts.append(act("retryStep", "doStep"));
+  if (["failed", "pending"].includes(step.state)) acts.append(act("skipStep", "skipStep"));
+  if (["completed", "failed"].includes(step.state)) acts.append(act("rollback", "rollback"));
+  if (acts.childElementCount) row.append(acts);
+  if (step.state === "failed" && step.error) row.append(element("div", "reason", step.error));
+  return row;
 }
 
 function grows(shown: HTMLElement, append: (text: string) => void): BlockView {
@@ -171,9 +187,5 @@ function fixed(shown: HTMLElement): BlockView {
 }
 
 function names(files: readonly string[]): string {
-  return files.map(name).join(", ");
-}
-
-function name(file: string): string {
-  return file.split(/[\\/]/).at(-1) ?? file;
+  return files.map(baseName).join(", ");
 }

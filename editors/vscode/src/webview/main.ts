@@ -1,157 +1,112 @@
-/** The script of the transcript: applies patches to the page, says what the user does. */
-import type { Block } from "../state";
+/** The script of the chat: applies patches to the page, says what the user does. */
+import type { Controls, Told } from "../chat";
 import type { Patch } from "../transcript";
-import { type BlockView, makeBlock } from "./blocks";
+import { Composer } from "./composer";
 import { element } from "./dom";
-import { givenBack } from "./draft";
 import { makeRenderer } from "./markdown";
+import { SessionsPage, SetupPage } from "./pages";
+import { Runs } from "./runs";
+import { Shelf } from "./bar";
 
 declare function acquireVsCodeApi(): { postMessage(message: unknown): void; getState(): unknown; setState(state: unknown): void };
 
+interface Kept {
+  readonly draft: string;
+  readonly sent: readonly string[];
+}
+
+const MOST_SENT = 50;
 const host = acquireVsCodeApi();
+const kept = (host.getState() as Partial<Kept> | undefined) ?? {};
 const words = JSON.parse(document.body.dataset["words"] ?? "{}") as Record<string, string>;
 const word = (key: string, ...values: readonly unknown[]): string =>
   (words[key] ?? key).replace(/\{(\d)\}/g, (_, index: string) => String(values[Number(index)] ?? ""));
 const log = document.getElementById("log") as HTMLElement;
-const composer = document.getElementById("composer") as HTMLFormElement;
-const render = makeRenderer(word("copy"));
-
-interface RunView {
-  readonly section: HTMLElement;
-  readonly title: HTMLElement;
-  readonly state: HTMLElement;
-  readonly body: HTMLElement;
-  readonly blocks: BlockView[];
-  status: string;
-}
-
-const runs = new Map<string, RunView>();
 const empty = element("p", "empty", word("empty"));
-const input = document.createElement("textarea");
-const send = element("button", "send", word("send")) as HTMLButtonElement;
+const say = (message: object): void => host.postMessage(message);
+
+let sent: readonly string[] = kept.sent ?? [];
+let draft = kept.draft ?? "";
+let controls: Controls | undefined;
 let copying: HTMLElement | undefined;
 let following = true;
 let lastTop = 0;
 let lastHeight = 0;
 const resized = new ResizeObserver(stick);
 
+const render = makeRenderer({ copy: word("copy"), insert: word("insert"), apply: word("applyCode"), terminal: word("terminal") });
+const runs = new Runs({
+  log, empty, word, render, added: (section) => resized.observe(section), editAgain: (runId, text) => composer.edit(runId, text),
+});
+const shelf = new Shelf(word);
+const composer: Composer = new Composer(
+  {
+    word, say,
+    earlier: () => [...new Set([...sent, ...runs.prompts()])],
+    keep: (text) => {
+      draft = text;
+      host.setState({ draft, sent });
+    },
+    sent: () => follow(true),
+  },
+  draft,
+);
+const sessions = new SessionsPage({ word, say });
+const setup = new SetupPage({ word, say });
+
 function apply(patch: Patch): void {
-  switch (patch.type) {
-    case "reset":
-      runs.clear();
-      log.replaceChildren(empty);
-      return;
-    case "run":
-      return drawRun(view(patch.run), patch);
-    case "block":
-      return put(patch.run, view(patch.run), patch.index, patch.block);
-    case "append":
-      return view(patch.run).blocks[patch.index]?.append(patch.text);
-    case "plan":
-      for (const block of view(patch.run).blocks) block.plan(patch.plan);
-  }
+  if (!runs.apply(patch)) shelf.apply(patch);
+  if (patch.type === "busy") composer.work(patch.run);
 }
 
-function view(id: string): RunView {
-  const known = runs.get(id);
-  if (known) return known;
-  const title = element("h2", "title");
-  const state = element("span", "state");
-  const head = element("header", "head");
-  head.append(title, state);
-  const body = element("div", "body");
-  const section = element("section", "run");
-  section.append(head, body);
-  empty.remove();
-  log.append(section);
-  resized.observe(section);
-  const made: RunView = { section, title, state, body, blocks: [], status: "" };
-  runs.set(id, made);
-  return made;
+function settle(): void {
+  const { head, plan } = runs.newest();
+  shelf.pin(head?.run ?? "", plan, head?.todos ?? [], head?.status === "running");
+  composer.ring.show(head?.last, controls?.window ?? 0);
 }
 
-function drawRun(run: RunView, patch: Extract<Patch, { type: "run" }>): void {
-  run.title.textContent = patch.attempt ? word("attempt", patch.attempt) : patch.title || word("run");
-  run.status = patch.status;
-  run.section.dataset["status"] = patch.status;
-  run.state.textContent = patch.status === "running" ? patch.activity || word("working") : "";
-  const busy = [...runs.values()].some((item) => item.status === "running");
-  send.textContent = word(busy ? "stop" : "send");
-  send.dataset["busy"] = String(busy);
-}
-
-function put(id: string, run: RunView, index: number, block: Block): void {
-  const made = makeBlock(block, { word, render, runId: id });
-  const old = run.blocks[index];
-  if (old) old.element.replaceWith(made.element);
-  else run.body.append(made.element);
-  run.blocks[index] = made;
-}
-
-function say(message: object): void {
-  host.postMessage(message);
-}
-
-log.addEventListener("click", (event) => {
-  const target = (event.target as HTMLElement).closest<HTMLElement>("[data-url],[data-file],[data-answer],[data-say],.copy");
+/** What a click on an element with data says to the host. */
+document.body.addEventListener("click", (event) => {
+  const target = (event.target as HTMLElement).closest<HTMLElement>(
+    "[data-url],[data-file],[data-answer],[data-answer-of],[data-say],[data-code],[data-change],[data-step],[data-command]",
+  );
   if (!target) return;
-  event.preventDefault();
-  const { url, file, line, answer, request, run, say: what } = target.dataset;
+  const { url, file, line, answer, answerOf, request, run, say: what, code, change, act, step, command, files } = target.dataset;
+  event.preventDefault(); // also: what stands in a summary does not unfold it
   if (url !== undefined) say({ type: "link", url });
   else if (file !== undefined) say({ type: "open", file, line: Number(line || 1) });
   else if (answer !== undefined) say({ type: "answer", requestId: request, answer });
-  else if (what !== undefined) say({ type: what, runId: run, requestId: request });
-  else copy(target);
+  else if (answerOf !== undefined) own(target, answerOf);
+  else if (code !== undefined) useCode(target, code);
+  else if (change !== undefined) say({ type: "file", runId: run, path: change, act });
+  else if (step !== undefined) say({ type: "step", runId: run, stepId: step, act });
+  else if (command !== undefined) say({ type: "command", name: command });
+  else if (what === "save") {
+    say({ type: "save", files: JSON.parse(files ?? "[]") as unknown });
+    (target as HTMLButtonElement).disabled = true;
+  } else if (what !== undefined) say({ type: what, runId: run, requestId: request });
 });
 
-function copy(button: HTMLElement): void {
-  const text = button.closest(".code")?.querySelector("pre")?.textContent ?? "";
-  copying = button;
-  say({ type: "copy", text });
+/** An answer in one's own words. */
+function own(target: HTMLElement, requestId: string): void {
+  const text = target.parentElement?.querySelector("textarea")?.value.trim();
+  if (text) say({ type: "answer", requestId, answer: text });
+}
+
+function useCode(target: HTMLElement, how: string): void {
+  const box = target.closest<HTMLElement>(".code");
+  if (how === "copy") copying = target;
+  say({ type: how, text: box?.querySelector("pre")?.textContent ?? "", language: box?.dataset["language"] ?? "" });
 }
 
 function copied(button: HTMLElement): void {
-  button.textContent = word("copied");
-  setTimeout(() => (button.textContent = word("copy")), 1500);
-}
-
-function submit(): void {
-  if (send.dataset["busy"] === "true") return say({ type: "stop" });
-  const text = input.value.trim();
-  if (!text) return;
-  say({ type: "send", text });
-  input.value = "";
-  grow();
-  follow(true);
-}
-
-/** What could not be sent is in the composer again. */
-function unsent(text: string): void {
-  input.value = givenBack(text, input.value);
-  grow();
-}
-
-function grow(): void {
-  input.rows = Math.min(8, input.value.split("\n").length);
-  host.setState({ draft: input.value });
-}
-
-function compose(): void {
-  input.placeholder = word("placeholder");
-  input.setAttribute("aria-label", word("placeholder"));
-  input.rows = 1;
-  input.value = (host.getState() as { draft?: string } | undefined)?.draft ?? "";
-  input.addEventListener("input", grow);
-  input.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-    event.preventDefault();
-    if (send.dataset["busy"] !== "true") submit();
-  });
-  composer.append(input, send);
-  composer.addEventListener("submit", (event) => {
-    event.preventDefault();
-    submit();
-  });
+  const label = button.querySelector(".hidden") ?? button;
+  button.classList.add("copied");
+  label.textContent = word("copied");
+  setTimeout(() => {
+    button.classList.remove("copied");
+    label.textContent = word("copy");
+  }, 1500);
 }
 
 // Follows the end until the user scrolls up, and again when they are back at the end. What grows is no scrolling.
@@ -172,23 +127,51 @@ new MutationObserver(stick).observe(log, { childList: true, subtree: true, chara
 function follow(end: boolean): void {
   following = end;
   log.classList.toggle("following", end);
+  if (end) stick();
 }
 
 function stick(): void {
   if (following) log.scrollTop = log.scrollHeight;
 }
 
-type Told =
-  | { readonly type: "patches"; readonly patches: readonly Patch[] }
-  | { readonly type: "copied" }
-  | { readonly type: "unsent"; readonly text: string };
-
 window.addEventListener("message", ({ data }: MessageEvent<Told>) => {
-  if (data.type === "patches") data.patches.forEach(apply);
-  else if (data.type === "copied" && copying) copied(copying);
-  else if (data.type === "unsent") unsent(data.text);
+  switch (data.type) {
+    case "patches":
+      data.patches.forEach(apply);
+      return settle();
+    case "copied":
+      return copying && copied(copying);
+    case "unsent":
+      return composer.unsent(data.text);
+    case "sent":
+      sent = [...sent.filter((text) => text !== data.text), data.text].slice(-MOST_SENT);
+      return host.setState({ draft, sent });
+    case "words":
+      return composer.add(data.text);
+    case "place":
+      shelf.below(data.root);
+      return composer.offer(data.place);
+    case "controls":
+      controls = data.controls;
+      composer.controls(controls);
+      return settle();
+    case "completion":
+      return composer.complete(data.id, data.items);
+    case "sessions":
+      return data.open || !sessions.element.hidden ? sessions.show(data.rows, data.current) : undefined;
+    case "server":
+      return setup.stands(data.server);
+    case "setup":
+      return setup.open(data.local);
+    case "tested":
+      return setup.tested(data.tested);
+    case "focus":
+      return composer.focus();
+  }
 });
-compose();
+document.getElementById("shelf")?.replaceWith(shelf.element);
+document.body.prepend(sessions.element, setup.element);
+log.before(setup.server);
 follow(true);
 log.append(empty);
 say({ type: "ready" });

@@ -47,7 +47,7 @@ const tests = {
     for (const { command } of entries) {
       assert.ok(command === undefined || declared.has(command) || command.startsWith("editor."), command);
     }
-    const known = /^codeagent\.(running|waiting|changes|applied|reviewing|ready|run|transcript)$/;
+    const known = /^codeagent\.(running|waiting|changes|applied|reviewing|ready|chat)$/;
     const named = entries.flatMap(({ when }) => (when ?? "").match(/codeagent\.\w+/g) ?? []);
     for (const name of new Set(named)) assert.match(name, known);
   },
@@ -150,7 +150,7 @@ const tests = {
 /** A question is open: the server offers its answers as lenses. */
 async function waiting() {
   const lenses = (await call("vscode.executeCodeLensProvider", source().uri, 100)) ?? [];
-  return lenses.some(({ command }) => command?.command === "codeagent.respond");
+  return lenses.some(({ command }) => /^Agent asks: .* · /.test(command?.title ?? "") || /^(Review|Apply|Discard)$/.test(command?.title ?? ""));
 }
 
 /** Process ids of the servers of this window. */

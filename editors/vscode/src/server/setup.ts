@@ -1,0 +1,110 @@
+/**
+ * The first run: a server where there is none, a model's provider with its key, and a test of both.
+ * Not here: where a server is looked for (`locate.ts`), the page (`webview/pages.ts`).
+ */
+import * as http from "node:http";
+import * as vscode from "vscode";
+import type { Agent, ServerState } from "../agent";
+import type { ServerPage, Told } from "../chat";
+import type { ApiKey } from "./key";
+import { installOwn, type Progress } from "./locate";
+
+/** Where servers of models listen on this machine by default. */
+const LOCAL = [
+  { name: "Ollama", url: "http://127.0.0.1:11434/v1" },
+  { name: "LM Studio", url: "http://127.0.0.1:1234/v1" },
+  { name: "llama.cpp", url: "http://127.0.0.1:8080/v1" },
+  { name: "vLLM", url: "http://127.0.0.1:8000/v1" },
+] as const;
+const LOOK_MS = 700;
+const TEST_MS = 60_000;
+
+export interface Chosen {
+  readonly provider: string;
+  readonly url: string;
+  readonly model: string;
+  readonly key: string;
+}
+
+export class Setup {
+  private page: ServerPage = { state: "starting" };
+
+  constructor(
+    private readonly context: vscode.ExtensionContext,
+    private readonly agent: Agent,
+    private readonly key: ApiKey,
+    private readonly tell: (message: Told) => void,
+  ) {}
+
+  /** The server's state, for a webview that begins. */
+  get server(): Told {
+    return { type: "server", server: this.page };
+  }
+
+  stands(state: ServerState, problem?: string): void {
+    if (this.page.state === "installing" && state !== "ready") return;
+    this.show({ state, problem });
+  }
+
+  /** Opens the choice of a provider, with what is found on this machine. */
+  async open(): Promise<void> {
+    const found = await Promise.all(LOCAL.map(async (place) => ((await answers(`${place.url}/models`)) ? [place] : [])));
+    this.tell({ type: "setup", local: found.flat() });
+  }
+
+  /** Installs a server into an environment of its own, and starts it. */
+  async install(): Promise<void> {
+    let log = "";
+    const progress: Progress = (text) => {
+      log = `${log}${text}`.split("\n").slice(-8).join("\n");
+      this.show({ state: "installing", log });
+    };
+    progress("");
+    try {
+      await installOwn(this.context, progress);
+    } catch (error) {
+      this.show({ state: "absent", problem: error instanceof Error ? error.message : String(error), log });
+      return;
+    }
+    this.show({ state: "starting" });
+    await this.agent.restart();
+  }
+
+  /** Keeps what was chosen, and asks the model's server for its models. */
+  async choose({ provider, url, model, key }: Chosen): Promise<void> {
+    const settings = vscode.workspace.getConfiguration("codeagent");
+    const target = vscode.ConfigurationTarget.Global;
+    await settings.update("model.provider", provider === "auto" ? undefined : provider, target);
+    await settings.update("model.baseUrl", url || undefined, target);
+    await settings.update("model.name", model || undefined, target);
+    if (key) await this.key.keep(key);
+    try {
+      if (key || this.agent.state !== "ready") await this.agent.restart();
+      else this.agent.settingsChanged();
+      const asked = this.agent.call<string[]>("codeagent.model.list");
+      const late = new Promise<never>((_, fail) => setTimeout(() => fail(new Error(vscode.l10n.t("No answer within a minute."))), TEST_MS).unref());
+      const models = (await Promise.race([asked, late])) ?? [];
+      const words = models.length ? vscode.l10n.t("It works: {0} models.", models.length) : vscode.l10n.t("It answers, and lists no models: name one.");
+      this.tell({ type: "tested", tested: { ok: true, words, models } });
+    } catch (error) {
+      this.tell({ type: "tested", tested: { ok: false, words: error instanceof Error ? error.message : String(error), models: [] } });
+    }
+  }
+
+  private show(page: ServerPage): void {
+    this.page = page;
+    this.tell(this.server);
+  }
+}
+
+/** Whether something answers there as a server of models does. */
+function answers(url: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const request = http.get(url, { timeout: LOOK_MS }, (response) => {
+      response.resume();
+      resolve((response.statusCode ?? 500) < 500 && /json/.test(response.headers["content-type"] ?? ""));
+    });
+    request.on("timeout", () => request.destroy());
+    request.on("error", () => resolve(false));
+  });
+}

@@ -1,0 +1,105 @@
+/** Cards of tools and the difference of texts. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cardOf, todosAfter } from "../src/calls";
+import { difference } from "../src/diff";
+import { type AnyEvent, INITIAL, reduce, type Run, type State, type ToolCard } from "../src/state";
+import { barOf, patches } from "../src/transcript";
+
+const base = { session_id: "s", run_id: "r", seq: 1, ts: 5 };
+const after = (...events: AnyEvent[]): State => events.reduce(reduce, INITIAL);
+const run = (state: State): Run => state.runs["r"] as Run;
+const calls = (name: string, given: object): AnyEvent => ({ ...base, type: "tool_calls", calls: [{ id: "1", name, arguments: given }] });
+const result = (success: boolean, more: object = {}): AnyEvent =>
+  ({ ...base, type: "tool_result", tool: "", call_id: "1", success, output: "", ...more }) as AnyEvent;
+const card = (state: State): ToolCard => run(state).blocks.find((block) => block.kind === "tool") as ToolCard;
+
+/** The new text, made from the old one by a difference without jumps. */
+const rebuilt = (lines: readonly string[]): [string[], string[]] => [
+  lines.filter((line) => /^[ -]/.test(line)).map((line) => line.slice(1)),
+  lines.filter((line) => /^[ +]/.test(line)).map((line) => line.slice(1)),
+];
+
+test("a difference leads from one text to the other, with few lines", () => {
+  const cases: [string, string, number, number][] = [
+    ["a\nb\nc\n", "a\nx\nc\n", 1, 1],
+    ["a\nb\n", "a\nb\n", 0, 0],
+    ["", "a\nb\n", 2, 0],
+    ["a\nb\nc\nd\n", "b\nc\nd\ne\n", 1, 1],
+    ["a\nb\nc\na\nb\nb\na\n", "c\nb\na\nb\na\nc\n", 2, 3],
+  ];
+  for (const [old, now, added, removed] of cases) {
+    const found = difference(old, now);
+    assert.deepEqual([found.added, found.removed], [added, removed], `${old} -> ${now}`);
+    if (added + removed === 0) continue;
+    const [before, later] = rebuilt(found.lines);
+    assert.ok(old.includes(before.join("\n")) && now.includes(later.join("\n")), found.lines.join("|"));
+  }
+});
+
+test("far changes are told with a jump, a file that goes or comes is all of one kind", () => {
+  const lines = Array.from({ length: 100 }, (_, number) => `line ${number}`);
+  const text = (changed: readonly number[]): string => lines.map((line, at) => (changed.includes(at) ? `${line}!` : line)).join("\n");
+  const found = difference(text([]), text([3, 90]));
+  assert.deepEqual(found.lines.filter((line) => line.startsWith("@")), ["@ 2", "@ 89"]);
+  assert.equal(difference("a\n", null).removed, 1);
+  assert.equal(difference(null, "a\n").added, 1);
+});
+
+test("a card is of the kind of its tool, and an edit shows what it does", () => {
+  const kinds = ["edit_file", "run_cmd", "grep", "read_file", "run_tests", "todowrite", "something"].map((name) => cardOf({ name }).card);
+  assert.deepEqual(kinds, ["edit", "command", "search", "read", "tests", "todo", "other"]);
+  const made = cardOf({ name: "edit_file", arguments: { path: "a.py", old_str: "x = 1", new_str: "x = 2" } });
+  assert.deepEqual(made.diff?.filter((line) => /^[+-]/.test(line)), ["-x = 1", "+x = 2"]);
+});
+
+test("the change of a file is on the card of its call, counted from what was staged before", () => {
+  const change = (text: string): AnyEvent =>
+    ({ ...base, type: "file_change", path: "/ws/a.py", change: { path: "/ws/a.py", base: "1\n2\n", text } }) as AnyEvent;
+  const state = after(calls("edit_file", { path: "a.py" }), change("1\nx\n"), result(true), calls("edit_file", { path: "a.py" }), change("1\nx\ny\n"));
+  const [first, second] = run(state).blocks.filter((block) => block.kind === "tool");
+  assert.deepEqual([first?.added, first?.removed, second?.added, second?.removed], [1, 1, 1, 0]);
+  assert.deepEqual(barOf(run(state)).files, [{ path: "/ws/a.py", state: "changed", added: 2, removed: 1 }]);
+});
+
+test("red tests are failed, whatever they print", () => {
+  const red = card(after(calls("run_tests", {}), result(false, { output: "1 failed", error: "1 failed in 3 s", summary: "1 failed in 3 s" })));
+  assert.deepEqual([red.state, red.summary], ["failed", "1 failed in 3 s"]);
+});
+
+test("what a command prints is kept to its end", () => {
+  const output = (content: string): AnyEvent => ({ ...base, type: "step_output", content });
+  const state = after(calls("run_cmd", { command: "make" }), output("one\n"), output("two\n"), result(false, { error: "exit code 2", output: "cut" }));
+  assert.deepEqual([card(state).output, card(state).error], ["one\ntwo\n", "exit code 2"]);
+});
+
+test("a todo list is replaced, added to and updated", () => {
+  const write = (given: object) => ({ name: "todowrite", arguments: given });
+  const first = todosAfter([], write({ todos: [{ id: "1", content: "one", status: "pending" }] }));
+  const second = todosAfter(first, write({ action: "add", todos: [{ content: "two" }] }));
+  const third = todosAfter(second, write({ action: "update", todos: [{ id: "1", status: "completed" }] }));
+  assert.deepEqual(third.map(({ content, status }) => [content, status]), [["one", "completed"], ["two", "pending"]]);
+});
+
+test("words to a run are shown at once, and where the model reads them", () => {
+  const said: AnyEvent = { type: "local_said", run_id: "r", session_id: "s", text: "be brief", item_id: "i" };
+  const state = after(calls("grep", {}), said);
+  assert.deepEqual(run(state).blocks.at(-1), { kind: "said", text: "be brief", itemId: "i", pending: true });
+  const read = reduce(reduce(state, result(true)), { ...base, type: "steer_delivered", item_id: "i", text: "be brief" });
+  assert.deepEqual(run(read).blocks.filter((block) => block.kind === "said").map((block) => block.pending), [false]);
+  assert.ok(patches(state, read).every((patch) => patch.type !== "reset"));
+});
+
+test("a session is shown again with its words; what was taken back is marked, and marked no more when that is undone", () => {
+  const events = [
+    { ...base, type: "run_started", task: "Do it\nwell", title: "Do it" },
+    { ...base, type: "token", content: "Done." },
+    { ...base, type: "run_completed", status: "completed", summary: "", files_changed: [] },
+    { ...base, run_id: "back", type: "session_rewound", what: "both", gone: ["r"], conflicts: [], refused: [], staged: {}, attempts: {} },
+  ] as unknown as Extract<AnyEvent, { type: "local_replayed" }>["events"];
+  const state = after({ type: "local_replayed", session_id: "s", events });
+  assert.deepEqual([run(state).task, run(state).status, run(state).rewound, state.sessionId], ["Do it\nwell", "completed", "both", "s"]);
+  const undone = reduce(state, { ...base, run_id: "back", type: "session_restored" });
+  assert.equal(run(undone).rewound, undefined);
+  assert.equal(reduce(state, { type: "local_replayed", session_id: "s", events }).order.length, 2, "twice is once");
+});
