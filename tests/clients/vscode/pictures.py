@@ -149,7 +149,7 @@ def _plan(opened: Window, folder: Path) -> None:
     opened.task("Correct the prices", "CodeAgent: New Task with a Plan…")
     opened.pick("Apply")
     opened.wait_status("2/4")
-    opened.transcript().locator(".plan li.running").wait_for()
+    opened.transcript().locator("#log .plan li.running").wait_for()
     opened.transcript().locator(".markdown").filter(has_text="charges for an empty parcel").wait_for()
     opened.page.screenshot(path=folder / "plan.png")
 

@@ -26,7 +26,7 @@ export function makeCard(card: ToolCard, { word }: Words, open: boolean | undefi
   const row = element("div", `tool ${card.card} ${card.state}`);
   const body = bodyOf(card, word);
   const mark = filled("span", "mark", codicon(MARKS[card.state]), element("span", "hidden", word(`call.${card.state}`)));
-  const about = [mark, codicon(ICONS[card.card]), element("span", "name", title(card, word)), subjectOf(card), result(card, word)];
+  const about = [mark, codicon(ICONS[card.card]), element("span", "name", title(card, word)), subjectOf(card, body.length > 0), result(card, word)];
   if (body.length === 0) {
     row.append(filled("div", "call", ...about));
   } else {
@@ -44,10 +44,15 @@ function title(card: ToolCard, word: Words["word"]): string {
   return card.card === "other" ? card.name : word(`card.${card.card}`);
 }
 
-function subjectOf({ card, subject }: ToolCard): HTMLElement | undefined {
+/** What it is about. What unfolds is a button itself and has none in it: there, the file is opened from within. */
+function subjectOf(card: ToolCard, unfolds: boolean): HTMLElement | undefined {
+  const { subject } = card;
   if (!subject) return undefined;
-  const isFile = card === "edit" || (card === "read" && /\.\w+$/.test(subject));
-  return isFile ? fileButton(subject, subject) : element("code", "subject", subject.slice(0, 300));
+  return isFile(card) && !unfolds ? fileButton(subject, subject) : element("code", "subject", subject.slice(0, 300));
+}
+
+function isFile({ card, subject }: ToolCard): boolean {
+  return card === "edit" || (card === "read" && /\.\w+$/.test(subject));
 }
 
 /** What came out, in a few words. */
@@ -82,6 +87,7 @@ function bodyOf(card: ToolCard, word: Words["word"]): HTMLElement[] {
     printed.tabIndex = 0;
     parts.push(printed);
   }
+  if (parts.length > 0 && card.subject && isFile(card)) parts.unshift(filled("div", "opens", fileButton(card.subject, card.subject)));
   if (card.error && card.error !== card.output.trim() && !card.output.includes(card.error)) parts.push(element("div", "reason", card.error));
   return parts;
 }

@@ -228,7 +228,6 @@ export class Composer {
 
   private drawList(): void {
     this.list.hidden = this.items.length === 0;
-    this.input.setAttribute("aria-expanded", String(!this.list.hidden));
     this.list.replaceChildren(...this.items.map((item, index) => {
       const row = filled("li", "", element("span", "label", item.label), element("span", "detail", item.detail));
       row.id = `completion${index}`;
