@@ -14,7 +14,7 @@ from tests.session.fakes import FakeUser
 
 APPROVAL = Question("approval", "Do it?", ("No", "Yes"), detail="the call")
 FREE = Question("question", "Which name?")
-COLOUR = Question("question", "Which colour?", ("Red", "Blue"), by_agent=True)
+COLOUR = Question("question", "Which colour?", ("Red", "Blue"), by_agent=True, free=True)
 RISKY = Question("question", "Which colour?", ("Red", "Blue"), by_agent=True, danger=True)
 SEVERAL = Question("question", "Which ones?", ("a", "b", "c"), multiple=True)
 

@@ -113,7 +113,7 @@ class AskUser(Tool[AskUserParameters]):
             titles = own_titles(question.options or [], context.words)
             title, multiple = agent_asks(question.text, context.words), arguments.format == "multi"
             answer = await context.asker.ask(
-                Question("question", title, tuple(titles), multiple=multiple, by_agent=True, free=not multiple)
+                Question("question", title, tuple(titles), multiple=multiple, by_agent=True, free=True)
             )
             answers.append(None if answer is None else [titles.get(said, said) for said in answer])
         lines = [
