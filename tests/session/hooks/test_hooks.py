@@ -140,7 +140,7 @@ async def test_a_hook_that_fails_denies_nothing_and_the_user_is_told(make: Make)
     made = make(write("a.py", "x=1\n"), say(), hooks={"PreToolUse": hook("no-such-program")})
     await made.run()
     assert made.text("a.py") == "x=1\n"
-    assert any(line.startswith("The hook no-such-program failed: exit code 127") for line in notes(made))
+    assert any(line.startswith("The hook no-such-program failed: exit code 127") for line in notes(made)), notes(made)
 
 
 # --- before the proposal, at the end
