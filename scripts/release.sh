@@ -56,7 +56,7 @@ build() {
     cp editors/vscode/codeagent.vsix "dist/codeagent-$version.vsix"
     step "In clean environments"
     for python in python3.11 python3.12 python3.13 python3.14; do
-        command -v "$python" >/dev/null 2>&1 || { echo "left out: no $python here" && continue; }
+        "$python" -c "" >/dev/null 2>&1 || { echo "left out: no $python here" && continue; }
         try_in "$python" dist/*.whl
         try_in "$python" dist/*.tar.gz
     done
