@@ -55,7 +55,7 @@ test_extension() {
     if [ "${CODEAGENT_TEST_VSCODE:-1}" = 0 ]; then
         lacks "the tests in a real VS Code (CODEAGENT_TEST_VSCODE=0)"
     elif timeout 900 sh scripts/get-code-server.sh; then
-        timeout 1200 sh editors/vscode/test.sh "$1"
+        timeout 3000 sh editors/vscode/test.sh "$1"
         return
     else
         lacks "code-server, Chromium or Playwright for the tests in a real VS Code"

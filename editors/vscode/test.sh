@@ -50,7 +50,7 @@ if [ -n "$tests" ]; then
     if CODEAGENT_VSCODE_RIG="$(sh "$root/scripts/get-code-server.sh")"; then
         export CODEAGENT_VSCODE_RIG
         step "In a real VS Code"
-        cd "$root" && timeout -s INT -k 30 900 python -m pytest tests/clients/vscode -m "$tests" -n 2 -rs --durations=5
+        cd "$root" && timeout -s INT -k 30 2400 python -m pytest tests/clients/vscode -m "$tests" -n 2 -rs --durations=5
     else
         echo "SKIPPED: code-server or Chromium is not here and could not be fetched"
     fi
