@@ -87,7 +87,7 @@ def test_without_progress_the_answer_is_still_shown(start: StartEditor) -> None:
     assert not editor.notifications("window/workDoneProgress/create")
 
 
-def test_a_long_answer_opens_the_transcript_without_the_focus(start: StartEditor) -> None:
+def test_a_long_answer_opens_by_itself_without_the_focus(start: StartEditor) -> None:
     asked: list[dict[str, Any]] = []
 
     def show(params: dict[str, Any]) -> dict[str, bool]:
@@ -98,13 +98,13 @@ def test_a_long_answer_opens_the_transcript_without_the_focus(start: StartEditor
     editor.run("codeagent.run", task="talk")
     editor.wait_until(lambda: bool(asked))
     assert asked[0]["takeFocus"] is False
-    assert "transcript" in asked[0]["uri"]
+    assert "/said/" in asked[0]["uri"]
 
 
 def test_a_client_that_shows_no_documents_is_told_where_they_are(start: StartEditor) -> None:
     editor = start(say("A line.\n" * 30), capabilities={**STOCK, "window": {"workDoneProgress": True}})
     editor.run("codeagent.run", task="talk")
-    assert "transcript" in editor.told("transcript")
+    assert editor.told("/said/")
 
 
 def test_leaving_ends_the_progress(start: StartEditor) -> None:
