@@ -69,9 +69,8 @@ def desktop_recipe(cwd: str, wanted: ScreenRequest) -> Recipe:
 def find_programs(path: str = SYSTEM_PATH, places: Iterable[str] = NOVNC) -> Programs:
     """Return the installed programs. ToolFailed with the names of all that are missing."""
     lacking = [name for name in ("Xvnc", "openbox") if shutil.which(name, path=path) is None]
-    terminals = (
-        TERMINALS[:1] if is_superuser() else TERMINALS
-    )  # xterm of the superuser needs rights that it lacks there
+    # xterm of the superuser needs rights that it lacks there.
+    terminals = TERMINALS[:1] if is_superuser() else TERMINALS
     terminal = next((name for name in terminals if shutil.which(name, path=path)), None)
     novnc = next((Path(place) for place in places if Path(place, "core/rfb.js").is_file()), None)
     lacking += ["a terminal"] * (terminal is None) + ["noVNC"] * (novnc is None)

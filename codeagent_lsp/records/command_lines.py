@@ -151,10 +151,11 @@ def _near(words: Iterable[str], text: str, masked: Callable[[str], str]) -> str:
 
 
 def _places(text: str, word: str) -> Iterator[int]:
+    """Yield where a word stands, also where it begins in the one before."""
     at = text.find(word)
     while at >= 0:
         yield at
-        at = text.find(word, at + len(word))
+        at = text.find(word, at + 1)
 
 
 def _piped(match: re.Match[str], mark: Mark) -> str:
@@ -199,11 +200,7 @@ def _sayings(text: str) -> list[re.Match[str]]:
     """Return the places that say what a word is, in order."""
     found = []
     for word in _SAYING:
-        at = text.find(word)
-        while at >= 0:
-            if said := _SAID.match(text, at):
-                found.append(said)
-            at = text.find(word, at + 1)
+        found += [said for at in _places(text, word) if (said := _SAID.match(text, at))]
     return sorted(found, key=lambda said: said.start())
 
 

@@ -58,8 +58,7 @@ class Announcer:
         self._progress = progress
         self._documents = documents
         self._hide = hide
-        self._kinds: dict[str, str] = {}
-        self._titles: dict[str, str] = {}
+        self._begun: dict[str, tuple[str, str]] = {}  # kind and title of the runs that are not over
         self._tasks: set[asyncio.Task[Any]] = set()
 
     @property
@@ -75,7 +74,7 @@ class Announcer:
     def observe(self, event: events.Event) -> None:
         """Pass one event on to everything that shows it."""
         if isinstance(event, events.RunStarted):
-            self._kinds[event.run_id], self._titles[event.run_id] = event.kind, event.title
+            self._begun[event.run_id] = (event.kind, event.title)
             self._progress.begin(event.run_id, event.title)
         if isinstance(event, events.TaskQueued) and event.task:
             self.tell(text("queue.waits", self._client.language, title=event.title))
@@ -125,7 +124,7 @@ class Announcer:
     def _finished(self, event: events.RunCompleted) -> None:
         """Show the end of a run as a message or transcript."""
         # A run of an earlier process has not begun here.
-        kind, title = self._kinds.pop(event.run_id, "run"), self._titles.pop(event.run_id, "")
+        kind, title = self._begun.pop(event.run_id, ("run", ""))
         long = len(event.summary) > SHORT_ANSWER or "\n" in event.summary.strip()
         cost = cost_words(event.usage, event.session_usage, self._client.language)
         summary = f"{event.summary} ({cost})" if cost else event.summary

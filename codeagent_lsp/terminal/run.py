@@ -22,7 +22,7 @@ from codeagent_lsp.terminal.edits import FileWrite
 from codeagent_lsp.terminal.locales import user_locale
 from codeagent_lsp.terminal.options import RunOptions, folder_of, from_namespace
 from codeagent_lsp.terminal.questions import Keyboard, accepted
-from codeagent_lsp.terminal.safe import visible
+from codeagent_lsp.terminal.safe import short_path, visible
 from codeagent_lsp.terminal.screen import Screen
 from codeagent_lsp.terminal.stage import Stage, console
 from codeagent_lsp.terminal.summary import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, Summary, account
@@ -130,7 +130,7 @@ async def _served(options: RunOptions, work: Work) -> int:
     face = _face(options, language)
     interrupted = asyncio.Event()
     call_on_stop(asyncio.get_running_loop(), interrupted.set, (signal.SIGINT, signal.SIGTERM))
-    face.open(options.task, _short(options.workspace))
+    face.open(options.task, short_path(options.workspace))
     client = Client(options, face, interrupted)
     note, failed = "", False
     try:
@@ -161,11 +161,3 @@ def _let_go_of_stdout() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _short(path: Path) -> str:
-    """Return a path with `~` for the home folder."""
-    try:
-        return str(Path("~") / path.relative_to(Path.home()))
-    except (ValueError, RuntimeError):
-        return str(path)

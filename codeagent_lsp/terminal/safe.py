@@ -1,6 +1,8 @@
-"""Sanitising of text for a terminal: no control sequences and no invisible direction marks. Pure functions."""
+"""Sanitising of text for a terminal: no control sequences and no invisible direction marks, and paths by `~`."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from codeagent_lsp.workspace.text.unseen import shown
 
@@ -14,3 +16,11 @@ def one_line(text: str, width: int = 200) -> str:
     """Return `text` on one line of at most `width` characters."""
     line = " ".join(visible(text).split())
     return line if len(line) <= width else line[: max(0, width - 1)] + "…"
+
+
+def short_path(path: Path) -> str:
+    """Return a path with `~` for the home folder."""
+    try:
+        return str(Path("~") / path.relative_to(Path.home()))
+    except (ValueError, RuntimeError):
+        return str(path)
