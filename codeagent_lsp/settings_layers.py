@@ -22,6 +22,8 @@ from codeagent_lsp.user_settings import UserSettings
 
 NO_POLICY = PolicyFile()
 NO_USER_SETTINGS = UserSettings()
+_SERVER = ("model.baseUrl", "model.provider")  # what says whose model it is
+_NO_SERVER = (None, "", "auto")
 
 
 def load(
@@ -35,9 +37,14 @@ def load(
     """
     if (refused := refusal(policy)) is not None:
         return Settings(), [refused]
-    settings, problems = _merged((user.below(layers), *layers))
-    problems += filter(None, [user.problem])
     fixed, unknown = fixed_by(policy)
+    known = {setting.key: setting for setting in catalogue()}
+    own, *others = (_spelt(_flatten(layer, known)) for layer in (user.values, *layers))
+    # Once somebody else names a model's server, nothing that the file says of models counts, above all no key.
+    if any(key in fixed or any(layer.get(key) not in _NO_SERVER for layer in others) for key in _SERVER):
+        own = {key: value for key, value in own.items() if not key.startswith("model.")}
+    settings, problems = _merged((own, *others), known)
+    problems += filter(None, [user.problem])
     for setting in catalogue():
         if setting.key not in fixed:
             continue
@@ -77,12 +84,11 @@ def fixed_by(policy: PolicyFile) -> tuple[dict[str, Any], list[SettingError]]:
     return fixed, problems
 
 
-def _merged(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[SettingError]]:
+def _merged(layers: Iterable[Mapping[str, Any]], known: Mapping[str, Setting]) -> tuple[Settings, list[SettingError]]:
     settings = Settings()
     problems: list[SettingError] = []
-    known = {setting.key: setting for setting in catalogue()}
     for layer in layers:
-        for key, value in _spelt(_flatten(layer, known)).items():
+        for key, value in layer.items():
             setting = known.get(key)
             if setting is None:
                 problems.append(SettingError("setting.unknown", key=f"codeagent.{key}"))

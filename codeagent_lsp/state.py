@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from codeagent_lsp.errors import SettingError
 from codeagent_lsp.system import belongs_to_us
@@ -54,6 +56,24 @@ def _secure(root: Path) -> None:
     if found.st_mode & 0o077:
         with contextlib.suppress(OSError):
             root.chmod(0o700)
+
+
+def replace_json(path: Path, values: Mapping[str, Any]) -> None:
+    """Replace a file of plain values at once; nobody but this user can read it. OSError if that fails: the file that
+    was there stays.
+    """
+    import tempfile  # late: most starts write nothing
+
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # In the same folder: a rename is atomic only within one file system. The new file has the mode 0600 from the first.
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(json.dumps(dict(values), ensure_ascii=False, indent=2) + "\n")
+        Path(name).replace(path)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
 
 
 def workspace_state(folders: Sequence[str]) -> Path:

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from codeagent_lsp.errors import SettingError
-from codeagent_lsp.state import STATE_VARIABLE, state_root
+from codeagent_lsp.state import STATE_VARIABLE, replace_json, state_root
 
 CONFIG_VARIABLE = "CODEAGENT_CONFIG_DIR"
 FILE, KEYS = "settings.json", "keys.json"
 
 _SECTION = "codeagent"
-_SERVER = ("model.baseUrl", "model.provider")  # what says whose model it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +30,6 @@ class UserSettings:
 
     values: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     problem: SettingError | None = None
-
-    def below(self, layers: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-        """Return the layer to be put below others: once one of them names a model's server, nothing that the file says
-        of models counts, above all no key.
-        """
-        if not any(_names_server(layer) for layer in layers):
-            return self.values
-        return {key: value for key, value in self.values.items() if not key.startswith("model.")}
 
 
 def settings_file() -> Path:
@@ -85,11 +75,6 @@ def _address(values: Mapping[str, Any]) -> str:
     return str(values.get("model.baseUrl") or values.get("model.provider") or "")
 
 
-def _names_server(layer: Mapping[str, Any]) -> bool:
-    flat = _flat(layer)
-    return any(flat.get(key) not in (None, "", "auto") for key in _SERVER)
-
-
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return a layer with the settings of models by dotted keys, and all others as they are."""
     inner = values.get(_SECTION)
@@ -124,15 +109,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _write(path: Path, values: Mapping[str, Any]) -> None:
     """Replace a file at once, readable by this user alone. SettingError if that fails."""
-    written = ""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # A new file has the mode 0600 from its beginning on.
-        descriptor, written = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(json.dumps(dict(values), ensure_ascii=False, indent=2) + "\n")
-        os.replace(written, path)  # noqa: PTH105 - with the name that mkstemp gave
+        replace_json(path, values)
     except OSError as error:
-        if written:
-            Path(written).unlink(missing_ok=True)
         raise SettingError("user_settings.unwritable", path=path, reason=error.strerror) from error

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.llm.facts import Facts
+from codeagent_lsp.state import replace_json
 
 FILE = "windows.json"
 REPLY = "reply"
@@ -113,10 +112,5 @@ def read(path: Path) -> dict[str, Any]:
 def remember(path: Path, key: str, value: object) -> None:
     """Store one fact and replace the file atomically. Errors of the file system are ignored."""
     with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # In the same folder: a rename is atomic only within one file system.
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            # Read again right before: other processes learn, too.
-            json.dump({**read(path), key: value}, file, indent=1)
-        Path(name).replace(path)
+        # Read again right before: other processes learn, too.
+        replace_json(path, {**read(path), key: value})

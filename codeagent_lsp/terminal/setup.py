@@ -13,7 +13,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from rich.console import Console
@@ -34,7 +33,7 @@ from codeagent_lsp.state import state_root
 from codeagent_lsp.terminal.locales import user_locale
 from codeagent_lsp.terminal.model import pull_model
 from codeagent_lsp.terminal.questions import Keyboard
-from codeagent_lsp.terminal.safe import one_line
+from codeagent_lsp.terminal.safe import one_line, short_path
 from codeagent_lsp.terminal.stage import console
 from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
 from codeagent_lsp.texts import choose_language, text
@@ -277,9 +276,9 @@ class Dialogue:
 
     def _kept(self, chosen: Chosen) -> int:
         path = keep_model(chosen.settings, chosen.key or None)
-        self.say("setup.kept", path=_short(path))
+        self.say("setup.kept", path=short_path(path))
         if chosen.key:
-            self.say("setup.key_kept", "dim", path=_short(state_root()))
+            self.say("setup.key_kept", "dim", path=short_path(state_root()))
         self._out.print()
         self.say("setup.next")
         return EXIT_DONE
@@ -322,8 +321,3 @@ def _model_settings(chosen: Chosen) -> Settings:
 def _variable(service: Service) -> str:
     """Return the environment variable that has a key of a service, '' if none has."""
     return next((name for name in service.variables if os.environ.get(name)), "")
-
-
-def _short(path: Path) -> str:
-    home = Path.home()
-    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)

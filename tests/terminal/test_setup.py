@@ -14,6 +14,7 @@ from rich.console import Console
 
 from codeagent_lsp.config import Settings
 from codeagent_lsp.llm.factory import Surroundings, endpoint_of
+from codeagent_lsp.policy_file import PolicyFile
 from codeagent_lsp.settings_layers import load
 from codeagent_lsp.terminal.setup import Dialogue, setup_command
 from codeagent_lsp.texts import text
@@ -99,6 +100,7 @@ async def test_it_speaks_chinese() -> None:
         ({"model": {"baseUrl": "", "provider": "auto", "name": "", "apiKey": ""}}, True),  # as an editor shows nothing
         ({"model.baseUrl": "http://127.0.0.1:9/v1"}, False),
         ({"model": {"provider": "gemini"}}, False),
+        ({"base_url": "http://127.0.0.1:9/v1"}, False),  # as others spell it
         ({"model.temperature": 0.5}, True),
     ],
 )
@@ -106,6 +108,13 @@ def test_a_key_is_for_its_address_alone(layer: dict[str, object], counts: bool) 
     keep_model({"model.baseUrl": "https://models.example.com/v1", "model.name": "m"}, KEY)
     model = load(layer, user=read_user_settings())[0].model
     assert (model.api_key == KEY) is counts and (model.name == "m") is counts
+
+
+@pytest.mark.parametrize("fixed", [{"model.baseUrl": "https://models.company.example/v1"}, {"model.baseUrl": None}])
+def test_a_key_is_not_for_the_server_of_the_policy(fixed: dict[str, object]) -> None:
+    keep_model({"model.baseUrl": "https://models.example.com/v1", "model.name": "m"}, KEY)
+    settings = load(policy=PolicyFile(Path("policy.json"), fixed), user=read_user_settings())[0]
+    assert settings.model.api_key is None
 
 
 def test_other_settings_stay_and_other_keys_too(state: Path) -> None:
