@@ -54,6 +54,22 @@ class CurrentTexts:
         finally:
             end()
 
+    async def pause(self, seconds: float, most: float) -> None:
+        """Wait until no buffer has changed for `seconds`, no longer than `most`."""
+        now = asyncio.get_running_loop().time
+        ends, quiet = now() + most, now() + seconds
+
+        def put_off(*_: object) -> None:
+            nonlocal quiet
+            quiet = now() + seconds
+
+        end = self.subscribe(put_off)
+        try:
+            while (left := min(quiet, ends) - now()) > 0:
+                await asyncio.sleep(left)
+        finally:
+            end()
+
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` on every change of a buffer; see `Documents.subscribe`."""
         return self._documents.subscribe(listener)

@@ -39,6 +39,8 @@ SETTLE_SECONDS = 0.8  # Eglot tells what has become of a text after half a secon
 REFUSED_SECONDS = 0.2  # a client that refuses may have applied a part, and sends it up to 150 ms later
 STALE_SECONDS = 0.7  # so much later some tell what was typed, for which they have refused; Eglot after half a second
 TYPING_SECONDS = 20.0  # as long changes are sent again while the user types
+PAUSE_SECONDS = 0.3  # without a key, afterwards: on a slow machine only a pause is longer than the editor's answer
+PAUSES_SECONDS = 120.0  # as long pauses are waited for
 SHOWN_SECONDS = 5.0  # a client that says that it shows a file tells its text by then
 _LOST = re.compile("[\0\ufffd]")  # where bytes are in another encoding than that in which they were read
 _SAYS_STALE = re.compile(r"version|stale|outdated|newer|changed", re.IGNORECASE)
@@ -135,10 +137,12 @@ class _Applying:
         return [together, *alone] if together else alone
 
     async def _apply(self, group: Sequence[FileChange]) -> None:
-        """Send the changes of a group as they fit now, and again while they come too late. There is no wait between
-        reading the texts and sending.
+        """Send the changes of a group as they fit now, and again while they come too late, in the end in pauses of the
+        typing only. There is no wait between reading the texts and sending.
         """
-        ends = asyncio.get_running_loop().time() + TYPING_SECONDS
+        now = asyncio.get_running_loop().time
+        slows = now() + TYPING_SECONDS
+        ends = slows + PAUSES_SECONDS
         while ready := self._ready(group):
             # A move is always alone in its group, as `_groups` joins edits only.
             if len(ready) == 1 and ready[0].moved_from is not None and not self._policy.renames:
@@ -147,7 +151,9 @@ class _Applying:
             await self._try(ready)
             if not self._came_too_late(ready):
                 return
-            if asyncio.get_running_loop().time() >= ends:
+            if now() >= slows:
+                await self._texts.pause(PAUSE_SECONDS, ends - now())
+            if now() >= ends:
                 self._give_up(ready)
                 return
 

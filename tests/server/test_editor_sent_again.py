@@ -87,10 +87,19 @@ async def test_files_that_go_together_come_together(tmp_path: Path) -> None:
     assert ours == [text, text.replace(NOTES, f"{NOTES}{typed}"), text]
 
 
+async def test_where_typing_is_always_ahead_it_lands_at_the_first_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(editor_module, "TYPING_SECONDS", 0.2)
+    client = await deliver(tmp_path, VSCODE, 3, 5_000, keys=5_000)
+    assert client.asked > 1
+
+
 async def test_an_editor_that_never_takes_it_is_told_of_in_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(editor_module, "TYPING_SECONDS", 0.3)
+    monkeypatch.setattr(editor_module, "PAUSES_SECONDS", 0.3)
     path = tmp_path / "a.py"
     base, text = lines(3)
     client = TypingClient(VSCODE)

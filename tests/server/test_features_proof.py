@@ -84,7 +84,8 @@ def test_what_matters_is_found_and_nothing_is_dropped(start: StartEditor, worksp
     shown = Path(uris.to_fs_path(editor.shown[-1]) or "").read_text()
     head, blank, diff = shown.partition("\n\n")
     assert blank and diff == review["diff"]
-    assert head.splitlines() == [f"# {line}" for line in (*review["proof"], unneeded)]
+    assert head.startswith("# Code actions and lenses apply or discard")
+    assert head.splitlines()[1:] == [f"# {line}" for line in (*review["proof"], unneeded)]
     editor.command("codeagent.apply", runId=run_id, hunks=[needed])
     editor.told("Applied 1")
     assert editor.text(workspace / "cart.py") == CART.replace("return 0", "return sum(items)")

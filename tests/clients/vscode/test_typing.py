@@ -17,7 +17,8 @@ NOTES = "# notes: "
 WORDS = "the_quick_brown_fox_jumps_over_the_lazy_dog_"
 RATES = (5, 12, 30, 60)
 THINKING = 2.0  # seconds, so that the user is in the middle of typing
-LANDS = 60.0
+BREATHLESS = 40.0  # seconds without a pause: on a busy machine it lands in the one that follows
+LANDS = 90.0
 SETTINGS = {
     "codeagent.permissions.mode": "acceptEdits",
     "codeagent.edits.diagnostics": "off",
@@ -57,7 +58,9 @@ def script_of(found: list[tuple[str, int, int, str, str]]) -> list[dict[str, Any
 
 
 def type_while_it_lands(opened: Window, rate: int, saves: bool = False) -> tuple[str, float]:
-    """Types at the end of the first line until the run is over and a little longer; what was typed, and how fast."""
+    """Types at the end of the first line until the run is over and a little longer, with pauses after a while; what
+    was typed, and how fast.
+    """
     keyboard = opened.page.keyboard
     opened.page.locator(".monaco-editor .view-line").first.click()
     keyboard.press("Control+Home")
@@ -73,6 +76,8 @@ def type_while_it_lands(opened: Window, rate: int, saves: bool = False) -> tuple
         typed += keys
         if saves:
             keyboard.press("Control+s")
+        if time.monotonic() > began + BREATHLESS:
+            opened.page.wait_for_timeout(2000)
     return typed, len(typed) / (time.monotonic() - began)
 
 
