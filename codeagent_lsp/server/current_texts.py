@@ -56,17 +56,16 @@ class CurrentTexts:
 
     async def pause(self, seconds: float, most: float) -> None:
         """Wait until no buffer has changed for `seconds`, no longer than `most`."""
-        now = asyncio.get_running_loop().time
-        ends, quiet = now() + most, now() + seconds
-
-        def put_off(*_: object) -> None:
-            nonlocal quiet
-            quiet = now() + seconds
-
-        end = self.subscribe(put_off)
+        changed = asyncio.Event()
+        end = self.subscribe(lambda *_: changed.set())
         try:
-            while (left := min(quiet, ends) - now()) > 0:
-                await asyncio.sleep(left)
+            async with asyncio.timeout(most):
+                while True:
+                    async with asyncio.timeout(seconds):
+                        await changed.wait()
+                    changed.clear()
+        except TimeoutError:
+            pass  # it was quiet for as long, or as much time is over
         finally:
             end()
 
