@@ -155,6 +155,11 @@ class AgentSettings:
     planning: Literal["auto", "always", "never"] = _setting(
         "auto", "Whether a task is planned in steps first; `auto` lets the model decide."
     )
+    plan_approval: Literal["auto", "always", "never"] = _setting(
+        "auto",
+        "Whether a plan waits for you before it starts, so that its steps can be changed; `auto` waits where plan mode "
+        "was chosen for the task.",
+    )
     intent_gate: bool = _setting(True, "Tell questions from tasks before planning.")
     max_iterations: int | Auto = _setting(
         "auto",

@@ -221,6 +221,12 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("codeagent.plan.show", "Shows the plan of a run.", (_needs("runId"), _may("stepId"))),
     Command(
+        "codeagent.plan.edit",
+        "Arranges the steps of a plan that have not begun: `steps` are all of them in their new order, each "
+        "`{stepId?, title, description?}`; one without `stepId` is new.",
+        (_needs("runId"), _needs("steps", "array")),
+    ),
+    Command(
         "codeagent.plan.retryStep",
         "Does a step of a plan that did not go well, or is next, and goes on from there.",
         (_needs("runId"), _needs("stepId")),

@@ -676,6 +676,19 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "plan.discarded": ("its changes were discarded", "其更改已被放弃"),
     "plan.by_user": ("by the user", "由用户"),
     "plan.approve": ("Approve the plan: {title}?", "批准计划：{title}？"),
+    "plan.start": ("Start the plan with {count} step(s)? {goal}", "开始执行包含 {count} 个步骤的计划吗？{goal}"),
+    "plan.change": ("What should be different in the plan?", "计划应如何修改？"),
+    "plan.unchanged": ("The model has not changed the plan.", "模型没有修改计划。"),
+    "plan.not_started": (
+        "The plan was not started. Retry its first step to start it after all.",
+        "计划未开始执行。如需执行，请重试第一个步骤。",
+    ),
+    "plan.begun": (
+        "Step {step} has begun or is named twice. Only steps that have not begun can be arranged.",
+        "步骤 {step} 已开始或被重复列出。只能调整尚未开始的步骤。",
+    ),
+    "plan.no_title": ("Step {number} of the new order has no title.", "新顺序中的步骤 {number} 没有标题。"),
+    "plan.empty": ("A plan needs a step. To do nothing, cancel it.", "计划至少需要一个步骤。如不想执行，请取消。"),
     "plan.undone": (
         "Not rolled back: the editor did not undo the changes.",
         "未回滚：编辑器没有撤回更改。",
@@ -684,6 +697,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "plan_page.progress": (
         "{done} of {count} steps completed ({percent} %)",
         "已完成 {count} 个步骤中的 {done} 个（{percent}%）",
+    ),
+    "plan_page.edit": (
+        "Nothing has begun. Change, drop, add or move the steps in this list, then choose Start.",
+        "尚未开始。可在此列表中修改、删除、添加或移动步骤，然后选择“开始执行”。",
     ),
     "plan_page.id": (" (id {step})", "（编号 {step}）"),
     "plan_page.running": ("running", "进行中"),
@@ -697,6 +714,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "plan_page.approach": ("Approach", "方案"),
     "plan_page.summary": ("Summary", "摘要"),
     # --- what to do about a plan
+    "choice.start_plan": ("Start", "开始执行"),
+    "choice.edit_plan": ("Edit the steps", "编辑步骤"),
+    "choice.change": ("Change…", "修改…"),
+    "choice.cancel": ("Cancel", "取消"),
     "choice.retry": ("Retry", "重试"),
     "choice.skip": ("Skip", "跳过"),
     "choice.stop": ("Stop", "停止"),

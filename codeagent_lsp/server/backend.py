@@ -95,7 +95,7 @@ class Backend:
         # Each needs the other: the inbox shows by the prompts, which answer to it.
         self.inbox = self.prompts.inbox = Inbox(self.prompts)
         self.plans = PlanDocuments(
-            self.own_documents, lambda run_id: self.manager.runs.get(run_id).record, front.language
+            self.own_documents, lambda run_id: self.manager.runs.get(run_id).record, front.language, self.documents
         )
         self.reviews = Reviews(self.own_documents, self.announcer, lambda: self.manager, self.documents)
 

@@ -1,11 +1,12 @@
-"""Shows the plans of runs as virtual documents, made when first requested and kept up to date from then on.
-
-Not here: the content of the page (`server/plans.py`).
+"""Shows the plans of runs as virtual documents, made when first requested and kept up to date from then on, and reads
+what the user has made of a plan there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codeagent_lsp import events
@@ -15,8 +16,10 @@ from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.plan.plan import Plan
 from codeagent_lsp.tools.plan.plan_steps import MARKS, PlanStep
+from codeagent_lsp.tools.plan.planner_port import StepEdit
 
 if TYPE_CHECKING:
+    from codeagent_lsp.server.documents import Documents
     from codeagent_lsp.server.virtual_documents import VirtualDocuments
 
 _CHANGES = (
@@ -31,11 +34,18 @@ _CHANGES = (
 
 
 class PlanDocuments:
-    """A listener of all sessions; `record` finds a run, SessionError when there is none."""
+    """A listener of all sessions; `record` finds a run, SessionError when there is none. `buffers` are what the user
+    has open.
+    """
 
     def __init__(
-        self, documents: VirtualDocuments, record: Callable[[str], RunRecord], language: Callable[[], str]
+        self,
+        documents: VirtualDocuments,
+        record: Callable[[str], RunRecord],
+        language: Callable[[], str],
+        buffers: Documents,
     ) -> None:
+        self._buffers = buffers
         self._documents = documents
         self._record = record
         self._language = language
@@ -48,17 +58,36 @@ class PlanDocuments:
 
     def put(self, run_id: str) -> str:
         """Write the document and return its text. SessionError for a run without a plan."""
-        page = plan_page(self._record(run_id), self._language())
+        page = plan_page(self._record(run_id), self._language(), writable=self.writable)
         if not page:
             raise SessionError("plan.none", run=run_id)
         self._shown.add(run_id)
         self._documents.put(plan_name(run_id), page)
         return page
 
-    async def show(self, run_id: str) -> None:
-        """Open the document without taking the focus."""
+    @property
+    def writable(self) -> bool:
+        """Return whether the user can write in the documents."""
+        return self._documents.writable
+
+    async def offer(self, run_id: str) -> None:
+        """Open the document of a plan that has not begun, unless the client has a better place to change it."""
+        if self.writable or not self._documents.client_has_windows:
+            await self.show(run_id)
+
+    async def show(self, run_id: str, *, take_focus: bool = False) -> bool:
+        """Open the document; return whether the client did."""
         self.put(run_id)
-        await self._documents.show(plan_name(run_id))
+        return await self._documents.show(plan_name(run_id), take_focus=take_focus)
+
+    def written(self, run_id: str) -> list[StepEdit] | None:
+        """Return the steps that have not begun as the user has written them into the document, saved or not; None
+        without a change.
+        """
+        name, plan = plan_name(run_id), self._record(run_id).plan
+        buffer = self._buffers.get(self._documents.uri(name))
+        words = buffer.text if buffer is not None else self._documents.written(name)
+        return None if plan is None or words is None else step_edits(words, plan, self._language())
 
 
 def plan_name(run_id: str) -> str:
@@ -69,11 +98,13 @@ def plan_name(run_id: str) -> str:
 # Renders a run's plan as Markdown: the steps with their states, and the document that the user approves. Pure.
 
 
-def plan_page(record: RunRecord, language: str) -> str:
-    """Return the page; '' if the run has neither a plan nor a document."""
+def plan_page(record: RunRecord, language: str, *, writable: bool = False) -> str:
+    """Return the page; '' if the run has neither a plan nor a document. `writable` tells that its list can be changed
+    before the plan begins.
+    """
     parts = []
     if record.plan is not None:
-        parts.append(_steps(record.plan, language))
+        parts.append(_steps(record.plan, language, writable=writable))
     if record.document is not None:
         state = text("plan_page.approved" if record.document.approved else "plan_page.unapproved", language)
         parts.append(f"{record.document.markdown}\n*{state}*\n")
@@ -81,11 +112,16 @@ def plan_page(record: RunRecord, language: str) -> str:
     return inert("\n".join(parts))
 
 
-def _steps(plan: Plan, language: str) -> str:
+def _steps(plan: Plan, language: str, *, writable: bool) -> str:
     done = sum(step.state == "completed" for step in plan.steps)
     progress = text("plan_page.progress", language, done=done, count=len(plan.steps), percent=plan.steps.progress)
-    steps = "".join(_step(number, step, language) for number, step in enumerate(plan.steps, 1))
-    return f"# {_line(plan.goal)}\n\n{progress}\n\n{steps}"
+    if writable and all(step.state == "pending" for step in plan.steps):
+        progress = text("plan_page.edit", language)
+    return f"# {_line(plan.goal)}\n\n{progress}\n\n{_list(plan, language)}"
+
+
+def _list(plan: Plan, language: str) -> str:
+    return "".join(_step(number, step, language) for number, step in enumerate(plan.steps, 1))
 
 
 def _step(number: int, step: PlanStep, language: str) -> str:
@@ -100,3 +136,60 @@ def _step(number: int, step: PlanStep, language: str) -> str:
 
 def _line(words: str) -> str:
     return " ".join(words.split())
+
+
+# Reads the steps of such a page after the user has written in it, in any form of a list. Pure.
+
+_ITEM = re.compile(r" {0,3}(?:[-*+]\s+)?(?:\[.\]\s+)?(?:(\d+)[.)]\s+)?(?:\*\*(.+?)\*\*.*|(\S.*))$")
+_MARKED = re.compile(r" {0,3}(?:[-*+]|\d+[.)])\s")
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """A step in the list; `number` is '' where none was written."""
+
+    number: str
+    title: str
+    description: str
+
+
+def step_edits(page: str, plan: Plan, language: str) -> list[StepEdit] | None:
+    """Return the steps that have not begun as they are in the page; None if nothing differs from the plan."""
+    # Read from what is shown, as characters may be escaped there.
+    shown = list(_items(inert(_list(plan, language))))
+    items = list(_items(page))
+    if items == shown or len(shown) != len(plan.steps):
+        return None
+    known = {item.title: step for item, step in zip(reversed(shown), reversed(plan.steps), strict=True)}
+    described = {step.step_id: item.description for item, step in zip(shown, plan.steps, strict=True)}
+    kept = {known[item.title].step_id for item in items if item.title in known}
+    by_number = {item.number: step for item, step in zip(shown, plan.steps, strict=True) if step.step_id not in kept}
+    edits: list[StepEdit] = []
+    for item in items:
+        same = known.pop(item.title, None)
+        step = same or by_number.pop(item.number, None)
+        if step is None:
+            edits.append(StepEdit("", item.title, item.description))
+        elif step.state == "pending":
+            title = step.title if same else item.title
+            description = None if item.description == described[step.step_id] else item.description
+            edits.append(StepEdit(step.step_id, title, description))
+    return edits
+
+
+def _items(page: str) -> Iterator[_Item]:
+    """Yield the items of the first list of a page; indented lines below an item describe it."""
+    item: _Item | None = None
+    for line in page.splitlines():
+        if item is not None and line.startswith((" " * 2, "\t")) and line.strip():
+            item = _Item(item.number, item.title, "\n".join(filter(None, (item.description, line.strip()))))
+            continue
+        if item is not None and line.startswith("#"):
+            break
+        found = _ITEM.match(line) if _MARKED.match(line) else None
+        if found is not None:
+            if item is not None:
+                yield item
+            item = _Item(found[1] or "", (found[2] or found[3]).strip(), "")
+    if item is not None:
+        yield item

@@ -64,7 +64,7 @@ def run_services(parts: ServerParts) -> Services:
             language=front.language,
             inbox=parts.inbox,
             show_review=parts.reviews.show,
-            show_plan=parts.plans.show,
+            plans=parts.plans,
         ),
         models=ModelPorts(parts.models.open, parts.models.open_named, KnownForms(ProofStore(state_root()))),
         workspace=workspace_ports(front, parts.views, parts.index),

@@ -62,6 +62,25 @@ class VirtualDocuments:
         else:
             self._write(name, content)
 
+    @property
+    def writable(self) -> bool:
+        """Return whether the user can write in a document that is shown."""
+        return not self._client.policy.text_content and self._client.policy.shows_documents
+
+    @property
+    def client_has_windows(self) -> bool:
+        """Return whether the client shows plans and reviews in windows of its own."""
+        return self._client.policy.events
+
+    def written(self, name: str) -> str | None:
+        """Return the text of the file that a document is; None where the user cannot write in it."""
+        if not self.writable:
+            return None
+        try:
+            return Path(self._path(name)).read_text("utf-8", "replace")
+        except OSError:
+            return None
+
     def append(self, name: str, content: str) -> None:
         """Add to the end of a document."""
         self.put(name, self._texts.get(name, "") + content)

@@ -24,6 +24,7 @@ from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.own_runs import OwnWork, own_run
 from codeagent_lsp.session.plan.execution import PlanRun
+from codeagent_lsp.session.plan.plan_start import PlanStart
 from codeagent_lsp.session.plan.plan_state import PlanState
 from codeagent_lsp.session.plan.run_planner import RunPlanner
 from codeagent_lsp.session.plan.steering import Steering
@@ -78,14 +79,19 @@ class Run:
         models = RunModels(services, self._output, session, record.run_id)
         self._parts = RunParts(session, record, services, self._output, self.proposal, self._toolbox, models)
         state = PlanState(record, self._output)
-        self._planner = RunPlanner(record, state, self._output, services.user.show_plan)
+        self._planner = RunPlanner(record, state, self._output, services.user.plans)
+        self._plan_start = PlanStart(self._parts, state, self._planner)
         self._plan_run = PlanRun(self._parts, state, self._planner)
         self.problem: CodeAgentError | None = None
-        self.steering = Steering(self._parts, state, self._plan_run)
+        self.steering = Steering(self._parts, state, self._plan_start, self._plan_run)
 
     def begin(self, request: RunRequest) -> None:
         """Store the request, before the client learns that it was accepted."""
         self._output.emit(events.RunStarted(task=request.task, title=request.title, kind=request.kind))
+
+    def reconsider(self) -> None:
+        """Let words that were just said to the run change a plan that waits for its start."""
+        self._plan_start.reconsider()
 
     def abandon(self) -> None:
         """End a run that was cancelled before its task began."""
@@ -209,6 +215,8 @@ class Run:
             else:
                 result = await conversation.loop()
             if self._planner.made:
+                if not await self._plan_start.agreed(conversation, request.planning):
+                    return "stopped", self._output.text("plan.not_started")
                 return await self._planned(conversation, work)
             return await work.judged(conversation, await work.settled(conversation, result))
         finally:

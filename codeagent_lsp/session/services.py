@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,6 +22,7 @@ from codeagent_lsp.tools.diagnostics.port import Diagnostics
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.permissions.approvals import StandingApprovals
 from codeagent_lsp.tools.permissions.decision import Mode
+from codeagent_lsp.tools.plan.planner_port import StepEdit
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.variables.variables import Variables
 from codeagent_lsp.workspace.changes.editor import Editor
@@ -52,10 +53,27 @@ class SessionEnvironments(Protocol):
         """Remove the shadow of a session, or all for None."""
 
 
+class PlanPages(Protocol):
+    """Port: the plans of runs, by their ids, as pages that the user reads and perhaps writes in."""
+
+    @property
+    def writable(self) -> bool:
+        """Return whether the user can write in them."""
+
+    async def offer(self, run_id: str) -> None:
+        """Open the page of a plan that has not begun, unless the client has a better place to change it."""
+
+    async def show(self, run_id: str, *, take_focus: bool = False) -> bool:
+        """Open the page of a plan; return whether it was opened."""
+
+    def written(self, run_id: str) -> Sequence[StepEdit] | None:
+        """Return the steps that have not begun as the user has written them into the page; None without a change."""
+
+
 @dataclass(frozen=True, slots=True)
 class UserPorts:
     """The user of a server. The functions are called whenever a value is needed, so that changes take effect at once;
-    `show_review` and `show_plan` open the diff and the plan of a run, by its id; the first returns whether it did.
+    `show_review` opens the diff of a run, by its id, and returns whether it did.
     """
 
     settings: Callable[[], Settings]
@@ -63,7 +81,7 @@ class UserPorts:
     language: Callable[[], str]
     inbox: Inbox
     show_review: Callable[[str], Awaitable[bool]]
-    show_plan: Callable[[str], Awaitable[None]]
+    plans: PlanPages
 
 
 @dataclass(frozen=True, slots=True)

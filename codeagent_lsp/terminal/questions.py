@@ -13,7 +13,13 @@ from collections.abc import Sequence
 from codeagent_lsp.system import hidden_input
 from codeagent_lsp.texts import pair
 
-_YES_KEYS = ("choice.apply", "choice.once", "choice.session", "choice.delete")  # the narrowest consent that will do
+_YES_KEYS = (
+    "choice.apply",
+    "choice.once",
+    "choice.session",
+    "choice.delete",
+    "choice.start_plan",
+)  # the narrowest consent that will do
 _STANDING_KEY = "choice.always"
 RISKY = "⚠"  # marks a choice that has risks
 _REVIEW_KEY = "choice.review"

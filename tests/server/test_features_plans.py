@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from codeagent_lsp.workspace.files import uris
 from tests.server.conftest import StartEditor
 from tests.server.replies import call, say, write
 from tests.server.stock_editor import STOCK, StockEditor
@@ -256,6 +257,55 @@ def test_the_plan_as_a_document_that_lives(start: StartEditor, tmp_path: Path) -
     editor.wait_until(lambda: "2. **b** *running*" in place.read_text())
     editor.command("codeagent.cancel", runId=run_id)
     editor.wait_until(lambda: "2. **b** *cancelled*" in place.read_text())
+
+
+def test_what_is_written_into_the_page_of_a_plan_is_what_is_started(start: StartEditor) -> None:
+    """Plan mode in a stock client: the question goes beside the page, whose list is the user's to change."""
+
+    def edit(params: dict[str, Any]) -> str:
+        return "Edit the steps" if "Start" in [item["title"] for item in params["actions"]] else "Apply"
+
+    editor = start(plan("one", "two"), *step(2), *step(3), choose=edit)
+    run_id = editor.command("codeagent.run", task="build it", mode="plan")["runId"]
+    editor.wait_until(lambda: sum("/plan/" in uri for uri in editor.shown) == 2)
+    assert editor.prompts[0]["message"] == "Start the plan with 2 step(s)? the goal"
+    titles = ["Cancel", "Edit the steps", "Change…", "Start"]
+    assert [item["title"] for item in editor.prompts[0]["actions"]] == titles
+    path = Path(uris.to_path(editor.shown[-1]) or "")
+    page = path.read_text()
+    assert "Nothing has begun." in page
+    uri = editor.open(path, page.replace("- [ ] 1. **one**\n  do one\n", "") + "- tell of it\n")
+    editor.wait_until(lambda: any(item["kind"] == "question" for item in waiting(editor)))
+    assert len(editor.prompts) == 1
+    lenses = editor.client.result("textDocument/codeLens", {"textDocument": {"uri": uri}})
+    begin = next(lens["command"] for lens in lenses if lens["command"]["title"] == "Start")
+    editor.command(begin["command"], **begin["arguments"][0])
+    assert editor.ended(run_id)["message"] == "Applied 2 file(s)."
+    page = editor.command("codeagent.plan.show", runId=run_id)["markdown"]
+    assert re.findall(r"\*\*(.+?)\*\*", page) == ["two", "tell of it"]
+
+
+def waiting(editor: StockEditor) -> list[dict[str, Any]]:
+    """What waits for the user."""
+    items: list[dict[str, Any]] = editor.command("codeagent.pending")
+    return items
+
+
+def test_a_plan_is_arranged_by_a_command_and_started_later(start: StartEditor) -> None:
+    begun: list[str] = []
+    editor = start(plan("one", "two"), *step(2), choose=lambda params: "Apply" if begun else None)
+    run_id = editor.command("codeagent.run", task="build it", mode="plan")["runId"]
+    editor.ended(run_id)
+    assert [item["stepId"] for item in waiting(editor) if item["kind"] == "plan"] == ["1"]
+    steps = editor.command("codeagent.plan.edit", runId=run_id, steps=[{"stepId": "2", "title": "the second"}])["steps"]
+    assert [(item["step_id"], item["title"]) for item in steps] == [("2", "the second")]
+    unknown = {"runId": run_id, "steps": [{"stepId": "9", "title": "x"}]}
+    assert "has no step 9" in editor.refusal("codeagent.plan.edit", unknown)
+    assert "steps" in editor.refusal("codeagent.plan.edit", {"runId": run_id, "steps": ["x"]})
+    begun.append(run_id)
+    editor.command("codeagent.plan.retryStep", runId=run_id, stepId="2")
+    went_on(editor, run_id)
+    assert files(editor) == [2]
 
 
 def test_a_plan_to_be_approved(start: StartEditor) -> None:

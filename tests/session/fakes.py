@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -37,6 +37,7 @@ from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.permissions.approvals import StandingApprovals
 from codeagent_lsp.tools.permissions.decision import Mode
+from codeagent_lsp.tools.plan.planner_port import StepEdit
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current
 from codeagent_lsp.workspace.changes.editor import Applied, ApplyOutcome
@@ -119,6 +120,24 @@ class FakeUser:
         except SessionError:  # no choice of this question, or nobody waits for it any more
             if self.says and question not in self.withdrawn:
                 self._answer(question, self.says.pop(0))
+
+
+@dataclass
+class FakePlans:
+    """Pages of plans that are opened, in which nobody writes."""
+
+    told: list[Event]
+    writable: bool = False
+
+    async def offer(self, run_id: str) -> None:
+        await self.show(run_id)
+
+    async def show(self, run_id: str, *, take_focus: bool = False) -> bool:
+        self.told.append(StatusChanged(message=f"plan {run_id}"))
+        return True
+
+    def written(self, run_id: str) -> Sequence[StepEdit] | None:
+        return None
 
 
 @dataclass
@@ -227,14 +246,13 @@ def world(
         told.append(StatusChanged(message=f"review {run_id}"))
         return False
 
-    async def show_plan(run_id: str) -> None:
-        told.append(StatusChanged(message=f"plan {run_id}"))
+    plans = FakePlans(told)
 
     def view(staged: StagedView) -> FileView:
         return FileView(roots, buffers, staged)
 
     services = Services(
-        user=UserPorts(lambda: chosen, lambda: mode, lambda: language, inbox, show_review, show_plan),
+        user=UserPorts(lambda: chosen, lambda: mode, lambda: language, inbox, show_review, plans),
         models=ModelPorts(open_model),
         workspace=WorkspacePorts(lambda: Environment((str(root),), "fake"), view, editor, indexing=indexing),
         shells=Shells(environments or FakeEnvironments()),

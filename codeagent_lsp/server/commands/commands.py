@@ -21,7 +21,7 @@ from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.protocol import command as declared
 from codeagent_lsp.server.command_menu import CommandMenu
 from codeagent_lsp.server.commands.arguments import Arguments, Later, Table, checked, recorded_run
-from codeagent_lsp.server.commands.convert import chosen_files, chosen_hunks, run_request
+from codeagent_lsp.server.commands.convert import chosen_files, chosen_hunks, run_request, step_edits
 from codeagent_lsp.server.commands.knowledge_commands import knowledge_commands
 from codeagent_lsp.server.commands.prompt_commands import prompt_commands
 from codeagent_lsp.server.commands.question_commands import question_commands
@@ -30,7 +30,7 @@ from codeagent_lsp.server.commands.rewind_commands import RewindCommands
 from codeagent_lsp.server.commands.session_commands import SessionCommands
 from codeagent_lsp.server.commands.tool_commands import ToolCommands
 from codeagent_lsp.server.prompting.prompting import Prompting
-from codeagent_lsp.session.plan.orders import retry_step, skip_step
+from codeagent_lsp.session.plan.orders import arrange_steps, retry_step, skip_step
 from codeagent_lsp.session.request import REWRITES, TRIALS, RunKind
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.context import tool_context
@@ -343,6 +343,7 @@ class PlanCommands:
         """Return the handlers by command name."""
         return {
             "codeagent.plan.show": self._show,
+            "codeagent.plan.edit": self._edit,
             "codeagent.plan.retryStep": self._retry,
             "codeagent.plan.skipStep": self._skip,
             "codeagent.plan.rollback": self._roll_back,
@@ -352,6 +353,10 @@ class PlanCommands:
         markdown = self._backend.plans.put(given["runId"])
         self._later(self._backend.plans.show(given["runId"]))
         return {"runId": given["runId"], "markdown": markdown}
+
+    def _edit(self, given: Arguments) -> dict[str, Any]:
+        plan = arrange_steps(self._backend.manager, given["runId"], step_edits(given["steps"]))
+        return {"runId": given["runId"], "steps": plan.steps.to_data()}
 
     def _retry(self, given: Arguments) -> dict[str, str]:
         retry_step(self._backend.manager, given["runId"], given["stepId"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from codeagent_lsp.index.enclosing import enclosing_symbol
 from codeagent_lsp.server.commands.arguments import is_range
 from codeagent_lsp.session.request import Planning, RunKind, RunRequest, Target, short_title
 from codeagent_lsp.texts import text
+from codeagent_lsp.tools.plan.planner_port import StepEdit
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.position import LineIndex, offset_at
 
@@ -95,6 +96,20 @@ def chosen_files(arguments: Mapping[str, Any], view: FileView) -> frozenset[str]
     if "files" not in arguments:
         return None
     return frozenset(_path(str(name), view) for name in arguments["files"])
+
+
+def step_edits(steps: Sequence[Any]) -> list[StepEdit]:
+    """Return the steps of a plan as the user wants them. UsageError for one of another shape."""
+    edits = []
+    for item in steps:
+        given = item if isinstance(item, Mapping) else {}
+        edit = StepEdit(given.get("stepId") or "", given.get("title", None), given.get("description"))
+        if not all(isinstance(word, str) for word in (edit.step_id, edit.title, edit.description or "")):
+            raise UsageError(
+                "command.kind", command="codeagent.plan.edit", name="steps", kind="{stepId?, title, description?}"
+            )
+        edits.append(edit)
+    return edits
 
 
 def _path(name: str, view: FileView) -> str:

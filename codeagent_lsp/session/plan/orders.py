@@ -1,4 +1,5 @@
-"""Carries out the commands on plans: retry a step, skip one, roll back to before one, and resume the run.
+"""Carries out the commands on plans: arrange the steps that are left, retry a step, skip one, roll back to before one,
+and resume the run.
 
 Not here: the change of the plan itself (`steering.py`).
 """
@@ -6,10 +7,20 @@ Not here: the change of the plan itself (`steering.py`).
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.runs import LEAVE_SECONDS
+from codeagent_lsp.tools.plan.plan import Plan
+from codeagent_lsp.tools.plan.planner_port import StepEdit
 from codeagent_lsp.workspace.changes.editor import Applied
+
+
+def arrange_steps(manager: SessionManager, run_id: str, wanted: Sequence[StepEdit]) -> Plan:
+    """Arrange the steps that have not begun, at work, too; return the plan. SessionError if that is impossible."""
+    run = manager.runs.get(run_id)
+    run.session.claim()
+    return run.steering.arrange(wanted)
 
 
 def retry_step(manager: SessionManager, run_id: str, step_id: str) -> None:

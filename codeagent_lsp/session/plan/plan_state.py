@@ -13,7 +13,7 @@ from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.state import RunRecord, StepMark
 from codeagent_lsp.tools.plan.plan import Plan
 from codeagent_lsp.tools.plan.plan_steps import PlanStep
-from codeagent_lsp.tools.plan.planner_port import StepDraft
+from codeagent_lsp.tools.plan.planner_port import StepDraft, StepEdit
 
 
 class PlanState:
@@ -44,6 +44,15 @@ class PlanState:
         self._record.plan = self.plan.replanned(drafts)
         self._output.emit(events.ReplanWarning(reason=reason, count=self.plan.replans))
         self._tell()
+
+    def arrange(self, wanted: Iterable[StepEdit]) -> None:
+        """Put the steps that have not begun in the order and words that the user wants; without change nothing is told.
+        SessionError if that is impossible.
+        """
+        arranged = self.plan.arranged(wanted)
+        if arranged != self.plan:
+            self._record.plan = arranged
+            self._tell()
 
     def start(self, step: PlanStep) -> None:
         """Mark a step as running; at its first start, store the state before it for a rollback."""

@@ -5,7 +5,6 @@ Not here: the tools (`tools/plan/plan_tools.py`), the work on the steps (`execut
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Literal
 
@@ -13,6 +12,7 @@ from codeagent_lsp import events
 from codeagent_lsp.errors import ToolRetry
 from codeagent_lsp.session.plan.plan_state import PlanState
 from codeagent_lsp.session.run_output import RunOutput
+from codeagent_lsp.session.services import PlanPages
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.plan.plan_document import SECTIONS, PlanDocument
@@ -37,18 +37,16 @@ REJECTED = (
 
 
 class RunPlanner:
-    """The `Planner` of one run. `made` is True once a plan was made in the present phase, so that its steps can begin.
-    `show` opens the plan of a run, by its id, for the user.
+    """The `Planner` of one run. `made` is True once a plan was made in the present phase, so that its steps can
+    begin.
     """
 
-    def __init__(
-        self, record: RunRecord, state: PlanState, output: RunOutput, show: Callable[[str], Awaitable[None]]
-    ) -> None:
+    def __init__(self, record: RunRecord, state: PlanState, output: RunOutput, pages: PlanPages) -> None:
         self.made = False
         self._record = record
         self._state = state
         self._output = output
-        self._show = show
+        self._pages = pages
         self._phase: Phase = "open"
         self._reason = ""
 
@@ -116,7 +114,7 @@ class RunPlanner:
         title = self._output.text("plan.approve", title=document.title)
         self._output.emit(events.AwaitingApproval(message=title))
         # Shown as a document, since a message box cuts a long plan.
-        await self._show(self._record.run_id)
+        await self._pages.show(self._record.run_id)
         reject, approve = self._output.text("choice.reject"), self._output.text("choice.approve")
         answer = await self._output.ask(Question("approval", title, (reject, approve), detail=document.markdown))
         if answer != (approve,):

@@ -1,18 +1,22 @@
-"""Applies the user's commands to a run's plan, at rest or while it waits: retry a step, skip it, roll back to before
-it.
+"""Applies the user's commands to a run's plan, at rest or while it waits: arrange its steps, retry one, skip it, roll
+back to before it.
 
 Not here: the work on the steps (`execution.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from codeagent_lsp.agent.context.history import note
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.plan.execution import PlanRun
+from codeagent_lsp.session.plan.plan_start import PlanStart
 from codeagent_lsp.session.plan.plan_state import PlanState
 from codeagent_lsp.session.run_parts import RunParts, remember
 from codeagent_lsp.tools.plan.plan import Plan
 from codeagent_lsp.tools.plan.plan_steps import PlanStep
+from codeagent_lsp.tools.plan.planner_port import StepEdit
 from codeagent_lsp.workspace.changes.editor import Applied
 
 ROLLED_BACK = (
@@ -24,9 +28,10 @@ ROLLED_BACK = (
 class Steering:
     """Controls the plan of one run. `retry` and `skip` return whether the run has to be resumed to go on."""
 
-    def __init__(self, parts: RunParts, state: PlanState, work: PlanRun) -> None:
+    def __init__(self, parts: RunParts, state: PlanState, start: PlanStart, work: PlanRun) -> None:
         self._parts = parts
         self._state = state
+        self._start = start
         self._work = work
 
     @property
@@ -41,9 +46,19 @@ class Steering:
             return None
         return self.plan.steps.next
 
+    def arrange(self, wanted: Iterable[StepEdit]) -> Plan:
+        """Arrange the steps that have not begun; return the plan. SessionError if that is impossible."""
+        self._check_standing()
+        self._state.arrange(wanted)
+        return self._state.plan
+
     def retry(self, step_id: str) -> bool:
         """Retry a step that did not succeed, or go on with the next one. SessionError if that is impossible."""
         self._check_standing()
+        following = self._state.plan.steps.next
+        if self._start.waiting and following is not None and following.step_id == step_id:
+            self._start.begin()
+            return False
         if self._answered(step_id, "retry"):
             return False
         self._state.retry(step_id)

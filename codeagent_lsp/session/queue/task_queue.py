@@ -84,6 +84,7 @@ class TaskQueue:
         # With one item id, so that a withdrawal finds all copies and one that was heard anywhere counts as heard.
         for each in (run, *attempts):
             each.session.emit(each.record.run_id, events.Steered(item_id=item_id, text=words))
+        run.reconsider()
         return item_id
 
     def check(self, run: Run) -> None:

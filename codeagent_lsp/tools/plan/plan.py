@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.tools.plan.plan_steps import MARKS, PlanStep, PlanSteps, StepState
-from codeagent_lsp.tools.plan.planner_port import StepDraft
+from codeagent_lsp.tools.plan.planner_port import StepDraft, StepEdit
 
 MOST_REPLANS = 2
 
@@ -86,8 +86,33 @@ class Plan:
             for step in self.steps
             if step.state != "pending"
         )
-        first = 1 + max((int(step.step_id) for step in self.steps), default=0)
-        return replace(self, steps=PlanSteps((*kept, *PlanSteps.drafted(drafts, first))), replans=self.replans + 1)
+        steps = PlanSteps((*kept, *PlanSteps.drafted(drafts, self.steps.unused)))
+        return replace(self, steps=steps, replans=self.replans + 1)
+
+    def arranged(self, wanted: Iterable[StepEdit]) -> Plan:
+        """Return the plan with the steps that have not begun as wanted: in this order, with these words, without those
+        that are not named. Steps that have begun stay. SessionError if a step is unknown, has begun, is named twice or
+        has no title, or if no step is left.
+        """
+        kept = [step for step in self.steps if step.state != "pending"]
+        arranged: list[PlanStep] = []
+        unused = self.steps.unused
+        for edit in wanted:
+            title = edit.title.strip()
+            if not title:
+                raise SessionError("plan.no_title", number=len(arranged) + 1)
+            if not edit.step_id:
+                arranged.append(PlanStep(str(unused), title, edit.description or ""))
+                unused += 1
+                continue
+            step = self.steps.by_id(edit.step_id)
+            if step.state != "pending" or any(other.step_id == step.step_id for other in arranged):
+                raise SessionError("plan.begun", step=self.steps.label(step.step_id))
+            description = step.description if edit.description is None else edit.description
+            arranged.append(replace(step, title=title, description=description))
+        if not (kept or arranged):
+            raise SessionError("plan.empty")
+        return replace(self, steps=PlanSteps((*kept, *arranged)))
 
     def text(self) -> str:
         """Return the plan for the model: the goal and a line for each step."""

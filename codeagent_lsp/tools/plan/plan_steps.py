@@ -102,6 +102,11 @@ class PlanSteps(tuple[PlanStep, ...]):
         return next((step for step in self if step.state not in ENDED), None)
 
     @property
+    def unused(self) -> int:
+        """Return a number from which on no step has it as its id."""
+        return 1 + max((int(step.step_id) for step in self if step.step_id.isdecimal()), default=0)
+
+    @property
     def running(self) -> PlanStep | None:
         """Return the running step; None if there is none."""
         return next((step for step in self if step.state == "running"), None)

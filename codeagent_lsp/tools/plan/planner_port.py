@@ -20,6 +20,17 @@ class StepDraft:
     expected_tools: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class StepEdit:
+    """A step that has not begun, as the user wants it; '' as `step_id` is a new one, and a description of None stays as
+    it is.
+    """
+
+    step_id: str
+    title: str
+    description: str | None = None
+
+
 class Planner(Protocol):
     """Port: the plans of one run. Every method returns a sentence for the model; ToolRetry says what to correct."""
 

@@ -75,6 +75,7 @@ export type Said =
   | { readonly type: "question"; readonly requestId: string }
   | { readonly type: "review" | "undo" | "applyAll" | "discardAll" | "prove" | "rewind" | "fork" | "withdraw" | "retry" | "show"; readonly runId: string }
   | { readonly type: "file"; readonly runId: string; readonly path: string; readonly act: "open" | "apply" | "discard" }
+  | { readonly type: "arrange"; readonly runId: string; readonly steps: readonly { readonly stepId?: string; readonly title: string; readonly description?: string }[] }
   | { readonly type: "step"; readonly runId: string; readonly stepId: string; readonly act: "show" | "retryStep" | "skipStep" | "rollback" }
   | { readonly type: "save"; readonly files: readonly string[] }
   | { readonly type: "complete"; readonly id: number; readonly text: string }

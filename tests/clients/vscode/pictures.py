@@ -147,6 +147,7 @@ def _review(opened: Window, folder: Path) -> None:
 def _plan(opened: Window, folder: Path) -> None:
     opened.open("prices.py")
     opened.task("Correct the prices", "CodeAgent: New Task with a Plan…")
+    opened.pick("Start")
     opened.pick("Apply")
     opened.wait_status("2/4")
     opened.transcript().locator("#log .plan li.running").wait_for()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,47 @@ def plan(*titles: str) -> dict[str, Any]:
     return call("create_plan", goal="All parts", steps=steps, estimated_complexity="low")
 
 
+def test_a_plan_is_changed_before_it_starts(tmp_path: Path, editor: Editor) -> None:
+    script: list[dict[str, Any]] = [
+        {"tool_calls": [plan("First part", "Second part", "Third part")]},
+        {"tool_calls": [edit(LAST, "return 990")], "expect": "Step 1 of 3: The end"},
+        {"text": "The end is done."},
+        {"text": "Nothing to do.", "expect": "Step 2 of 3: First part"},
+        {"text": "Told.", "expect": "Step 3 of 3: Tell of it"},
+    ]
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=script) as opened:
+        opened.open("a.py")
+        opened.task("Do the parts", "CodeAgent: New Task with a Plan…")
+        frame = opened.transcript()
+        pinned = frame.locator(".pinned .plan li")
+        frame.locator(".question.open").filter(has_text="Start the plan with 3 step(s)? All parts").wait_for()
+        assert pinned.count() == 4
+        pinned.filter(has_text="Second part").get_by_role("button", name="Drop: Second part").click()
+        pinned.filter(has_text="Third part").get_by_role("button", name="Move Up: Third part").click()
+        pinned.first.filter(has_text="Third part").wait_for()
+        pinned.first.get_by_role("button", name="Edit: Third part").click()
+        field = pinned.first.locator("input")
+        field.fill("The end")
+        field.press("Enter")
+        pinned.first.filter(has_text="The end").wait_for()
+        assert pinned.first.locator("button[data-key^=edit]").evaluate("one => one === document.activeElement")
+        pinned.last.get_by_role("button", name="Add a step").click()
+        pinned.last.locator("input").fill("Tell of it")
+        pinned.last.locator("input").press("Enter")
+        pinned.filter(has_text="Tell of it").wait_for()
+        if folder := os.environ.get("CODEAGENT_PICTURES"):
+            opened.page.screenshot(path=Path(folder) / "plan-waits.png")
+        press_button(frame.locator(".question.open"), "Start")
+        opened.pick("Apply")
+        opened.idle()
+        assert buffer(opened) == SOURCE.replace(LAST, "return 990")
+        assert [each.strip() for each in frame.locator("#log .plan li .title").all_inner_texts()] == [
+            "The end",
+            "First part",
+            "Tell of it",
+        ]
+
+
 def test_the_buttons_of_a_plan(tmp_path: Path, editor: Editor) -> None:
     script: list[dict[str, Any]] = [
         {"tool_calls": [plan("First part", "Second part")]},
@@ -154,6 +196,7 @@ def test_the_buttons_of_a_plan(tmp_path: Path, editor: Editor) -> None:
         page = opened.page
         opened.open("a.py")
         opened.task("Do both parts", "CodeAgent: New Task with a Plan…")
+        opened.pick("Start")
         opened.pick("Apply")
         page.locator(".quick-input-title").filter(has_text="Second part failed").wait_for()
         opened.pick("Stop")
@@ -183,6 +226,7 @@ def test_what_a_plans_step_offers_by_the_keyboard(tmp_path: Path, editor: Editor
         page = opened.page
         opened.open("a.py")
         opened.task("Do all parts", "CodeAgent: New Task with a Plan…")
+        opened.pick("Start")
         focused = page.locator(".quick-input-list .monaco-list-row.focused")
         focused.filter(has_text="Review").wait_for()
         press(opened, "ArrowDown", "Enter")

@@ -203,6 +203,7 @@ def test_a_plan_shows_its_steps(tmp_path: Path, editor: Editor) -> None:
     with window(tmp_path, editor, files={"a.py": SOURCE}, script=script) as opened:
         opened.open("a.py")
         opened.task("Do both parts", "CodeAgent: New Task with a Plan…")
+        opened.pick("Start")
         opened.pick("Apply")
         opened.wait_status("2/2 Second part")
         step(opened, "First part").locator(".codicon-pass-filled").wait_for()

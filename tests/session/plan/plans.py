@@ -18,8 +18,9 @@ from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.texts import text
 from tests.session.fakes import World, call, calls, say, until, world, write
 
-APPLY, DISCARD, RETRY, SKIP, STOP, APPROVE, REJECT = (
-    text(f"choice.{name}", "en") for name in ("apply", "discard", "retry", "skip", "stop", "approve", "reject")
+APPLY, DISCARD, RETRY, SKIP, STOP, APPROVE, REJECT, START, CHANGE, CANCEL = (
+    text(f"choice.{name}", "en")
+    for name in ("apply", "discard", "retry", "skip", "stop", "approve", "reject", "start_plan", "change", "cancel")
 )
 BUSY = ScriptedReply(error="busy")
 

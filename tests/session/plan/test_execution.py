@@ -21,6 +21,7 @@ from tests.session.plan.plans import (
     DISCARD,
     RETRY,
     SKIP,
+    START,
     STOP,
     create,
     ended,
@@ -217,7 +218,7 @@ async def test_never_hides_the_tools_and_refuses_them(tmp_path: Path) -> None:
 
 
 async def test_the_request_overrides_the_setting(tmp_path: Path) -> None:
-    made = world(tmp_path / "w", say("Done."), settings=planned("always"))
+    made = world(tmp_path / "w", say("Done."), says=[START], settings=planned("always"))
     await run(made, "never")
     assert "create_plan" not in offered(made.models["model"])
     made.script(create("a"), say("Did it."))

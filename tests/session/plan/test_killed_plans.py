@@ -10,7 +10,7 @@ import pytest
 from codeagent_lsp.tools.todos.todo_list import Todo
 from tests.session.fakes import World, assert_well_formed, say, world
 from tests.session.killing import lines_until_killed
-from tests.session.plan.plans import create, ended, reloaded, retried, start, states, step
+from tests.session.plan.plans import START, create, ended, reloaded, retried, start, states, step
 
 
 def killed(folder: Path, wait: float) -> list[list[str]]:
@@ -72,7 +72,7 @@ async def test_killed_in_the_middle_of_a_plan(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_long_session_is_back_with_all_that_was_said(tmp_path: Path) -> None:
-    made = world(tmp_path / "w", apply="auto")
+    made = world(tmp_path / "w", apply="auto", says=[START] * 40)
     for _ in range(40):
         made.script(create("one", "two"), *step(1), *step(2))
         await ended(made, start(made, planning="always"))

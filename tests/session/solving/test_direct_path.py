@@ -297,7 +297,7 @@ async def test_a_long_selection_gets_a_long_reply(tmp_path: Path) -> None:
 async def test_the_steps_of_a_plan_take_the_direct_path(tmp_path: Path) -> None:
     plan = create("Fix the function mean in stats.py", "Change first in stats.py so that it returns None for nothing")
     second = code("def first(values):\n    return values[0] if values else None\n")
-    made = shop(tmp_path, plan, MEAN, second, says=("Apply", "Apply"))
+    made = shop(tmp_path, plan, MEAN, second, says=("Start", "Apply", "Apply"))
     request = RunRequest("run", TASK, TASK, planning="always")
     done = await made.finished(made.manager.start(request))
     assert done.status == "completed"
@@ -307,7 +307,7 @@ async def test_the_steps_of_a_plan_take_the_direct_path(tmp_path: Path) -> None:
 async def test_a_step_knows_what_became_of_the_one_before(tmp_path: Path) -> None:
     plan = create("Fix the function mean in stats.py", "Change first in stats.py so that it returns None for nothing")
     second = code("def first(values):\n    return values[0] if values else None\n")
-    made = shop(tmp_path, plan, MEAN, second, says=("Discard", "Apply"))
+    made = shop(tmp_path, plan, MEAN, second, says=("Start", "Discard", "Apply"))
     await made.finished(made.manager.start(RunRequest("run", TASK, TASK, planning="always")))
     prompt = "".join(message.content for message in made.models["model"].requests[-1].messages)  # type: ignore[attr-defined]
     assert "The user discarded the changes of step 1" in prompt
@@ -316,7 +316,7 @@ async def test_a_step_knows_what_became_of_the_one_before(tmp_path: Path) -> Non
 
 async def test_a_step_that_changes_nothing_has_failed(tmp_path: Path) -> None:
     plan = create("Fix the function mean in stats.py")
-    made = shop(tmp_path, plan, *[say("It is fine.")] * 6, says=("Stop",))
+    made = shop(tmp_path, plan, *[say("It is fine.")] * 6, says=("Start", "Stop"))
     request = RunRequest("run", TASK, TASK, planning="always")
     done = await made.finished(made.manager.start(request))
     assert done.status == "stopped"
@@ -325,7 +325,7 @@ async def test_a_step_that_changes_nothing_has_failed(tmp_path: Path) -> None:
 
 async def test_a_step_without_a_verb_has_failed_too_where_no_answer_could_be_used(tmp_path: Path) -> None:
     plan = create("Mean of nothing in stats.py")
-    made = shop(tmp_path, plan, *[code("def mean(values:\n")] * 8, says=("Stop",))
+    made = shop(tmp_path, plan, *[code("def mean(values:\n")] * 8, says=("Start", "Stop"))
     request = RunRequest("run", TASK, TASK, planning="always")
     done = await made.finished(made.manager.start(request))
     assert done.status == "stopped"

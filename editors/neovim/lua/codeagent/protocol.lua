@@ -292,6 +292,15 @@ return {
       },
     },
     {
+      name = "codeagent.plan.edit",
+      summary = "Arranges the steps of a plan that have not begun: `steps` are all of them in their new order, each `{stepId?, title, description?}`; one without `stepId` is new.",
+      starts_run = false,
+      arguments = {
+        { name = "runId", kind = "string", required = true },
+        { name = "steps", kind = "array", required = true },
+      },
+    },
+    {
       name = "codeagent.plan.retryStep",
       summary = "Does a step of a plan that did not go well, or is next, and goes on from there.",
       starts_run = false,
@@ -737,6 +746,13 @@ return {
       default = "auto",
       allowed = "auto | always | never",
       description = "Whether a task is planned in steps first; `auto` lets the model decide.",
+      restricted = false,
+    },
+    {
+      key = "agent.planApproval",
+      default = "auto",
+      allowed = "auto | always | never",
+      description = "Whether a plan waits for you before it starts, so that its steps can be changed; `auto` waits where plan mode was chosen for the task.",
       restricted = false,
     },
     {

@@ -76,6 +76,8 @@ export class ChatActions {
         return this.file(String(said.runId), String(said.path), said.act);
       case "step":
         return void (await run(`codeagent.plan.${String(said.act)}`, { runId: String(said.runId), stepId: String(said.stepId) }));
+      case "arrange":
+        return void (await agent.call("codeagent.plan.edit", { runId: String(said.runId), steps: said.steps }));
       case "save":
         return saveFiles(said.files.map(String));
       case "complete": {

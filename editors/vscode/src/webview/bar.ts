@@ -1,8 +1,8 @@
 /** Above the input: the plan and the todo list of the run at work, its changes that wait, what is queued. */
 import type { Plan, Todo } from "../state";
 import type { Bar, Patch } from "../transcript";
-import { STEP_ICONS, stepRow } from "./blocks";
 import { baseName, button, element, filled, iconButton } from "./dom";
+import { drawSteps, STEP_ICONS } from "./steps";
 
 type Word = (key: string, ...values: readonly unknown[]) => string;
 
@@ -18,10 +18,13 @@ export class Shelf {
   private readonly queue = element("ul", "queue");
   private bar: Bar = { run: "", files: [], proof: [] };
   private root = "";
+  private drafted = false;
+  private readonly rows = element("ol", "plan");
 
   constructor(private readonly word: Word) {
     this.element.id = "shelf";
     this.pinned.className = "pinned";
+    this.pinned.append(element("summary", ""), this.rows);
     this.changes.className = "changesbar";
     this.pinned.hidden = this.changes.hidden = this.queue.hidden = true;
     this.element.append(this.queue, this.pinned, this.changes);
@@ -40,19 +43,21 @@ export class Shelf {
 
   /** The plan or the todo list of a run, while it is at work. */
   pin(runId: string, plan: Plan | undefined, todos: readonly Todo[], working: boolean): void {
-    const rows = plan
-      ? plan.steps.map((step) => stepRow(step, runId, this.word))
-      : todos.map((todo) => this.todo(todo));
     const [done, all] = plan
       ? [plan.steps.filter((step) => step.state === "completed").length, plan.steps.length]
       : [todos.filter((todo) => todo.status === "completed").length, todos.length];
-    this.pinned.hidden = rows.length === 0 || !working;
+    this.pinned.hidden = all === 0 || !working;
+    const drafted = plan?.state === "proposed" && working;
+    if (drafted !== this.drafted) this.pinned.open = drafted; // once, so that it stays as the user wants it
+    this.drafted = drafted;
     if (this.pinned.hidden) return;
     const current = plan?.steps.find((step) => step.state === "running")?.title ?? todos.find((todo) => todo.status === "in_progress")?.content ?? "";
     const head = filled(
       "summary", "", element("span", "label", this.word(plan ? "planCount" : "todoCount", done, all)), element("span", "current", current),
     );
-    this.pinned.replaceChildren(head, filled("ol", "plan", ...rows));
+    this.pinned.querySelector("summary")?.replaceWith(head);
+    if (plan) drawSteps(this.rows, plan, runId, this.word);
+    else this.rows.replaceChildren(...todos.map((todo) => this.todo(todo)));
   }
 
   private todo({ content, status }: Todo): HTMLElement {

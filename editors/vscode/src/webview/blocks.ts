@@ -3,6 +3,7 @@ import type { Block, Plan } from "../state";
 import { makeCard } from "./cards";
 import { baseName, button, element, fileButton, filled } from "./dom";
 import { makeQuestion } from "./questions";
+import { drawSteps } from "./steps";
 import { Stream } from "./stream";
 
 /** A block on the page. `append` grows a text, `plan` tells a plan's steps. */
@@ -20,15 +21,6 @@ export interface Context {
 
 const OUTPUT_LIMIT = 20_000;
 const LISTED = 8;
-export const STEP_ICONS: Readonly<Record<string, string>> = {
-  pending: "circle-large-outline",
-  in_progress: "loading",
-  running: "loading",
-  completed: "pass-filled",
-  failed: "error",
-  skipped: "debug-step-over",
-  cancelled: "circle-slash",
-};
 
 /** What helps where the error has one of these codes. */
 const HELP: readonly (readonly [RegExp, string, string])[] = [
@@ -157,25 +149,7 @@ function output(text: string): BlockView {
 
 function planView({ word, runId }: Context): BlockView {
   const list = element("ol", "plan");
-  const draw = (plan: Plan): void => list.replaceChildren(...plan.steps.map((step) => stepRow(step, runId, word)));
-  return { element: list, append: () => undefined, plan: draw };
-}
-
-/** A step with its state and what can be done about it. */
-export function stepRow(step: Plan["steps"][number], runId: string, word: Context["word"]): HTMLElement {
-  const icon = element("span", `codicon codicon-${STEP_ICONS[step.state] ?? "circle-large-outline"}`);
-  icon.setAttribute("role", "img");
-  icon.setAttribute("aria-label", word(`step.${step.state}`));
-  const row = filled("li", step.state, icon, element("span", "title", step.title));
-  const act = (name: string, label: string): HTMLElement =>
-    button(word(label), "choice small", { step: step.stepId, run: runId, act: name });
-  const acts = element("span", "acts");
-  if (["failed", "pending", "skipped", "cancelled"].includes(step.state)) acts.append(act("retryStep", "doStep"));
-  if (["failed", "pending"].includes(step.state)) acts.append(act("skipStep", "skipStep"));
-  if (["completed", "failed"].includes(step.state)) acts.append(act("rollback", "rollback"));
-  if (acts.childElementCount) row.append(acts);
-  if (step.state === "failed" && step.error) row.append(element("div", "reason", step.error));
-  return row;
+  return { element: list, append: () => undefined, plan: (plan) => drawSteps(list, plan, runId, word) };
 }
 
 function grows(shown: HTMLElement, append: (text: string) => void): BlockView {

@@ -68,10 +68,10 @@ function settle(): void {
 /** What a click on an element with data says to the host. */
 document.body.addEventListener("click", (event) => {
   const target = (event.target as HTMLElement).closest<HTMLElement>(
-    "[data-url],[data-file],[data-answer],[data-answer-of],[data-say],[data-code],[data-change],[data-step],[data-command]",
+    "[data-url],[data-file],[data-answer],[data-answer-of],[data-say],[data-code],[data-change],[data-step],[data-arrange],[data-command]",
   );
   if (!target) return;
-  const { url, file, line, answer, answerOf, request, run, say: what, code, change, act, step, command, files } = target.dataset;
+  const { url, file, line, answer, answerOf, request, run, say: what, code, change, act, step, arrange, command, files } = target.dataset;
   event.preventDefault(); // also: what stands in a summary does not unfold it
   if (url !== undefined) say({ type: "link", url });
   else if (file !== undefined) say({ type: "open", file, line: Number(line || 1) });
@@ -80,6 +80,7 @@ document.body.addEventListener("click", (event) => {
   else if (code !== undefined) useCode(target, code);
   else if (change !== undefined) say({ type: "file", runId: run, path: change, act });
   else if (step !== undefined) say({ type: "step", runId: run, stepId: step, act });
+  else if (arrange !== undefined) say({ type: "arrange", runId: run, steps: JSON.parse(arrange) as unknown });
   else if (command !== undefined) say({ type: "command", name: command });
   else if (what === "save") {
     say({ type: "save", files: JSON.parse(files ?? "[]") as unknown });

@@ -1,9 +1,10 @@
 /** The conversation: each run with the user's words, what the agent did and said, and what it cost. */
 import type { Block, Plan } from "../state";
 import type { Patch, RunHead } from "../transcript";
-import { type BlockView, makeBlock, STEP_ICONS } from "./blocks";
+import { type BlockView, makeBlock } from "./blocks";
 import { costLine } from "./cost";
 import { button, codicon, element, filled, iconButton } from "./dom";
+import { STEP_ICONS } from "./steps";
 
 interface RunView {
   readonly section: HTMLElement;
