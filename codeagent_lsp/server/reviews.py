@@ -110,7 +110,7 @@ def places_in_code(change: FileChange, now: str) -> tuple[HunkPlace, ...]:
 
     places = []
     for hunk, name in zip(change.hunks(), change.hunk_ids(), strict=True):
-        first, last = hunk[0].old_start, max(hunk[0].old_start, hunk[-1].old_end - 1)
+        first, last = hunk.old_start, max(hunk.old_start, hunk.old_end - 1)
         places.append(HunkPlace(name, present(first), max(present(first), present(last))))
     return tuple(places)
 

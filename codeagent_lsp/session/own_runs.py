@@ -31,7 +31,7 @@ from codeagent_lsp.session.request import RunKind, RunRequest
 from codeagent_lsp.session.rewind.rewinding import Runs, rewind
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
-from codeagent_lsp.workspace.edits.merge import Hunk
+from codeagent_lsp.workspace.edits.merge import Run
 from codeagent_lsp.workspace.files.file_view import FileText
 from codeagent_lsp.workspace.text.lines import split_lines
 
@@ -229,14 +229,12 @@ def _parts(change: FileChange) -> Iterator[HunkPart]:
         return
     old, new = split_lines(change.base or ""), split_lines(change.text or "")
     for number, hunk in enumerate(change.hunks()):
-        around = _enclosing(change, hunk[0].new_start, new)
-        yield HunkPart(change.path, number, _traits(change, "".join(_changed(hunk, old, new)), around))
+        around = _enclosing(change, hunk.new_start, new)
+        yield HunkPart(change.path, number, _traits(change, _changed(hunk, old, new), around))
 
 
-def _changed(hunk: Hunk, old: list[str], new: list[str]) -> Iterator[str]:
-    for run in hunk:
-        yield from old[run.old_start : run.old_end]
-        yield from new[run.new_start : run.new_end]
+def _changed(hunk: Run, old: list[str], new: list[str]) -> str:
+    return "".join((*old[hunk.old_start : hunk.old_end], *new[hunk.new_start : hunk.new_end]))
 
 
 def _enclosing(change: FileChange, line: int, lines: list[str]) -> frozenset[str]:

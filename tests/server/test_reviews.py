@@ -29,7 +29,7 @@ def test_every_hunk_and_file_of_a_diff_is_found_whatever_its_lines_look_like() -
     lines = text.splitlines()
     files = places_in_diff(lines)
     assert [file.name for file in files] == ["a.py", "new.py", "old.py", "sql.py", "b.py", "d.py"]
-    assert [len(file.hunks) for file in files] == [3, 1, 1, 1, 3, 0]
+    assert [len(file.hunks) for file in files] == [3, 1, 1, 2, 3, 0]
     ids = [hunk.hunk for file in files for hunk in file.hunks]
     named = [f"{change.path[3:]}#{each}" for change in changes for each in change.hunk_ids()]
     assert [each for each in ids if each] == named

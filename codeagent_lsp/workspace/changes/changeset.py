@@ -56,9 +56,11 @@ class FileChange:
         """Return whether this changes nothing."""
         return self.base == self.text and self.moved_from is None
 
-    def hunks(self) -> tuple[merge.Hunk, ...]:
-        """Return the hunks of its diff. A creation or deletion can only be accepted as a whole."""
-        return merge.hunks(self.base or "", self.text or "")
+    def hunks(self) -> tuple[merge.Run, ...]:
+        """Return the hunks of its diff: changes with an unchanged line between them are two, and can be accepted each
+        by itself. A creation or deletion can only be accepted as a whole.
+        """
+        return merge.runs(self.base or "", self.text or "")
 
     def hunk_ids(self) -> tuple[str, ...]:
         """Return the ids of its hunks, by which each can be accepted alone; none if it has no parts."""
@@ -75,7 +77,7 @@ class FileChange:
         old = "/dev/null" if self.base is None else f"a/{name(self.moved_from or self.path)}"
         new = "/dev/null" if self.text is None else f"b/{name(self.path)}"
         labels = [f"{name(self.path)}#{each}" for each in self.hunk_ids()]
-        body = merge.unified_diff(self.base or "", self.text or "", old, new, labels)
+        body = merge.unified_diff(self.base or "", self.text or "", old, new, labels, apart=True)
         if self.moved_from is not None:
             return f"diff --git {old} {new}\nrename from {old[2:]}\nrename to {new[2:]}\n{body}"
         return body if body or self.kind == "edit" else f"--- {old}\n+++ {new}\n"
@@ -269,11 +271,12 @@ def _rebase_change(
 def hunk_ids(base: str, text: str) -> tuple[str, ...]:
     """Return the ids of the hunks between two texts, in order: hexadecimal, with a letter in each.
 
-    The lines around a hunk count: no other hunk has them. Of hunks that are alike even so, each id says which of how
-    many it is, so that none is taken for another once one of them is decided about.
+    The line before and the one after a hunk count: no decision about another hunk changes these. Of hunks that are
+    alike even so, each id says which of how many it is, so that none is taken for another once one of them is decided
+    about.
     """
     old, new = split_lines(base), split_lines(text)
-    shown = [_shown(hunk, old, new) for hunk in merge.hunks(base, text)]
+    shown = [_shown(hunk, old, new) for hunk in merge.runs(base, text)]
     alike, before = Counter(shown), Counter[str]()
     ids = []
     for each in shown:
@@ -282,11 +285,11 @@ def hunk_ids(base: str, text: str) -> tuple[str, ...]:
     return tuple(ids)
 
 
-def _shown(hunk: merge.Hunk, old: list[str], new: list[str]) -> str:
-    """Return what a diff shows of a hunk but for the numbers of its lines."""
-    first, last = hunk[0].old_start, hunk[-1].old_end
-    changed = [(old[run.old_start : run.old_end], new[run.new_start : run.new_end]) for run in hunk]
-    return json.dumps([old[max(0, first - merge.CONTEXT) : first], changed, old[last : last + merge.CONTEXT]])
+def _shown(hunk: merge.Run, old: list[str], new: list[str]) -> str:
+    """Return what a diff shows of a hunk and the lines next to it, but for their numbers."""
+    first, last = hunk.old_start, hunk.old_end
+    changed = (old[first:last], new[hunk.new_start : hunk.new_end])
+    return json.dumps([old[max(0, first - 1) : first], changed, old[last : last + 1]])
 
 
 def _fingerprint(shown: str) -> str:

@@ -96,9 +96,6 @@ def contents(change: FileChange) -> list[_Content]:
     """Return the removed and the added lines of each hunk."""
     old, new = split_lines(change.base or ""), split_lines(change.text or "")
     return [
-        (
-            tuple(line for run in hunk for line in old[run.old_start : run.old_end]),
-            tuple(line for run in hunk for line in new[run.new_start : run.new_end]),
-        )
+        (tuple(old[hunk.old_start : hunk.old_end]), tuple(new[hunk.new_start : hunk.new_end]))
         for hunk in change.hunks()
     ]

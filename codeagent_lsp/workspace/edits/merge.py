@@ -40,9 +40,6 @@ class Merged:
     conflicts: tuple[Conflict, ...]
 
 
-Hunk = tuple[Run, ...]
-
-
 def merge(base: str, ours: str, theirs: str, *, beside: bool = False, formatted: bool = False) -> Merged:
     """Return `theirs` with the changes, by lines, that `ours` made to `base`. Where both sides changed the same lines
     in different ways, the lines of `theirs` stay and a conflict is reported. So it is for changes of adjacent lines,
@@ -76,22 +73,9 @@ def runs(old: str, new: str) -> tuple[Run, ...]:
     return () if old == new else runs_of(split_lines(old), split_lines(new))
 
 
-def hunks(old: str, new: str) -> tuple[Hunk, ...]:
-    """Return the runs grouped as in a unified diff: runs whose context lines would meet form one hunk."""
-    grouped: list[list[Run]] = []
-    for run in runs(old, new):
-        if grouped and run.old_start - grouped[-1][-1].old_end <= 2 * CONTEXT:
-            grouped[-1].append(run)
-        else:
-            grouped.append([run])
-    return tuple(map(tuple, grouped))
-
-
 def select_hunks(old: str, new: str, chosen: Collection[int]) -> str:
-    """Return `old` with only the hunks of the given numbers (0-based, in order) changed to `new`."""
-    return select_runs(
-        old, new, {run for number, hunk in enumerate(hunks(old, new)) if number in chosen for run in hunk}
-    )
+    """Return `old` with only the runs of the given numbers (0-based, in order) changed to `new`."""
+    return select_runs(old, new, {run for number, run in enumerate(runs(old, new)) if number in chosen})
 
 
 def select_runs(old: str, new: str, chosen: Collection[Run]) -> str:
@@ -121,28 +105,64 @@ def with_line_ends_of(old: str, new: str) -> str:
     return mixed if len(split_lines(mixed)) == len(after) else uniform  # a CR and the LF after it would be one end
 
 
-def unified_diff(old: str, new: str, old_name: str, new_name: str, labels: Sequence[str] = ()) -> str:
+def unified_diff(
+    old: str, new: str, old_name: str, new_name: str, labels: Sequence[str] = (), *, apart: bool = False
+) -> str:
     """Return a unified diff with the given names; '' when the texts are equal.
 
-    Each hunk's header ends with its label.
+    Each hunk's header ends with its label. Runs whose context lines would meet form one hunk, but with `apart` each run
+    has its own, and they share the lines between them.
     """
     lines: list[str] = []
     before, after = split_lines(old), split_lines(new)
-    for number, hunk in enumerate(hunks(old, new)):
+    found = runs(old, new)
+    hunks = [_Hunk((run,), *_room(found, number, len(before))) for number, run in enumerate(found)]
+    for number, hunk in enumerate(hunks if apart else _grouped(found, len(before))):
         title = f" {labels[number]}" if labels else ""
-        lines.append(_header(hunk, len(before), title))
+        lines.append(_header(hunk, title))
         lines.extend(_body(hunk, before, after))
     if not lines:
         return ""
     return f"--- {old_name}\n+++ {new_name}\n" + "".join(lines)
 
 
-def _header(hunk: Hunk, old_length: int, title: str) -> str:
-    first, last = hunk[0], hunk[-1]
-    lead = min(CONTEXT, first.old_start)
-    trail = min(CONTEXT, old_length - last.old_end)
-    old = _span(first.old_start - lead, last.old_end + trail)
-    new = _span(first.new_start - lead, last.new_end + trail)
+@dataclass(frozen=True, slots=True)
+class _Hunk:
+    """Runs that a diff shows together, with so many equal lines before and after them."""
+
+    runs: tuple[Run, ...]
+    lead: int
+    trail: int
+
+
+def _grouped(found: Sequence[Run], length: int) -> list[_Hunk]:
+    """Return hunks of runs that have at most twice the context between them; `length` is that of the old text."""
+    grouped: list[list[Run]] = []
+    for run in found:
+        if grouped and run.old_start - grouped[-1][-1].old_end <= 2 * CONTEXT:
+            grouped[-1].append(run)
+        else:
+            grouped.append([run])
+    return [
+        _Hunk(tuple(each), min(CONTEXT, each[0].old_start), min(CONTEXT, length - each[-1].old_end)) for each in grouped
+    ]
+
+
+def _room(found: Sequence[Run], number: int, length: int) -> tuple[int, int]:
+    """Return how many lines before and after a run are its context if each run is a hunk. Of lines between two, the
+    upper hunk has the odd one: programs that apply diffs take one without lines after it for the end of the file.
+    """
+    run = found[number]
+    lead = (run.old_start - found[number - 1].old_end) // 2 if number else run.old_start
+    more = number + 1 < len(found)
+    trail = (found[number + 1].old_start - run.old_end + 1) // 2 if more else length - run.old_end
+    return min(CONTEXT, lead), min(CONTEXT, trail)
+
+
+def _header(hunk: _Hunk, title: str) -> str:
+    first, last = hunk.runs[0], hunk.runs[-1]
+    old = _span(first.old_start - hunk.lead, last.old_end + hunk.trail)
+    new = _span(first.new_start - hunk.lead, last.new_end + hunk.trail)
     return f"@@ -{old} +{new} @@{title}\n"
 
 
@@ -153,15 +173,15 @@ def _span(start: int, end: int) -> str:
     return str(first) if count == 1 else f"{first},{count}"
 
 
-def _body(hunk: Hunk, before: list[str], after: list[str]) -> list[str]:
-    position = max(0, hunk[0].old_start - CONTEXT)
+def _body(hunk: _Hunk, before: list[str], after: list[str]) -> list[str]:
+    position = hunk.runs[0].old_start - hunk.lead
     lines: list[str] = []
-    for run in hunk:
+    for run in hunk.runs:
         lines.extend(_marked(" ", before[position : run.old_start]))
         lines.extend(_marked("-", before[run.old_start : run.old_end]))
         lines.extend(_marked("+", after[run.new_start : run.new_end]))
         position = run.old_end
-    lines.extend(_marked(" ", before[position : position + CONTEXT]))
+    lines.extend(_marked(" ", before[position : position + hunk.trail]))
     return lines
 
 

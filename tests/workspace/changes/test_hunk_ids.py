@@ -55,9 +55,25 @@ def test_ids_of_text_as_it_is_written_outlast_all_decisions() -> None:
         assert not present
 
 
+@pytest.mark.parametrize("between", [1, 2, 3])
+def test_changes_next_to_each_other_are_decided_each_by_itself(between: int) -> None:
+    lines = [f"line {number}\n" for number in range(30)]
+    places = range(4, 24, between + 1)
+    text = "".join(f"new {line}" if number in places else line for number, line in enumerate(lines))
+    present = Changeset((FileChange("/a", "".join(lines), text),))
+    ids = present.files[0].hunk_ids()
+    assert len(ids) == len(places)
+    for number, each in enumerate(ids):
+        numbers = numbers_now(None, present, None, {"/a": frozenset({each})})
+        assert numbers is not None
+        if number % 2:
+            present = after_discarding(present, None, numbers)
+        else:
+            accepted, present = present.split(None, numbers)
+            assert accepted.files[0].hunk_ids() == (each,)
+    assert not present
+
+
 def contents(change: FileChange) -> list[object]:
     old, new = (text.splitlines() for text in (change.base or "", change.text or ""))
-    return [
-        [(old[run.old_start : run.old_end], new[run.new_start : run.new_end]) for run in hunk]
-        for hunk in change.hunks()
-    ]
+    return [(old[run.old_start : run.old_end], new[run.new_start : run.new_end]) for run in change.hunks()]

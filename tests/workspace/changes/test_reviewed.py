@@ -99,4 +99,4 @@ def _hunk_lines(changeset: Changeset) -> list[str]:
         return []
     change = changeset.files[0]
     new = (change.text or "").splitlines()
-    return ["\n".join(line for run in hunk for line in new[run.new_start : run.new_end]) for hunk in change.hunks()]
+    return ["\n".join(new[hunk.new_start : hunk.new_end]) for hunk in change.hunks()]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+import re
+import subprocess
 import time
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -169,7 +172,7 @@ def test_runs_are_ordered_apart_and_cover_every_difference(old: str, new: str) -
 
 @given(texts(), texts())
 def test_all_hunks_give_the_new_text_and_none_the_old(old: str, new: str) -> None:
-    everything = frozenset(range(len(merge.hunks(old, new))))
+    everything = frozenset(range(len(merge.runs(old, new))))
     assert merge.select_hunks(old, new, everything) == new
     assert merge.select_hunks(old, new, frozenset()) == old
     assert merge.select_hunks(old, new, frozenset({99})) == old
@@ -180,21 +183,38 @@ def test_a_part_and_then_the_rest_is_the_whole(changed: list[bool], data: st.Dat
     old = [f"{number}\n" for number in range(len(changed) * 10)]
     new = [f"new {line}" if int(line) % 10 == 0 and changed[int(line) // 10] else line for line in old]
     before, after = "".join(old), "".join(new)
-    count = len(merge.hunks(before, after))
+    count = len(merge.runs(before, after))
     assert count == sum(changed)
     chosen = data.draw(st.frozensets(st.integers(0, max(0, count - 1))))
     part = merge.select_hunks(before, after, chosen)
     rest = merge.select_hunks(before, after, frozenset(range(count)) - chosen)
     assert merge.merge(before, part, rest) == merge.Merged(after, ())
-    assert merge.select_hunks(part, after, frozenset(range(len(merge.hunks(part, after))))) == after
+    assert merge.select_hunks(part, after, frozenset(range(len(merge.runs(part, after))))) == after
 
 
-def test_near_runs_are_one_hunk_and_far_ones_are_two() -> None:
-    old = "".join(f"{number}\n" for number in range(20))
-    near = old.replace("3\n", "x\n", 1).replace("\n8\n", "\ny\n")
-    far = old.replace("3\n", "x\n", 1).replace("\n12\n", "\ny\n")
-    assert [len(merge.hunks(old, new)) for new in (near, far)] == [1, 2]
-    assert len(merge.runs(old, near)) == 2
+@pytest.mark.parametrize("between", range(9))
+def test_each_changed_place_is_a_hunk_of_its_own_or_near_ones_are_shown_together(between: int) -> None:
+    lines = [f"{number}\n" for number in range(20)]
+    edited = [f"new {line}" if number in (5, 6 + between) else line for number, line in enumerate(lines)]
+    old, new = "".join(lines), "".join(edited)
+    together, apart = (merge.unified_diff(old, new, "a/x", "b/x", apart=each) for each in (False, True))
+    assert together.count("\n@@ ") == (1 if between <= 2 * merge.CONTEXT else 2)
+    assert apart.count("\n@@ ") == (1 if between == 0 else 2)
+    assert apply_patch({"x": old}, apart) == {"x": new}
+
+
+@pytest.mark.parametrize("between", range(1, 8))
+def test_git_applies_a_diff_of_near_hunks_and_each_of_them_alone(between: int, tmp_path: Path) -> None:
+    lines = [f"{number}\n" for number in range(20)]
+    edited = [f"new {line}" if number in (5, 6 + between) else line for number, line in enumerate(lines)]
+    head, *hunks = re.split(
+        r"^(?=@@ )", merge.unified_diff("".join(lines), "".join(edited), "a/x", "b/x", apart=True), flags=re.M
+    )
+    for chosen in (hunks, hunks[:1], hunks[1:]):
+        (tmp_path / "x").write_text("".join(lines))
+        subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=head + "".join(chosen), text=True, check=True)
+        came = (tmp_path / "x").read_text().count("new")
+        assert came == len(chosen)
 
 
 def test_form_feeds_and_unicode_separators_are_no_line_ends() -> None:
@@ -208,7 +228,7 @@ def test_form_feeds_and_unicode_separators_are_no_line_ends() -> None:
 
 @given(LF_TEXTS, LF_TEXTS)
 def test_a_diff_reads_back_as_the_new_text(old: str, new: str) -> None:
-    diff = merge.unified_diff(old, new, "a/x.py", "b/x.py", [f"x.py#{each}" for each in hunk_ids(old, new)])
+    diff = merge.unified_diff(old, new, "a/x.py", "b/x.py", [f"x.py#{each}" for each in hunk_ids(old, new)], apart=True)
     if old == new:
         assert diff == ""
     elif old and new:
@@ -386,7 +406,7 @@ def test_lines_that_occur_once_are_anchors_only_as_far_as_they_ascend() -> None:
 def test_huge_texts_are_compared_in_bounded_time(kind: str) -> None:
     old, new = big(kind)
     started = time.process_time()
-    found = merge.hunks(old, new)
+    found = merge.runs(old, new)
     merged = merge.merge(old, new, old.replace("1\n", "1!\n", 1))
     assert time.process_time() - started < 4
     assert merge.select_hunks(old, new, frozenset(range(len(found)))) == new
