@@ -5,6 +5,8 @@ All are frozen plain data. Not here: their form in requests to a model (`llm/`) 
 
 from __future__ import annotations
 
+import re
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NotRequired, TypedDict
@@ -50,12 +52,38 @@ class ToolCall:
     id: str = ""
 
 
+MOST_IMAGES = 8
+"""How many pictures one request takes."""
+MOST_IMAGE = 4 * 1024 * 1024
+"""The largest picture, in bytes."""
+_MAGIC = (
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
+    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
+    (re.compile(rb"RIFF.{4}WEBP", re.DOTALL), "image/webp"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Image:
     """A picture for a model that sees: its media type, such as `image/png`, and its bytes in base64."""
 
     media_type: str
     data: str
+
+    @staticmethod
+    def of(content: bytes) -> Image | None:
+        """Return a picture, its kind by its content as names may deceive; None if it is no PNG, JPEG or WebP."""
+        kind = next((media_type for magic, media_type in _MAGIC if magic.match(content)), None)
+        return None if kind is None else Image(kind, b64encode(content).decode())
+
+    def to_dict(self) -> dict[str, str]:
+        """Return plain data that `from_dict` reads back."""
+        return {"media_type": self.media_type, "data": self.data}
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Image:
+        """Build a picture from the data that `to_dict` returned."""
+        return Image(data["media_type"], data["data"])
 
     @property
     def url(self) -> str:

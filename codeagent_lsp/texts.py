@@ -386,6 +386,22 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "steer.nothing": ("Nothing is at work. Start a task instead.", "没有正在进行的运行。请开始一个任务。"),
     "rewind.nothing": ("This session has no run to go back to before.", "此会话没有可回退到其之前的运行。"),
     "task.empty": ("Say what is to be done: the task is empty.", "请说明要做什么：任务为空。"),
+    "attachments.many": (
+        "A request takes at most {most} pictures; leave some out.",
+        "一个请求最多使用 {most} 张图片；请去掉一些。",
+    ),
+    "attachments.large": (
+        "The picture {name} is larger than {most} MB; make it smaller.",
+        "图片 {name} 大于 {most} MB；请缩小它。",
+    ),
+    "attachments.no_picture": (
+        "{name} is not a PNG, JPEG or WebP picture; attach one of these.",
+        "{name} 不是 PNG、JPEG 或 WebP 图片；请附上其中一种。",
+    ),
+    "attachments.no_edit": (
+        "An edit of a selection takes no pictures; give the task in the chat.",
+        "编辑所选内容时不使用图片；请在聊天中提出任务。",
+    ),
     "steer.empty": ("Say something: the text is empty.", "请说点什么：内容为空。"),
     "choice.later": ("Later", "稍后"),
     "choice.start": ("Begin", "开始"),

@@ -31,7 +31,7 @@ class SteerDelivered(Event, name="steer_delivered"):
 @dataclass(frozen=True, kw_only=True)
 class TaskQueued(Event, name="task_queued", internal=True):
     """A task waits until its session is free; it then begins as the run `run_id`. `place` is what the user had
-    selected: `{path, start, end, selected}`, offsets in the text of that time.
+    selected: `{path, start, end, selected}`, offsets in the text of that time; `images` are `{media_type, data}`.
     """
 
     task: str = ""
@@ -40,6 +40,7 @@ class TaskQueued(Event, name="task_queued", internal=True):
     attempts: int = 1
     until_proven: bool = False
     place: Mapping[str, Any] | None = None
+    images: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

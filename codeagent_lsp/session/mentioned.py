@@ -22,7 +22,7 @@ from codeagent_lsp.agent.limits import window_of
 from codeagent_lsp.agent.prompt import shorten
 from codeagent_lsp.errors import AgentError, UsageError
 from codeagent_lsp.llm.model import Model
-from codeagent_lsp.messages import Image
+from codeagent_lsp.messages import MOST_IMAGES, Image
 from codeagent_lsp.session.request import REWRITES, RunRequest
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.tools.code.source import source_of
@@ -34,8 +34,6 @@ from codeagent_lsp.tools.files.read_tools import PICTURES, picture, render
 from codeagent_lsp.tools.git.git_tools import GitDiff, GitDiffParameters
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.lines import split_lines
-
-MOST_IMAGES = 8
 
 _BARE_WORD = frozenset(("", "."))
 
@@ -50,7 +48,7 @@ class _Pointed:
 
 async def mentioned(parts: RunParts, request: RunRequest, model: Model) -> RunRequest:
     """Return the request with the texts and pictures that mentions in its words stand for, as much as fits into the
-    model's window; what is not found or cut is told to the user. UsageError for a picture if the model does not see.
+    model's window; what is not found or cut is told to the user.
     """
     own = mentions_in(request.arguments)  # also where the command's text puts them as code
     # One more than are used, so that it can be told that there were too many.
@@ -61,10 +59,7 @@ async def mentioned(parts: RunParts, request: RunRequest, model: Model) -> RunRe
     # A quick action sends code alone: half of the window is for the selection and its answer, and no pictures.
     rewrites = request.kind in REWRITES and request.target is not None
     resolver = _Resolver(parts, request, parts.toolbox.context(), pictures=not rewrites)
-    request = await resolver.resolved(mentions, window_of(model.info) // (2 if rewrites else 1))
-    if request.images and model.info.facts.vision is not True:
-        raise UsageError("mentions.no_vision", name=model.info.name)
-    return request
+    return await resolver.resolved(mentions, window_of(model.info) // (2 if rewrites else 1))
 
 
 class _Resolver:

@@ -60,7 +60,7 @@ def message_to_dict(message: Message) -> dict[str, Any]:
     if message.carried:
         data["carried"] = message.carried
     if message.images:
-        data["images"] = [{"media_type": image.media_type, "data": image.data} for image in message.images]
+        data["images"] = [image.to_dict() for image in message.images]
     return data
 
 
@@ -74,7 +74,7 @@ def message_from_dict(data: Mapping[str, Any]) -> Message:
         data.get("tool_call_id", ""),
         data.get("name", ""),
         data.get("carried", ""),
-        tuple(Image(image["media_type"], image["data"]) for image in data.get("images", ())),
+        tuple(map(Image.from_dict, data.get("images", ()))),
     )
 
 

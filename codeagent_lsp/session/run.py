@@ -383,10 +383,12 @@ async def _with_hooks(parts: RunParts, request: RunRequest) -> RunRequest:
 
 async def with_mentions(parts: RunParts, request: RunRequest, model: Model) -> RunRequest:
     """Return the request with the texts and pictures that mentions in its words (`@file`, `@diff`) stand for; what is
-    not found is told to the user. UsageError for a picture if the model does not see.
+    not found is told to the user. UsageError for a picture, attached ones too, if the model does not see.
     """
-    if "@" not in request.task or request.kind not in WITH_WORDS:
-        return request
-    from codeagent_lsp.session.mentioned import mentioned  # late: tools that most runs have no use for
+    if "@" in request.task and request.kind in WITH_WORDS:
+        from codeagent_lsp.session.mentioned import mentioned  # late: tools that most runs have no use for
 
-    return await mentioned(parts, request, model)
+        request = await mentioned(parts, request, model)
+    if request.images and model.info.facts.vision is not True:
+        raise UsageError("mentions.no_vision", name=model.info.name)
+    return request

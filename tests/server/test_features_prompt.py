@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -163,8 +164,22 @@ def test_attachments_of_commands(place: Path, tmp_path: Path) -> None:
         editor.run("codeagent.ask", question="And this?", attachments=[{"uri": notes}])
         markdown = editor.command("codeagent.session.export")["markdown"]
         assert "One." in markdown and "Two." in markdown
-        for wrong in ([{"uri": 7}], ["x"], [{"uri": cart, "range": {}}]):
+        for wrong in ([{"uri": 7}], ["x"], [{"uri": cart, "range": {}}], [{"data": 7}]):
             assert "attachments" in editor.refusal("codeagent.run", {"task": "x", "attachments": wrong})
+        picture = {"data": b64encode(b"\x89PNG\r\n\x1a\n").decode(), "name": "pasted.png"}
+        large = {**picture, "data": b64encode(bytes(4 * 1024 * 1024 + 9)).decode()}
+        for pictures, why in (
+            ([{**picture, "data": "PGh0bWw+"}], "pasted.png is not a PNG"),
+            ([{**picture, "data": "-"}], "pasted.png is not a PNG"),
+            ([picture] * 9, "at most 8"),
+            ([large], "larger than 4 MB"),
+        ):
+            assert why in editor.refusal("codeagent.run", {"task": "x", "attachments": pictures})
+        assert "no pictures" in editor.refusal(
+            "codeagent.edit", {"instruction": "x", "uri": cart, "range": span, "attachments": [picture]}
+        )
+        editor.run("codeagent.run", task="Look", attachments=[picture])
+        assert "does not see pictures" in str(list(editor.notifications("window/showMessage")))
         assert "passwd" in editor.refusal(
             "codeagent.run", {"task": "x", "attachments": [{"uri": "file:///etc/passwd"}]}
         )

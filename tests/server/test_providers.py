@@ -105,6 +105,9 @@ def test_a_picture_and_a_file_that_are_attached(name: str, start: StartEditor, w
         told = str(fake.bodies[-1])
         assert b64encode(picture).decode() in told and "image/png" in told, "its kind by its content"
         assert "the dot is red" in told
+        pasted = b64encode(picture + b"pasted").decode()
+        editor.run("codeagent.run", task="And here?", attachments=[{"data": pasted, "name": "pasted"}])
+        assert pasted in str(fake.bodies[-1])
         count = len(fake.bodies)
         editor.run("codeagent.ask", question="And in @not.png?")
         assert "is not a PNG, JPEG or WebP picture" in str(list(editor.notifications("window/showMessage")))

@@ -11,10 +11,9 @@ from codeagent_lsp.agent.loop import UNSEEN
 from codeagent_lsp.llm.facts import Facts, combine
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel
-from codeagent_lsp.messages import Image, Message, ToolCall
+from codeagent_lsp.messages import MOST_IMAGE, Image, Message, ToolCall
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.session import Session
-from codeagent_lsp.tools.files.read_tools import MOST_PICTURE
 from tests.session.fakes import World, call, calls, say, world
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4
@@ -51,7 +50,7 @@ async def test_a_model_of_which_nobody_says_that_it_sees_is_told_so(tmp_path: Pa
 
 
 async def test_a_picture_that_is_too_large_is_refused_with_the_reason(tmp_path: Path) -> None:
-    made, model = looking(tmp_path, True, b"x" * (MOST_PICTURE + 1))
+    made, model = looking(tmp_path, True, b"x" * (MOST_IMAGE + 1))
     assert (await made.run("What does shot.png show?")).status == "completed"
     told = model.requests[1].messages[-1]
     assert told.images == () and "more than the limit" in told.content

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from codeagent_lsp.agent.context.mentions import written
 from codeagent_lsp.config import MOST_ATTEMPTS
 from codeagent_lsp.errors import AgentError, UsageError
 from codeagent_lsp.index.enclosing import enclosing_symbol
+from codeagent_lsp.messages import MOST_IMAGE, MOST_IMAGES, Image
 from codeagent_lsp.server.commands.arguments import is_range
 from codeagent_lsp.session.request import Planning, RunKind, RunRequest, Target, short_title
 from codeagent_lsp.texts import text
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.workspace.files.file_view import FileView
 
 _ARGS: Mapping[RunKind, tuple[str, ...]] = {"skills.install": ("name", "location", "branch"), "trust": ("what", "name")}
+ATTACHMENT = "{uri, range?} | {data, name?}"
 PLANNING: Mapping[str, Planning] = {"direct": "never", "plan": "always"}
 
 
@@ -41,6 +44,9 @@ def run_request(
     given = (arguments.get(key) for key in ("task", "question", "instruction", "source"))
     own = str(next(filter(None, given), "")).strip()
     words = "\n\n".join(filter(None, (own, attached(arguments, view))))
+    images = _pictures(arguments)
+    if kind == "edit" and images:
+        raise UsageError("attachments.no_edit")
     target = _target(arguments, documents, view)
     if kind == "run" and not words:
         raise UsageError("task.empty")
@@ -61,6 +67,7 @@ def run_request(
         planning,
         attempts=attempts,
         wordless=not own,
+        images=images,
         until_proven=arguments.get("untilProven", False),
     )
 
@@ -120,15 +127,40 @@ def _path(name: str, view: FileView) -> str:
 
 
 def attached(arguments: Mapping[str, Any], view: FileView) -> str:
-    """Return the attachments as mentions. UsageError for one that is none, or not in the workspace."""
+    """Return the attached places as mentions. UsageError for one that is none, or not in the workspace."""
     found = []
     for item in arguments.get("attachments", ()):
+        if isinstance(item, Mapping) and "data" in item:
+            continue
         uri = item.get("uri") if isinstance(item, Mapping) else None
         if not isinstance(uri, str) or not (item.get("range") is None or is_range(item["range"])):
-            raise UsageError("command.kind", command="codeagent.run", name="attachments", kind="{uri, range?}")
+            raise UsageError("command.kind", command="codeagent.run", name="attachments", kind=ATTACHMENT)
         path = _path(uris.to_path(uri) or uri, view)
         found.append(written(view.roots.relative(path), _lines(item.get("range"))))
     return " ".join(found)
+
+
+def _pictures(arguments: Mapping[str, Any]) -> tuple[Image, ...]:
+    """Return the attached pictures. UsageError for one that is none, or too large, and for too many."""
+    given = [item for item in arguments.get("attachments", ()) if isinstance(item, Mapping) and "data" in item]
+    if len(given) > MOST_IMAGES:
+        raise UsageError("attachments.many", most=MOST_IMAGES)
+    return tuple(map(_picture, given))
+
+
+def _picture(item: Mapping[str, Any]) -> Image:
+    data, name = item["data"], str(item.get("name") or "-")
+    if not isinstance(data, str):
+        raise UsageError("command.kind", command="codeagent.run", name="attachments", kind=ATTACHMENT)
+    if len(data) > MOST_IMAGE * 4 // 3 + 4:
+        raise UsageError("attachments.large", name=name, most=MOST_IMAGE // 1024**2)
+    try:
+        found = Image.of(b64decode(data, validate=True))
+    except ValueError:
+        found = None
+    if found is None:
+        raise UsageError("attachments.no_picture", name=name)
+    return found
 
 
 def _lines(span: Any) -> tuple[int, int] | None:

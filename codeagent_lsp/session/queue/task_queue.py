@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from codeagent_lsp import events
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import AgentError, SessionError, UsageError
+from codeagent_lsp.messages import Image
 from codeagent_lsp.session.request import RunRequest, Target, short_title
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
@@ -66,6 +67,7 @@ class TaskQueue:
             attempts=request.attempts,
             until_proven=request.until_proven,
             place=place_of(request.target),
+            images=tuple(image.to_dict() for image in request.images),
         )
         # Stored first, even where it can begin at once: whatever ends the process, the task is not lost.
         session.emit(run_id, queued)
@@ -243,6 +245,7 @@ def request_of(queued: events.TaskQueued, read: Callable[[str], FileText]) -> Ru
         attempts=queued.attempts,
         until_proven=queued.until_proven,
         given=given,
+        images=tuple(map(Image.from_dict, queued.images)),
     )
 
 

@@ -76,7 +76,7 @@ class Redactor:
             cleaned["message"] = _exact(message, cleaned["message"])
         if messages := record.get("messages"):
             cleaned["messages"] = [_exact(*pair) for pair in zip(messages, cleaned["messages"], strict=True)]
-        return {**cleaned, "place": record["place"]} if record.get("place") else cleaned
+        return {**cleaned, **{name: record[name] for name in ("place", "images") if record.get(name)}}
 
     def hide(self, text: str) -> str:
         """Return a text with its secrets masked; unchanged before the parts are loaded."""

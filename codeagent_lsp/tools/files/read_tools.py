@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from base64 import b64encode
 from pathlib import PurePath
 from typing import Any, ClassVar
 
@@ -12,7 +10,7 @@ from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms, Shape, number, without
 from codeagent_lsp.errors import FileRefused, ToolRetry
-from codeagent_lsp.messages import Image, ToolCall
+from codeagent_lsp.messages import MOST_IMAGE, Image, ToolCall
 from codeagent_lsp.tools.context import Calls, Reader, ToolContext
 from codeagent_lsp.tools.files import foreign_reading as others
 from codeagent_lsp.tools.files.find_tools import may_show
@@ -31,13 +29,7 @@ SMALL_WINDOW = 16_000
 MOST_LEVELS = 5
 MOST_FILES = 50
 GLOB_SIGNS = frozenset("*?[{")
-MOST_PICTURE = 4 * 1024 * 1024
 PICTURES = (".png", ".jpg", ".jpeg", ".webp")
-_MAGIC = (
-    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
-    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
-    (re.compile(rb"RIFF.{4}WEBP", re.DOTALL), "image/webp"),
-)
 
 
 def _levels(given: dict[str, Any]) -> dict[str, Any]:
@@ -211,14 +203,13 @@ def listed(view: FileView, path: str) -> str:
 
 
 def picture(view: FileView, path: str) -> tuple[Image, int]:
-    """Return a picture, its kind by its content as names may deceive, and its size in bytes. FileRefused if it is none,
-    too large or cannot be read: servers answer with an error that would end the run.
+    """Return a picture and its size in bytes. FileRefused if it is none, too large or cannot be read: servers answer
+    with an error that would end the run.
     """
-    data = view.roots.read_bytes(path, MOST_PICTURE)
-    for magic, media_type in _MAGIC:
-        if magic.match(data):
-            return Image(media_type, b64encode(data).decode()), len(data)
-    raise FileRefused(f"{view.roots.relative(path)} is not a PNG, JPEG or WebP picture, whatever its name says.")
+    data = view.roots.read_bytes(path, MOST_IMAGE)
+    if (found := Image.of(data)) is None:
+        raise FileRefused(f"{view.roots.relative(path)} is not a PNG, JPEG or WebP picture, whatever its name says.")
+    return found, len(data)
 
 
 def _head(context: ToolContext, file: FileText) -> int:

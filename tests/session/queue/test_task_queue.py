@@ -14,9 +14,14 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError, UsageError
+from codeagent_lsp.llm.facts import Facts, combine
+from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
+from codeagent_lsp.messages import Image
 from codeagent_lsp.server.commands.queue_commands import QueueCommands
+from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest, Target
+from codeagent_lsp.session.session import Session
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 from tests.examples import volume
@@ -343,3 +348,22 @@ async def test_a_question_is_about_what_waits(tmp_path: Path) -> None:
     start(made, "four")  # waits
     made.manager.queue.withdraw(two, made.manager.sessions())
     await until(lambda: not made.inbox.open())
+
+
+async def test_a_task_that_waits_keeps_its_pictures(tmp_path: Path) -> None:
+    made = world(tmp_path / "w")
+    facts = combine([("server", Facts(context_window=32_768, vision=True))])
+    model = ScriptedModel([SLOW, say("A screenshot.")], info=ModelInfo("m", "scripted", facts=facts))
+    made.models["model"] = model
+    shot = Image("image/png", "A" * 400)
+    one, two = start(made, "one"), made.manager.start(RunRequest("run", "two", "two", images=(shot,)))
+    session = made.manager.current()
+    (queued,) = session.context.waiting.tasks.values()
+    assert queued.images == (shot.to_dict(),)
+    again = Session(session.session_id, made.store)
+    replay(again, made.store.load(session.session_id))
+    assert again.context.waiting.tasks[two].images == (shot.to_dict(),)
+    for run_id in (one, two):
+        await until(lambda run_id=run_id: run_id not in session.context.waiting.tasks)  # type: ignore[misc]
+        assert (await made.finished(run_id)).status == "completed"
+    assert model.requests[-1].messages[-1].images == (shot,)
