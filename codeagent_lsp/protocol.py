@@ -198,8 +198,9 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "codeagent.undo",
-        "Takes back what a run changed and keeps what the user typed since.",
-        (_may("runId"), _may("stepId")),
+        "Takes back what a run, or a step of its plan, changed, in all files or in some, and keeps what the user typed "
+        "since.",
+        (_may("runId"), _may("stepId"), _may("files", "array")),
     ),
     Command(
         "codeagent.nextEdit.apply",

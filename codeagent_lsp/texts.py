@@ -644,6 +644,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "file_run.declined": ("Not run.", "未运行。"),
     "undo.nothing": ("There is nothing to undo.", "没有可撤销的更改。"),
+    "undo.rewind": ("A rewind is undone as a whole, not file by file.", "回退只能整体撤销，不能按文件撤销。"),
     "undo.label": ("Undo: {title}", "撤销：{title}"),
     "choice.review": ("Review", "查看"),
     "choice.apply": ("Apply", "应用"),

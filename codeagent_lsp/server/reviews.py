@@ -282,9 +282,13 @@ class Reviews:
         self.renew(run.record.run_id)
         self._announcer.tell_outcome(applied)
 
-    async def undo(self, run: Run, steps: tuple[str, ...] | None = None) -> None:
-        """Undo a run, or some steps of its plan, and show the outcome; of a rewind, all that it took back."""
+    async def undo(self, run: Run, steps: tuple[str, ...] | None = None, files: frozenset[str] | None = None) -> None:
+        """Undo a run, some steps of its plan or some files, and show the outcome; of a rewind, all that it took back.
+        SessionError for some files of a rewind.
+        """
         if run.record.run_id in run.session.context.rewinds.standing:
+            if files is not None:
+                raise SessionError("undo.rewind")
             from codeagent_lsp.session.rewind.other_attempts import load_attempts  # late: with the parts of a run
             from codeagent_lsp.session.rewind.rewinding import undo_rewind  # late, as above
 
@@ -296,7 +300,7 @@ class Reviews:
             else:
                 self._announcer.tell_outcome(refused, undo=True)
             return
-        self._announcer.tell_outcome(await run.proposal.undo(steps), undo=True)
+        self._announcer.tell_outcome(await run.proposal.undo(steps, files=files), undo=True)
 
     async def roll_back(self, run: Run, step_id: str) -> None:
         """Roll a plan back to before a step, and show the outcome."""

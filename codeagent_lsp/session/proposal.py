@@ -17,7 +17,7 @@ from codeagent_lsp.session.change_questions import ChangeQuestions
 from codeagent_lsp.session.proving.proofs import Proofs
 from codeagent_lsp.session.renamed_files import edited_texts, followed, renamed_since
 from codeagent_lsp.session.rewind.rewinds import AppliedPart, after_undo
-from codeagent_lsp.session.rewind.taking_back import taking_back
+from codeagent_lsp.session.rewind.taking_back import names_of, taking_back
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import Services, UserPorts
 from codeagent_lsp.session.state import RunRecord
@@ -75,7 +75,7 @@ class Proposal:
         self._undecided = Changeset()
         self._since = time.time()
         self._renamed: dict[str, str] = {}
-        self._stayed: list[AppliedPart] = []
+        self._stayed: tuple[list[AppliedPart], frozenset[str] | None] = ([], None)
 
     @property
     def changeset(self) -> Changeset:
@@ -256,17 +256,22 @@ class Proposal:
         self.staging.reset(changes)
         return found
 
-    async def undo(self, steps: Collection[str] | None = None, *, over: bool = False) -> Applied:
-        """Undo what this run, or some steps of its plan, have applied; return what the editor did. Later edits of the
-        user are kept: lines that they changed since stay, as conflicts of the result, and can be undone as well by one
-        more undo, which goes `over` them. SessionError if there is nothing to undo.
+    async def undo(
+        self, steps: Collection[str] | None = None, *, files: Collection[str] | None = None, over: bool = False
+    ) -> Applied:
+        """Undo what this run, or some steps of its plan, have applied, perhaps in some `files` alone; return what the
+        editor did. Later edits of the user are kept: lines that they changed since stay, as conflicts of the result,
+        and can be undone as well by one more undo, which goes `over` them. SessionError if there is nothing to undo.
         """
         async with self._applying:
             parts = [part for part in self.record.applied if steps is None or part.step_id in steps]
-            parts = self._stayed if over else parts
-            if not parts:
+            only = None if files is None else names_of(files, (part.changeset for part in parts))
+            (parts, only) = self._stayed if over else (parts, only)
+            if not any(only is None or part.changeset.of(only) for part in parts):
                 raise SessionError("undo.nothing")
             changes, moved = await asyncio.to_thread(followed, parts, self._present)
+            if only is not None:
+                changes = [each.of({moved.get(path, path) for path in only}) for each in changes]
             self._renamed.update(moved)
             # A closed file in an encoding that we cannot tell is read by the editor, which has to open it for that.
             await self._services.workspace.editor.open_unclear(path for each in changes for path in each.paths)
@@ -276,10 +281,10 @@ class Proposal:
             applied = await self._services.workspace.editor.apply(back.changeset, label, back.deleted)
             applied = back.result(applied)
             # Only right after an undo that met the user's lines does one more go over them.
-            self._stayed = parts if applied.conflicts else []
+            self._stayed = (parts if applied.conflicts else [], only)
             if applied.outcome in ("full", "partial"):
-                self.record.applied[:] = after_undo(self.record.applied, parts.__contains__, applied.refused)
-            self._note_applied(applied, undo=True, steps=tuple(steps or ()))
+                self.record.applied[:] = after_undo(self.record.applied, parts.__contains__, applied.refused, only)
+            self._note_applied(applied, undo=True, steps=tuple(steps or ()), files=only)
         return applied
 
     async def propose(self) -> None:
@@ -326,7 +331,9 @@ class Proposal:
             )
         )
 
-    def _note_applied(self, applied: Applied, *, undo: bool, steps: tuple[str, ...] = ()) -> None:
+    def _note_applied(
+        self, applied: Applied, *, undo: bool, steps: tuple[str, ...] = (), files: frozenset[str] | None = None
+    ) -> None:
         self.record.settle()
         if applied.done and not undo:
             self.record.accept(applied.done)
@@ -346,6 +353,7 @@ class Proposal:
                 steps=steps,
                 refused=(applied.refused or None) if undo else None,
                 renamed={name(old): name(new) for old, new in self._renamed.items()} or None,
+                files=None if files is None else tuple(sorted(files)),
             )
         )
         self._renamed.clear()

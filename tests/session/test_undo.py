@@ -9,6 +9,8 @@ import pytest
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.proposal import Proposal
+from codeagent_lsp.session.replay import replay
+from codeagent_lsp.session.session import Session
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from tests.session.fakes import World, say, world
 
@@ -100,3 +102,48 @@ async def test_steps_are_undone_with_what_was_typed_between_them(tmp_path: Path)
     await accepted(made, proposal, a=typed.replace("six", "SIX"))
     await proposal.undo(("1", "2"))
     assert made.text("a") == TEXT.replace("3\n", "3\nUSER TYPED\n")
+
+
+async def test_one_file_is_undone_and_the_others_stay_until_they_are(tmp_path: Path) -> None:
+    made, proposal = await resting(tmp_path / "w")
+    for name in ("a", "b", "c"):
+        made.open(name, TEXT)
+    await accepted(made, proposal, a=TEXT.replace("one", "ONE"), b=TEXT.replace("one", "ONE"))
+    await accepted(made, proposal, a=TEXT.replace("one", "ONE").replace("six", "SIX"), c=None)
+    assert (await proposal.undo(files={made.path("a")})).outcome == "full"
+    assert [made.text(name) for name in ("a", "b", "c")] == [TEXT, TEXT.replace("one", "ONE"), None]
+    told = [event for event in made.events if isinstance(event, events.ChangesApplied)][-1]
+    assert (told.undo, told.files) == (True, (made.path("a"),))
+    with pytest.raises(SessionError):
+        await proposal.undo(files={made.path("a")})
+    session = made.manager.current()
+    again = Session(session.session_id, made.store)
+    replay(again, made.store.load(session.session_id))
+    assert again.context.runs[proposal.record.run_id].applied == proposal.record.applied
+    assert (await proposal.undo()).outcome == "full"
+    assert {made.text(name) for name in ("a", "b", "c")} == {TEXT}
+    assert proposal.record.applied == []
+
+
+async def test_one_file_that_was_moved_is_undone_by_either_name(tmp_path: Path) -> None:
+    for number, wanted in enumerate(("old", "new")):
+        made, proposal = await resting(tmp_path / str(number))
+        made.open("old", TEXT)
+        made.open("other", TEXT)
+        await accepted(made, proposal, old=TEXT.replace("one", "ONE"), other="x\n")
+        await moved(made, proposal, "old", "new")
+        assert (await proposal.undo(files={made.path(wanted)})).outcome == "full"
+        assert (made.text("old"), made.text("new"), made.text("other")) == (TEXT, None, "x\n")
+
+
+async def test_lines_of_the_user_in_one_file_are_gone_over_there_alone(tmp_path: Path) -> None:
+    made, proposal = await resting(tmp_path / "w")
+    for name in ("a", "b"):
+        made.open(name, "one\n")
+    await accepted(made, proposal, a="ONE\n", b="ONE\n")
+    made.open("a", "mine\n")
+    assert (await proposal.undo(files={made.path("a")})).outcome == "none"
+    assert (await proposal.undo(over=True)).outcome == "full"
+    assert (made.text("a"), made.text("b")) == ("one\n", "ONE\n")
+    assert (await proposal.undo()).outcome == "full"
+    assert made.text("b") == "one\n"

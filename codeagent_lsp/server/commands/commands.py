@@ -178,7 +178,8 @@ class ChangeCommands:
     async def _undo(self, given: Arguments) -> dict[str, str]:
         last = self._backend.manager.runs.last_applied
         run = await recorded_run(self._backend, given["runId"]) if "runId" in given else last()
-        self._later(self._backend.reviews.undo(run, (given["stepId"],) if "stepId" in given else None))
+        files = chosen_files(given, self._backend.views.plain())
+        self._later(self._backend.reviews.undo(run, (given["stepId"],) if "stepId" in given else None, files))
         return {"runId": run.record.run_id}
 
 

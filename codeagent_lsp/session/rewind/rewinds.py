@@ -5,7 +5,7 @@ Not here: doing it (`rewinding.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -26,16 +26,22 @@ class AppliedPart:
 
 
 def after_undo(
-    applied: Iterable[AppliedPart], is_undone: Callable[[AppliedPart], bool], refused: Iterable[str]
+    applied: Iterable[AppliedPart],
+    is_undone: Callable[[AppliedPart], bool],
+    refused: Iterable[str],
+    only: Collection[str] | None = None,
 ) -> list[AppliedPart]:
-    """Return what can be undone after an undo of some parts in which the editor refused some files."""
+    """Return what can be undone after an undo of some parts, perhaps of `only` these files, in which the editor refused
+    some.
+    """
     files = frozenset(refused)
     left = []
     for part in applied:
         kept = part.changeset
         if is_undone(part):
             # What the editor refused is still in the user's file, so it can still be undone.
-            kept = Changeset(tuple(each for each in kept if not files.isdisjoint((each.path, each.moved_from))))
+            stays = kept.of(files)
+            kept = stays if only is None else Changeset((*kept.without_files(only), *stays.of(only)))
         left.extend([replace(part, changeset=kept)] if kept else [])
     return left
 
@@ -45,8 +51,8 @@ def taken_from(applied: Iterable[AppliedPart], refused: Iterable[str]) -> tuple[
     files = frozenset(refused)
     taken = []
     for part in applied:
-        gone = tuple(each for each in part.changeset if files.isdisjoint((each.path, each.moved_from)))
-        taken.extend([replace(part, changeset=Changeset(gone))] if gone else [])
+        gone = part.changeset.without_files(files)
+        taken.extend([replace(part, changeset=gone)] if gone else [])
     return tuple(taken)
 
 

@@ -61,6 +61,14 @@ class TakingBack:
         return replace(applied, outcome=outcome, conflicts=(*self.conflicts, *applied.conflicts))
 
 
+def names_of(files: Iterable[str], applied: Iterable[Changeset]) -> frozenset[str]:
+    """Return all paths that some files have had in these changes: of one that was moved also those before and after."""
+    names, moves = set(files), [(each.path, each.moved_from) for made in applied for each in made if each.moved_from]
+    for _ in moves:
+        names.update(path for pair in moves if not names.isdisjoint(pair) for path in pair)
+    return frozenset(names)
+
+
 def taking_back(applied: Iterable[Changeset], view: FileView, *, over: bool = False) -> TakingBack:
     """Return what takes back changes that were applied in this order, with `over` also where the user has changed their
     lines since. Blocks; use a worker thread.

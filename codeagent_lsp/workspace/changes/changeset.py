@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -166,6 +166,14 @@ class Changeset:
         """Return a changeset without the changes of `paths`."""
         gone = frozenset(paths)
         return Changeset(tuple(change for change in self.files if change.path not in gone))
+
+    def of(self, files: Collection[str]) -> Changeset:
+        """Return the changes of these files, by the paths before or after a move."""
+        return Changeset(tuple(each for each in self.files if each.path in files or each.moved_from in files))
+
+    def without_files(self, files: Collection[str]) -> Changeset:
+        """Return all changes but those of these files, by the paths before or after a move."""
+        return Changeset(tuple(each for each in self.files if each.path not in files and each.moved_from not in files))
 
     def renamed(self, paths: Mapping[str, str]) -> Changeset:
         """Return a changeset of the same changes for files that have other paths now, by their old ones."""
