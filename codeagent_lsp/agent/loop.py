@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts
 from codeagent_lsp.agent.context.history import UNFINISHED, History, note
-from codeagent_lsp.agent.context.tokens import size
+from codeagent_lsp.agent.context.tokens import composition, size
 from codeagent_lsp.agent.context.window import ConversationWindow, nothing_kept
 from codeagent_lsp.agent.guards import Anomaly, LoopGuard
 from codeagent_lsp.agent.limits import DEFAULT_WINDOW, LoopLimits
@@ -211,7 +211,7 @@ class AgentLoop:
         async with aclosing(self._model.stream(request)) as stream:
             async for item in stream:
                 if isinstance(item, Reply):
-                    self._emit(usage_event(item))
+                    self._emit(usage_event(item, request))
                     return item, None
                 if isinstance(item, TextChunk):
                     shown.append(item.text)
@@ -382,9 +382,12 @@ def result_event(call: ToolCall, result: ToolResult) -> events.ToolFinished:
     )
 
 
-def usage_event(reply: Reply) -> events.UsageReported:
-    """Return the event for the token usage of a reply."""
+def usage_event(reply: Reply, request: ModelRequest | None = None) -> events.UsageReported:
+    """Return the event for the token usage of a reply, with what the prompt consisted of where the `request` is given:
+    those of the conversation, not questions beside it.
+    """
     usage = reply.usage
+    context = composition(request.messages, request.tools, usage.prompt_tokens) if request is not None else None
     return events.UsageReported(
         prompt_tokens=usage.prompt_tokens,
         cached_tokens=usage.cached_tokens,
@@ -392,4 +395,5 @@ def usage_event(reply: Reply) -> events.UsageReported:
         written_tokens=usage.written_tokens or None,
         reasoning_tokens=usage.reasoning_tokens or None,
         cost=usage.cost,
+        context=context,
     )

@@ -344,7 +344,7 @@ class Solver:
         async with aclosing(self._model.stream(request)) as stream:
             async for item in stream:
                 if isinstance(item, Reply):
-                    self._emit(usage_event(item))
+                    self._emit(usage_event(item, request))
                     if item.finish_reason == "length" and item.reasoning and not item.text.strip():
                         self._thinking_room = THINKING_TOKENS  # it came to no answer
                     self._show(prose.close() if prose is not None else "", show=show)

@@ -196,7 +196,13 @@ class StateChanged(Event, name="state", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class UsageReported(Event, name="usage"):
-    """Tokens of one model call, and its cost in USD where the prices are known."""
+    """Tokens of one model call, and its cost in USD where the prices are known.
+
+    `context` is what its prompt consisted of, in tokens: `system`, `tools` (their descriptions), `notes` (maps, files
+    and rules that came with a task), `summary` (of older turns), `talk` (what the user and the model said, and the calls
+    of tools), `files` (that tools have shown), `output` (of commands), `results` (of other tools), `pictures`. Only the
+    sum is counted; None for questions beside the conversation.
+    """
 
     prompt_tokens: int = 0
     cached_tokens: int = 0
@@ -204,6 +210,7 @@ class UsageReported(Event, name="usage"):
     written_tokens: int | None = None
     reasoning_tokens: int | None = None
     cost: float | None = None
+    context: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

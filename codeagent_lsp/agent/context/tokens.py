@@ -5,11 +5,12 @@ Not here: making it smaller (`compaction.py`), and when that is done (`window.py
 
 from __future__ import annotations
 
+from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from codeagent_lsp.agent.context.history import SUMMARY, is_request
+from codeagent_lsp.agent.context.history import NOTE, SUMMARY, is_request
 from codeagent_lsp.messages import Message, ToolSpec, estimate_tokens, sent
 
 Counter = Callable[[str], int]
@@ -51,6 +52,29 @@ class Sizes:
 def tools_size(tools: Iterable[ToolSpec], count: Counter = estimate_tokens) -> int:
     """Return the tokens of tool descriptions."""
     return sum(count(str(sent(tool))) for tool in tools)
+
+
+def composition(messages: Iterable[Message], tools: Iterable[ToolSpec], counted: int) -> dict[str, int]:
+    """Return what a prompt consists of, by kind, in tokens: estimates, scaled to what the server has `counted` (0 where
+    it told nothing). Kinds that are not there are left out.
+    """
+    kinds = Counts[str]({"tools": tools_size(tools)})
+    for message in messages:
+        pictures = PER_IMAGE * len(message.images)
+        kinds["pictures"] += pictures
+        kinds[_kind(message)] += _cost(message, estimate_tokens) - pictures
+    ratio = counted / kinds.total() if counted and kinds.total() else 1.0
+    return {kind: round(tokens * ratio) for kind, tokens in kinds.items() if tokens}
+
+
+def _kind(message: Message) -> str:
+    if message.role == "system":
+        return "system"
+    if message.role == "tool":
+        from codeagent_lsp.tools.catalogue import result_of  # late: it loads all tools, which such a run has done
+
+        return {"file": "files", "printed": "output"}.get(result_of(message.name), "results")
+    return {NOTE: "notes", SUMMARY: "summary"}.get(message.name, "talk")
 
 
 @dataclass(frozen=True, slots=True)

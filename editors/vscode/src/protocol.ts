@@ -201,7 +201,7 @@ export interface ChangesProposed extends EventBase {
   readonly proof?: Readonly<Record<string, unknown>>;
 }
 
-/** What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`. `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change: an undo of these can be tried again. `since` (seconds since the epoch) is when this was applied first, where an undo of a rewind brings it back. `renamed` has the new names of files that the user has renamed since, by the old ones. */
+/** What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`. `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change: an undo of these can be tried again. `since` (seconds since the epoch) is when this was applied first, where an undo of a rewind brings it back. `renamed` has the new names of files that the user has renamed since, by the old ones. `files` are those that alone an undo was to take back (none: all). */
 export interface ChangesApplied extends EventBase {
   readonly type: "changes_applied";
   readonly outcome: "full" | "partial" | "none" | "unknown";
@@ -215,6 +215,7 @@ export interface ChangesApplied extends EventBase {
   readonly refused?: readonly string[];
   readonly since?: number;
   readonly renamed?: Readonly<Record<string, unknown>>;
+  readonly files?: readonly string[];
 }
 
 /** The user did not want these changes. */
@@ -423,7 +424,7 @@ export interface Token extends EventBase {
   readonly content: string;
 }
 
-/** Tokens of one model call, and its cost in USD where the prices are known. */
+/** Tokens of one model call, and its cost in USD where the prices are known. `context` is what its prompt consisted of, in tokens: `system`, `tools` (their descriptions), `notes` (maps, files and rules that came with a task), `summary` (of older turns), `talk` (what the user and the model said, and the calls of tools), `files` (that tools have shown), `output` (of commands), `results` (of other tools), `pictures`. Only the sum is counted; None for questions beside the conversation. */
 export interface UsageReported extends EventBase {
   readonly type: "usage";
   readonly prompt_tokens: number;
@@ -432,6 +433,7 @@ export interface UsageReported extends EventBase {
   readonly written_tokens?: number;
   readonly reasoning_tokens?: number;
   readonly cost?: number;
+  readonly context?: Readonly<Record<string, unknown>>;
 }
 
 /** A guard saw the model go in circles; `action` is what was done about it, `anomaly` kind and detail. */

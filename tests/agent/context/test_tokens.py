@@ -5,9 +5,17 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.agent.context.history import SUMMARY, is_request, note
-from codeagent_lsp.agent.context.tokens import TokenMeter, flat, size, take_apart, tools_size
-from codeagent_lsp.messages import Message, ToolCall, ToolSpec, estimate_tokens
+from codeagent_lsp.agent.context.history import NOTE, SUMMARY, is_request, note
+from codeagent_lsp.agent.context.tokens import (
+    PER_IMAGE,
+    TokenMeter,
+    composition,
+    flat,
+    size,
+    take_apart,
+    tools_size,
+)
+from codeagent_lsp.messages import Image, Message, ToolCall, ToolSpec, estimate_tokens
 from tests.agent.context.test_history import conversations
 
 COUNTS = st.integers(1, 100_000)
@@ -80,3 +88,24 @@ def test_after_a_compaction_the_kept_requests_are_no_turns() -> None:
     assert [exchange[0].content for exchange in parts.exchanges] == ["n", "c"]
     assert parts.latest_turn == 1
     assert take_apart(messages[:5]).latest_turn == 0
+
+
+def test_what_a_prompt_consists_of_adds_up_to_what_the_server_counted() -> None:
+    read, ran, found = (ToolCall(name, {}, name) for name in ("read_file", "run_cmd", "grep"))
+    messages = (
+        Message("system", "s" * 900),
+        Message("user", "n" * 600, name=NOTE),
+        Message("user", "t" * 300, images=(Image("image/png", "AAAA"),)),
+        Message("assistant", "", (read, ran, found)),
+        *(Message("tool", "x" * 3000, (), call.id, call.name) for call in (read, ran, found)),
+    )
+    tool = ToolSpec(name="grep", description="d" * 300, parameters={})
+    estimated = composition(messages, (tool,), 0)
+    kinds = {"system", "tools", "notes", "talk", "files", "output", "results", "pictures"}
+    assert estimated.keys() == kinds
+    assert sum(estimated.values()) == size(messages) + tools_size([tool])
+    assert estimated["pictures"] == PER_IMAGE
+    counted = composition(messages, (tool,), 10_000)
+    assert abs(sum(counted.values()) - 10_000) <= len(kinds)
+    assert counted["files"] == counted["output"] == counted["results"] > counted["system"] > counted["notes"]
+    assert composition(messages[:1], (), 0).keys() == {"system"}

@@ -251,11 +251,12 @@ return {
     },
     {
       name = "codeagent.undo",
-      summary = "Takes back what a run changed and keeps what the user typed since.",
+      summary = "Takes back what a run, or a step of its plan, changed, in all files or in some, and keeps what the user typed since.",
       starts_run = false,
       arguments = {
         { name = "runId", kind = "string", required = false },
         { name = "stepId", kind = "string", required = false },
+        { name = "files", kind = "array", required = false },
       },
     },
     {
