@@ -26,6 +26,7 @@ class ClientPolicy:
     `reads_as_we`: reads files in the encodings in which we do: the client of `codeagent-lsp run`.
     `applies_edits`: does not say that it cannot; Kate can and says nothing. A client that says nothing and cannot
     answers with an error, which is reported as such.
+    `hunks`: has events and shows the lenses at hunks all the same.
     `inline`: shows inline completions; `inline_registers`: lets us say later whether there are any.
     """
 
@@ -54,6 +55,7 @@ class ClientPolicy:
     inline: bool = False
     inline_registers: bool = False
     inline_status: bool = False
+    hunks: bool = False
 
 
 def policy_of(params: types.InitializeParams) -> ClientPolicy:
@@ -99,6 +101,7 @@ def policy_of(params: types.InitializeParams) -> ClientPolicy:
         inline=inline is not None,
         inline_registers=inline is not None and inline.dynamic_registration is True,
         inline_status=ours.get("inlineStatus") is True,
+        hunks=ours.get("hunks") is True,
     )
 
 
@@ -123,7 +126,7 @@ def _experimental(value: Any) -> dict[str, Any]:
     if isinstance(ours, dict):
         return ours
     return (
-        {key: getattr(ours, key, None) for key in ("event", "input", "diagnostics", "lsp", "inlineStatus")}
+        {key: getattr(ours, key, None) for key in ("event", "input", "diagnostics", "lsp", "inlineStatus", "hunks")}
         if ours
         else {}
     )

@@ -66,11 +66,11 @@ class Loader:
         return (*prompts, *there.backend.waiting(), *there.inline.next_edits.waiting())
 
     def parts(self, uri: str) -> tuple[Waiting, ...]:
-        """Return the hunks and files that can be decided about in a document, each where it stands. Clients of ours
-        have windows of their own for that.
+        """Return the hunks and files that can be decided about in a document, each where it stands. Clients with events
+        show these in their own way, unless they want the lenses.
         """
-        there = self._there()
-        return there.backend.reviews.parts(uri) if there is not None and not self._front.client.policy.events else ()
+        there, policy = self._there(), self._front.client.policy
+        return there.backend.reviews.parts(uri) if there is not None and (policy.hunks or not policy.events) else ()
 
     def is_review(self, uri: str) -> bool:
         """Return whether a document is the diff of a run's changes."""

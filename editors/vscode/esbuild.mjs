@@ -1,10 +1,11 @@
 // Builds the extension, the script of its webview and, with --tests, the unit tests.
 import { build } from "esbuild";
-import { copyFileSync, readdirSync } from "node:fs";
+import { copyFileSync, readdirSync, rmSync } from "node:fs";
 
 const production = process.argv.includes("--production");
 const common = { bundle: true, minify: production, sourcemap: production ? false : "linked", logLevel: "warning" };
 
+rmSync("dist", { recursive: true, force: true }); // what an earlier version has built is not packaged
 await build({
   ...common,
   entryPoints: ["src/extension.ts"],

@@ -21,6 +21,12 @@ export interface Controls {
   readonly window: number;
 }
 
+/** A picture that goes along with a task: its bytes in base64. */
+export interface Picture {
+  readonly name: string;
+  readonly data: string;
+}
+
 export interface SessionRow {
   readonly sessionId: string;
   readonly title: string;
@@ -62,6 +68,7 @@ export type Told =
   | { readonly type: "setup"; readonly local: readonly { readonly name: string; readonly url: string }[] }
   | { readonly type: "tested"; readonly tested: Tested }
   | { readonly type: "words"; readonly text: string }
+  | { readonly type: "pictures"; readonly pictures: readonly Picture[] }
   | { readonly type: "focus" };
 
 export type Said =
@@ -74,6 +81,8 @@ export type Said =
   | { readonly type: "answer"; readonly requestId: string; readonly answer: string }
   | { readonly type: "question"; readonly requestId: string }
   | { readonly type: "review" | "undo" | "applyAll" | "discardAll" | "prove" | "rewind" | "fork" | "withdraw" | "retry" | "show"; readonly runId: string }
+  | { readonly type: "undoFile"; readonly runId: string; readonly path: string }
+  | { readonly type: "attached"; readonly pictures: readonly Picture[] }
   | { readonly type: "file"; readonly runId: string; readonly path: string; readonly act: "open" | "apply" | "discard" }
   | { readonly type: "arrange"; readonly runId: string; readonly steps: readonly { readonly stepId?: string; readonly title: string; readonly description?: string }[] }
   | { readonly type: "step"; readonly runId: string; readonly stepId: string; readonly act: "show" | "retryStep" | "skipStep" | "rollback" }

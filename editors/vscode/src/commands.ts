@@ -152,8 +152,8 @@ function decisionCommands({ agent, store, prompts, review }: Parts): Record<stri
     "codeagent.review.nextHunk": () => review.move(1),
     "codeagent.review.previousHunk": () => review.move(-1),
     "codeagent.undo": (given) => {
-      const runId = asObject(given)["runId"] ?? undoable(store.state)?.runId;
-      return agent.call("codeagent.undo", typeof runId === "string" ? { runId } : undefined);
+      const { runId = undoable(store.state)?.runId, files } = asObject(given);
+      return agent.call("codeagent.undo", typeof runId === "string" ? { runId, ...(files ? { files } : {}) } : undefined);
     },
     "codeagent.plan.show": step("show"),
     "codeagent.plan.retryStep": step("retryStep"),

@@ -34,6 +34,7 @@ export function activate(context: vscode.ExtensionContext): void {
     input: (requestId, secret) => prompts.input(requestId, secret),
     shows: (uri) => shows(uri, chat),
     inline: (state) => inlineStatus.show(state),
+    lenses: (document, found) => review.inCode.lenses(document, found),
     offered,
   });
   const review: Review = new Review(agent, store, offered);
@@ -57,7 +58,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const actions = new ChatActions({ agent, store, prompts, review, together, pickers, setup, tell });
   const chat: Chat = new Chat(context.extensionUri, store, {
     heard: (said) => actions.heard(said),
-    begin: () => [...surroundings.all(), setup.server],
+    begin: () => [...surroundings.all(), setup.server, ...actions.begin()],
   });
   const inlineStatus = new InlineStatus();
   context.subscriptions.push(

@@ -100,6 +100,8 @@ export interface Usage {
   readonly cached: number;
   readonly completion: number;
   readonly cost?: number;
+  /** What a prompt consists of, by kind. */
+  readonly context?: Readonly<Record<string, number>> | undefined;
 }
 
 export interface Run {
@@ -139,6 +141,8 @@ export interface Run {
   readonly proposal?: string | undefined;
   /** Whether something of it is in the files and can be undone. */
   readonly applied: boolean;
+  /** The files in which it is, and can be undone. */
+  readonly inFiles: readonly string[];
 }
 
 export interface Question {

@@ -13,6 +13,7 @@ export interface RunHead {
   readonly status: string;
   readonly activity: string;
   readonly applied: boolean;
+  readonly inFiles: readonly string[];
   readonly began: number;
   readonly over: number;
   readonly usage: Usage;
@@ -100,9 +101,9 @@ function differ(one: RunHead, other: RunHead): boolean {
 
 function headOf(run: Run, state: State): RunHead {
   const attempts = run.attempt ? [] : attemptsOf(state, run.runId).map(({ runId: id, attempt: number, status: at }) => ({ run: id, number: number ?? 0, status: at }));
-  const { runId, title, task, attempt, status, activity, applied, began, over, usage, last, rewound, todos } = run;
+  const { runId, title, task, attempt, status, activity, applied, inFiles, began, over, usage, last, rewound, todos } = run;
   return {
-    run: runId, task: task ?? title, attempt: attempt ?? 0, status, activity, applied, began: began ?? 0, over: over ?? 0, usage, last, rewound, todos, attempts,
+    run: runId, task: task ?? title, attempt: attempt ?? 0, status, activity, applied, inFiles, began: began ?? 0, over: over ?? 0, usage, last, rewound, todos, attempts,
   };
 }
 

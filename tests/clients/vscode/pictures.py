@@ -132,6 +132,7 @@ def _review(opened: Window, folder: Path) -> None:
     page.locator(support.ROWS).filter(has_text="Review").wait_for()
     page.screenshot(path=folder / "question.png")
     opened.pick("Review")
+    opened.reviewed()
     page.locator(".codelens-decoration a").filter(has_text="Accept change").nth(1).wait_for()
     opened.transcript().locator(".changesbar").wait_for()
     page.wait_for_timeout(1000)  # the diff editor moves its parts for a while

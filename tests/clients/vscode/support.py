@@ -153,6 +153,10 @@ class Window:
         self.page.locator(f'.tab.active[data-resource-name="{name}"]').wait_for()
         self.page.locator(".editor-group-container.active .monaco-editor .view-line").first.wait_for()
 
+    def reviewed(self) -> None:
+        """Wait until the review is shown, and the editor of a file with the same lenses no longer."""
+        self.page.locator(".tab.active").filter(has_text="Agent's changes").wait_for()
+
     def status(self) -> str:
         """What our status bar item says."""
         return str(self.page.locator(STATUS).inner_text()).strip()

@@ -77,6 +77,7 @@ def test_an_approval_a_question_and_a_review_without_a_mouse(tmp_path: Path, edi
         press(opened, "Enter")
         focused.filter(has_text="Review").wait_for()
         press(opened, "Enter")
+        opened.reviewed()
         page.locator(".codelens-decoration a").filter(has_text="Accept change").first.wait_for()
         to_button(opened, "a.py")
         press(opened, "Enter")  # the diff of one file
@@ -125,6 +126,7 @@ def test_a_hidden_notification_and_a_closed_window_lose_nothing(tmp_path: Path, 
         opened.transcript().locator(".prompt").filter(has_text="Change both ends").wait_for()
         opened.transcript().locator(".markdown").filter(has_text="I think.").first.wait_for()
         opened.transcript().locator(".barActs button").filter(has_text="Review").click()
+        opened.reviewed()
         page.locator(".codelens-decoration a").filter(has_text="Accept change").last.click()
         page.locator(".tab.dirty").filter(has_text="a.py").wait_for()
         assert buffer(opened) == SOURCE.replace(LAST, "return 990")

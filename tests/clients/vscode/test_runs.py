@@ -101,6 +101,7 @@ def test_one_hunk_accepted_the_other_discarded_then_undone(tmp_path: Path, edito
         opened.wait_status("waiting for you")
         assert opened.disk("a.py") == SOURCE
         opened.pick("Review")
+        opened.reviewed()
         lenses = opened.page.locator(".codelens-decoration a")
         lenses.filter(has_text="Accept change").first.click()
         opened.page.locator(".codelens-decoration a").filter(has_text="Accept change").first.wait_for(state="detached")

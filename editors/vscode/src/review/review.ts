@@ -8,6 +8,7 @@ import type { Offered } from "../server/offered";
 import { type FileState, type Run, withChanges } from "../state";
 import type { Store } from "../store";
 import { type Hunk, hunkAt, hunksByFile } from "./hunks";
+import { InCode } from "./inCode";
 import { pathOf } from "./paths";
 import { ownTitle, titledRun } from "./titles";
 
@@ -32,6 +33,8 @@ interface Answer {
 }
 
 export class Review implements vscode.Disposable {
+  /** The same changes in the editors of the files themselves. */
+  readonly inCode: InCode;
   private readonly hunks = new Map<string, ReadonlyMap<string, readonly Hunk[]>>();
   private readonly digests = new Map<string, string | undefined>();
   private readonly proofs = new Map<string, readonly string[]>();
@@ -50,6 +53,7 @@ export class Review implements vscode.Disposable {
     private readonly store: Store,
     private readonly offered: Offered,
   ) {
+    this.inCode = new InCode((runId) => store.state.questions.some((open) => open.runId === runId && open.aboutChanges));
     const provider = (side: "base" | "text"): vscode.TextDocumentContentProvider => ({
       onDidChange: this.content.event,
       provideTextDocumentContent: (uri) => this.text(uri, side),
@@ -64,6 +68,7 @@ export class Review implements vscode.Disposable {
       store.onChange((state) => this.follow(state.runs)),
       store.onEvent(({ type }) => type === "local_gone" && this.digests.clear()), // a new server knows none of them
       vscode.window.tabGroups.onDidChangeTabs(() => this.contexts()),
+      vscode.window.onDidChangeActiveTextEditor(() => this.contexts()),
       vscode.workspace.onDidChangeTextDocument(({ document }) => this.typed(document.uri.fsPath)),
     ];
   }
@@ -124,21 +129,24 @@ export class Review implements vscode.Disposable {
   /** Accepts or discards a file, a hunk, or (no place) what the active editor shows at the cursor. */
   async decide(verdict: "apply" | "discard", what: "file" | "hunk", given?: Place): Promise<void> {
     const place = given ?? this.atCursor(what);
-    if (!place) {
-      void vscode.window.showInformationMessage(vscode.l10n.t("Put the cursor into a proposed change first."));
-      return;
-    }
+    if (!place) return this.decideInCode(verdict, what);
     const whole = what === "file" || place.hunk === undefined || this.of(place).length < 2;
     const chosen = whole ? { files: [place.path] } : { hunks: [`${place.path}#${place.hunk}`] };
     await this.settle(verdict, place.runId, chosen);
   }
 
+  private async decideInCode(verdict: "apply" | "discard", what: "file" | "hunk"): Promise<void> {
+    const chosen = await this.inCode.chosen(what);
+    if (chosen) return this.settle(verdict, chosen.runId, chosen);
+    void vscode.window.showInformationMessage(vscode.l10n.t("Put the cursor into a proposed change first."));
+  }
+
   /** Moves the cursor to the next or previous proposed change. */
-  move(by: 1 | -1): void {
+  async move(by: 1 | -1): Promise<void> {
     const editor = vscode.window.activeTextEditor;
-    const place = editor && placeOf(editor.document.uri);
-    if (!editor || !place) return;
-    const starts = this.of(place).map((hunk) => hunk.start);
+    if (!editor) return;
+    const place = placeOf(editor.document.uri);
+    const starts = place ? this.of(place).map((hunk) => hunk.start) : await this.inCode.lines(editor.document);
     const line = editor.selection.active.line;
     const target = by > 0 ? starts.find((start) => start > line) : starts.findLast((start) => start < line);
     if (target === undefined) return;
@@ -267,7 +275,11 @@ export class Review implements vscode.Disposable {
   private contexts(): void {
     const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
     const reviewing = tabs.some((tab) => this.runOf(tab) !== undefined);
+    const here = vscode.window.activeTextEditor?.document.uri;
+    const files = Object.values(this.store.state.runs).map((run) => here?.scheme === "file" && run.staged[here.fsPath]);
+    const changed = files.some((file) => file && file.base !== null && file.text !== null);
     void vscode.commands.executeCommand("setContext", "codeagent.reviewing", reviewing);
+    void vscode.commands.executeCommand("setContext", "codeagent.changedHere", changed);
   }
 }
 

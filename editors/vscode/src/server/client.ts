@@ -49,6 +49,8 @@ export interface Host {
   input(requestId: string, secret: boolean): Promise<void>;
   /** Whether a document of the server is shown in another way here. */
   shows(uri: string): boolean;
+  /** What a file shows of the lenses that the server offers for it. */
+  lenses(document: vscode.TextDocument, found: readonly vscode.CodeLens[]): vscode.CodeLens[];
   /** Keeps what code actions and lenses run. */
   readonly offered: Offered;
   /** How inline completion stands. */
@@ -126,8 +128,8 @@ function options(channel: vscode.LogOutputChannel, host: Host): LanguageClientOp
       provideCodeActions: async (document, range, context, token, next) =>
         host.offered.actions(await next(document, range, context, token)),
       provideCodeLenses: async (document, token, next) => {
-        const found = await next(document, token);
-        for (const lens of found ?? []) if (lens.command) lens.command = host.offered.keep(lens.command);
+        const found = host.lenses(document, (await next(document, token)) ?? []);
+        for (const lens of found) if (lens.command) lens.command = host.offered.keep(lens.command);
         return found;
       },
       workspace: {
@@ -154,7 +156,7 @@ function plain(message: string): string {
 function announcement(): StaticFeature {
   return {
     fillClientCapabilities: (capabilities: ClientCapabilities) => {
-      const ours = { event: true, input: true, diagnostics: true, lsp: true, inlineStatus: true };
+      const ours = { event: true, input: true, diagnostics: true, lsp: true, inlineStatus: true, hunks: true };
       capabilities.experimental = { ...(capabilities.experimental as object), [EXPERIMENTAL_KEY]: ours };
     },
     initialize: () => undefined,

@@ -99,7 +99,7 @@ export class Chat implements vscode.WebviewViewProvider, vscode.Disposable {
   private page(webview: vscode.Webview): string {
     const nonce = randomBytes(16).toString("hex");
     const from = (...parts: string[]): string => webview.asWebviewUri(vscode.Uri.joinPath(this.extension, ...parts)).toString();
-    const policy = `default-src 'none'; style-src ${webview.cspSource}; font-src ${webview.cspSource}; script-src 'nonce-${nonce}'`;
+    const policy = `default-src 'none'; style-src ${webview.cspSource}; font-src ${webview.cspSource}; script-src 'nonce-${nonce}'; img-src blob:`;
     return `<!DOCTYPE html>
 <html lang="${vscode.env.language}">
 <head>

@@ -2,7 +2,7 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 import type { Agent } from "../agent";
-import type { Completion, Said, SessionRow, Told } from "../chat";
+import type { Completion, Picture, Said, SessionRow, Told } from "../chat";
 import type { Pickers } from "../pickers";
 import type { Prompts } from "../prompts";
 import { type Review, saveFiles } from "../review/review";
@@ -36,7 +36,17 @@ const RUN_COMMANDS: Readonly<Record<string, string>> = {
 };
 
 export class ChatActions {
+  /** What goes along with the next task: kept here, as a page that is hidden forgets. */
+  private pictures: readonly Picture[] = [];
+  /** The task that was sent last, to be tried again with its pictures. */
+  private last: { readonly text: string; readonly along: object } = { text: "", along: {} };
+
   constructor(private readonly parts: ChatParts) {}
+
+  /** What a page that begins has to know. */
+  begin(): readonly Told[] {
+    return [{ type: "pictures", pictures: this.pictures }];
+  }
 
   async heard(said: Said): Promise<void> {
     const { agent, prompts, store, tell, together } = this.parts;
@@ -70,8 +80,15 @@ export class ChatActions {
         return store.dispatch({ type: "local_shown", run_id: String(said.runId) });
       case "retry": {
         const words = store.state.runs[String(said.runId)];
-        return words && void (await agent.run("codeagent.run", { task: words.task ?? words.title }, words.task ?? words.title));
+        if (!words) return;
+        const task = words.task ?? words.title;
+        return void (await agent.run("codeagent.run", { task, ...(task === this.last.text ? this.last.along : {}) }, task));
       }
+      case "undoFile":
+        return void (await run("codeagent.undo", { runId: String(said.runId), files: [String(said.path)] }));
+      case "attached":
+        this.pictures = said.pictures.map(({ name, data }) => ({ name: String(name), data: String(data) }));
+        return;
       case "file":
         return this.file(String(said.runId), String(said.path), said.act);
       case "step":
@@ -126,18 +143,30 @@ export class ChatActions {
   private async send(said: Extract<Said, { type: "send" }>): Promise<void> {
     const { agent, together, tell } = this.parts;
     const text = String(said.text);
+    const pictures = said.how === "steer" ? [] : this.pictures;
+    if (pictures.length > 0) this.attach([]);
+    const along = pictures.length > 0 ? { attachments: pictures } : {};
     const place = said.place && { uri: String(said.place.uri), ...(said.place.range ? { range: said.place.range } : {}) };
     try {
       const back = !said.again || (await together.rewindFully(String(said.again)));
       const sent = !back ? false
         : said.how === "steer" ? await together.say(text)
-        : said.how === "queue" ? await agent.run("codeagent.enqueue", { task: text, ...place }, text)
-        : await agent.run("codeagent.run", { task: text, ...place }, text);
+        : said.how === "queue" ? await agent.run("codeagent.enqueue", { task: text, ...place, ...along }, text)
+        : await agent.run("codeagent.run", { task: text, ...place, ...along }, text);
+      if (!sent && pictures.length > 0) this.attach([...pictures, ...this.pictures]);
+      if (sent) this.last = { text, along };
       tell(sent ? { type: "sent", text } : { type: "unsent", text }); // without a server, the page says what to do
     } catch (error) {
+      if (pictures.length > 0) this.attach([...pictures, ...this.pictures]);
       tell({ type: "unsent", text });
       void vscode.window.showErrorMessage(unlinked(error instanceof Error ? error.message : String(error)));
     }
+  }
+
+  /** Has these pictures go along with the next task. */
+  private attach(pictures: readonly Picture[]): void {
+    this.pictures = pictures;
+    this.parts.tell({ type: "pictures", pictures });
   }
 
   /** Code goes into the file that is open as a change to be reviewed: the agent finds its place. */

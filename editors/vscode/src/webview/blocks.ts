@@ -109,13 +109,16 @@ function applied(block: Extract<Block, { kind: "applied" }>, { word, runId }: Co
   const key = block.outcome === "none" || block.outcome === "unknown" ? "notApplied" : block.undo ? "undone" : block.outcome === "partial" ? "partly" : "applied";
   const about = block.conflicts.length > 0 ? block.conflicts : block.files.map(baseName);
   row.append(element("span", "summary", word(key, block.reason ?? short(about, word))));
-  if (key === "applied" || key === "partly") {
-    row.append(
-      button(word("save"), "choice save", { say: "save", files: JSON.stringify(block.files) }),
-      button(word("undoRun"), "choice undo", { say: "undo", run: runId }),
-    );
+  if (key !== "applied" && key !== "partly") return row;
+  row.append(
+    button(word("save"), "choice save", { say: "save", files: JSON.stringify(block.files) }),
+    button(word("undoRun"), "choice undo", { say: "undo", run: runId }),
+  );
+  const files = element("ul", "accepted");
+  for (const file of block.files.slice(0, LISTED)) {
+    files.append(filled("li", "row", fileButton(file, baseName(file)), button(word("undoFile", baseName(file)), "choice small undoFile", { undo: file, run: runId })));
   }
-  return row;
+  return filled("div", "", row, files);
 }
 
 function short(all: readonly string[], word: Context["word"]): string {

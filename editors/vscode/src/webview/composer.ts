@@ -6,6 +6,7 @@ import type { Completion, Controls, Place } from "../chat";
 import { Ring } from "./cost";
 import { button, codicon, element, filled, iconButton } from "./dom";
 import { givenBack } from "./draft";
+import { Pictures } from "./pictures";
 
 export interface ComposerHost {
   word(key: string, ...values: readonly unknown[]): string;
@@ -31,6 +32,7 @@ export class Composer {
   private readonly effort = button("", "pick", { command: "codeagent.effort" });
   private readonly editing = element("div", "editing");
   readonly ring: Ring;
+  readonly pictures: Pictures;
   private place: Place | undefined;
   private left = false;
   private busy = "";
@@ -44,6 +46,7 @@ export class Composer {
 
   constructor(private readonly host: ComposerHost, draft: string) {
     this.ring = new Ring(host.word);
+    this.pictures = new Pictures({ word: host.word, changed: (pictures) => this.host.say({ type: "attached", pictures }), drawn: () => this.drawSend() });
     this.send = iconButton("send", host.word("send"));
     this.build(draft);
   }
@@ -120,6 +123,7 @@ export class Composer {
     for (const [name, value] of Object.entries({ "aria-controls": "completions", "aria-autocomplete": "list" })) this.input.setAttribute(name, value);
     this.input.addEventListener("input", () => this.changed());
     this.input.addEventListener("keydown", (event) => this.key(event));
+    this.input.addEventListener("paste", (event) => this.pictures.paste(event));
     this.input.addEventListener("blur", () => setTimeout(() => this.close(), 150));
     this.send.classList.add("send");
     this.send.addEventListener("click", () => this.press());
@@ -130,9 +134,13 @@ export class Composer {
       this.changed();
     });
     const row = filled("div", "controls", at, this.model, this.mode, this.effort, element("span", "gap"), this.ring.element, this.send);
-    this.form.append(this.editing, this.list, filled("div", "box", this.chips, this.input, row));
+    this.form.append(this.editing, this.list, this.ring.panel, filled("div", "box", this.chips, this.pictures.element, this.input, row));
     this.form.addEventListener("submit", (event) => event.preventDefault());
-    this.form.addEventListener("dragover", (event) => event.preventDefault());
+    this.form.addEventListener("dragover", (event) => {
+      event.preventDefault();
+      this.form.classList.add("dropping");
+    });
+    for (const name of ["dragleave", "drop"]) this.form.addEventListener(name, () => this.form.classList.remove("dropping"));
     this.form.addEventListener("drop", (event) => this.dropped(event));
     this.work("");
     this.grow();
@@ -185,7 +193,7 @@ export class Composer {
   private submit(later: boolean): void {
     const text = this.input.value.trim();
     if (!text) return;
-    const how = this.busy && !this.again ? (later ? "queue" : "steer") : "run";
+    const how = this.busy && !this.again ? (later || this.pictures.any ? "queue" : "steer") : "run";
     const place = this.left || how === "steer" ? undefined : this.place;
     this.host.say({ type: "send", text, how, place, again: this.again });
     this.set("");
@@ -266,14 +274,15 @@ export class Composer {
 
   private drawSend(): void {
     const stops = this.busy !== "" && !this.input.value.trim();
-    const label = this.host.word(stops ? "stop" : this.busy ? "steer" : "send");
+    const label = this.host.word(stops ? "stop" : !this.busy ? "send" : this.pictures.any ? "sendNext" : "steer");
     this.send.dataset["busy"] = String(stops);
     this.send.replaceChildren(codicon(stops ? "debug-stop" : "send"), element("span", "hidden", label));
     this.send.title = label;
   }
 
-  /** Files that are dropped are mentioned by their names. */
+  /** Pictures that are dropped go along, other files of the editor are mentioned by their names. */
   private dropped(event: DragEvent): void {
+    if (this.pictures.drop(event)) return;
     const found = event.dataTransfer?.getData("application/vnd.code.uri-list") || event.dataTransfer?.getData("text/uri-list");
     if (!found) return;
     event.preventDefault();

@@ -1,6 +1,6 @@
 /** What a run costs, in words, and a ring that says how full the model's window is. */
 import type { RunHead } from "../transcript";
-import { element } from "./dom";
+import { button, element, filled } from "./dom";
 
 type Word = (key: string, ...values: readonly unknown[]) => string;
 
@@ -36,9 +36,16 @@ const RADIUS = 6;
 const ROUND = 2 * Math.PI * RADIUS;
 const SVG = "http://www.w3.org/2000/svg";
 
-/** A ring for the share of the window that the last request took. Hidden until both are known. */
+/** Of what a prompt consists, in the order in which a model reads it. */
+const KINDS = ["tools", "system", "summary", "notes", "talk", "files", "output", "results", "pictures"];
+
+/**
+ * A ring for the share of the window that the last request took, and a panel that says what it consists of, which opens
+ * on a click. Hidden until something is known.
+ */
 export class Ring {
-  readonly element = element("span", "ring");
+  readonly element = button("", "ring");
+  readonly panel = element("section", "contents");
   private readonly arc: SVGCircleElement;
 
   constructor(private readonly word: Word) {
@@ -54,9 +61,21 @@ export class Ring {
     circle("track");
     this.arc = circle("arc");
     this.element.append(svg);
-    this.element.tabIndex = 0;
-    this.element.setAttribute("role", "img");
-    this.element.hidden = true;
+    this.element.hidden = this.panel.hidden = true;
+    this.panel.id = "contents";
+    this.panel.setAttribute("aria-label", word("contents"));
+    this.element.setAttribute("aria-controls", "contents");
+    this.element.addEventListener("click", () => this.open(this.panel.hidden));
+    document.addEventListener("click", ({ target }) => {
+      if (!this.panel.contains(target as Node) && !this.element.contains(target as Node)) this.open(false);
+    });
+    document.addEventListener("keydown", ({ key }) => key === "Escape" && this.open(false));
+    this.open(false);
+  }
+
+  private open(shown: boolean): void {
+    this.panel.hidden = !shown;
+    this.element.setAttribute("aria-expanded", String(shown));
   }
 
   show(last: RunHead["last"], window: number): void {
@@ -72,8 +91,25 @@ export class Ring {
       last.cached > 0 ? this.word("windowCached", compact(last.cached)) : "",
       this.word("windowReply", compact(last.completion)),
     ];
-    const text = parts.filter(Boolean).join("\n");
+    const kinds = KINDS.flatMap((kind) => (last.context?.[kind] ? [[kind, last.context[kind]] as const] : []));
+    const listed = kinds.map(([kind, tokens]) => `${this.word(`kind.${kind}`)}: ${compact(tokens)}`);
+    const text = [...parts, ...listed].filter(Boolean).join("\n");
     this.element.title = text;
     this.element.setAttribute("aria-label", text);
+    this.draw(parts, kinds, last.prompt, window);
+  }
+
+  /** The panel: a bar for each kind, as long as its share of the prompt. */
+  private draw(parts: readonly string[], kinds: readonly (readonly [string, number])[], prompt: number, window: number): void {
+    const [head = "", ...rest] = parts.filter(Boolean);
+    const most = Math.max(1, ...kinds.map(([, tokens]) => tokens));
+    const rows = kinds.map(([kind, tokens]) => {
+      const bar = element("span", "bar");
+      bar.style.width = `${(100 * tokens) / most}%`;
+      const share = `${Math.round((100 * tokens) / Math.max(1, prompt))} %`;
+      return filled("li", kind, element("span", "kindname", this.word(`kind.${kind}`)), filled("span", "track", bar), element("span", "count", `${compact(tokens)} · ${share}`));
+    });
+    const left = window > prompt ? element("p", "note", this.word("windowLeft", compact(window - prompt))) : undefined;
+    this.panel.replaceChildren(element("h2", "", head), element("p", "note", rest.join(" · ")), filled("ul", "", ...rows), ...(left ? [left] : []));
   }
 }

@@ -68,16 +68,17 @@ function settle(): void {
 /** What a click on an element with data says to the host. */
 document.body.addEventListener("click", (event) => {
   const target = (event.target as HTMLElement).closest<HTMLElement>(
-    "[data-url],[data-file],[data-answer],[data-answer-of],[data-say],[data-code],[data-change],[data-step],[data-arrange],[data-command]",
+    "[data-url],[data-file],[data-answer],[data-answer-of],[data-say],[data-code],[data-change],[data-step],[data-arrange],[data-command],[data-undo]",
   );
   if (!target) return;
-  const { url, file, line, answer, answerOf, request, run, say: what, code, change, act, step, arrange, command, files } = target.dataset;
+  const { url, file, line, answer, answerOf, request, run, say: what, code, change, act, step, arrange, command, files, undo } = target.dataset;
   event.preventDefault(); // also: what stands in a summary does not unfold it
   if (url !== undefined) say({ type: "link", url });
   else if (file !== undefined) say({ type: "open", file, line: Number(line || 1) });
   else if (answer !== undefined) say({ type: "answer", requestId: request, answer });
   else if (answerOf !== undefined) own(target, answerOf);
   else if (code !== undefined) useCode(target, code);
+  else if (undo !== undefined) say({ type: "undoFile", runId: run, path: undo });
   else if (change !== undefined) say({ type: "file", runId: run, path: change, act });
   else if (step !== undefined) say({ type: "step", runId: run, stepId: step, act });
   else if (arrange !== undefined) say({ type: "arrange", runId: run, steps: JSON.parse(arrange) as unknown });
@@ -152,6 +153,8 @@ window.addEventListener("message", ({ data }: MessageEvent<Told>) => {
     case "place":
       shelf.below(data.root);
       return composer.offer(data.place);
+    case "pictures":
+      return composer.pictures.show(data.pictures);
     case "controls":
       controls = data.controls;
       composer.controls(controls);

@@ -114,7 +114,7 @@ export class Runs {
       return shown;
     }));
     if (head.attempts.length > 0) view.attempts.prepend(button(word("wholeRun"), "choice small whole", { say: "show", run: head.run }));
-    view.section.querySelectorAll<HTMLButtonElement>(".decision .undo").forEach((undo) => (undo.disabled = !head.applied));
+    undoables(view.section, head);
   }
 
   private prompt(view: RunView, head: RunHead): void {
@@ -155,9 +155,7 @@ export class Runs {
     if (old) old.element.replaceWith(made.element);
     else view.body.append(made.element);
     view.blocks[index] = made;
-    if (block.kind === "applied" && view.head && !view.head.applied) {
-      made.element.querySelectorAll<HTMLButtonElement>(".undo").forEach((undo) => (undo.disabled = true));
-    }
+    if (block.kind === "applied" && view.head) undoables(made.element, view.head);
   }
 
   private cost(view: RunView): void {
@@ -167,4 +165,10 @@ export class Runs {
   private tick(): void {
     for (const view of this.views.values()) if (view.head?.status === "running") this.cost(view);
   }
+}
+
+/** What is undone, or never came, has nothing to undo: its buttons say so. */
+function undoables(inside: HTMLElement, { applied, inFiles }: RunHead): void {
+  for (const undo of inside.querySelectorAll<HTMLButtonElement>(".undo")) undo.disabled = !applied;
+  for (const undo of inside.querySelectorAll<HTMLButtonElement>(".undoFile")) undo.disabled = !inFiles.includes(undo.dataset["undo"] ?? "");
 }

@@ -1,0 +1,91 @@
+/**
+ * Changes that wait, in the editor of the file itself: the server's lenses in the words of the review, and which change
+ * is at the cursor. The server knows where each stands, also after the user has typed. Not here: deciding (`review.ts`).
+ */
+import * as vscode from "vscode";
+
+/** A change where it stands in the file as it is now; `hunk` is what the server calls it. */
+interface Placed {
+  readonly line: number;
+  readonly runId: string;
+  readonly hunk: string;
+}
+
+/** What `codeagent.apply` and `codeagent.discard` take. */
+export interface Chosen {
+  readonly runId: string;
+  readonly files?: readonly string[];
+  readonly hunks?: readonly string[];
+}
+
+export class InCode {
+  private readonly placed = new Map<string, readonly Placed[]>();
+
+  /** `isAsked` says whether the question about a run's changes is open: then its own lenses say what the run's would. */
+  constructor(private readonly isAsked: (runId: string) => boolean) {}
+
+  /** The lenses that the server offers for a file, and those for the whole file beside the first of several changes. */
+  lenses(document: vscode.TextDocument, found: readonly vscode.CodeLens[]): vscode.CodeLens[] {
+    const placed = found.flatMap((lens) => placeOf(lens) ?? []);
+    this.placed.set(document.uri.toString(), placed.toSorted((one, other) => one.line - other.line));
+    const shown = found.filter((lens) => !this.isAsked(wholeRun(lens)));
+    const worded = shown.map((lens) => (placeOf(lens) || named(lens, "discard") ? inWords(lens) : lens));
+    const first = placed[0];
+    if (!first || placed.length < 2) return worded;
+    const range = new vscode.Range(first.line, 0, first.line, 0);
+    const place = { runId: first.runId, path: document.uri.fsPath };
+    const whole = (title: string, command: string): vscode.CodeLens => new vscode.CodeLens(range, { title, command, arguments: [place] });
+    return [
+      whole(vscode.l10n.t("$(check-all) Accept file"), "codeagent.review.acceptFile"),
+      whole(vscode.l10n.t("$(discard) Discard file"), "codeagent.review.discardFile"),
+      ...worded,
+    ];
+  }
+
+  /** The change at the cursor of the active editor, or all of its file; undefined where none waits. */
+  async chosen(what: "file" | "hunk"): Promise<Chosen | undefined> {
+    const editor = vscode.window.activeTextEditor;
+    const all = editor ? await this.of(editor.document) : [];
+    const at = editor?.selection.active.line ?? 0;
+    const here = all.findLast(({ line }) => line <= at) ?? all[0];
+    if (!editor || !here) return undefined;
+    const { runId, hunk } = here;
+    return what === "file" ? { runId, files: [editor.document.uri.fsPath] } : { runId, hunks: [hunk] };
+  }
+
+  /** The lines at which changes stand. */
+  async lines(document: vscode.TextDocument): Promise<readonly number[]> {
+    return (await this.of(document)).map(({ line }) => line);
+  }
+
+  /** Asks for the lenses, which come through `lenses`. */
+  private async of(document: vscode.TextDocument): Promise<readonly Placed[]> {
+    if (document.uri.scheme !== "file") return [];
+    await vscode.commands.executeCommand("vscode.executeCodeLensProvider", document.uri);
+    return this.placed.get(document.uri.toString()) ?? [];
+  }
+}
+
+/** The run of which a lens offers all changes, else ''. */
+function wholeRun({ command }: vscode.CodeLens): string {
+  const { runId, ...more } = (command?.arguments?.[0] ?? {}) as { runId?: string };
+  const decides = /^codeagent\.(review|apply|discard)$/.test(command?.command ?? "");
+  return decides && Object.keys(more).length === 0 ? (runId ?? "") : "";
+}
+
+function named({ command }: vscode.CodeLens, verdict: "apply" | "discard"): { runId: string; hunk: string } | undefined {
+  const { runId, hunks } = (command?.arguments?.[0] ?? {}) as { runId?: string; hunks?: readonly string[] };
+  const hunk = command?.command === `codeagent.${verdict}` && hunks?.length === 1 ? hunks[0] : undefined;
+  return runId === undefined || hunk === undefined ? undefined : { runId, hunk };
+}
+
+function placeOf(lens: vscode.CodeLens): Placed | undefined {
+  const about = named(lens, "apply");
+  return about && { line: lens.range.start.line, ...about };
+}
+
+/** The same lens as in the review. */
+function inWords(lens: vscode.CodeLens): vscode.CodeLens {
+  const title = named(lens, "apply") ? vscode.l10n.t("$(check) Accept change") : vscode.l10n.t("$(close) Discard change");
+  return lens.command ? new vscode.CodeLens(lens.range, { ...lens.command, title }) : lens;
+}
