@@ -66,7 +66,7 @@ SLOW = tuple(
         "shadow/test_process.py",
         "shadow/test_watchdog.py",
         "shadow/test_workspace.py",
-        "terminal/test_connection.py",
+        "lsp_client/test_connection.py",
         "terminal/test_index.py",
         "tools/code/test_edit_properties.py",
         "tools/code/test_reference_properties.py",

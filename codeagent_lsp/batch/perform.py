@@ -22,6 +22,8 @@ from codeagent_lsp.batch.task_place import NoPlace, task_place
 from codeagent_lsp.config import Settings
 from codeagent_lsp.environments.environments import Environments
 from codeagent_lsp.errors import CodeAgentError, ErrorCode
+from codeagent_lsp.lsp_client.connection import ConnectionLost, Refused
+from codeagent_lsp.lsp_client.edits import FileWrite
 from codeagent_lsp.messages import Usage
 from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.session.spending import usage_in
@@ -31,8 +33,6 @@ from codeagent_lsp.shadow.process import ProcessLimits, run_process
 from codeagent_lsp.shadow.shell import Command, Finished, Launch
 from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.terminal.client import Client
-from codeagent_lsp.terminal.connection import ConnectionLost, Refused
-from codeagent_lsp.terminal.edits import FileWrite
 from codeagent_lsp.terminal.options import RunOptions
 from codeagent_lsp.terminal.questions import accepted
 from codeagent_lsp.user_settings import read_user_settings

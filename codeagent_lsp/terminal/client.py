@@ -2,21 +2,20 @@
 about what an earlier run has staged.
 
 It is an editor without buffers: its documents are the files on disk. Not here: how things look (`screen.py`), the wire
-(`connection.py`).
+(`lsp_client/connection.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
+from codeagent_lsp.lsp_client.connection import LEAVE_SECONDS, Connection, ConnectionLost, server_command
+from codeagent_lsp.lsp_client.disk import Disk, commit
+from codeagent_lsp.lsp_client.edits import EditImpossible, FileWrite, plan
 from codeagent_lsp.protocol import EVENT_METHOD, EXPERIMENTAL_KEY, INPUT_METHOD, TERMINAL_CLIENT
-from codeagent_lsp.terminal.connection import LEAVE_SECONDS, Connection, ConnectionLost
-from codeagent_lsp.terminal.disk import Disk, commit
-from codeagent_lsp.terminal.edits import EditImpossible, FileWrite, plan
 from codeagent_lsp.terminal.locales import user_locale
 from codeagent_lsp.terminal.options import RunOptions
 from codeagent_lsp.workspace.files import uris
@@ -253,11 +252,6 @@ class Client:
         changes = [{"uri": uris.from_path(str(item.path)), "type": _kind(item.before, item.after)} for item in writes]
         self._connection.notify("workspace/didChangeWatchedFiles", {"changes": changes})
         return {"applied": True}
-
-
-def server_command() -> list[str]:
-    """Return the command of the server in this interpreter; -P prevents imports from the current folder."""
-    return [sys.executable, "-P", "-m", "codeagent_lsp.cli", "serve"]
 
 
 def _kind(before: bytes | None, after: bytes | None) -> int:

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from codeagent_lsp.errors import UsageError
+from codeagent_lsp.lsp_client.connection import ConnectionLost, Refused
+from codeagent_lsp.lsp_client.edits import FileWrite
 from codeagent_lsp.system import call_on_stop
 from codeagent_lsp.terminal.client import Client, NothingStaged
-from codeagent_lsp.terminal.connection import ConnectionLost, Refused
-from codeagent_lsp.terminal.edits import FileWrite
 from codeagent_lsp.terminal.locales import user_locale
 from codeagent_lsp.terminal.options import RunOptions, folder_of, from_namespace
 from codeagent_lsp.terminal.questions import Keyboard, accepted

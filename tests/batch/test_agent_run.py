@@ -12,7 +12,7 @@ import pytest
 from codeagent_lsp.batch import perform
 from codeagent_lsp.batch.options import BatchOptions
 from codeagent_lsp.batch.perform import AgentRun
-from codeagent_lsp.terminal.connection import ConnectionLost
+from codeagent_lsp.lsp_client.connection import ConnectionLost
 
 ATTEMPT = {"type": "run_completed", "status": "completed", "session_id": "of the attempt"}
 WHOLE = {"type": "run_completed", "status": "completed", "session_id": "of the run"}

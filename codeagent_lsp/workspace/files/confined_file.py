@@ -1,7 +1,7 @@
 """Access to a file below a workspace folder by descriptors, part by part from the folder's own.
 
 Links are never followed, so a link that is swapped in after the check of a path (TOCTOU) leads nowhere. Not here: which
-paths are in the workspace (`paths.py`), writing (`terminal/disk.py`).
+paths are in the workspace (`paths.py`), writing (`lsp_client/disk.py`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from codeagent_lsp.terminal.connection import LINE, ServerLog
+from codeagent_lsp.lsp_client.connection import LINE, ServerLog
 
 
 async def read(*chunks: bytes) -> ServerLog:

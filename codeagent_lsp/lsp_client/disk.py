@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from codeagent_lsp.lsp_client.edits import FileWrite
 from codeagent_lsp.system import Folder, set_mode
-from codeagent_lsp.terminal.edits import FileWrite
 
 NEW_FILE_MODE, NEW_SCRIPT_MODE = 0o666, 0o777
 _NAMES_INTERPRETER = re.compile(rb"#![ \t]*/")  # `#![no_std]` begins a module of Rust

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.terminal.connection import Connection, ConnectionLost, Refused
+from codeagent_lsp.lsp_client.connection import Connection, ConnectionLost, Refused
 
 _LIBRARY = """
 import json, sys, time

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.terminal.disk import ChangedMeanwhile, Disk, commit
-from codeagent_lsp.terminal.edits import FileWrite
+from codeagent_lsp.lsp_client.disk import ChangedMeanwhile, Disk, commit
+from codeagent_lsp.lsp_client.edits import FileWrite
 
 
 class FailingDisk(Disk):

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.terminal.disk import ChangedMeanwhile, Disk, OutsideWorkspace, commit
-from codeagent_lsp.terminal.edits import FileWrite
+from codeagent_lsp.lsp_client.disk import ChangedMeanwhile, Disk, OutsideWorkspace, commit
+from codeagent_lsp.lsp_client.edits import FileWrite
 from tests.terminal.test_disk import contents
 
 ROUNDS = 1500

@@ -1,6 +1,6 @@
 """A JSON-RPC connection to a language server in a child process: requests both ways, notifications, and shutdown.
 
-Not here: what the messages mean (`client.py`).
+Not here: what the messages mean (`terminal/client.py`, `acp_agent/workspace.py`).
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
@@ -177,6 +178,11 @@ class Connection:
         self._answering.pop(identity, None)
         if task.cancelled():
             self._send({"id": identity, "error": {"code": REQUEST_CANCELLED, "message": "cancelled"}})
+
+
+def server_command() -> list[str]:
+    """Return the command of the server in this interpreter; -P prevents imports from the current folder."""
+    return [sys.executable, "-P", "-m", "codeagent_lsp.cli", "serve"]
 
 
 async def _messages(stream: asyncio.StreamReader) -> AsyncGenerator[dict[str, Any], None]:
