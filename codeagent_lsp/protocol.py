@@ -15,6 +15,7 @@ EVENT_METHOD = "codeagent/event"
 INPUT_METHOD = "codeagent/input"
 DIAGNOSTICS_METHOD = "codeagent/diagnostics"
 LSP_METHOD = "codeagent/lsp"
+SYNC_METHOD = "codeagent/sync"
 INLINE_STATUS_METHOD = "codeagent/inlineStatus"
 INLINE_STATES = ("off", "starting", "ready", "asking", "unavailable")
 EXPERIMENTAL_KEY = "codeagent"
@@ -24,6 +25,8 @@ SECTION = "codeagent"
 SOURCE = "codeagent"
 TERMINAL_CLIENT = "codeagent-lsp terminal"
 """The name by which `codeagent-lsp run` introduces itself as a client."""
+ACP_CLIENT = "codeagent-lsp acp"
+"""The same of `codeagent-lsp acp`, which stands between this server and a client of the Agent Client Protocol."""
 
 KIND_REWRITE = "refactor.rewrite.codeagent"
 KIND_QUICKFIX = "quickfix.codeagent"
@@ -180,8 +183,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("codeagent.pending", "Open approvals and questions, changes, paused plans, and words that wait."),
     Command(
         "codeagent.respond",
-        "Answers an approval or a question; the first answer wins. Without an answer, the question is shown again.",
-        (_needs("requestId"), _may("answer", "any")),
+        "Answers an approval or a question; the first answer wins. Without an answer, the question is shown again; "
+        "with `dismiss` it is closed as one that nobody answered.",
+        (_needs("requestId"), _may("answer", "any"), _may("dismiss", "boolean")),
     ),
     Command("codeagent.review", "Shows the changes of a run as a diff.", (_needs("runId"),)),
     Command(

@@ -313,12 +313,15 @@ class FileRunExit(Event, name="exit"):
 
 @dataclass(frozen=True, kw_only=True)
 class ApprovalRequested(Event, name="approval_requested"):
-    """Something needs the user's consent; `choices` are the titles offered, the safe one first."""
+    """Something needs the user's consent; `choices` are the titles offered, the safe one first. `call_id` is the tool
+    call that waits for it.
+    """
 
     request_id: str = ""
     title: str = ""
     detail: str = ""
     choices: tuple[str, ...] = ()
+    call_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,18 +5,21 @@ Not here: how its capabilities are read (`clients.py`), what is shown to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
 from codeagent_lsp.errors import EditorError
+from codeagent_lsp.protocol import SYNC_METHOD
 from codeagent_lsp.server.clients import ClientPolicy
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.server import CodeAgentServer
 
 SHOW_SECONDS = 10.0
+SYNC_SECONDS = 10.0
 
 
 class Client:
@@ -52,3 +55,12 @@ class Client:
         except EditorError:
             return False
         return bool(result is not None and result.success)
+
+    async def sync(self, uris: Iterable[str]) -> None:
+        """Have a client that has to be asked tell the present texts of these files, and of all that it has open, by
+        `codeagent/sync`. A client that does not answer within 10 seconds changes nothing.
+        """
+        if not self.policy.syncs:
+            return
+        with suppress(EditorError):
+            await self.server.request(SYNC_METHOD, {"uris": list(uris)}, SYNC_SECONDS)

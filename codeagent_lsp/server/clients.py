@@ -10,7 +10,7 @@ from typing import Any
 
 from lsprotocol import types
 
-from codeagent_lsp.protocol import EXPERIMENTAL_KEY, TERMINAL_CLIENT
+from codeagent_lsp.protocol import ACP_CLIENT, EXPERIMENTAL_KEY, TERMINAL_CLIENT
 from codeagent_lsp.workspace.text.position import Encoding
 
 
@@ -23,10 +23,12 @@ class ClientPolicy:
     `drops_stale`: answers *yes* although it has left out edits of an older version (Neovim).
     `transactional`: applies the text edits of a request wholly or not at all, so several files may share one.
     `creates`, `deletes`, `renames`: carries out that resource operation as LSP specifies it.
-    `reads_as_we`: reads files in the encodings in which we do: the client of `codeagent-lsp run`.
+    `reads_as_we`: reads files in the encodings in which we do: our own clients that are no editors.
     `applies_edits`: does not say that it cannot; Kate can and says nothing. A client that says nothing and cannot
     answers with an error, which is reported as such.
     `hunks`: has events and shows the lenses at hunks all the same.
+    `syncs`: has to be asked for the texts that its user has not saved; `asks`: puts our questions to the user by their
+    events, and answers by command.
     `inline`: shows inline completions; `inline_registers`: lets us say later whether there are any.
     """
 
@@ -52,6 +54,8 @@ class ClientPolicy:
     input: bool = False
     diagnostics: bool = False
     lsp: bool = False
+    syncs: bool = False
+    asks: bool = False
     inline: bool = False
     inline_registers: bool = False
     inline_status: bool = False
@@ -84,7 +88,7 @@ def policy_of(params: types.InitializeParams) -> ClientPolicy:
         creates="create" in operations,
         deletes="delete" in operations,
         renames="rename" in operations,
-        reads_as_we=name == TERMINAL_CLIENT,
+        reads_as_we=name in (TERMINAL_CLIENT, ACP_CLIENT),
         applies_edits=not (workspace and workspace.apply_edit is False),
         shows_documents=bool(window and window.show_document and window.show_document.support),
         progress=bool(window and window.work_done_progress),
@@ -98,6 +102,8 @@ def policy_of(params: types.InitializeParams) -> ClientPolicy:
         input=bool(ours.get("input")),
         diagnostics=bool(ours.get("diagnostics")),
         lsp=ours.get("lsp") is True,
+        syncs=ours.get("sync") is True,
+        asks=ours.get("ask") is True,
         inline=inline is not None,
         inline_registers=inline is not None and inline.dynamic_registration is True,
         inline_status=ours.get("inlineStatus") is True,
@@ -126,7 +132,10 @@ def _experimental(value: Any) -> dict[str, Any]:
     if isinstance(ours, dict):
         return ours
     return (
-        {key: getattr(ours, key, None) for key in ("event", "input", "diagnostics", "lsp", "inlineStatus", "hunks")}
+        {
+            key: getattr(ours, key, None)
+            for key in ("event", "input", "diagnostics", "lsp", "inlineStatus", "hunks", "sync", "ask")
+        }
         if ours
         else {}
     )

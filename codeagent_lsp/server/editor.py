@@ -76,8 +76,9 @@ class LspEditor:
 
     async def _opened(self, paths: Iterable[str]) -> frozenset[str]:
         """Return those of the files of which only the editor can tell in which encoding they are. It is asked to open
-        them.
+        them, or for their texts where it does not tell them by itself.
         """
+        await self._client.sync(map(self._texts.uri, paths := tuple(paths)))
         if self._client.policy.reads_as_we:
             return frozenset()
         unclear = frozenset(path for path in dict.fromkeys(paths) if not self._is_certain(path))

@@ -55,6 +55,8 @@ def _register_lifecycle(server: CodeAgentServer, front: Front, loader: Loader) -
         await loader.backend()
         server.language = front.language()
         (await loader.loaded()).inline.refresh()
+        if front.client.policy.asks:  # it opens the sessions that it shows itself, each in a process of its own
+            return
         from codeagent_lsp.server.left_over import tell_what_waits  # late: with the parts of a session
 
         await tell_what_waits(await loader.backend())

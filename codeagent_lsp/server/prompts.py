@@ -54,7 +54,9 @@ class Prompts:
             self.show_now(question)
 
     def show_now(self, question: OpenQuestion) -> None:
-        """Queue any question, as the user has asked for it."""
+        """Queue any question, as the user has asked for it. A client that asks by itself has its event."""
+        if self._client.policy.asks:
+            return
         self._queue.append(question)
         if self._worker is None or self._worker.done():
             self._worker = asyncio.ensure_future(self._work())

@@ -5,7 +5,7 @@ Not here: the other services of runs (`run_services.py`), the parts themselves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, get_args
@@ -53,7 +53,22 @@ def workspace_ports(front: Front, views: Views, index: IndexHost) -> WorkspacePo
         indexing=index,
         lent=LentServers(front.client),
         servers=language_servers(front),
+        texts=ClientTexts(front.client) if front.client.policy.syncs else None,
     )
+
+
+# Asks a client for the texts that it does not tell by itself, if it announces that it is to be asked.
+
+
+class ClientTexts:
+    """The `PresentTexts` port over LSP."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def refresh(self, paths: Iterable[str]) -> None:
+        """See `tools.context.PresentTexts`."""
+        await self._client.sync(map(self._client.server.documents.uri, paths))
 
 
 # Requests from the client the diagnostics that it shows, by a request of our own, if it announces support for it.

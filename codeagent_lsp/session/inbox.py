@@ -124,7 +124,9 @@ def _asked(item: OpenQuestion) -> events.Event:
     question = item.question
     cls = events.ApprovalRequested if question.kind == "approval" else events.QuestionAsked
     asked = cls(request_id=item.request_id, title=question.title, detail=question.detail, choices=question.choices)
-    return replace(asked, by_agent=question.by_agent) if isinstance(asked, events.QuestionAsked) else asked
+    if isinstance(asked, events.ApprovalRequested):
+        return replace(asked, call_id=question.call_id)
+    return replace(asked, by_agent=question.by_agent)
 
 
 def _answered(item: OpenQuestion, answer: Answer) -> events.Event:

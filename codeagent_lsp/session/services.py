@@ -18,6 +18,7 @@ from codeagent_lsp.session.run_servers import EditorServers
 from codeagent_lsp.session.screens import SessionScreens
 from codeagent_lsp.shadow.shell import Approve, Shell
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
+from codeagent_lsp.tools.context import PresentTexts
 from codeagent_lsp.tools.diagnostics.port import Diagnostics
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.permissions.approvals import StandingApprovals
@@ -99,7 +100,8 @@ class ModelPorts:
 class WorkspacePorts:
     """The workspace as the client has it. `view` makes a file view over a staged state; `diagnostics` is None if the
     client shows none, `indexing` if there is no code index, `lent` if the editor lends no language servers, `servers`
-    if there are none of our own. `present` makes views of the text as it is now where `view` holds it as it was.
+    if there are none of our own. `present` makes views of the text as it is now where `view` holds it as it was;
+    `texts` asks an editor that does not tell its texts by itself.
     """
 
     environment: Callable[[], Environment]
@@ -110,6 +112,7 @@ class WorkspacePorts:
     lent: EditorServers | None = None
     servers: ServerPool | None = None
     present: Callable[[StagedView], FileView] | None = None
+    texts: PresentTexts | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,15 @@ from codeagent_lsp.session.session import Session
 from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutput, RecordCommand, Shell, no_output
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.commands.background import BackgroundCommands
-from codeagent_lsp.tools.context import Complete, OnTested, Redaction, SmallComplete, ToolContext, tool_context
+from codeagent_lsp.tools.context import (
+    Complete,
+    OnTested,
+    PresentTexts,
+    Redaction,
+    SmallComplete,
+    ToolContext,
+    tool_context,
+)
 from codeagent_lsp.tools.diagnostics.difference import Difference
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.hooks.hooks import Hooks, OwnView, RunFacts
@@ -145,6 +153,7 @@ class Toolbox:
             (Screens, self._screens()),
             (Redaction, self._redaction()),
             (Hooks, self.hooks),
+            (PresentTexts, services.workspace.texts),
             (BackgroundCommands, self._background),
             asker=output,
             words=output.text,

@@ -19,7 +19,8 @@ class Question:
     `title` is one line; `detail` is the text of a document shown with it; `danger` asks the client for a warning style;
     `path` is the file concerned; `multiple` allows several choices; `secret` marks free text that is never shown again
     or stored; `by_agent` marks what the model itself wants to know; `beside` marks what stands beside a document that
-    the user is reading, and does not come over it; `free` takes words of the user's own beside its choices.
+    the user is reading, and does not come over it; `free` takes words of the user's own beside its choices;
+    `call_id` is the tool call that waits for the answer.
     """
 
     kind: QuestionKind
@@ -33,6 +34,7 @@ class Question:
     by_agent: bool = False
     beside: bool = False
     free: bool = False
+    call_id: str | None = None
 
 
 class Asker(Protocol):

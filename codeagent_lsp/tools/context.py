@@ -6,7 +6,7 @@ puts into its context (`session/toolbox.py`), running a call (`executor.py`).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
@@ -69,6 +69,13 @@ class OnTested(Protocol):
 
     def __call__(self) -> Callable[[Tally], None]:
         """Note the state of the texts before a test run; return what receives its results."""
+
+
+class PresentTexts(Protocol):
+    """Port: the texts of a user whose editor does not tell them by itself."""
+
+    async def refresh(self, paths: Iterable[str]) -> None:
+        """Have the editor tell the present texts of these files, and of all that it has open."""
 
 
 @dataclass(frozen=True, slots=True)

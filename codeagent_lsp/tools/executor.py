@@ -36,7 +36,7 @@ from codeagent_lsp.messages import UNREADABLE, Status, ToolCall, ToolError, Tool
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.circuit_breaker import CallOutcome
-from codeagent_lsp.tools.context import Calls, TaskWords, ToolContext
+from codeagent_lsp.tools.context import Calls, PresentTexts, TaskWords, ToolContext
 from codeagent_lsp.tools.diagnostics.after_edits import with_remark
 from codeagent_lsp.tools.hooks.hooks import Hooks
 from codeagent_lsp.tools.lost_marks import check_marks
@@ -45,7 +45,7 @@ from codeagent_lsp.tools.permissions.approval_words import about, asked_title, d
 from codeagent_lsp.tools.permissions.approvals import Approvals, fingerprint
 from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment
 from codeagent_lsp.tools.permissions.decision import Decision, Mode
-from codeagent_lsp.tools.permissions.policy import decide
+from codeagent_lsp.tools.permissions.policy import decide, resolved_paths
 from codeagent_lsp.tools.registry import ToolRegistry, own_call
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.variables.variables import Variables
@@ -265,6 +265,8 @@ class ToolExecutor:
             if decision.verdict == "ask" and not (decision.remember and self._approvals.covers(approval_id)):
                 await self._ask(invocation, approval_id, decision, place)
                 invocation.tool.accepted()
+            if (texts := context.get(PresentTexts)) is not None:
+                await texts.refresh(resolved_paths(traits, call.arguments, context.view.roots))
             run: Callable[[], Awaitable[ToolOutput]] = partial(handler, invocation)
             if hooks is not None:
                 run = partial(hooks.around, context, call, tool, run)
@@ -284,7 +286,8 @@ class ToolExecutor:
         if decision.remember:
             choices = (*choices, session, always) if standing else (*choices, session)
         detail = f"{describe(call)}\n\n{decision.reason}"
-        answer = await self._context.asker.ask(Question("approval", title, choices, detail=detail, danger=True))
+        question = Question("approval", title, choices, detail=detail, danger=True, call_id=call.id)
+        answer = await self._context.asker.ask(question)
         if answer is None:  # nobody saw it, or nobody answered in time
             raise PermissionDenied(UNANSWERED)
         if not answer or answer[0] not in choices[1:]:

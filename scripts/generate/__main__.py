@@ -158,7 +158,7 @@ _STATES = ", ".join(f"`{state}`" for state in protocol.INLINE_STATES)
 
 _METHODS = f"""\
 They are used only with a client that announces them: `experimental: {{"{protocol.EXPERIMENTAL_KEY}": {{"event": true,
-"input": true, "diagnostics": true, "lsp": true, "inlineStatus": true}}}}`. A client with `event` draws the hunks of
+"input": true, "diagnostics": true, "lsp": true, "inlineStatus": true, "sync": true, "ask": true}}}}`. A client with `event` draws the hunks of
 staged changes itself; with `"hunks": true` it gets the lenses and code actions at each hunk in the code as all others do.
 
 | method | the client gets a | params | answer |
@@ -168,6 +168,15 @@ staged changes itself; with `"hunks": true` it gets the lenses and code actions 
 | `{protocol.INLINE_STATUS_METHOD}` | notification | `state` (one of {_STATES}), `detail` | – |
 | `{protocol.DIAGNOSTICS_METHOD}` | request | `uri` | `Diagnostic[]`, `{{version?, diagnostics}}`, or null |
 | `{protocol.LSP_METHOD}` | request | `uri`, `method`, `params` | `[{{server, result, positionEncoding?}}]` or null |
+| `{protocol.SYNC_METHOD}` | request | `uris` | null |
+
+`{protocol.SYNC_METHOD}` (`sync`) is for clients that do not know which texts are unsaved before they ask for them:
+before a tool reads or changes files, and before changes are applied, the client looks at these files and at all that it
+has opened here, tells what differs by `didOpen`, `didChange` and `didClose`, and answers then. The server waits 10
+seconds.
+
+A client that announces `ask` puts questions to its user by the events `approval_requested` and `question_asked` alone,
+looks for their kind in `codeagent.pending`, and answers by `codeagent.respond`.
 
 `{protocol.LSP_METHOD}` asks the client to put a question to its *other* language servers, never to this one, and to
 answer with one entry for each server that had an answer.

@@ -48,7 +48,7 @@ def run_request(
     if kind == "edit" and images:
         raise UsageError("attachments.no_edit")
     target = _target(arguments, documents, view)
-    if kind == "run" and not words:
+    if kind == "run" and not words and not images:
         raise UsageError("task.empty")
     name = title(kind, short_title(words, hide), target, language)
     names = _ARGS.get(kind, ())

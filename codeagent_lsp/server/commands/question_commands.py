@@ -16,6 +16,9 @@ def question_commands(backend: Backend) -> Table:
 
     def respond(given: Arguments) -> dict[str, bool]:
         answer = given.get("answer")
+        if given.get("dismiss"):
+            backend.inbox.respond(given["requestId"], None)
+            return {"ok": True}
         if answer is None:
             backend.prompts.show_now(backend.inbox.find(given["requestId"]))
             return {"ok": True}
