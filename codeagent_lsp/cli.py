@@ -55,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_small(commands)
     _add_index(commands)
     _add_sandbox(commands)
+    _add_acp(commands)
     return parser
 
 
@@ -189,6 +190,24 @@ def _add_sandbox(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         )
     sandbox.add_argument("--workspace", metavar="DIR", default=".", help="the folder to work in")
     sandbox.set_defaults(run=_sandbox)
+
+
+def _add_acp(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    acp = commands.add_parser("acp", help="the agent for editors that speak the Agent Client Protocol (ACP)")
+    # Some clients put the arguments of the authentication behind those of the agent.
+    acp.add_argument("dialogue", nargs="?", choices=("setup",), help="the same as `codeagent-lsp setup`")
+    acp.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting, as in model.baseUrl=URL; repeatable"
+    )
+    acp.set_defaults(run=_acp)
+
+
+def _acp(options: argparse.Namespace) -> int:
+    if options.dialogue:
+        return _setup(options)
+    from codeagent_lsp.acp_agent.serve import acp_command
+
+    return acp_command(options.set)
 
 
 def _setup(_options: argparse.Namespace) -> int:

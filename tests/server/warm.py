@@ -52,6 +52,7 @@ _PARTS = (
     "codeagent_lsp.terminal.run",
     "codeagent_lsp.batch.command",
     "codeagent_lsp.mcp_server.command",
+    "codeagent_lsp.acp_agent.agent",
     # what the first run of a session loads
     "codeagent_lsp.session.redaction.records_factory",
     "codeagent_lsp.session.run",

@@ -1,0 +1,342 @@
+"""The agent side of the Agent Client Protocol: what a client may call, and its sessions.
+
+Not here: one session (`open_session.py`), the streams (`serve.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from acp import PROTOCOL_VERSION, Client, RequestError, schema
+
+from codeagent_lsp import __version__
+from codeagent_lsp.acp_agent.open_session import OpenSession
+from codeagent_lsp.acp_agent.prompt_content import task_of
+from codeagent_lsp.acp_agent.session_options import SessionOptions
+from codeagent_lsp.lsp_client.connection import ConnectionLost, Refused
+from codeagent_lsp.policy_file import read_policy
+from codeagent_lsp.settings_layers import environment_layer, load, refusal
+from codeagent_lsp.texts import choose_language, text
+from codeagent_lsp.user_settings import read_user_settings
+
+SETUP = "setup"
+"""The authentication method: a dialogue in a terminal that finds or takes a model."""
+
+McpServers = Sequence[Any] | None
+
+
+class Agent:
+    """The agent for one client. `locale` is the user's, `settings` the first layer of every session's settings."""
+
+    def __init__(self, locale: str, settings: Mapping[str, Any] | None = None) -> None:
+        self._settings = dict(settings or {})
+        self._language = choose_language(str(self._settings.get("language", "auto")), locale)
+        self._offered: schema.ClientCapabilities | None = None
+        self._client: Client | None = None
+        self._sessions: dict[str, OpenSession] = {}
+        self._spare: dict[tuple[Path, ...], OpenSession] = {}  # servers that were started for a list
+        self._opening = asyncio.Lock()
+
+    def on_connect(self, conn: Client) -> None:
+        """Take the client to which all is sent."""
+        self._client = conn
+
+    async def close(self) -> None:
+        """End all sessions."""
+        every = [*self._sessions.values(), *self._spare.values()]
+        self._sessions.clear()
+        self._spare.clear()
+        await asyncio.gather(*(session.close() for session in every), return_exceptions=True)
+
+    # The connection.
+
+    async def initialize(
+        self,
+        protocol_version: int,
+        client_capabilities: schema.ClientCapabilities | None = None,
+        client_info: schema.Implementation | None = None,
+        **kwargs: Any,
+    ) -> schema.InitializeResponse:
+        """Say what this agent can do."""
+        self._offered = client_capabilities
+        sessions = schema.SessionCapabilities(
+            list=schema.SessionListCapabilities(),
+            resume=schema.SessionResumeCapabilities(),
+            close=schema.SessionCloseCapabilities(),
+            fork=schema.SessionForkCapabilities(),
+            additional_directories=schema.SessionAdditionalDirectoriesCapabilities(),
+        )
+        return schema.InitializeResponse(
+            protocol_version=PROTOCOL_VERSION,
+            agent_capabilities=schema.AgentCapabilities(
+                load_session=True,
+                prompt_capabilities=schema.PromptCapabilities(image=True, audio=False, embedded_context=True),
+                mcp_capabilities=schema.McpCapabilities(http=True, sse=True),
+                session_capabilities=sessions,
+            ),
+            auth_methods=[self._setup()],
+            agent_info=schema.Implementation(name="codeagent-lsp", title="codeagent-lsp", version=__version__),
+        )
+
+    def _setup(self) -> schema.TerminalAuthMethod:
+        name = text("acp.setup", self._language)
+        command = shutil.which("codeagent-lsp")
+        # Clients that do not know the type `terminal` yet take the command from here.
+        run = {"command": command, "args": [SETUP]} if command else {"command": sys.executable, "args": _MODULE}
+        return schema.TerminalAuthMethod(
+            type="terminal",
+            id=SETUP,
+            name=name,
+            description=text("acp.about_setup", self._language),
+            args=[SETUP],
+            field_meta={"terminal-auth": {"label": name, **run}},
+        )
+
+    async def authenticate(self, method_id: str, **kwargs: Any) -> schema.AuthenticateResponse:
+        """Say that the user has been through the setup; whether there is a model, a prompt shows."""
+        if method_id != SETUP:
+            raise RequestError.invalid_params({"details": f"no authentication method {method_id!r}"})
+        return schema.AuthenticateResponse()
+
+    # Sessions.
+
+    async def new_session(
+        self,
+        cwd: str,
+        additional_directories: list[str] | None = None,
+        mcp_servers: McpServers = None,
+        **kwargs: Any,
+    ) -> schema.NewSessionResponse:
+        """Begin a session."""
+        async with self._opened(cwd, additional_directories, mcp_servers) as session:
+            await session.new()
+        return schema.NewSessionResponse(
+            session_id=session.session_id, modes=session.options.modes(), config_options=session.options.config()
+        )
+
+    async def load_session(
+        self,
+        cwd: str,
+        session_id: str,
+        mcp_servers: McpServers = None,
+        additional_directories: list[str] | None = None,
+        **kwargs: Any,
+    ) -> schema.LoadSessionResponse:
+        """Go on with a session and show what was said in it."""
+        session = await self._resumed(session_id, cwd, additional_directories, mcp_servers, shown=True)
+        return schema.LoadSessionResponse(modes=session.options.modes(), config_options=session.options.config())
+
+    async def resume_session(
+        self,
+        session_id: str,
+        cwd: str,
+        additional_directories: list[str] | None = None,
+        mcp_servers: McpServers = None,
+        **kwargs: Any,
+    ) -> schema.ResumeSessionResponse:
+        """Go on with a session that the client has shown already."""
+        session = await self._resumed(session_id, cwd, additional_directories, mcp_servers, shown=False)
+        return schema.ResumeSessionResponse(modes=session.options.modes(), config_options=session.options.config())
+
+    async def fork_session(
+        self,
+        session_id: str,
+        cwd: str,
+        additional_directories: list[str] | None = None,
+        mcp_servers: McpServers = None,
+        **kwargs: Any,
+    ) -> schema.ForkSessionResponse:
+        """Begin a session with the conversation of another."""
+        async with self._opened(cwd, additional_directories, mcp_servers) as session:
+            await session.fork(session_id)
+        return schema.ForkSessionResponse(
+            session_id=session.session_id, modes=session.options.modes(), config_options=session.options.config()
+        )
+
+    async def list_sessions(
+        self, cwd: str | None = None, cursor: str | None = None, **kwargs: Any
+    ) -> schema.ListSessionsResponse:
+        """List the sessions of a folder; without one, those of the folders that are open here."""
+        open_here = dict.fromkeys(session.folders for session in self._sessions.values())
+        wanted = [*open_here] if cwd is None and open_here else [_folders(cwd or str(Path.cwd()), ())]
+        found: list[schema.SessionInfo] = []
+        for folders in wanted:
+            rows = await self._rows(folders)
+            found += [
+                schema.SessionInfo(
+                    session_id=row["sessionId"],
+                    cwd=str(folders[0]),
+                    title=row.get("title") or None,
+                    updated_at=datetime.fromtimestamp(row["modified"], UTC).isoformat(),
+                )
+                for row in rows
+                if row.get("title")  # one without a title has no run yet
+            ]
+        return schema.ListSessionsResponse(sessions=found)
+
+    async def close_session(self, session_id: str, **kwargs: Any) -> schema.CloseSessionResponse:
+        """Stop the session's run and end its server. The session stays and can be gone on with."""
+        session = self._session(session_id)
+        del self._sessions[session_id]
+        await session.cancel()
+        await session.close()
+        return schema.CloseSessionResponse()
+
+    # Prompts and options.
+
+    async def prompt(self, session_id: str, prompt: list[Any], **kwargs: Any) -> schema.PromptResponse:
+        """Do what a prompt asks for."""
+        session = self._session(session_id)
+        with _explained():
+            return await session.prompt(task_of(prompt, session.folders))
+
+    async def cancel(self, session_id: str, **kwargs: Any) -> None:
+        """Stop the run at work."""
+        if (session := self._sessions.get(session_id)) is not None:
+            await session.cancel()
+
+    async def set_session_mode(self, session_id: str, mode_id: str, **kwargs: Any) -> schema.SetSessionModeResponse:
+        """Set what the agent may do without asking."""
+        session = self._session(session_id)
+        with _explained():
+            await session.set_option("mode", mode_id)
+        return schema.SetSessionModeResponse()
+
+    async def set_config_option(
+        self, config_id: str, session_id: str, value: str | bool, **kwargs: Any
+    ) -> schema.SetSessionConfigOptionResponse:
+        """Set one option of a session."""
+        session = self._session(session_id)
+        with _explained():
+            await session.set_option(config_id, str(value))
+        return schema.SetSessionConfigOptionResponse(config_options=session.options.config())
+
+    async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Refuse what the protocol does not have."""
+        raise RequestError.method_not_found(f"_{method}")
+
+    async def ext_notification(self, method: str, params: dict[str, Any]) -> None:
+        """Pass over what the protocol does not have."""
+
+    # Servers.
+
+    def _session(self, session_id: str) -> OpenSession:
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise RequestError.resource_not_found(session_id)
+        return session
+
+    async def _resumed(
+        self,
+        session_id: str,
+        cwd: str,
+        additional: list[str] | None,
+        mcp_servers: McpServers,
+        *,
+        shown: bool,
+    ) -> OpenSession:
+        if (known := self._sessions.pop(session_id, None)) is not None:  # its server has the session's file
+            await known.cancel()
+            await known.close()
+        async with self._opened(cwd, additional, mcp_servers) as session:
+            await session.resume(session_id, shown=shown)
+        return session
+
+    @asynccontextmanager
+    async def _opened(
+        self, cwd: str, additional: list[str] | None, mcp_servers: McpServers
+    ) -> AsyncIterator[OpenSession]:
+        """Start a server for a session, which has its name when the block ends. RequestError if that fails."""
+        folders = _folders(cwd, additional or ())
+        async with self._opening:
+            servers = _mcp(mcp_servers or ())
+            session = None if servers else self._spare.pop(folders, None)
+            session = session or self._made(folders, servers)
+            try:
+                with _explained():
+                    await session.start()
+                    yield session
+            except BaseException:
+                await session.close()
+                raise
+            self._sessions[session.session_id] = session
+
+    def _made(self, folders: tuple[Path, ...], servers: Mapping[str, Any]) -> OpenSession:
+        assert self._client is not None
+        layer = {**self._settings, **({"mcp": {"servers": servers}} if servers else {})}
+        policy = read_policy()
+        if (refused := refusal(policy)) is not None:
+            raise RequestError(INTERNAL_ERROR, refused.localized(self._language))
+        settings, _ = load(environment_layer(), layer, policy=policy, user=read_user_settings())
+        language = settings.language if settings.language != "auto" else self._language
+        options = SessionOptions.of(settings.permissions, settings.model, language)
+        return OpenSession(self._client, folders, self._offered, replace(options), layer)
+
+    async def _rows(self, folders: tuple[Path, ...]) -> list[dict[str, Any]]:
+        """Return the sessions of some folders, by a server that works there; one that is started for it is kept for
+        the next session.
+        """
+        with _explained():
+            async with self._opening:
+                session = next((each for each in self._sessions.values() if each.folders == folders), None)
+                if session is None and folders not in self._spare:
+                    made = self._made(folders, {})
+                    try:
+                        await made.start()
+                    except BaseException:
+                        await made.close()
+                        raise
+                    for other in [*self._spare]:  # one at most
+                        with suppress(KeyError):
+                            await self._spare.pop(other).close()
+                    self._spare[folders] = made
+                rows: list[dict[str, Any]] = await (session or self._spare[folders]).command("codeagent.session.list")
+                return rows
+
+
+INTERNAL_ERROR = -32603
+_MODULE = ["-m", "codeagent_lsp.cli", SETUP]
+
+
+class _explained:  # noqa: N801 - used as a function
+    """Turns the errors of a server into those of the protocol, with what the server said."""
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        """Raise RequestError for what a server refuses, and for one that has ended."""
+        if isinstance(error, Refused | ConnectionLost):
+            raise RequestError(INTERNAL_ERROR, str(error) or "the server has ended") from error
+
+
+def _folders(cwd: str, additional: Iterable[str]) -> tuple[Path, ...]:
+    """Return the folders of a session, without links. RequestError if one is none."""
+    found = tuple(dict.fromkeys(Path(each) for each in (cwd, *additional)))
+    for folder in found:
+        if not folder.is_absolute() or not folder.is_dir():
+            raise RequestError.invalid_params({"details": f"{folder} is not the absolute path of a folder"})
+    return tuple(folder.resolve() for folder in found)
+
+
+def _mcp(servers: Iterable[Any]) -> dict[str, Any]:
+    """Return the servers of tools that a client names, as the setting `mcp.servers` has them."""
+    found: dict[str, Any] = {}
+    for server in servers:
+        match server:
+            case schema.McpServerStdio():
+                env = {each.name: each.value for each in server.env}
+                found[server.name] = {"command": server.command, "args": list(server.args), "env": env}
+            case schema.HttpMcpServer() | schema.SseMcpServer():
+                headers = {each.name: each.value for each in server.headers}
+                transport = "sse" if isinstance(server, schema.SseMcpServer) else "http"
+                found[server.name] = {"url": server.url, "headers": headers, "transport": transport}
+    return found

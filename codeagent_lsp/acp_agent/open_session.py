@@ -1,0 +1,523 @@
+"""One session of a client of the Agent Client Protocol: a server of ours in a child process, of which it is the editor.
+
+Each session has its own server, so that mode, model and tool servers of one are not those of another. Prompts become
+runs, events become updates, our questions become requests. Not here: the sessions of a client (`agent.py`), the parts
+of the translation (`updates.py`, `questions.py`, `prompt_content.py`, `session_options.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from acp import Client, RequestError, schema
+from acp.helpers import text_block, tool_content, update_agent_message_text
+
+from codeagent_lsp.acp_agent.client_files import ClientFiles, FileRequestFailed
+from codeagent_lsp.acp_agent.prompt_content import Task
+from codeagent_lsp.acp_agent.questions import Answer, AskInWords, OpenQuestion, Questions
+from codeagent_lsp.acp_agent.session_options import (
+    EFFORT,
+    MODE,
+    MODEL,
+    SessionOptions,
+    commands_of,
+    models_of,
+    window_of,
+)
+from codeagent_lsp.acp_agent.updates import Updates
+from codeagent_lsp.background_tasks import BackgroundTasks
+from codeagent_lsp.errors import ErrorCode
+from codeagent_lsp.lsp_client.connection import LEAVE_SECONDS, Connection, ConnectionLost, Refused, server_command
+from codeagent_lsp.protocol import ACP_CLIENT, EVENT_METHOD, EXPERIMENTAL_KEY, SYNC_METHOD
+from codeagent_lsp.texts import text
+from codeagent_lsp.workspace.files import uris
+
+Event = Mapping[str, Any]
+
+START_SECONDS = 60.0
+CANCEL_SECONDS = 5.0
+SETTLE_SECONDS = 30.0
+OUTPUT_SECONDS = 0.3
+WARNING = 2
+_RESOLVED = ("approval_resolved", "question_answered")
+_ASKED = ("approval_requested", "question_asked")
+
+
+class SessionFiles:
+    """The `FileRequests` of one session."""
+
+    def __init__(self, client: Client, offered: schema.ClientCapabilities | None) -> None:
+        files = offered.fs if offered else None
+        self.reads = bool(files and files.read_text_file)
+        self.writes = bool(files and files.write_text_file)
+        self.session_id = ""
+        self._client = client
+
+    async def read(self, path: str) -> str:
+        """See `client_files.FileRequests`."""
+        try:
+            answer = await self._client.read_text_file(session_id=self.session_id, path=path)
+        except (RequestError, ConnectionError, ValueError) as error:
+            raise FileRequestFailed(str(error)) from error
+        return answer.content
+
+    async def write(self, path: str, content: str) -> None:
+        """See `client_files.FileRequests`."""
+        try:
+            await self._client.write_text_file(session_id=self.session_id, path=path, content=content)
+        except (RequestError, ConnectionError, ValueError) as error:
+            raise FileRequestFailed(f"the editor did not write {path}: {error}") from error
+
+
+class OpenSession:
+    """One session, from its server's start to its end. `offered` is what the client can do, `folders` are those of the
+    session, the first one its working folder; `settings` is the first layer for the server.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        folders: Sequence[Path],
+        offered: schema.ClientCapabilities | None,
+        options: SessionOptions,
+        settings: Mapping[str, Any],
+    ) -> None:
+        self.session_id = ""
+        self.folders = tuple(folders)
+        self.options = options
+        self._client = client
+        self._offered = offered
+        self._settings = settings
+        self._updates = Updates(self.folders[0], options.language)
+        self._connection = Connection(server_command(), os.environ)
+        self._requests = SessionFiles(client, offered)
+        self._files = ClientFiles(self.folders, self._requests, self._connection.notify)
+        self._events: deque[Event] = deque()
+        self._arrived = asyncio.Event()
+        self._pump: asyncio.Task[None] | None = None
+        self._tasks = BackgroundTasks()
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._ended: dict[str, asyncio.Future[Event]] = {}
+        self._in_words: tuple[str, str] | None = None  # a question that the next prompt answers, and its run
+        self._turn = asyncio.Lock()
+        self._cancels = 0
+        self._told: list[str] = []
+        self._missing = False
+
+    async def start(self) -> None:
+        """Start the server, unless it runs. ConnectionLost or Refused if it does not start."""
+        if self._pump is not None:
+            return
+        connection = self._connection
+        connection.notifications[EVENT_METHOD] = self._arrives
+        connection.notifications["window/showMessage"] = self._message
+        connection.requests["workspace/applyEdit"] = lambda params: self._files.apply(params["edit"])
+        connection.requests[SYNC_METHOD] = self._sync
+        try:
+            await connection.start()
+        except OSError as error:
+            raise ConnectionLost(str(error)) from error
+        self._pump = asyncio.create_task(self._work())
+        await connection.request("initialize", self._hello(), START_SECONDS)
+        connection.notify("initialized", {})
+
+    async def close(self) -> None:
+        """Stop the run at work and end the server."""
+        self._tasks.cancel()
+        for task in (*self._asking.values(), *([self._pump] if self._pump else [])):
+            task.cancel()
+        await self._connection.close(LEAVE_SECONDS)
+        for future in self._ended.values():
+            future.cancel()
+
+    # Which session it is.
+
+    async def new(self) -> None:
+        """Begin a new session."""
+        self._named((await self.command("codeagent.session.new"))["sessionId"])
+
+    async def fork(self, session_id: str) -> None:
+        """Begin a new session with the conversation of another."""
+        self._named((await self.command("codeagent.session.fork", sessionId=session_id))["sessionId"])
+
+    async def resume(self, session_id: str, *, shown: bool) -> None:
+        """Go on with a session; if it is to be `shown`, send its conversation first. Refused if it is unknown, or in
+        use elsewhere.
+        """
+        await self.command("codeagent.session.resume", sessionId=session_id)
+        self._named(session_id)
+        found = await self.command("codeagent.session.events", sessionId=session_id)
+        for event in found["events"]:
+            updates = self._updates.of(event)
+            if shown:
+                await self._send(updates)
+        left = {item["runId"] for item in await self.command("codeagent.pending") if item["kind"] == "changes"}
+        for run_id in self._updates.staged.keys() - left:
+            del self._updates.staged[run_id]
+
+    def _named(self, session_id: str) -> None:
+        self.session_id = self._requests.session_id = session_id
+        forms = bool(self._offered and self._offered.elicitation and self._offered.elicitation.form is not None)
+        self._questions = Questions(self._client, session_id, self.options.language, forms=forms)
+        self._tasks.start(self._tell_offers())
+
+    async def _tell_offers(self) -> None:
+        """Tell the client the commands and the models, which take a moment to find."""
+        with suppress(Refused, ConnectionLost):
+            own = await self.command("codeagent.commands.list")
+            await self._send([commands_of(own, self.options.language)])
+        with suppress(Refused, ConnectionLost):
+            rows = await self.command("codeagent.model.list", details=True)
+            self.options.models = models_of(rows)
+            self._updates.window = window_of(rows, self.options.model)
+            await self._send([self.changed_options()])
+
+    def changed_options(self) -> schema.ConfigOptionUpdate:
+        """Return the update with all options."""
+        return schema.ConfigOptionUpdate(session_update="config_option_update", config_options=self.options.config())
+
+    # Prompts.
+
+    async def prompt(self, task: Task) -> schema.PromptResponse:
+        """Do a task and return how it ended. ConnectionLost if the server ends, Refused if it does not take the task,
+        RequestError if there is no model.
+        """
+        cancels = self._cancels
+        async with self._turn:
+            if self._cancels != cancels:
+                return schema.PromptResponse(stop_reason="cancelled")
+            self._missing = False
+            for words in self._told:
+                await self._send([update_agent_message_text(f"*{words}*\n\n")])
+            self._told.clear()
+            run_id = await self._answered(task) or await self._begun(task)
+            if run_id is None:
+                return schema.PromptResponse(stop_reason="end_turn")
+            if self._cancels != cancels:  # while it was being begun
+                await self._cancel()
+            end = await self._end_of(run_id)
+        if end.get("status") == "failed" and self._missing:
+            raise RequestError.auth_required({"details": end.get("error", "")})
+        return _response(end)
+
+    async def cancel(self) -> None:
+        """Stop the run at work and all prompts that wait."""
+        self._cancels += 1
+        self._in_words = None
+        await self._cancel()
+
+    async def _cancel(self) -> None:
+        with suppress(Refused, ConnectionLost):
+            await self._command("codeagent.cancel", {}, CANCEL_SECONDS)
+
+    async def _answered(self, task: Task) -> str | None:
+        """Take the prompt as the answer to the question that was asked in words; return the run that goes on with it,
+        None if there is no such question any more.
+        """
+        asked, self._in_words = self._in_words, None
+        if asked is None:
+            return None
+        request_id, run_id = asked
+        future = self._future_of(run_id)
+        if future.done():
+            return None
+        try:
+            await self.command("codeagent.respond", requestId=request_id, answer=task.words)
+        except Refused:  # its time was over
+            return None
+        return run_id
+
+    async def _begun(self, task: Task) -> str | None:
+        """Begin the run of a task; None for a command that needs none."""
+        await self._files.sync(task.files)
+        match task.command:
+            case "apply" | "discard" | "undo":
+                await self._settle(task.command)
+                return None
+            case "ask":
+                arguments = {"question": task.rest}
+            case "plan":
+                arguments = {"task": task.rest, "mode": "plan"}
+            case _:
+                arguments = {"task": task.words}
+        await self._ask_about_left()
+        name = "codeagent.ask" if "question" in arguments else "codeagent.run"
+        given = {**arguments, "attachments": list(task.attachments), "sessionId": self.session_id}
+        run_id: str = (await self._command(name, given))["runId"]
+        return run_id
+
+    async def _end_of(self, run_id: str) -> Event:
+        """Return the end of a run, or that it waits for words of the user. ConnectionLost if the server ends first."""
+        future = self._future_of(run_id)
+        lost: asyncio.Future[Any] = asyncio.ensure_future(self._connection.lost.wait())
+        try:
+            await asyncio.wait([future, lost], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            lost.cancel()
+        if not future.done():
+            raise ConnectionLost(self._connection.log.last_line)
+        event = future.result()
+        self._ended = {name: each for name, each in self._ended.items() if not each.done()}
+        if event["type"] != "run_completed":  # it goes on with the next prompt
+            self._future_of(run_id)
+        return event
+
+    def _future_of(self, run_id: str) -> asyncio.Future[Event]:
+        return self._ended.setdefault(run_id, asyncio.get_running_loop().create_future())
+
+    async def _settle(self, name: str) -> None:
+        """Apply, discard or undo by a command of the user; say what came of it."""
+        run_id = next(reversed(self._updates.staged), "") if name != "undo" else ""
+        arguments = {"runId": run_id} if run_id else {}
+        settled = self._future_of("")
+        try:
+            if name != "undo" and not run_id:
+                raise Refused(text("acp.nothing_waits", self.options.language))
+            await self._command(f"codeagent.{name}", arguments)
+            if name != "discard":
+                async with asyncio.timeout(SETTLE_SECONDS):
+                    await settled
+        except Refused as error:
+            await self._send([update_agent_message_text(str(error))])
+        except TimeoutError:
+            await self._send([update_agent_message_text(text("acp.no_outcome", self.options.language))])
+        finally:
+            self._ended.pop("", None)
+
+    async def _ask_about_left(self) -> None:
+        """Ask about changes that an earlier run has left staged, before the next run begins."""
+        for run_id in [*self._updates.staged]:
+            diffs = self._updates.diffs(run_id)
+            if not diffs:
+                continue
+            language = self.options.language
+            question = OpenQuestion(
+                f"left-{run_id}",
+                run_id,
+                "approval",
+                text("acp.left", language, count=len(diffs)),
+                "",
+                tuple(text(f"choice.{name}", language) for name in ("later", "apply", "discard")),
+                multiple=False,
+                secret=False,
+                free=False,
+                call_id="",
+            )
+            answer = await self._approved(question)
+            name = {question.choices[1]: "apply", question.choices[2]: "discard"}.get((answer or ("",))[0])
+            if name is not None:
+                with suppress(Refused):
+                    await self.command(f"codeagent.{name}", runId=run_id)
+            self._updates.staged.pop(run_id, None)
+
+    # Options.
+
+    async def set_option(self, option: str, value: str) -> None:
+        """Set one of the options. RequestError for a value that it does not have, Refused if the policy has another."""
+        if not self.options.allows(option, value):
+            raise RequestError.invalid_params({"details": f"{option} has no value {value!r}"})
+        if option == MODE:
+            await self.command("codeagent.mode.set", mode=value)
+            self.options.mode = value
+            mode = schema.CurrentModeUpdate(session_update="current_mode_update", current_mode_id=value)
+            await self._send([mode])
+        elif option == MODEL:
+            if value:
+                await self.command("codeagent.model.select", name=value)
+            self.options = replace(self.options, model=value)
+            self._tasks.start(self._tell_offers())
+        elif option == EFFORT:
+            settings = {"settings": {"codeagent": {"model": {"effort": value}}}}
+            self._connection.notify("workspace/didChangeConfiguration", settings)
+            self.options.effort = value
+
+    # The server.
+
+    async def command(self, name: str, /, **arguments: Any) -> Any:
+        """Have the server execute a command, and return its answer. Refused, ConnectionLost."""
+        return await self._command(name, arguments)
+
+    async def _command(self, name: str, arguments: Mapping[str, Any], seconds: float = 60.0) -> Any:
+        params = {"command": name, "arguments": [dict(arguments)]}
+        return await self._connection.request("workspace/executeCommand", params, seconds)
+
+    def _hello(self) -> dict[str, Any]:
+        folders = [{"uri": uris.from_path(str(folder)), "name": folder.name} for folder in self.folders]
+        edits = {
+            "documentChanges": True,
+            "resourceOperations": ["create", "rename", "delete"],
+            "failureHandling": "transactional" if self._files.transactional else "abort",
+        }
+        return {
+            "processId": os.getpid(),
+            "clientInfo": {"name": ACP_CLIENT},
+            "locale": self.options.language,
+            "rootUri": folders[0]["uri"],
+            "workspaceFolders": folders,
+            "capabilities": {
+                # As Python counts, so that no position needs a conversion.
+                "general": {"positionEncodings": ["utf-32"]},
+                "workspace": {"applyEdit": True, "workspaceEdit": edits, "workspaceFolders": True},
+                "experimental": {EXPERIMENTAL_KEY: {"event": True, "ask": True, "sync": self._requests.reads}},
+            },
+            "initializationOptions": dict(self._settings),
+        }
+
+    async def _sync(self, params: Mapping[str, Any]) -> None:
+        paths = map(uris.to_path, params["uris"])
+        await self._files.sync(Path(path) for path in paths if path is not None)
+
+    def _message(self, params: Mapping[str, Any]) -> None:
+        """Keep a warning for the next prompt; what belongs to a run comes as its events."""
+        if params["type"] <= WARNING and not self._turn.locked():
+            self._told.append(str(params["message"]))
+
+    # Events.
+
+    def _arrives(self, event: Event) -> None:
+        self._events.append(event)
+        self._arrived.set()
+
+    async def _work(self) -> None:
+        """Pass the events on, in order."""
+        now, shown = asyncio.get_running_loop().time, 0.0
+        printed = output = list[Any]()
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if output == printed else OUTPUT_SECONDS):
+                    await self._arrived.wait()
+            self._arrived.clear()
+            with suppress(ConnectionError):  # the client is gone, and this process ends
+                while self._events:
+                    await self._take(self._next())
+                output = self._updates.output()
+                # It comes in pieces without number, so all of it so far is sent now and then.
+                if output != printed and now() >= shown + OUTPUT_SECONDS:
+                    printed, shown = output, now()
+                    await self._send(output)
+
+    def _next(self) -> Event:
+        """Return the next event; a piece of text with those behind it that have come, too."""
+        event = self._events.popleft()
+        if event["type"] != "token":
+            return event
+        pieces = [event["content"]]
+        while self._events and self._events[0]["type"] == "token" and self._events[0]["run_id"] == event["run_id"]:
+            pieces.append(self._events.popleft()["content"])
+        return {**event, "content": "".join(pieces)}
+
+    async def _take(self, event: Event) -> None:
+        if event.get("session_id") not in (self.session_id, None, ""):
+            return  # of another session that the server knows: an attempt
+        await self._send(self._updates.of(event))
+        kind, run_id = event["type"], event.get("run_id", "")
+        if kind in _ASKED:
+            request_id = event["request_id"]
+            self._asking[request_id] = asyncio.create_task(self._put(event))
+            self._asking[request_id].add_done_callback(lambda _: self._asking.pop(request_id, None))
+        elif kind in _RESOLVED and (task := self._asking.get(event["request_id"])) is not None:
+            task.cancel()
+        elif kind == "error":
+            self._missing = event.get("code") == ErrorCode.NOT_FOUND.value
+        elif kind in ("changes_applied", "changes_discarded"):
+            self._updates.staged.pop(run_id, None)
+            self._resolve("", event)
+        elif kind == "run_completed":
+            self._resolve(run_id, event)
+
+    def _resolve(self, run_id: str, event: Event) -> None:
+        future = self._ended.get(run_id) if not run_id else self._future_of(run_id)
+        if future is not None and not future.done():
+            future.set_result(event)
+
+    async def _send(self, updates: Iterable[Any]) -> None:
+        for update in updates:
+            await self._client.session_update(session_id=self.session_id, update=update)
+
+    # Questions.
+
+    async def _put(self, event: Event) -> None:
+        """Put a question to the user, and pass the answer on."""
+        with suppress(Refused, ConnectionLost):  # answered otherwise meanwhile, or the server has ended
+            rows = await self.command("codeagent.pending")
+            row = next((row for row in rows if row.get("requestId") == event["request_id"]), None)
+            if row is None:
+                return
+            question = OpenQuestion.of(row, event)
+            try:
+                answer = await self._asked(question)
+            except AskInWords:
+                await self._put_in_words(question)
+                return
+            except (RequestError, ConnectionError, ValueError):  # the client cannot, or answers nonsense: no answer
+                answer = None
+            await self._respond(question, answer)
+
+    async def _asked(self, question: OpenQuestion) -> Answer:
+        if question.kind == "approval":
+            return await self._approved(question)
+        return await self._questions.ask(question)
+
+    async def _approved(self, question: OpenQuestion) -> Answer:
+        """Ask for a permission; one about changes is a tool call of its own, with all of them."""
+        if not question.about_changes:
+            return await self._questions.approve(question, question.call_id or question.request_id, ())
+        diffs = self._updates.diffs(question.run_id)
+        self._updates.asked(question.run_id, question.request_id)
+        places = [schema.ToolCallLocation(path=diff.path) for diff in diffs]
+        shown: list[Any] = diffs or [tool_content(text_block(question.detail or question.title))]
+        call = schema.ToolCallStart(
+            session_update="tool_call",
+            tool_call_id=question.request_id,
+            title=question.title,
+            kind="edit",
+            status="pending",
+            content=shown,
+            locations=places,
+        )
+        await self._send([call])
+        return await self._questions.approve(question, question.request_id, diffs)
+
+    async def _respond(self, question: OpenQuestion, answer: Answer) -> None:
+        arguments: dict[str, Any] = {"dismiss": True} if answer is None else {"answer": list(answer)}
+        await self.command("codeagent.respond", requestId=question.request_id, **arguments)
+
+    async def _put_in_words(self, question: OpenQuestion) -> None:
+        """Ask in the conversation: the turn ends, and the next prompt is the answer. Never for a secret."""
+        if question.secret:
+            words = text("env.no_input", self.options.language, title=question.title)
+            await self._send([update_agent_message_text(f"\n\n{words}\n")])
+            await self._respond(question, None)
+            return
+        await self._questions.say(question)
+        self._in_words = question.request_id, question.run_id
+        self._resolve(question.run_id, {"type": "question_asked", "status": "waiting"})
+
+
+def _response(end: Event) -> schema.PromptResponse:
+    """Return the answer to a prompt for the end of its run."""
+    used = end.get("usage") or {}
+    usage = None
+    if used:
+        prompt, completion = used.get("prompt_tokens", 0), used.get("completion_tokens", 0)
+        usage = schema.Usage(
+            total_tokens=prompt + completion,
+            input_tokens=prompt,
+            output_tokens=completion,
+            thought_tokens=used.get("reasoning_tokens"),
+            cached_read_tokens=used.get("cached_tokens"),
+            cached_write_tokens=used.get("written_tokens"),
+        )
+    reason: Any = "end_turn"
+    if end.get("status") == "cancelled":
+        reason = "cancelled"
+    elif end.get("stopped_by") == "budget":
+        reason = "max_tokens"
+    return schema.PromptResponse(stop_reason=reason, usage=usage)

@@ -1,0 +1,58 @@
+"""The command `codeagent-lsp acp`: serves one client of the Agent Client Protocol on standard input and output.
+
+Only the protocol goes to stdout. It ends when the client closes standard input, and on SIGTERM, SIGINT and SIGHUP, with
+all that it has started. The library is imported late, as it is an extra and may be missing. Not here: what a client may
+call (`agent.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sys
+from collections.abc import Iterable
+from importlib.util import find_spec
+
+from codeagent_lsp.errors import UsageError
+from codeagent_lsp.system import STOP_SIGNALS, call_on_stop
+from codeagent_lsp.terminal.locales import user_locale
+from codeagent_lsp.terminal.options import settings_of
+from codeagent_lsp.texts import choose_language
+
+DONE, USAGE = 0, 2  # exit codes
+
+
+def acp_command(assignments: Iterable[str] = ()) -> int:
+    """Serve until the client leaves, and return the exit code: 2 if the library is missing or a setting is wrong."""
+    language = choose_language("auto", user_locale())
+    try:
+        settings = dict(settings_of(assignments))
+        if find_spec("acp") is None:
+            raise UsageError("acp.needs_extra")
+    except UsageError as error:
+        sys.stderr.write(f"codeagent-lsp acp: {error.localized(language)}\n")
+        return USAGE
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    asyncio.run(_served(settings))
+    return DONE
+
+
+async def _served(settings: dict[str, object]) -> None:
+    from acp import run_agent  # late: see above
+
+    from codeagent_lsp.acp_agent.agent import Agent  # late: it imports the library
+
+    agent = Agent(user_locale(), settings)
+    serving = asyncio.ensure_future(run_agent(agent, use_unstable_protocol=True))
+    stopped = asyncio.Event()
+    call_on_stop(asyncio.get_running_loop(), stopped.set, STOP_SIGNALS)
+    stop = asyncio.ensure_future(stopped.wait())
+    try:
+        await asyncio.wait([serving, stop], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await agent.close()
+        for task in (serving, stop):
+            task.cancel()
+        with contextlib.suppress(ConnectionError):
+            await asyncio.gather(serving, stop, return_exceptions=True)

@@ -1,0 +1,128 @@
+"""What the user of a client can set for one session: mode, model and effort, as config options and in the older shape
+of modes; and the commands that a prompt may begin with. Pure. Not here: setting them (`open_session.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from acp import schema
+
+from codeagent_lsp.config import ModelSettings, PermissionsSettings
+from codeagent_lsp.texts import text
+
+MODE, MODEL, EFFORT = "mode", "model", "effort"
+MODES: tuple[str, ...] = ("ask", "acceptEdits", "readOnly", "bypass")
+EFFORTS: tuple[str, ...] = ("auto", "none", "low", "medium", "high")
+COMMANDS: Mapping[str, str] = {"plan": "task", "ask": "question", "undo": "", "apply": "", "discard": ""}
+"""Our own commands by name, each with the argument that it takes."""
+
+
+@dataclass(slots=True)
+class SessionOptions:
+    """The present values of one session; `models` are those that the endpoint offers, with a line about each."""
+
+    mode: str
+    model: str
+    effort: str
+    models: Mapping[str, str]
+    language: str
+
+    @staticmethod
+    def of(permissions: PermissionsSettings, model: ModelSettings, language: str) -> SessionOptions:
+        """Return those of the settings, before the models are known."""
+        return SessionOptions(permissions.mode, model.name or "", model.effort, {}, language)
+
+    def modes(self) -> schema.SessionModeState:
+        """Return the modes in the older shape."""
+        available = [
+            schema.SessionMode(
+                id=mode, name=self._text(f"acp.mode.{mode}"), description=self._text(f"acp.about.{mode}")
+            )
+            for mode in MODES
+        ]
+        return schema.SessionModeState(current_mode_id=self.mode, available_modes=available)
+
+    def config(self) -> list[Any]:
+        """Return all options. The model has one choice, the present one, until the endpoint has said which it has."""
+        names = [self.model, *(name for name in self.models if name != self.model)]
+        models = [(name, name or self._text("acp.model.auto"), self.models.get(name, "")) for name in names]
+        efforts = [(effort, self._text(f"acp.effort.{effort}"), "") for effort in EFFORTS]
+        return [
+            self._select(MODE, "mode", self.mode, self._named_modes()),
+            self._select(MODEL, "model", self.model, models),
+            self._select(EFFORT, "thought_level", self.effort, efforts),
+        ]
+
+    def allows(self, option: str, value: str) -> bool:
+        """Return whether an option has this value among its choices."""
+        for select in self.config():
+            if select.id == option:
+                return any(getattr(each, "value", None) == value for each in select.options)
+        return False
+
+    def _select(
+        self, name: str, category: Any, value: str, choices: Iterable[tuple[str, str, str]]
+    ) -> schema.SessionConfigOptionSelect:
+        options = [
+            schema.SessionConfigSelectOption(value=each, name=title, description=about or None)
+            for each, title, about in choices
+        ]
+        return schema.SessionConfigOptionSelect(
+            type="select",
+            id=name,
+            name=self._text(f"acp.option.{name}"),
+            category=category,
+            current_value=value,
+            options=options,
+        )
+
+    def _named_modes(self) -> list[tuple[str, str, str]]:
+        return [(mode, self._text(f"acp.mode.{mode}"), self._text(f"acp.about.{mode}")) for mode in MODES]
+
+    def _text(self, key: str) -> str:
+        return text(key, self.language)
+
+
+def models_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the models of `codeagent.model.list`, each with a line about it."""
+    found = {}
+    for row in rows:
+        window = _value(row, "contextWindow")
+        found[str(row["name"])] = f"{window:,} tokens" if isinstance(window, int) else ""
+    return found
+
+
+def window_of(rows: Iterable[Mapping[str, Any]], name: str) -> int:
+    """Return the window of a model in tokens, of the first one where it has no name; 0 if unknown."""
+    for row in rows:
+        if row["name"] == name or not name:
+            window = _value(row, "contextWindow")
+            return window if isinstance(window, int) else 0
+    return 0
+
+
+def commands_of(own: Sequence[Mapping[str, Any]], language: str) -> schema.AvailableCommandsUpdate:
+    """Return our commands and those that users wrote, which `codeagent.commands.list` has."""
+    listed = [(name, text(f"acp.command.{name}", language), hint) for name, hint in COMMANDS.items()]
+    listed += [
+        (str(item["name"]), str(item.get("description") or item["name"]), str(item.get("hint") or "…"))
+        for item in own
+        if item["name"] not in COMMANDS
+    ]
+    return schema.AvailableCommandsUpdate(
+        session_update="available_commands_update",
+        available_commands=[
+            schema.AvailableCommand(name=name, description=about, input=_hinted(hint)) for name, about, hint in listed
+        ],
+    )
+
+
+def _hinted(hint: str) -> Any:
+    return schema.AvailableCommandInput(schema.UnstructuredCommandInput(hint=hint)) if hint else None
+
+
+def _value(row: Mapping[str, Any], fact: str) -> Any:
+    return ((row.get("facts") or {}).get(fact) or {}).get("value")
