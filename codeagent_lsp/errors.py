@@ -197,6 +197,12 @@ class ModelRejected(ModelError):
     code = ErrorCode.INVALID_PARAM
 
 
+class ModelUnauthorized(ModelRejected):
+    """The endpoint wants a key, or another one."""
+
+    code = ErrorCode.PERMISSION_DENIED
+
+
 class ModelBusy(ModelError):
     """A rate limit or a server failure. `retry_after` is in seconds, None when the server did not say."""
 

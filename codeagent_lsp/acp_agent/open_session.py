@@ -46,6 +46,8 @@ CANCEL_SECONDS = 5.0
 SETTLE_SECONDS = 30.0
 OUTPUT_SECONDS = 0.3
 WARNING = 2
+_NO_MODEL = (ErrorCode.NOT_FOUND.value, ErrorCode.PERMISSION_DENIED.value)
+"""The codes with which a run fails that finds no model, or has no key for it."""
 _RESOLVED = ("approval_resolved", "question_answered")
 _ASKED = ("approval_requested", "question_asked")
 
@@ -425,7 +427,7 @@ class OpenSession:
         elif kind in _RESOLVED and (task := self._asking.get(event["request_id"])) is not None:
             task.cancel()
         elif kind == "error":
-            self._missing = event.get("code") == ErrorCode.NOT_FOUND.value
+            self._missing = event.get("code") in _NO_MODEL
         elif kind in ("changes_applied", "changes_discarded"):
             self._updates.staged.pop(run_id, None)
             self._resolve("", event)

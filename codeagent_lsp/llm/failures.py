@@ -27,6 +27,7 @@ from codeagent_lsp.errors import (
     ModelReplyInvalid,
     ModelStreamBroken,
     ModelTimeout,
+    ModelUnauthorized,
     ModelUnreachable,
 )
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
@@ -112,7 +113,7 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
     if known is not None:
         return ModelUnreachable(known.key, **known.values)
     if status in (401, 403) or (status == 400 and _GOOGLE_BAD_KEY.search(body)):
-        return ModelRejected("model.unauthorized", url=url, status=status, reason=reason)
+        return ModelUnauthorized("model.unauthorized", url=url, status=status, reason=reason)
     if status == 404:
         return _missing(url, reason)
     # Those that may pass; 501 is a server that will never do it.

@@ -48,7 +48,12 @@ class Editor:
     """
 
     def __init__(
-        self, workspace: Path, state: Path, script: Sequence[Mapping[str, Any]], offers: schema.ClientCapabilities = ALL
+        self,
+        workspace: Path,
+        state: Path,
+        script: Sequence[Mapping[str, Any]],
+        offers: schema.ClientCapabilities = ALL,
+        settings: Sequence[str] = (),
     ) -> None:
         self.workspace = workspace
         self.buffers: dict[Path, str] = {}
@@ -61,6 +66,7 @@ class Editor:
         self.fill: Callable[[Any], dict[str, Any] | None] = lambda mode: {}
         self.wrong: list[str] = []
         self._offers = offers
+        self._settings = [word for setting in settings for word in ("--set", setting)]
         self._state = state
         self._place = state.parent / f"{state.name}-script.json"
         self._place.write_text(json.dumps(list(script)))
@@ -73,6 +79,7 @@ class Editor:
         self.process = await asyncio.create_subprocess_exec(
             *COMMAND,
             *model,
+            *self._settings,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             env=environ,
@@ -140,7 +147,7 @@ class Editor:
     async def until(self, true: Callable[[], Any]) -> Any:
         """Wait until something is so, and return it."""
         async with asyncio.timeout(SECONDS):
-            while not (found := true()):
+            while not (found := true()):  # noqa: ASYNC110 - what is waited for tells nothing
                 await asyncio.sleep(0.01)
             return found
 
@@ -180,7 +187,10 @@ class Editor:
         self.written.append(Path(path))
         if Path(path) in self.buffers:
             self.buffers[Path(path)] = content
-        Path(path).write_text(content)  # noqa: ASYNC240
+        saved = Path(path).read_bytes() if Path(path).is_file() else b""  # noqa: ASYNC240
+        crlf = b"\r\n" in saved and "\r" not in content
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_bytes((content.replace("\n", "\r\n") if crlf else content).encode())  # noqa: ASYNC240
 
     def on_connect(self, conn: Any) -> None: ...
 
