@@ -20,6 +20,8 @@ PLACES = (
     ("editors/vscode/package-lock.json", rf'(?<=^  "version": "){_VERSION}'),
     ("editors/vscode/package-lock.json", rf'(?<=^      "name": "codeagent",\n      "version": "){_VERSION}'),
     ("packaging/mason/package.yaml", rf"(?<=pkg:pypi/codeagent-lsp@){_VERSION}"),
+    ("packaging/acp/agent.json", rf'(?<=^  "version": "){_VERSION}'),
+    ("packaging/acp/agent.json", rf'(?<="package": "codeagent-lsp\[acp\]==){_VERSION}'),
     ("packaging/mcp/server.json", rf'(?<=^  "version": "){_VERSION}'),
     ("packaging/mcp/server.json", rf'(?<=^      "version": "){_VERSION}'),
 )

@@ -243,20 +243,22 @@ class Agent:
         *,
         shown: bool,
     ) -> OpenSession:
-        if (known := self._sessions.pop(session_id, None)) is not None:  # its server has the session's file
-            await known.cancel()
-            await known.close()
-        async with self._opened(cwd, additional, mcp_servers) as session:
+        async with self._opened(cwd, additional, mcp_servers, session_id) as session:
             await session.resume(session_id, shown=shown)
         return session
 
     @asynccontextmanager
     async def _opened(
-        self, cwd: str, additional: list[str] | None, mcp_servers: McpServers
+        self, cwd: str, additional: list[str] | None, mcp_servers: McpServers, session_id: str = ""
     ) -> AsyncIterator[OpenSession]:
-        """Start a server for a session, which has its name when the block ends. RequestError if that fails."""
+        """Start a server for a session, which has its name when the block ends, and end the one that works with
+        `session_id`. RequestError if that fails.
+        """
         folders = _folders(cwd, additional or ())
         async with self._opening:
+            if (known := self._sessions.pop(session_id, None)) is not None:  # its server has the session's file
+                await known.cancel()
+                await known.close()
             servers = _mcp(mcp_servers or ())
             session = None if servers else self._spare.pop(folders, None)
             session = session or self._made(folders, servers)

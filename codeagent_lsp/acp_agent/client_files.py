@@ -101,8 +101,7 @@ class ClientFiles:
 
     async def _look(self, path: Path) -> None:
         """Compare a file with what the server knows of it, and tell what differs."""
-        disk = self._disk_of(path)
-        if disk is None:
+        if self._disk_of(path) is None or path in self._disks:
             return
         try:
             saved = self._saved(path)

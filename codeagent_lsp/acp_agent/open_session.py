@@ -137,7 +137,8 @@ class OpenSession:
             task.cancel()
         await self._connection.close(LEAVE_SECONDS)
         for future in self._ended.values():
-            future.cancel()
+            if not future.done():  # its prompt still wants an answer
+                future.set_result({"type": "run_completed", "status": "cancelled"})
 
     # Which session it is.
 
@@ -160,7 +161,14 @@ class OpenSession:
             updates = self._updates.of(event)
             if shown:
                 await self._send(updates)
-        left = {item["runId"] for item in await self.command("codeagent.pending") if item["kind"] == "changes"}
+        rows = await self.command("codeagent.pending")
+        for row in rows:
+            if row["kind"] == "question":  # of a run that has ended: what is said next is the answer
+                question = OpenQuestion.of(row, {})
+                if shown:
+                    await self._questions.say(question)
+                await self._respond(question, None)
+        left = {item["runId"] for item in rows if item["kind"] == "changes"}
         for run_id in self._updates.staged.keys() - left:
             del self._updates.staged[run_id]
 

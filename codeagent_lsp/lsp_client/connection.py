@@ -68,6 +68,8 @@ class Connection:
 
     async def request(self, method: str, params: Any = None, seconds: float = 30.0) -> Any:
         """Send a request and return the result. Refused for an error, ConnectionLost if there is no answer in time."""
+        if self.lost.is_set():
+            raise ConnectionLost(self.log.last_line)
         self._next += 1
         identity, future = self._next, asyncio.get_running_loop().create_future()
         self._waiting[identity] = future

@@ -88,14 +88,15 @@ class Editor:
         )
         assert self.process.stdin
         assert self.process.stdout
+        client: Any = self
         self.agent: Any = connect_to_agent(
-            self,
+            client,
             self.process.stdin,
             self.process.stdout,
             use_unstable_protocol=True,
             observers=[self._observe],
         )
-        self.hello = await self.agent.initialize(
+        self.hello: Any = await self.agent.initialize(
             protocol_version=PROTOCOL_VERSION, client_capabilities=self._offers, client_info=None
         )
         return self

@@ -59,6 +59,7 @@ async def test_a_change_is_shown_and_then_written(workspace: Path, state: Path) 
         end = await editor.prompt(await editor.new(), TASK)
         commands = await editor.until(lambda: editor.of(schema.AvailableCommandsUpdate))
     assert end.stop_reason == "end_turn"
+    assert end.usage
     assert end.usage.total_tokens > 0
     assert "The **sign** was wrong." in editor.said()
     assert (workspace / "calc.py").read_text() == FIXED
@@ -160,7 +161,7 @@ async def test_a_command_is_asked_about_and_can_be_refused(workspace: Path, stat
         editor.permit = says("choice.deny")
         await editor.prompt(await editor.new(), "Make a file by a command")
     [asked] = editor.permissions
-    assert "touch made" in asked.tool_call.title
+    assert "touch made" in str(asked.tool_call.title)
     assert asked.tool_call.kind == "execute"
     kinds = [option.kind for option in asked.options]
     assert kinds == ["reject_once", "allow_once", "allow_always", "allow_always"]
@@ -203,8 +204,8 @@ async def test_a_question_is_a_form(workspace: Path, state: Path) -> None:
         editor.fill = lambda mode: {"answer": "plus"}
         await editor.prompt(await editor.new(), "Ask me for the sign in calc.py")
     [form] = editor.forms
-    fields = form.requested_schema.properties
-    assert [option.const for option in fields["answer"].one_of] == ["plus", "minus"]
+    field: Any = (form.requested_schema.properties or {})["answer"]
+    assert [option.const for option in field.one_of] == ["plus", "minus"]
     results = editor.of(schema.ToolCallProgress)
     assert "plus" in results[-1].model_dump_json()
 
@@ -341,7 +342,7 @@ async def test_options_are_told_and_set(workspace: Path, state: Path) -> None:
 
 async def test_without_a_model_the_setup_is_offered(workspace: Path, state: Path) -> None:
     async with Editor(workspace, state, [], settings=["model.name=/no/such/script.json"]) as editor:
-        [method] = editor.hello.auth_methods
+        [method] = [*(editor.hello.auth_methods or [])]
         assert (method.type, method.args) == ("terminal", ["setup"])
         with pytest.raises(RequestError) as refused:
             await editor.prompt(await editor.new(), TASK)
@@ -357,5 +358,4 @@ async def test_links_and_pictures_come_with_a_prompt(workspace: Path, state: Pat
         assert "I see." in editor.said()
         picture = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(40)).decode()
         await editor.prompt(session_id, [text_block("What is this?"), image_block(picture, "image/png")])
-    [stored] = (state / "workspaces").rglob("sessions/*.jsonl")
-    assert picture in stored.read_text()
+    assert "does not see pictures" in editor.said()  # the model of a script, which is said instead of dropping them

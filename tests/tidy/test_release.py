@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -50,6 +52,22 @@ def test_addresses_are_the_same_everywhere() -> None:
     assert yaml.safe_load((ROOT / "packaging/mason/package.yaml").read_text("utf-8"))["homepage"] == home
     assert json.loads((ROOT / "packaging/lsp4ij/template.json").read_text("utf-8"))["url"] == home
     assert f"mcp-name: {server['name']}" in (ROOT / "README.md").read_text("utf-8"), "the registry reads it on PyPI"
+
+
+def test_the_entry_of_the_acp_registry_is_in_its_form() -> None:
+    """Ids, a package with the extra that has the library, a command that exists, an icon without colours of its own."""
+    entry = json.loads((ROOT / "packaging/acp/agent.json").read_text("utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert re.fullmatch(r"[a-z][a-z0-9-]*", entry["id"])
+    assert (entry["repository"], entry["license"]) == (project["urls"]["Homepage"], project["license"])
+    run = entry["distribution"]["uvx"]
+    assert run["package"] == f"{project['name']}[acp]=={entry['version']}"
+    assert "acp" in project["optional-dependencies"]
+    assert run["args"] == ["acp"]
+    icon = ElementTree.fromstring((ROOT / "packaging/acp/icon.svg").read_text("utf-8"))
+    assert (icon.get("width"), icon.get("height")) == ("16", "16")
+    colours = [each.get(name) for each in icon.iter() for name in ("fill", "stroke") if each.get(name)]
+    assert set(colours) == {"none", "currentColor"}
 
 
 def test_workflows_give_no_job_more_rights_than_it_names() -> None:

@@ -1,0 +1,147 @@
+"""Events as updates, without a process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from acp import schema
+
+from codeagent_lsp import events
+from codeagent_lsp.acp_agent.updates import MOST_OUTPUT, Updates
+from tests.acp_agent.editor import strict
+
+FOLDER = Path("/work/it")
+
+
+def told(*stream: events.Event) -> tuple[Updates, list[Any]]:
+    """What becomes of a stream of events, as clients get it; each update is held against the schema."""
+    updates = Updates(FOLDER, "en")
+    found = [update for event in stream for update in updates.of(events.to_dict(event))]
+    for update in found:
+        note = schema.SessionNotification(session_id="s", update=update)
+        strict(schema.SessionNotification, note.model_dump(mode="json", by_alias=True, exclude_none=True))
+    return updates, found
+
+
+def calls(*names: str, **arguments: Any) -> events.ToolCalls:
+    return events.ToolCalls(
+        calls=tuple({"id": f"c{number}", "name": name, "arguments": arguments} for number, name in enumerate(names)),
+        run_id="r",
+    )
+
+
+def change(path: str, base: str | None, text: str | None) -> events.FileChanged:
+    return events.FileChanged(
+        path=path, change={"path": path, "base": base, "text": text, "version": None, "moved_from": None}, run_id="r"
+    )
+
+
+def test_a_call_has_its_kind_its_place_and_its_end() -> None:
+    _, found = told(
+        calls("read_file", path="a/b.py", start_line=7),
+        events.ToolFinished(tool="read_file", call_id="c0", output="x = 1", success=True),
+    )
+    begun, ended = found
+    assert (begun.kind, begun.status, begun.title) == ("read", "in_progress", "read_file a/b.py")
+    assert [(place.path, place.line) for place in begun.locations] == [("/work/it/a/b.py", 7)]
+    assert (ended.tool_call_id, ended.status) == ("c0", "completed")
+    assert ended.content[0].content.text == "x = 1"
+
+
+def test_an_edit_shows_what_it_changed_and_not_what_was_changed_before() -> None:
+    updates, found = told(
+        calls("edit_file", path="a.py"),
+        change("/work/it/a.py", "one\n", "two\n"),
+        events.ToolFinished(tool="edit_file", call_id="c0"),
+        calls("edit_file", path="a.py"),
+        change("/work/it/a.py", "one\n", "three\n"),
+        events.ToolFinished(tool="edit_file", call_id="c0"),
+    )
+    ends = [each for each in found if getattr(each, "status", None) == "completed"]
+    assert [(diff.old_text, diff.new_text) for end in ends for diff in end.content] == [
+        ("one\n", "two\n"),
+        ("two\n", "three\n"),
+    ]
+    assert [(diff.old_text, diff.new_text) for diff in updates.diffs("r")] == [("one\n", "three\n")]
+
+
+def test_a_file_that_is_as_before_again_is_no_change() -> None:
+    updates, _ = told(
+        calls("edit_file", path="a.py"),
+        change("/work/it/a.py", "one\n", "two\n"),
+        events.FileChanged(path="/work/it/a.py", change=None, run_id="r"),
+    )
+    assert updates.diffs("r") == []
+
+
+def test_output_is_kept_by_its_end() -> None:
+    updates, _ = told(calls("run_cmd", command="make"), events.StepOutput(content="x" * MOST_OUTPUT + "the end"))
+    [update] = updates.output()
+    printed = update.content[0].content.text
+    assert len(printed) == MOST_OUTPUT
+    assert printed.endswith("the end")
+
+
+def test_what_has_no_result_when_the_run_ends_has_failed() -> None:
+    updates, found = told(calls("run_cmd", command="make"), events.RunCompleted(status="cancelled", run_id="r"))
+    assert found[-1].status == "failed"
+    assert updates.output() == []
+
+
+def test_the_last_word_is_said_once() -> None:
+    said = events.Token(content="All done.")
+    _, twice = told(said, events.RunCompleted(status="completed", summary="All done."))
+    _, failed = told(said, events.RunCompleted(status="failed", error="No answer from the server."))
+    assert len(twice) == 1
+    assert failed[-1].content.text.strip() == "No answer from the server."
+
+
+def test_a_plan_follows_its_steps() -> None:
+    steps = tuple({"step_id": str(number), "title": f"Step {number}", "state": "pending"} for number in (1, 2, 3))
+    _, found = told(
+        events.PlanCreated(goal="Goal", steps=steps),
+        events.StepStarted(step_id="1", description="", progress=0),
+        events.StepCompleted(step_id="1", files_changed=(), progress=33),
+        events.StepStarted(step_id="2", description="", progress=33),
+        events.StepError(step_id="2", error="broken"),
+    )
+    assert [(entry.content, entry.status) for entry in found[-1].entries] == [
+        ("Step 1", "completed"),
+        ("✗ Step 2", "completed"),
+        ("Step 3", "pending"),
+    ]
+
+
+def test_todos_are_a_plan_where_there_is_no_other() -> None:
+    todos = [{"id": "a", "content": "Look", "status": "completed", "priority": "high"}, {"id": "b", "content": "Do"}]
+    _, found = told(
+        calls("todowrite", action="replace", todos=todos),
+        calls("todowrite", action="update", todos=[{"id": "b", "status": "in_progress"}]),
+    )
+    plans = [each for each in found if isinstance(each, schema.AgentPlanUpdate)]
+    assert [(entry.content, entry.priority, entry.status) for entry in plans[-1].entries] == [
+        ("Look", "high", "completed"),
+        ("Do", "medium", "in_progress"),
+    ]
+
+
+def test_usage_has_the_window_and_the_sum_of_the_cost() -> None:
+    updates = Updates(FOLDER, "en")
+    usage = events.to_dict(events.UsageReported(prompt_tokens=900, completion_tokens=100, cost=0.25))
+    assert updates.of(usage) == []  # without a window there is no size to be told
+    updates.window = 32_000
+    [update] = updates.of(usage)
+    assert (update.used, update.size, update.cost.amount, update.cost.currency) == (1000, 32_000, 0.5, "USD")
+
+
+def test_changes_that_nobody_was_asked_about_are_shown_when_they_are_written() -> None:
+    row = {"path": "/work/it/a.py", "base": "one\n", "text": "two\n", "version": None, "moved_from": None}
+    applied = events.ChangesApplied(
+        outcome="full", files_changed=("/work/it/a.py",), applied=(row,), undo=False, run_id="r"
+    )
+    updates, [alone] = told(applied)
+    assert (alone.kind, alone.status, alone.content[0].new_text) == ("edit", "completed", "two\n")
+    updates.asked("r", "question")
+    [answered] = updates.of(events.to_dict(applied))
+    assert (answered.tool_call_id, answered.status) == ("question", "completed")
