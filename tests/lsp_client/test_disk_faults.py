@@ -12,7 +12,7 @@ import pytest
 
 from codeagent_lsp.lsp_client.disk import ChangedMeanwhile, Disk, commit
 from codeagent_lsp.lsp_client.edits import FileWrite
-from tests.terminal.test_disk import AFTER, contents, scene
+from tests.lsp_client.test_disk import AFTER, contents, scene
 
 FAULTS: dict[str, Callable[[], BaseException]] = {
     "full": lambda: OSError(errno.ENOSPC, "No space left on device"),

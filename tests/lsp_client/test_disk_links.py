@@ -12,7 +12,7 @@ import pytest
 
 from codeagent_lsp.lsp_client.disk import ChangedMeanwhile, Disk, OutsideWorkspace, commit
 from codeagent_lsp.lsp_client.edits import FileWrite
-from tests.terminal.test_disk import contents
+from tests.lsp_client.test_disk import contents
 
 ROUNDS = 1500
 

@@ -519,13 +519,14 @@ export interface FileRunExit extends EventBase {
   readonly duration: number;
 }
 
-/** Something needs the user's consent; `choices` are the titles offered, the safe one first. */
+/** Something needs the user's consent; `choices` are the titles offered, the safe one first. `call_id` is the tool call that waits for it. */
 export interface ApprovalRequested extends EventBase {
   readonly type: "approval_requested";
   readonly request_id: string;
   readonly title: string;
   readonly detail: string;
   readonly choices: readonly string[];
+  readonly call_id?: string;
 }
 
 /** The user decided, or the time limit did. */

@@ -214,11 +214,12 @@ return {
     },
     {
       name = "codeagent.respond",
-      summary = "Answers an approval or a question; the first answer wins. Without an answer, the question is shown again.",
+      summary = "Answers an approval or a question; the first answer wins. Without an answer, the question is shown again; with `dismiss` it is closed as one that nobody answered.",
       starts_run = false,
       arguments = {
         { name = "requestId", kind = "string", required = true },
         { name = "answer", kind = "any", required = false },
+        { name = "dismiss", kind = "boolean", required = false },
       },
     },
     {
