@@ -43,7 +43,7 @@ def _tell_what_this_is() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="codeagent-lsp", description="A coding agent that speaks only the Language Server Protocol."
+        prog="codeagent-lsp", description="A coding agent that speaks the Language Server Protocol."
     )
     parser.add_argument("--version", action="version", version=f"codeagent-lsp {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

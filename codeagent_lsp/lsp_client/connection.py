@@ -1,6 +1,6 @@
 """A JSON-RPC connection to a language server in a child process: requests both ways, notifications, and shutdown.
 
-Not here: what the messages mean (`terminal/client.py`, `acp_agent/workspace.py`).
+Not here: what the messages mean (`terminal/client.py`, `acp_agent/open_session.py`).
 """
 
 from __future__ import annotations

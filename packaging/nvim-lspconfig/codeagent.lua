@@ -2,7 +2,7 @@
 ---
 --- https://pypi.org/project/codeagent-lsp/
 ---
---- `codeagent-lsp`, a coding agent that speaks only the Language Server Protocol. It is attached to every file type.
+--- `codeagent-lsp`, a coding agent that speaks the Language Server Protocol. It is attached to every file type.
 ---
 --- Install it with `pipx install codeagent-lsp`. Code actions explain, fix, refactor, document and test what is
 --- selected; free tasks are the command `codeagent.run` with `{ task = "…" }`.

@@ -11,7 +11,7 @@ from codeagent_lsp import events
 from codeagent_lsp.acp_agent.updates import MOST_OUTPUT, Updates
 from tests.acp_agent.editor import strict
 
-FOLDER = Path("/work/it")
+FOLDER = Path("/folder/it")
 
 
 def told(*stream: events.Event) -> tuple[Updates, list[Any]]:
@@ -44,7 +44,7 @@ def test_a_call_has_its_kind_its_place_and_its_end() -> None:
     )
     begun, ended = found
     assert (begun.kind, begun.status, begun.title) == ("read", "in_progress", "read_file a/b.py")
-    assert [(place.path, place.line) for place in begun.locations] == [("/work/it/a/b.py", 7)]
+    assert [(place.path, place.line) for place in begun.locations] == [("/folder/it/a/b.py", 7)]
     assert (ended.tool_call_id, ended.status) == ("c0", "completed")
     assert ended.content[0].content.text == "x = 1"
 
@@ -52,10 +52,10 @@ def test_a_call_has_its_kind_its_place_and_its_end() -> None:
 def test_an_edit_shows_what_it_changed_and_not_what_was_changed_before() -> None:
     updates, found = told(
         calls("edit_file", path="a.py"),
-        change("/work/it/a.py", "one\n", "two\n"),
+        change("/folder/it/a.py", "one\n", "two\n"),
         events.ToolFinished(tool="edit_file", call_id="c0"),
         calls("edit_file", path="a.py"),
-        change("/work/it/a.py", "one\n", "three\n"),
+        change("/folder/it/a.py", "one\n", "three\n"),
         events.ToolFinished(tool="edit_file", call_id="c0"),
     )
     ends = [each for each in found if getattr(each, "status", None) == "completed"]
@@ -69,8 +69,8 @@ def test_an_edit_shows_what_it_changed_and_not_what_was_changed_before() -> None
 def test_a_file_that_is_as_before_again_is_no_change() -> None:
     updates, _ = told(
         calls("edit_file", path="a.py"),
-        change("/work/it/a.py", "one\n", "two\n"),
-        events.FileChanged(path="/work/it/a.py", change=None, run_id="r"),
+        change("/folder/it/a.py", "one\n", "two\n"),
+        events.FileChanged(path="/folder/it/a.py", change=None, run_id="r"),
     )
     assert updates.diffs("r") == []
 
@@ -136,9 +136,9 @@ def test_usage_has_the_window_and_the_sum_of_the_cost() -> None:
 
 
 def test_changes_that_nobody_was_asked_about_are_shown_when_they_are_written() -> None:
-    row = {"path": "/work/it/a.py", "base": "one\n", "text": "two\n", "version": None, "moved_from": None}
+    row = {"path": "/folder/it/a.py", "base": "one\n", "text": "two\n", "version": None, "moved_from": None}
     applied = events.ChangesApplied(
-        outcome="full", files_changed=("/work/it/a.py",), applied=(row,), undo=False, run_id="r"
+        outcome="full", files_changed=("/folder/it/a.py",), applied=(row,), undo=False, run_id="r"
     )
     updates, [alone] = told(applied)
     assert (alone.kind, alone.status, alone.content[0].new_text) == ("edit", "completed", "two\n")
