@@ -11,7 +11,8 @@ Not here: the sentences shown to the user (`texts.py`) and the mapping to JSON-R
     │   └── ModelError            anything between us and the language model
     │       ├── ModelNotFound         no endpoint, no such model, weights not fetched
     │       ├── ModelUnreachable      connect, DNS, TLS, reset
-    │       ├── ModelRejected         401, 403, 400: a retry changes nothing
+    │       ├── ModelRejected         400 and the like: a retry changes nothing
+    │       │   └── ModelUnauthorized 401, 403: no key, or another one is wanted
     │       ├── BudgetSpent           the call could go beyond the budget of its run
     │       ├── ModelBusy             429, 5xx: a retry may help
     │       ├── ModelTimeout          connect, first token or silence limit passed

@@ -39,7 +39,9 @@ class SessionOptions:
         """Return the modes in the older shape."""
         available = [
             schema.SessionMode(
-                id=mode, name=self._text(f"acp.mode.{mode}"), description=self._text(f"acp.about.{mode}")
+                id=mode,
+                name=self._text(f"acp.mode.{mode.lower()}"),
+                description=self._text(f"acp.about.{mode.lower()}"),
             )
             for mode in MODES
         ]
@@ -80,7 +82,9 @@ class SessionOptions:
         )
 
     def _named_modes(self) -> list[tuple[str, str, str]]:
-        return [(mode, self._text(f"acp.mode.{mode}"), self._text(f"acp.about.{mode}")) for mode in MODES]
+        return [
+            (mode, self._text(f"acp.mode.{mode.lower()}"), self._text(f"acp.about.{mode.lower()}")) for mode in MODES
+        ]
 
     def _text(self, key: str) -> str:
         return text(key, self.language)

@@ -342,7 +342,8 @@ async def test_options_are_told_and_set(workspace: Path, state: Path) -> None:
 
 async def test_without_a_model_the_setup_is_offered(workspace: Path, state: Path) -> None:
     async with Editor(workspace, state, [], settings=["model.name=/no/such/script.json"]) as editor:
-        [method] = [*(editor.hello.auth_methods or [])]
+        methods: list[Any] = editor.hello.auth_methods
+        [method] = methods
         assert (method.type, method.args) == ("terminal", ["setup"])
         with pytest.raises(RequestError) as refused:
             await editor.prompt(await editor.new(), TASK)

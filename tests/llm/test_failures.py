@@ -21,6 +21,7 @@ from codeagent_lsp.errors import (
     ModelReplyInvalid,
     ModelStreamBroken,
     ModelTimeout,
+    ModelUnauthorized,
     ModelUnreachable,
 )
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, endpoint
@@ -93,8 +94,8 @@ def test_exceptions(error: Exception, started: bool, kind: type[ModelError], key
         (422, "input is too long: context window exceeded", ContextOverflow, "model.overflow"),
         (500, "the request exceeds the available context size", ContextOverflow, "model.overflow"),
         (413, "", ContextOverflow, "model.overflow"),
-        (401, "", ModelRejected, "model.unauthorized"),
-        (403, "", ModelRejected, "model.unauthorized"),
+        (401, "", ModelUnauthorized, "model.unauthorized"),
+        (403, "", ModelUnauthorized, "model.unauthorized"),
         (402, "", ModelRejected, "model.quota"),
         (429, "insufficient_quota", ModelRejected, "model.quota"),
         (429, "", ModelBusy, "model.busy"),
@@ -137,7 +138,7 @@ def test_statuses(status: int, message: str, kind: type[ModelError], key: str) -
         ({"message": "x", "code": "rate_limit"}, ModelStreamBroken, "x"),
         ({"message": "x", "code": 99999}, ModelStreamBroken, "x"),
         ({"message": "x", "code": -1}, ModelStreamBroken, "x"),
-        ({"code": 401, "message": "no"}, ModelRejected, "no"),
+        ({"code": 401, "message": "no"}, ModelUnauthorized, "no"),
         ({}, ModelStreamBroken, "no reason"),
         (True, ModelStreamBroken, "true"),
         (["a"], ModelStreamBroken, "a"),

@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.config import ModelSettings
-from codeagent_lsp.errors import ContextOverflow, ModelBusy, ModelError, ModelNotFound, ModelRejected, ModelStreamBroken
+from codeagent_lsp.errors import (
+    ContextOverflow,
+    ModelBusy,
+    ModelError,
+    ModelNotFound,
+    ModelRejected,
+    ModelStreamBroken,
+    ModelUnauthorized,
+)
 from codeagent_lsp.llm.carried import unpack
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.factory import open_model
@@ -122,7 +130,7 @@ async def test_endings(blocks: list[dict[str, Any]], stop: str, reason: str, pro
         ),
         (
             [{"type": "error", "error": {"type": "authentication_error", "message": "revoked"}}],
-            ModelRejected,
+            ModelUnauthorized,
             "model.unauthorized",
         ),
         ([{"type": "error", "error": "what?"}], ModelStreamBroken, "model.stream_error"),
@@ -142,7 +150,7 @@ async def test_replies_that_are_none(streamed: list[dict[str, Any]], kind: type[
         (error(529, "overloaded_error", "Overloaded"), ModelBusy, "model.busy"),
         (error(500, "api_error", "Internal server error"), ModelBusy, "model.busy"),
         (error(429, "rate_limit_error", "This would exceed the rate limit for your plan"), ModelBusy, "model.busy"),
-        (error(403, "permission_error", "Not for this key"), ModelRejected, "model.unauthorized"),
+        (error(403, "permission_error", "Not for this key"), ModelUnauthorized, "model.unauthorized"),
         (error(404, "not_found_error", "model: claude-9"), ModelNotFound, "model.unknown"),
         (error(413, "request_too_large", "Request exceeds the maximum size"), ContextOverflow, "model.overflow"),
         (

@@ -18,6 +18,7 @@ from codeagent_lsp.errors import (
     ModelError,
     ModelNotFound,
     ModelRejected,
+    ModelUnauthorized,
 )
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.factory import Surroundings, list_models, open_model
@@ -354,7 +355,7 @@ QUOTA = "You exceeded your current quota, please check your plan and billing det
             ContextOverflow,
             "model.overflow",
         ),
-        (error(403, "Permission denied"), ModelRejected, "model.unauthorized"),
+        (error(403, "Permission denied"), ModelUnauthorized, "model.unauthorized"),
         (error(400, "User location is not supported"), ModelRejected, "model.rejected"),
         (error(503, "The model is overloaded."), ModelBusy, "model.busy"),
         ((500, "text/html", b"<html><title>Oops</title>"), ModelBusy, "model.busy"),

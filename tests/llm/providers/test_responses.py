@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.config import ModelSettings
-from codeagent_lsp.errors import ContextOverflow, ModelBusy, ModelError, ModelRejected, ModelStreamBroken
+from codeagent_lsp.errors import (
+    ContextOverflow,
+    ModelBusy,
+    ModelError,
+    ModelRejected,
+    ModelStreamBroken,
+    ModelUnauthorized,
+)
 from codeagent_lsp.llm.carried import unpack
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.factory import open_model
@@ -143,7 +150,7 @@ LIMIT = "Rate limit reached for gpt-test. You can increase it by adding a paymen
         (error(429, "rate_limit_exceeded", LIMIT), ModelBusy, "model.busy"),
         (error(429, "insufficient_quota", "Check your plan and billing details."), ModelRejected, "model.quota"),
         (error(503, "server_error", "Overloaded"), ModelBusy, "model.busy"),
-        (error(401, "invalid_api_key", "Incorrect API key"), ModelRejected, "model.unauthorized"),
+        (error(401, "invalid_api_key", "Incorrect API key"), ModelUnauthorized, "model.unauthorized"),
         (error(400, "invalid_request_error", "input: odd"), ModelRejected, "model.rejected"),
     ],
 )
