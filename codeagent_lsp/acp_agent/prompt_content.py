@@ -44,7 +44,7 @@ def task_of(blocks: Sequence[Any], folders: Sequence[Path]) -> Task:
             case schema.TextContentBlock():
                 words.append(block.text)
             case schema.ImageContentBlock():
-                attachments.append({"image": block.data})
+                attachments.append({"data": block.data})
             case schema.ResourceContentBlock():
                 attachment = _attachment(block.uri, folders)
                 # Links stand within the text in some clients, so no line is begun for one.
@@ -59,7 +59,7 @@ def task_of(blocks: Sequence[Any], folders: Sequence[Path]) -> Task:
                 _add(attachment, attachments, files)
             case schema.EmbeddedResourceContentBlock(resource=schema.BlobResourceContents() as resource):
                 if (resource.mime_type or "").startswith("image/"):
-                    attachments.append({"image": resource.blob})
+                    attachments.append({"data": resource.blob})
     said = _joined(words)
     files += [path for path in _mentioned(said, folders) if path not in files]
     command = _COMMAND.match(said)

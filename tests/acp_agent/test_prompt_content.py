@@ -56,7 +56,7 @@ def test_an_embedded_file_is_read_where_it_is(folder: Path) -> None:
 def test_pictures_are_attached(folder: Path) -> None:
     blob = schema.BlobResourceContents(blob="AAAA", mime_type="image/png", uri="file:///x.png")
     task = task_of([image_block("BBBB", "image/png"), resource_block(blob)], [folder])
-    assert task.attachments == ({"image": "BBBB"}, {"image": "AAAA"})
+    assert task.attachments == ({"data": "BBBB"}, {"data": "AAAA"})
 
 
 def test_files_that_the_words_name_are_known_and_nothing_outside(folder: Path) -> None:

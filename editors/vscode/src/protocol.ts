@@ -424,7 +424,7 @@ export interface Token extends EventBase {
   readonly content: string;
 }
 
-/** Tokens of one model call, and its cost in USD where the prices are known. `context` is what its prompt consisted of, in tokens: `system`, `tools` (their descriptions), `notes` (maps, files and rules that came with a task), `summary` (of older turns), `talk` (what the user and the model said, and the calls of tools), `files` (that tools have shown), `output` (of commands), `results` (of other tools), `pictures`. Only the sum is counted; None for questions beside the conversation. */
+/** Tokens of one model call, and its cost in USD where the prices are known. `context` is what its prompt consisted of, in tokens: `system`, `tools` (their descriptions), `notes` (maps, files and rules that came with a task), `summary` (of older turns), `talk` (what the user and the model said, and calls of tools), `files` (that tools have shown), `output` (of commands), `results` (of other tools), `pictures`. Only the sum is counted; None for questions beside the conversation. */
 export interface UsageReported extends EventBase {
   readonly type: "usage";
   readonly prompt_tokens: number;
