@@ -159,8 +159,8 @@ _STATES = ", ".join(f"`{state}`" for state in protocol.INLINE_STATES)
 _METHODS = f"""\
 They are used only with a client that announces them: `experimental: {{"{protocol.EXPERIMENTAL_KEY}": {{"event": true,
 "input": true, "diagnostics": true, "lsp": true, "inlineStatus": true, "sync": true, "ask": true}}}}`. A client with
-`event` draws the hunks of staged changes itself; with `"hunks": true` it gets lenses and code actions at each hunk in the
-code, as all others do.
+`event` draws the hunks of staged changes itself; with `"hunks": true` it gets lenses and code actions at each hunk in
+the code, as all others do.
 
 | method | the client gets a | params | answer |
 |---|---|---|---|
