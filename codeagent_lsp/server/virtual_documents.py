@@ -53,8 +53,10 @@ class VirtualDocuments:
         return self._texts.get(name, "")
 
     def put(self, name: str, content: str) -> None:
-        """Set a document's text; one that is shown is refreshed."""
+        """Set a document's text; one that is shown is refreshed if it differs."""
         known = name in self._texts
+        if self._texts.get(name) == content and (self._client.policy.text_content or Path(self._path(name)).exists()):
+            return  # a file that was written anew, though the same, makes editors ask which text is to stay
         self._texts[name] = content
         if self._client.policy.text_content:
             if known:

@@ -320,7 +320,7 @@ def test_a_plan_is_shown_with_its_steps_as_they_go_and_reviewed_step_by_step(edi
     played = editor.play(
         """
         local buffer = rig.open("a.py")
-        rig.choose = function(_, titles) return titles[1] end
+        rig.choose = function(_, titles) return vim.tbl_contains(titles, "Start") and "Start" or titles[1] end
         vim.cmd("CodeAgent! run change it")
         rig.wait("the review of the first step", 15000, function()
           return vim.api.nvim_get_current_buf() == rig.own("review")
@@ -342,10 +342,44 @@ def test_a_plan_is_shown_with_its_steps_as_they_go_and_reviewed_step_by_step(edi
             {"text": "Two."},
         ],
     )
-    assert played.found["prompts"] == 1, "the review itself is not asked about again"
+    assert played.found["prompts"] == 2, "the review itself is not asked about again"
     assert played.found["text"] == SOURCE.replace("return 1", "return 10").replace("return 3", "return 30")
     assert "New values\n  ✓ 1. First thing\n  ✓ 2. Second thing" in played.found["plan"]
     assert "### First thing" in played.found["page"]
+
+
+def test_the_steps_of_a_plan_are_written_before_it_starts(editor: Editor) -> None:
+    steps = [{"title": "First thing", "description": "one"}, {"title": "Second thing", "description": "three"}]
+    played = editor.play(
+        """
+        local buffer = rig.open("a.py")
+        local wanted = "Edit the steps"
+        rig.choose = function(_, titles) return vim.tbl_contains(titles, wanted) and wanted or "Apply" end
+        vim.cmd("CodeAgent! run change it")
+        rig.wait("the page of the plan", 15000, function()
+          return vim.api.nvim_buf_get_name(0):find("/plan/", 1, true) ~= nil
+        end)
+        vim.cmd([[silent %s/First thing/The third value/]])
+        vim.cmd([[silent g/Second thing/.,+1d]])
+        vim.cmd("silent write")
+        wanted = "Start"
+        rig.wait("the question beside the page", 15000, function()
+          return #require("codeagent.store").state().questions == 1
+        end)
+        vim.cmd("CodeAgent pending")
+        rig.ended("completed")
+        local titles = vim.tbl_map(function(step) return step.title end, rig.newest().plan.steps)
+        return { text = rig.text(buffer), titles = titles }
+        """,
+        files={"a.py": SOURCE},
+        script=[
+            call("create_plan", goal="New values", steps=steps, estimated_complexity="low"),
+            {"expect": "Step 1 of 1: The third value"} | edit("return 3", "return 30"),
+            {"text": "Three."},
+        ],
+    )
+    assert played.found["titles"] == ["The third value"]
+    assert played.found["text"] == SOURCE.replace("return 3", "return 30")
 
 
 def test_two_projects_have_a_server_each(tmp_path: Path) -> None:
