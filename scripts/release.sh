@@ -52,8 +52,12 @@ build() {
     "$work/tools/bin/python" -m build --outdir dist . >"$work/build" 2>&1 || { tail -20 "$work/build" && exit 1; }
     "$work/tools/bin/twine" check --strict dist/*.whl dist/*.tar.gz
     step "Extension"
+    rm -rf editors/vscode/server && mkdir editors/vscode/server
+    cp dist/*.whl editors/vscode/server/ # which it installs where there is no server
     sh editors/vscode/test.sh >"$work/vscode" 2>&1 || { tail -40 "$work/vscode" && exit 1; }
+    rm -rf editors/vscode/server
     cp editors/vscode/codeagent.vsix "dist/codeagent-$version.vsix"
+    unzip -l "dist/codeagent-$version.vsix" | grep -q 'extension/server/codeagent_lsp-.*\.whl$' || { echo "the extension carries no wheel" && exit 1; }
     step "In clean environments"
     for python in python3.11 python3.12 python3.13 python3.14; do
         "$python" -c "" >/dev/null 2>&1 || { echo "left out: no $python here" && continue; }

@@ -118,6 +118,18 @@ async def models_at(settings: ModelSettings, *, around: Surroundings) -> list[st
     return list((await survey(where, settings.provider, _limits(settings, quick=True), named=True)).names)
 
 
+async def offered_models(settings: ModelSettings, *, around: Surroundings | None = None) -> list[str]:
+    """Return the names of the models that are to be had with these settings, as `list_models`, but raise ModelError
+    where the settings' server is not there or refuses the key, or the embedded model is not installed.
+    """
+    around = around or Surroundings()
+    if settings.provider == "embedded":
+        return [_embedded_weights(around).stem]
+    if settings.provider == "scripted" or not home_of(settings):
+        return await list_models(settings, around=around)
+    return await models_at(settings, around=around)
+
+
 async def describe_models(
     settings: ModelSettings, state_dir: Path, *, around: Surroundings | None = None
 ) -> list[ModelInfo]:
@@ -139,11 +151,13 @@ def home_of(settings: ModelSettings) -> str:
 
 async def _surveys(settings: ModelSettings, around: Surroundings) -> list[Survey]:
     """Return what the settings' server says, or else all servers on this machine; none of those that do not answer."""
-    home = home_of(settings)
+    # These have no server: what is listed is what else there is.
+    provider = "auto" if settings.provider in ("embedded", "scripted") else settings.provider
+    home = home_of(settings) if provider == settings.provider else ""
     found = [] if home else await discovery.find_servers(around.ports)
     places = [endpoint_of(settings, home, around)] if home else [each.where for each in found]
     limits = _limits(settings, quick=True)
-    asked = (survey(where, settings.provider, limits) for where in places)
+    asked = (survey(where, provider, limits) for where in places)
     answers = await asyncio.gather(*asked, return_exceptions=True)
     for answer in answers:
         if isinstance(answer, BaseException) and not isinstance(answer, ModelError):
@@ -195,12 +209,18 @@ async def _server(settings: ModelSettings, where: Endpoint, state_dir: Path, *, 
     return kind(where, info, limits=limits, max_tokens=longest, effort=effort, learn=learn, interactive=interactive)
 
 
-def _embedded(settings: ModelSettings, around: Surroundings) -> EmbeddedModel:
+def _embedded_weights(around: Surroundings) -> Path:
+    """Return the path of the embedded model's weights. ModelNotFound if it cannot run here."""
     if not engine_installed():
         raise ModelNotFound("model.local_missing")
     path = weights_of(around)
     if not path.is_file():
         raise ModelNotFound("model.weights_missing", path=path)
+    return path
+
+
+def _embedded(settings: ModelSettings, around: Surroundings) -> EmbeddedModel:
+    _embedded_weights(around)
     longest = settings.max_tokens if isinstance(settings.max_tokens, int) else None
     return EmbeddedModel(embedded_host(settings, around), limits=_limits(settings), max_tokens=longest)
 

@@ -89,11 +89,14 @@ class Models:
         found: Found | None = await opener.open_filler(other, await self._around(network, fills=fills))
         return found
 
-    async def names(self) -> list[str]:
-        """Return the names of the models that the endpoint offers."""
+    async def names(self, *, check: bool = False) -> list[str]:
+        """Return the names of the models that the endpoint offers; with `check` raise ModelError where it is not there
+        or refuses the key, else these are none.
+        """
         model, network, _ = self._wanted()
         factory = await _factory()
-        names: list[str] = await factory.list_models(model, around=await self._around(network))
+        listing = factory.offered_models if check else factory.list_models
+        names: list[str] = await listing(model, around=await self._around(network))
         return names
 
     async def details(self) -> list[dict[str, Any]]:

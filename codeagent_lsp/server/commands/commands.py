@@ -324,7 +324,9 @@ def model_commands(backend: Backend) -> Table:
         return [*(check.to_dict() for check in checks), front.describe_client()]
 
     return {
-        "codeagent.model.list": lambda given: models.details() if given.get("details") else models.names(),
+        "codeagent.model.list": lambda given: (
+            models.details() if given.get("details") else models.names(check=given.get("check", False))
+        ),
         "codeagent.model.select": lambda given: models.select(given["name"]),
         "codeagent.doctor": doctor,
     }

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.clients.vscode.support import EXTENSION, Editor, Window, window
-from tests.clients.vscode.test_runs import both_ends, call, until
+from tests.clients.vscode.test_attachments import DROP, png
+from tests.clients.vscode.test_runs import CHANGED, SOURCE, both_ends, call, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.vscode]
 
@@ -99,3 +100,34 @@ def test_a_conversation_and_what_stands_around_it(tmp_path: Path, editor: Editor
         frame.locator(".card").filter(has_text="Anthropic").click()
         wrong["setup"] = serious(opened)
         until(lambda: not any(wrong.values()), f"axe: {wrong}", 0.1)
+
+
+@pytest.mark.parametrize("theme", ["Dark Modern", "Default High Contrast", "Default High Contrast Light"])
+def test_the_chat_is_readable_in_every_theme(tmp_path: Path, editor: Editor, theme: str) -> None:
+    script: list[dict[str, Any]] = [
+        {"text": "I look.\n\n```python\nx = 1\n```\n", "tool_calls": [call("run_cmd", command="echo one; exit 3")]},
+        both_ends(),
+        CHANGED,
+    ]
+    settings = {"workbench.colorTheme": theme}
+    with window(tmp_path, editor, files={"a.py": SOURCE}, script=script, settings=settings) as opened:
+        opened.open("a.py")
+        opened.command("CodeAgent: Open the Chat")
+        frame = opened.transcript()
+        area = frame.locator("#composer textarea")
+        frame.locator(".chip").filter(has_text="a.py").wait_for()
+        area.fill("Change both ends")
+        area.press("Enter")
+        opened.pick("Apply")
+        frame.locator("button.undoFile").wait_for()
+        frame.locator("#composer").evaluate(DROP, [["red.png", "image/png", png(200, 30, 30)]])
+        frame.locator(".thumb").wait_for()
+        frame.locator("button.ring").click()
+        frame.locator("#contents").wait_for()
+        wrong = {"conversation": serious(opened)}
+        opened.page.screenshot(path=tmp_path / "conversation.png")
+        opened.command("CodeAgent: Set Up the Model…")
+        frame.locator(".card").filter(has_text="Anthropic").click()
+        wrong["setup"] = serious(opened)
+        opened.page.screenshot(path=tmp_path / "setup.png")
+        assert not any(wrong.values()), f"axe: {wrong}"

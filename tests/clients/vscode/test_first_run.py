@@ -22,7 +22,7 @@ from tests.llm.providers.fake_server import Said, serving_aside
 pytestmark = [pytest.mark.slow, pytest.mark.vscode]
 
 BUILT = {"extension.js", "chat.js", "codicon.css", "codicon.ttf"}
-NOTHING_THERE = "http://127.0.0.1:9/v1"  # the port of `discard`, on which nothing listens
+NOTHING_THERE = "http://127.0.0.1:9"  # the port of `discard`, on which nothing listens
 
 
 @pytest.fixture

@@ -472,9 +472,12 @@ return {
     },
     {
       name = "codeagent.model.list",
-      summary = "Lists the models the endpoint offers; with `details` as objects, with what is known of each and from where (`facts`: `{value, source}`), and the answer forms that they have proved.",
+      summary = "Lists the models the endpoint offers; with `details` as objects, with what is known of each and from where (`facts`: `{value, source}`), and the answer forms that they have proved. With `check` an endpoint that is not there or refuses the key is an error, which says why; else it offers none.",
       starts_run = false,
-      arguments = { { name = "details", kind = "boolean", required = false } },
+      arguments = {
+        { name = "details", kind = "boolean", required = false },
+        { name = "check", kind = "boolean", required = false },
+      },
     },
     {
       name = "codeagent.model.select",

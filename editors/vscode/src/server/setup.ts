@@ -72,16 +72,13 @@ export class Setup {
 
   /** Keeps what was chosen, and asks the model's server for its models. */
   async choose({ provider, url, model, key }: Chosen): Promise<void> {
-    const settings = vscode.workspace.getConfiguration("codeagent");
-    const target = vscode.ConfigurationTarget.Global;
-    await settings.update("model.provider", provider === "auto" ? undefined : provider, target);
-    await settings.update("model.baseUrl", url || undefined, target);
-    await settings.update("model.name", model || undefined, target);
+    await put("model.provider", provider, "auto");
+    await put("model.baseUrl", url, "");
+    await put("model.name", model, "");
     if (key) await this.key.keep(key);
     try {
-      if (key || this.agent.state !== "ready") await this.agent.restart();
-      else this.agent.settingsChanged();
-      const asked = this.agent.call<string[]>("codeagent.model.list");
+      await this.agent.restart(); // what is set no longer holds until then: the server has it from its start
+      const asked = this.agent.call<string[]>("codeagent.model.list", { check: true });
       const late = new Promise<never>((_, fail) => setTimeout(() => fail(new Error(vscode.l10n.t("No answer within a minute."))), TEST_MS).unref());
       const models = (await Promise.race([asked, late])) ?? [];
       const words = models.length ? vscode.l10n.t("It works: {0} models.", models.length) : vscode.l10n.t("It answers, and lists no models: name one.");
@@ -95,6 +92,14 @@ export class Setup {
     this.page = page;
     this.tell(this.server);
   }
+}
+
+/** Has a setting be this value: by removing it where that is the default, unless it is set elsewhere, too. */
+async function put(key: string, value: string, otherwise: string): Promise<void> {
+  const target = vscode.ConfigurationTarget.Global;
+  const now = (): string => vscode.workspace.getConfiguration("codeagent").get<string>(key) ?? otherwise;
+  await vscode.workspace.getConfiguration("codeagent").update(key, value === otherwise ? undefined : value, target);
+  if (now() !== value) await vscode.workspace.getConfiguration("codeagent").update(key, value, target);
 }
 
 /** Whether something answers there as a server of models does. */

@@ -129,6 +129,8 @@ export class SetupPage {
     if (state !== "starting") offer("showLog", "codeagent.showLogs");
     if (row.childElementCount) parts.push(row);
     this.server.replaceChildren(...parts);
+    const printed = this.server.querySelector("pre");
+    if (printed) printed.scrollTop = printed.scrollHeight;
   }
 
   open(local: readonly { readonly name: string; readonly url: string }[]): void {
