@@ -117,7 +117,7 @@ def test_a_provider_is_tested_and_then_used(tmp_path: Path, editor: Editor) -> N
             outcome.inner_text()
         )
         opened.page.screenshot(path=tmp_path / "tested.png")
-        frame.locator("button[title=Close]").first.click()
+        test.press("Escape")
         area = frame.locator("#composer textarea")
         area.fill("Why is it so?")
         area.press("Enter")
