@@ -318,8 +318,8 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "codeagent.model.list",
         "Lists the models the endpoint offers; with `details` as objects, with what is known of each and from where "
-        "(`facts`: `{value, source}`), and the answer forms that they have proved. With `check` an endpoint that is not "
-        "there or refuses the key is an error, which says why; else it offers none.",
+        "(`facts`: `{value, source}`), and the answer forms that they have proved. With `check` an endpoint that is "
+        "not there or refuses the key is an error, which says why; else it offers none.",
         (_may("details", "boolean"), _may("check", "boolean")),
     ),
     Command("codeagent.model.select", "Uses another model from now on.", (_needs("name"),)),

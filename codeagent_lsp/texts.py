@@ -1078,6 +1078,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "缺少引擎：`pip install 'codeagent-lsp[local]'`",
     ),
     "model.pulled": ("The model is in {path}", "模型位于 {path}"),
+    "model.pulling": ("{percent} %: {done} of {total} MB", "{percent}%：{done} / {total} MB"),
     "model.paused": (
         "Stopped. What was downloaded is kept; the next `codeagent-lsp model pull` continues from there.",
         "已停止。已下载的部分会保留；下次运行 `codeagent-lsp model pull` 时将继续下载。",

@@ -130,7 +130,9 @@ def pull_model(out: Console, language: str, pull: Pull = weights.pull, network: 
         with _bar(out) as bar:
             task = bar.add_task(weights.CODER.name, total=weights.CODER.size)
             path = pull(
-                report=lambda done, total: bar.update(task, completed=done, total=total),
+                report=_percents(out, language)
+                if bar.disable
+                else lambda done, total: bar.update(task, completed=done, total=total),
                 cancelled=stopped.is_set,
                 **({"network": network} if network else {}),
             )
@@ -141,6 +143,22 @@ def pull_model(out: Console, language: str, pull: Pull = weights.pull, network: 
         signal.signal(signal.SIGINT, before)
     out.print(Text.assemble(("✓ ", "green"), text("model.pulled", language, path=path)), soft_wrap=True)
     return EXIT_DONE
+
+
+def _percents(out: Console, language: str) -> download.Report:
+    """Return what prints each new percent on a line, for programs that read the output."""
+    told = -1
+
+    def report(done: int, total: int) -> None:
+        nonlocal told
+        percent = 100 * done // max(1, total)
+        if percent > told:
+            told = percent
+            sizes = {"done": done // 1_000_000, "total": total // 1_000_000}
+            out.print(Text(text("model.pulling", language, percent=percent, **sizes)), soft_wrap=True)
+            out.file.flush()  # a pipe keeps kilobytes back
+
+    return report
 
 
 def _serve(out: Console, port: int, slots: int, language: str) -> int:

@@ -49,6 +49,20 @@ def test_pull_into_a_pipe_says_only_where_it_is() -> None:
     assert shown.getvalue() == "✓ The model is in /models/file.gguf\n"
 
 
+def test_pull_into_a_pipe_says_each_new_percent_on_a_line() -> None:
+    out, shown = screen()
+
+    def pull(report: Report, cancelled: Callable[[], bool]) -> Path:
+        for done in (0, 5_000_000, 120_000_000, 124_000_000, 1_000_000_000):
+            report(done, 1_000_000_000)
+        assert not cancelled()
+        return Path("/models/file.gguf")
+
+    assert pull_model(out, "en", pull) == 0
+    lines = shown.getvalue().splitlines()
+    assert lines[:3] == ["0 %: 0 of 1000 MB", "12 %: 120 of 1000 MB", "100 %: 1000 of 1000 MB"]
+
+
 def test_ctrl_c_keeps_what_has_arrived() -> None:
     out, shown = screen()
     before = signal.getsignal(signal.SIGINT)

@@ -67,12 +67,13 @@ export type Told =
   | { readonly type: "server"; readonly server: ServerPage }
   | { readonly type: "setup"; readonly local: readonly { readonly name: string; readonly url: string }[] }
   | { readonly type: "tested"; readonly tested: Tested }
+  | { readonly type: "download"; readonly percent: number | undefined; readonly words: string }
   | { readonly type: "words"; readonly text: string }
   | { readonly type: "pictures"; readonly pictures: readonly Picture[] }
   | { readonly type: "focus" };
 
 export type Said =
-  | { readonly type: "ready" | "stop" }
+  | { readonly type: "ready" | "stop" | "stopDownload" }
   | { readonly type: "send"; readonly text: string; readonly how: "run" | "steer" | "queue"; readonly place?: Place | undefined; readonly again: string }
   | { readonly type: "mention"; readonly uris: readonly string[] }
   | { readonly type: "open"; readonly file: string; readonly line: number }

@@ -123,3 +123,31 @@ def test_a_provider_is_tested_and_then_used(tmp_path: Path, editor: Editor) -> N
         area.press("Enter")
         until(lambda: len(fake.bodies) > 0, "not asked")
         frame.locator(".markdown").filter(has_text="Hello from the fake.").wait_for()
+
+
+def test_the_download_of_the_built_in_model_is_shown_and_stopped(tmp_path: Path, editor: Editor) -> None:
+    """A stand-in takes the place of a download of a gigabyte; it brings nothing, and the test of the model says so."""
+    program = tmp_path / "codeagent-lsp"
+    lines = 'for done in 7 21 42 63 84 100; do echo "$done %: $done of 100 MB"; sleep 0.7; done; exit 0'
+    pull = f"if [ \"$1 $2\" = 'model pull' ]; then trap 'exit 130' INT; {lines}; fi"
+    program.write_text(f'#!/bin/sh\n{pull}\nexec "{sys.executable}" -m codeagent_lsp.cli serve\n')
+    program.chmod(0o755)
+    settings = {"codeagent.server.command": [str(program)]}
+    models = {"CODEAGENT_MODELS_DIR": str(tmp_path / "models")}
+    with window(
+        tmp_path, editor, files={"a.py": "x = 1\n"}, script=[], settings=settings, environment=models
+    ) as opened:
+        opened.command("CodeAgent: Set Up the Model…")
+        frame = opened.transcript()
+        frame.locator(".card").filter(has_text="Built in").click()
+        test, outcome = frame.locator("button").filter(has_text="Save and test"), frame.locator(".outcome")
+        test.click()
+        outcome.filter(has_text="42 of 100 MB").wait_for()
+        assert float(outcome.locator("progress").get_attribute("value") or 0) >= 42
+        opened.page.screenshot(path=tmp_path / "download.png")
+        outcome.locator("button").filter(has_text="Cancel").click()
+        frame.locator(".outcome.problem").filter(has_text="What has come is kept").wait_for()
+        test.click()
+        outcome.filter(has_text="100 of 100 MB").wait_for()
+        frame.locator(".outcome.problem").filter(has_text="codeagent-lsp").wait_for()
+        opened.page.screenshot(path=tmp_path / "after.png")

@@ -1,7 +1,8 @@
 /** Looks for the server on this machine and, where there is none, offers to get one. */
-import { spawn } from "node:child_process";
+import { type ChildProcessByStdio, spawn, type SpawnOptions } from "node:child_process";
 import * as fs from "node:fs";
 import * as path from "node:path";
+import type { Readable } from "node:stream";
 import * as vscode from "vscode";
 import { own } from "./configuration";
 import { discover, downloader, type Launch, PROGRAM, type Surroundings } from "./discover";
@@ -78,6 +79,14 @@ function carried(folder: string): string | undefined {
   }
 }
 
+/** The download of the built-in model, as the server's program does it; what has come is kept when it is stopped. */
+export async function pullModel(context: vscode.ExtensionContext, progress: Progress, stopped: AbortSignal): Promise<void> {
+  const found = await locate(context);
+  if (!found) throw new Error(vscode.l10n.t("The agent's program, {0}, was not found beside the selected Python or on PATH.", PROGRAM));
+  const args = found.args.at(-1) === "serve" ? found.args.slice(0, -1) : found.args;
+  await program(found.command, [...args, "model", "pull"], progress, { signal: stopped, killSignal: "SIGINT" });
+}
+
 async function surroundings(context: vscode.ExtensionContext): Promise<Surroundings> {
   return {
     setting: own<string[]>("server.command", []),
@@ -119,10 +128,10 @@ function isProgram(file: string): boolean {
   }
 }
 
-function program(file: string, args: readonly string[], progress: Progress): Promise<void> {
+function program(file: string, args: readonly string[], progress: Progress, how: SpawnOptions = { timeout: INSTALL_MS }): Promise<void> {
   return new Promise((resolve, reject) => {
     let problems = "";
-    const child = spawn(file, args, { timeout: INSTALL_MS, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(file, args, { ...how, stdio: ["ignore", "pipe", "pipe"] }) as ChildProcessByStdio<null, Readable, Readable>;
     child.stdout.setEncoding("utf8").on("data", progress);
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
       problems = (problems + text).slice(-4000);

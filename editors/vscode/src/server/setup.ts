@@ -7,7 +7,7 @@ import * as vscode from "vscode";
 import type { Agent, ServerState } from "../agent";
 import type { ServerPage, Told } from "../chat";
 import type { ApiKey } from "./key";
-import { installOwn, type Progress } from "./locate";
+import { installOwn, type Progress, pullModel } from "./locate";
 
 /** Where servers of models listen on this machine by default. */
 const LOCAL = [
@@ -28,6 +28,7 @@ export interface Chosen {
 
 export class Setup {
   private page: ServerPage = { state: "starting" };
+  private downloading: AbortController | undefined;
 
   constructor(
     private readonly context: vscode.ExtensionContext,
@@ -77,6 +78,7 @@ export class Setup {
     await put("model.name", model, "");
     if (key) await this.key.keep(key);
     try {
+      if (provider === "embedded") await this.download();
       await this.agent.restart(); // what is set no longer holds until then: the server has it from its start
       const asked = this.agent.call<string[]>("codeagent.model.list", { check: true });
       const late = new Promise<never>((_, fail) => setTimeout(() => fail(new Error(vscode.l10n.t("No answer within a minute."))), TEST_MS).unref());
@@ -85,6 +87,29 @@ export class Setup {
       this.tell({ type: "tested", tested: { ok: true, words, models } });
     } catch (error) {
       this.tell({ type: "tested", tested: { ok: false, words: error instanceof Error ? error.message : String(error), models: [] } });
+    }
+  }
+
+  /** The user has thought better of it. */
+  stopDownload(): void {
+    this.downloading?.abort();
+  }
+
+  /** Has the built-in model be there, and tells how far it is. */
+  private async download(): Promise<void> {
+    this.downloading?.abort();
+    const downloading = (this.downloading = new AbortController());
+    const progress: Progress = (text) => {
+      const words = text.trim().split("\n").at(-1) ?? "";
+      const percent = /(\d+) ?%/.exec(words)?.[1];
+      this.tell({ type: "download", percent: percent === undefined ? undefined : Number(percent), words });
+    };
+    progress(vscode.l10n.t("Looking for the model…"));
+    try {
+      await pullModel(this.context, progress, downloading.signal);
+    } catch (error) {
+      if (downloading.signal.aborted) throw new Error(vscode.l10n.t("Stopped. What has come is kept: the next time it goes on from there."));
+      throw error;
     }
   }
 

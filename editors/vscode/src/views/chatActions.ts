@@ -114,6 +114,8 @@ export class ChatActions {
         return this.sessions("", false);
       case "command":
         return COMMANDS.has(said.name) ? void (await run(said.name)) : undefined;
+      case "stopDownload":
+        return this.parts.setup.stopDownload();
       case "setup":
         return this.parts.setup.choose({ provider: String(said.provider), url: String(said.url), model: String(said.model), key: String(said.key) });
       case "open":

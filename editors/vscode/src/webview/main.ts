@@ -167,6 +167,8 @@ window.addEventListener("message", ({ data }: MessageEvent<Told>) => {
       return setup.stands(data.server);
     case "setup":
       return setup.open(data.local);
+    case "download":
+      return setup.downloading(data.percent, data.words);
     case "tested":
       return setup.tested(data.tested);
     case "focus":

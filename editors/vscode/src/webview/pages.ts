@@ -157,6 +157,19 @@ export class SetupPage {
     list?.replaceChildren(...models.map((name) => Object.assign(document.createElement("option"), { value: name })));
   }
 
+  /** How far the download of the built-in model is; without a number it only begins. */
+  downloading(percent: number | undefined, words: string): void {
+    const { word, say } = this.host;
+    const bar = document.createElement("progress");
+    bar.max = 100;
+    if (percent !== undefined) bar.value = percent;
+    bar.setAttribute("aria-label", word("downloading"));
+    const stop = button(word("cancel"), "choice small");
+    stop.addEventListener("click", () => say({ type: "stopDownload" }));
+    this.outcome.className = "outcome download";
+    this.outcome.replaceChildren(bar, element("span", "", words), stop);
+  }
+
   private choose(provider: Provider, card: HTMLElement): void {
     const { word, say } = this.host;
     for (const other of this.cards.children) other.setAttribute("aria-pressed", String(other === card));
