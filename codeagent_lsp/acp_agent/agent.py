@@ -194,7 +194,7 @@ class Agent:
 
     async def prompt(self, session_id: str, prompt: list[Any], **kwargs: Any) -> schema.PromptResponse:
         """Do what a prompt asks for."""
-        session = self._session(session_id)
+        session = await self._alive(session_id)
         with _explained():
             return await session.prompt(task_of(prompt, session.folders))
 
@@ -227,6 +227,25 @@ class Agent:
         """Pass over what the protocol does not have."""
 
     # Servers.
+
+    async def _alive(self, session_id: str) -> OpenSession:
+        """Return a session; one whose server has ended gets another, and goes on where it was."""
+        session = self._session(session_id)
+        if not session.lost:
+            return session
+        async with self._opening:
+            if (session := self._session(session_id)).lost:
+                made = session.again()
+                try:
+                    with _explained():
+                        await made.start()
+                        await made.resume(session_id, shown=False)
+                except BaseException:
+                    await made.close()
+                    raise
+                await session.close()
+                self._sessions[session_id] = session = made
+        return session
 
     def _session(self, session_id: str) -> OpenSession:
         session = self._sessions.get(session_id)
@@ -273,11 +292,13 @@ class Agent:
 
     def _made(self, folders: tuple[Path, ...], servers: Mapping[str, Any]) -> OpenSession:
         assert self._client is not None
-        layer = {**self._settings, **({"mcp": {"servers": servers}} if servers else {})}
         policy = read_policy()
         if (refused := refusal(policy)) is not None:
             raise RequestError(INTERNAL_ERROR, refused.localized(self._language))
-        settings, _ = load(environment_layer(), layer, policy=policy, user=read_user_settings())
+        settings, _ = load(environment_layer(), self._settings, policy=policy, user=read_user_settings())
+        # Beside the user's own, of which the client knows nothing.
+        every = {**settings.mcp.servers, **servers}
+        layer = {**self._settings, **({"mcp.servers": every} if servers else {})}
         language = settings.language if settings.language != "auto" else self._language
         options = SessionOptions.of(settings.permissions, settings.model, language)
         return OpenSession(self._client, folders, self._offered, replace(options), layer)

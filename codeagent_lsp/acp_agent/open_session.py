@@ -36,6 +36,7 @@ from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.lsp_client.connection import LEAVE_SECONDS, Connection, ConnectionLost, Refused, server_command
 from codeagent_lsp.protocol import ACP_CLIENT, EVENT_METHOD, EXPERIMENTAL_KEY, SYNC_METHOD
+from codeagent_lsp.session.request import short_title
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files import uris
 
@@ -45,6 +46,8 @@ START_SECONDS = 60.0
 CANCEL_SECONDS = 5.0
 SETTLE_SECONDS = 30.0
 OUTPUT_SECONDS = 0.3
+TOOLS_SECONDS = 5.0
+POLL_SECONDS = 0.1
 WARNING = 2
 _NO_MODEL = (ErrorCode.NOT_FOUND.value, ErrorCode.PERMISSION_DENIED.value)
 """The codes with which a run fails that finds no model, or has no key for it."""
@@ -110,6 +113,10 @@ class OpenSession:
         self._in_words: tuple[str, str] | None = None  # a question that the next prompt answers, and its run
         self._turn = asyncio.Lock()
         self._cancels = 0
+        self._left: set[str] = set()
+        self._asking_left: asyncio.Future[Answer] | None = None
+        self._titled = False
+        self._brings_tools = "mcp.servers" in settings
         self._told: list[str] = []
         self._missing = False
 
@@ -129,6 +136,17 @@ class OpenSession:
         self._pump = asyncio.create_task(self._work())
         await connection.request("initialize", self._hello(), START_SECONDS)
         connection.notify("initialized", {})
+
+    @property
+    def lost(self) -> bool:
+        """Return whether the server has ended."""
+        return self._connection.lost.is_set()
+
+    def again(self) -> OpenSession:
+        """Return a session like this one, with a server that has not been started."""
+        made = OpenSession(self._client, self.folders, self._offered, self.options, self._settings)
+        made._left |= self._left
+        return made
 
     async def close(self) -> None:
         """Stop the run at work and end the server."""
@@ -154,7 +172,8 @@ class OpenSession:
         """Go on with a session; if it is to be `shown`, send its conversation first. Refused if it is unknown, or in
         use elsewhere.
         """
-        await self.command("codeagent.session.resume", sessionId=session_id)
+        found = await self.command("codeagent.session.resume", sessionId=session_id)
+        self._titled = bool(found["runs"])
         self._named(session_id)
         found = await self.command("codeagent.session.events", sessionId=session_id)
         for event in found["events"]:
@@ -209,7 +228,7 @@ class OpenSession:
             self._told.clear()
             run_id = await self._answered(task) or await self._begun(task)
             if run_id is None:
-                return schema.PromptResponse(stop_reason="end_turn")
+                return schema.PromptResponse(stop_reason="end_turn" if self._cancels == cancels else "cancelled")
             if self._cancels != cancels:  # while it was being begun
                 await self._cancel()
             end = await self._end_of(run_id)
@@ -221,6 +240,8 @@ class OpenSession:
         """Stop the run at work and all prompts that wait."""
         self._cancels += 1
         self._in_words = None
+        if self._asking_left is not None:
+            self._asking_left.cancel()
         await self._cancel()
 
     async def _cancel(self) -> None:
@@ -257,11 +278,34 @@ class OpenSession:
                 arguments = {"task": task.rest, "mode": "plan"}
             case _:
                 arguments = {"task": task.words}
+        cancels = self._cancels
         await self._ask_about_left()
+        if self._cancels != cancels:
+            return None
+        await self._tools_started()
+        await self._send(self._title(task))
         name = "codeagent.ask" if "question" in arguments else "codeagent.run"
         given = {**arguments, "attachments": list(task.attachments), "sessionId": self.session_id}
         run_id: str = (await self._command(name, given))["runId"]
         return run_id
+
+    async def _tools_started(self) -> None:
+        """Wait a few seconds for the servers of tools that the client brings: its user counts on them at once."""
+        if not self._brings_tools:
+            return
+        self._brings_tools = False
+        for _ in range(round(TOOLS_SECONDS / POLL_SECONDS)):
+            rows = await self.command("codeagent.mcp.status")
+            if not any(row["state"] == "starting" for row in rows):
+                return
+            await asyncio.sleep(POLL_SECONDS)
+
+    def _title(self, task: Task) -> list[Any]:
+        """Return the title of a new session, which is its first task."""
+        first, self._titled = not self._titled, True
+        if not first or not task.words:
+            return []
+        return [schema.SessionInfoUpdate(session_update="session_info_update", title=short_title(task.words, str))]
 
     async def _end_of(self, run_id: str) -> Event:
         """Return the end of a run, or that it waits for words of the user. ConnectionLost if the server ends first."""
@@ -282,15 +326,15 @@ class OpenSession:
     def _future_of(self, run_id: str) -> asyncio.Future[Event]:
         return self._ended.setdefault(run_id, asyncio.get_running_loop().create_future())
 
-    async def _settle(self, name: str) -> None:
-        """Apply, discard or undo by a command of the user; say what came of it."""
-        run_id = next(reversed(self._updates.staged), "") if name != "undo" else ""
-        arguments = {"runId": run_id} if run_id else {}
+    async def _settle(self, name: str, run_id: str = "") -> None:
+        """Apply or discard what a run has staged, the last one that has something, or undo; say what went wrong."""
+        waiting = [each for each, staged in self._updates.staged.items() if staged]
+        run_id = run_id or (waiting[-1] if waiting and name != "undo" else "")
         settled = self._future_of("")
         try:
             if name != "undo" and not run_id:
                 raise Refused(text("acp.nothing_waits", self.options.language))
-            await self._command(f"codeagent.{name}", arguments)
+            await self._command(f"codeagent.{name}", {"runId": run_id} if run_id else {})
             if name != "discard":
                 async with asyncio.timeout(SETTLE_SECONDS):
                     await settled
@@ -302,30 +346,22 @@ class OpenSession:
             self._ended.pop("", None)
 
     async def _ask_about_left(self) -> None:
-        """Ask about changes that an earlier run has left staged, before the next run begins."""
-        for run_id in [*self._updates.staged]:
-            diffs = self._updates.diffs(run_id)
-            if not diffs:
+        """Ask, once each, about changes that earlier runs have left staged, before the next run begins."""
+        language = self.options.language
+        later, apply, discard = (text(f"choice.{name}", language) for name in ("later", "apply", "discard"))
+        for run_id, staged in [*self._updates.staged.items()]:
+            if not staged or run_id in self._left:
                 continue
-            language = self.options.language
-            question = OpenQuestion(
-                f"left-{run_id}",
-                run_id,
-                "approval",
-                text("acp.left", language, count=len(diffs)),
-                "",
-                tuple(text(f"choice.{name}", language) for name in ("later", "apply", "discard")),
-                multiple=False,
-                secret=False,
-                free=False,
-                call_id="",
-            )
-            answer = await self._approved(question)
-            name = {question.choices[1]: "apply", question.choices[2]: "discard"}.get((answer or ("",))[0])
-            if name is not None:
-                with suppress(Refused):
-                    await self.command(f"codeagent.{name}", runId=run_id)
-            self._updates.staged.pop(run_id, None)
+            self._left.add(run_id)
+            title = text("acp.left", language, count=len(staged))
+            question = _about_changes(run_id, title, later, apply, discard)
+            asking = self._asking_left = asyncio.ensure_future(self._approved(question))
+            await asyncio.wait([asking])  # a cancelled prompt does not wait for the client's answer
+            match None if asking.cancelled() or asking.exception() else asking.result():
+                case (chosen,) if chosen in (apply, discard):
+                    await self._settle("apply" if chosen == apply else "discard", run_id)
+                case _:
+                    await self._send(self._updates.undecided(run_id))
 
     # Options.
 
@@ -469,6 +505,8 @@ class OpenSession:
             except (RequestError, ConnectionError, ValueError):  # the client cannot, or answers nonsense: no answer
                 answer = None
             await self._respond(question, answer)
+            if answer is None and question.about_changes:
+                await self._send(self._updates.undecided(question.run_id))
 
     async def _asked(self, question: OpenQuestion) -> Answer:
         if question.kind == "approval":
@@ -509,6 +547,12 @@ class OpenSession:
         await self._questions.say(question)
         self._in_words = question.request_id, question.run_id
         self._resolve(question.run_id, {"type": "question_asked", "status": "waiting"})
+
+
+def _about_changes(run_id: str, title: str, *choices: str) -> OpenQuestion:
+    """Return a question of our own about changes that no run asks about any more."""
+    given = {"requestId": f"left-{run_id}", "runId": run_id, "kind": "approval", "title": title, "choices": choices}
+    return OpenQuestion.of(given, {})
 
 
 def _response(end: Event) -> schema.PromptResponse:

@@ -80,6 +80,13 @@ class Updates:
         """Note that the changes of a run are asked about by this tool call."""
         self._asked[run_id] = call_id
 
+    def undecided(self, run_id: str) -> list[Update]:
+        """Return the end of the tool call that asked about the changes of a run, of which nothing became."""
+        asked = self._asked.pop(run_id, None)
+        if asked is None:
+            return []
+        return [schema.ToolCallProgress(session_update="tool_call_update", tool_call_id=asked, status="failed")]
+
     def diffs(self, run_id: str) -> list[Any]:
         """Return all that a run has staged and not decided."""
         return list(map(_diff, self.staged.get(run_id, {}).values()))
@@ -102,6 +109,7 @@ class Updates:
     def _on_run_completed(self, event: Mapping[str, Any]) -> Iterable[Update]:
         """Say how a run ended where its own words do not."""
         yield from self._close_calls()
+        yield from self.undecided(event.get("run_id", ""))
         words = event.get("error") or event.get("summary") or ""
         if words.strip() and words.strip() not in self._said:
             yield update_agent_message_text(f"\n\n{words}" if self._said else words)
@@ -218,10 +226,7 @@ class Updates:
             )
 
     def _on_changes_discarded(self, event: Mapping[str, Any]) -> Iterable[Update]:
-        asked = self._asked.pop(event.get("run_id", ""), None)
-        if asked is None:
-            return []
-        return [schema.ToolCallProgress(session_update="tool_call_update", tool_call_id=asked, status="failed")]
+        return self.undecided(event.get("run_id", ""))
 
     # The plan.
 

@@ -128,6 +128,18 @@ class Editor:
             answer: schema.PromptResponse = await self.agent.prompt(session_id=session_id, prompt=content)
         return answer
 
+    def children(self) -> list[int]:
+        """The processes that work for the agent: all that have its state folder, but itself."""
+        mark, found = f"CODEAGENT_STATE_DIR={self._state}".encode(), []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (folder / "cmdline").read_bytes().split(b"\0")
+                if mark in (folder / "environ").read_bytes() and b"serve" in words:
+                    found.append(int(folder.name))
+            except OSError:  # it has ended
+                continue
+        return found
+
     # What was shown.
 
     def said(self) -> str:

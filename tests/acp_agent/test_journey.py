@@ -7,6 +7,7 @@ import base64
 import json
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ FIX: list[dict[str, Any]] = [
     {"text": "The **sign** was wrong.", "chunks": 4, "delay": 0.01},
 ]
 TASK = "Fix the sign in calc.py"
+CLOCK = Path(__file__).with_name("clock_server.py")
 AUTH_REQUIRED, INVALID_PARAMS = -32000, -32602
 
 
@@ -286,6 +288,51 @@ async def test_a_killed_agent_goes_on_where_it_was(workspace: Path, state: Path)
     [asked] = editor.permissions
     assert diffs_of(asked.tool_call)[0].new_text == FIXED
     assert (workspace / "calc.py").read_text() == FIXED
+
+
+async def test_a_server_that_ends_is_begun_again(workspace: Path, state: Path) -> None:
+    async with Editor(workspace, state, [{"text": "One."}]) as editor:
+        session_id = await editor.new()
+        await editor.prompt(session_id, "First")
+        children = editor.children()
+        assert children
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+        await asyncio.sleep(0.5)
+        assert (await editor.prompt(session_id, "Second")).stop_reason == "end_turn"
+        assert editor.said().count("One.") == 2  # a new process begins its script anew
+        [info] = editor.of(schema.SessionInfoUpdate)
+        assert info.title == "First"
+
+
+async def test_tools_of_the_client_are_used(workspace: Path, state: Path) -> None:
+    server = schema.McpServerStdio(name="clock", command=sys.executable, args=[str(CLOCK)], env=[])
+    script = [call("mcp.clock.now"), {"text": "It is noon."}]
+    async with Editor(workspace, state, script) as editor:
+        made = await editor.agent.new_session(cwd=str(workspace), mcp_servers=[server])
+        editor.permit = says("choice.once")
+        await editor.prompt(made.session_id, "What time is it by the clock?")
+    assert "twelve" in "".join(each.model_dump_json() for each in editor.of(schema.ToolCallProgress))
+
+
+async def test_a_prompt_that_waits_for_a_decision_can_be_cancelled(workspace: Path, state: Path) -> None:
+    async with Editor(workspace, state, [*FIX, {"text": "Hello."}]) as editor:
+        session_id = await editor.new()
+        editor.permit = lambda request: None
+        await editor.prompt(session_id, TASK)
+        assert editor.state_of(editor.permissions[0].tool_call.tool_call_id) == "failed"
+        never = asyncio.Event()
+
+        async def waits(request: schema.RequestPermissionRequest) -> None:
+            await never.wait()
+
+        editor.permit = waits
+        work = asyncio.ensure_future(editor.prompt(session_id, "Hello"))
+        await editor.until(lambda: len(editor.permissions) == 2)
+        await editor.agent.cancel(session_id=session_id)
+        assert (await work).stop_reason == "cancelled"
+        await editor.prompt(session_id, "/apply")
+        assert (workspace / "calc.py").read_text() == FIXED
 
 
 async def test_a_session_of_the_other_door_goes_on_here(workspace: Path, tmp_path: Path) -> None:
