@@ -18,6 +18,7 @@ from typing import Any
 from acp import PROTOCOL_VERSION, Client, RequestError, schema
 
 from codeagent_lsp import __version__
+from codeagent_lsp.acp_agent.client_files import FolderNames
 from codeagent_lsp.acp_agent.open_session import OpenSession
 from codeagent_lsp.acp_agent.prompt_content import task_of
 from codeagent_lsp.acp_agent.session_options import SessionOptions
@@ -165,15 +166,15 @@ class Agent:
         self, cwd: str | None = None, cursor: str | None = None, **kwargs: Any
     ) -> schema.ListSessionsResponse:
         """List the sessions of a folder; without one, those of the folders that are open here."""
-        open_here = dict.fromkeys(session.folders for session in self._sessions.values())
-        wanted = [*open_here] if cwd is None and open_here else [_folders(cwd or str(Path.cwd()), ())]
+        open_here = {session.names.real: session.names for session in self._sessions.values()}
+        wanted = [*open_here.values()] if cwd is None and open_here else [_folders(cwd or str(Path.cwd()), ())]
         found: list[schema.SessionInfo] = []
-        for folders in wanted:
-            rows = await self._rows(folders)
+        for names in wanted:
+            rows = await self._rows(names)
             found += [
                 schema.SessionInfo(
                     session_id=row["sessionId"],
-                    cwd=str(folders[0]),
+                    cwd=names.shown(str(names.real[0])),
                     title=row.get("title") or None,
                     updated_at=datetime.fromtimestamp(row["modified"], UTC).isoformat(),
                 )
@@ -196,7 +197,7 @@ class Agent:
         """Do what a prompt asks for."""
         session = await self._alive(session_id)
         with _explained():
-            return await session.prompt(task_of(prompt, session.folders))
+            return await session.prompt(task_of(prompt, session.names))
 
     async def cancel(self, session_id: str, **kwargs: Any) -> None:
         """Stop the run at work."""
@@ -273,14 +274,14 @@ class Agent:
         """Start a server for a session, which has its name when the block ends, and end the one that works with
         `session_id`. RequestError if that fails.
         """
-        folders = _folders(cwd, additional or ())
+        names = _folders(cwd, additional or ())
         async with self._opening:
             if (known := self._sessions.pop(session_id, None)) is not None:  # its server has the session's file
                 await known.cancel()
                 await known.close()
             servers = _mcp(mcp_servers or ())
-            session = None if servers else self._spare.pop(folders, None)
-            session = session or self._made(folders, servers)
+            session = None if servers else self._spare.pop(names.real, None)
+            session = session or self._made(names, servers)
             try:
                 with _explained():
                     await session.start()
@@ -290,7 +291,7 @@ class Agent:
                 raise
             self._sessions[session.session_id] = session
 
-    def _made(self, folders: tuple[Path, ...], servers: Mapping[str, Any]) -> OpenSession:
+    def _made(self, names: FolderNames, servers: Mapping[str, Any]) -> OpenSession:
         assert self._client is not None
         policy = read_policy()
         if (refused := refusal(policy)) is not None:
@@ -301,17 +302,18 @@ class Agent:
         layer = {**self._settings, **({"mcp.servers": every} if servers else {})}
         language = settings.language if settings.language != "auto" else self._language
         options = SessionOptions.of(settings.permissions, settings.model, language)
-        return OpenSession(self._client, folders, self._offered, replace(options), layer)
+        return OpenSession(self._client, names, self._offered, replace(options), layer)
 
-    async def _rows(self, folders: tuple[Path, ...]) -> list[dict[str, Any]]:
+    async def _rows(self, names: FolderNames) -> list[dict[str, Any]]:
         """Return the sessions of some folders, by a server that works there; one that is started for it is kept for
         the next session.
         """
+        folders = names.real
         with _explained():
             async with self._opening:
-                session = next((each for each in self._sessions.values() if each.folders == folders), None)
+                session = next((each for each in self._sessions.values() if each.names.real == folders), None)
                 if session is None and folders not in self._spare:
-                    made = self._made(folders, {})
+                    made = self._made(names, {})
                     try:
                         await made.start()
                     except BaseException:
@@ -341,13 +343,13 @@ class _explained:  # noqa: N801 - used as a function
             raise RequestError(INTERNAL_ERROR, str(error) or "the server has ended") from error
 
 
-def _folders(cwd: str, additional: Iterable[str]) -> tuple[Path, ...]:
-    """Return the folders of a session, without links. RequestError if one is none."""
+def _folders(cwd: str, additional: Iterable[str]) -> FolderNames:
+    """Return the folders of a session. RequestError if one is none."""
     found = tuple(dict.fromkeys(Path(each) for each in (cwd, *additional)))
     for folder in found:
         if not folder.is_absolute() or not folder.is_dir():
             raise RequestError.invalid_params({"details": f"{folder} is not the absolute path of a folder"})
-    return tuple(folder.resolve() for folder in found)
+    return FolderNames(found)
 
 
 def _mcp(servers: Iterable[Any]) -> dict[str, Any]:

@@ -31,6 +31,28 @@ _MARK = "\ufeff"
 Notify = Callable[[str, Mapping[str, Any]], None]
 
 
+class FolderNames:
+    """The folders of a session as the client writes them, which may be links, and where they really are: `real`."""
+
+    def __init__(self, given: Iterable[Path]) -> None:
+        self._given = {path.resolve(): path for path in reversed(tuple(given))}
+        self.real: tuple[Path, ...] = tuple(reversed(self._given))
+
+    def shown(self, path: str) -> str:
+        """Return a real path as the client would write it."""
+        for real, given in self._given.items():
+            if real != given and Path(path).is_relative_to(real):
+                return str(given / Path(path).relative_to(real))
+        return path
+
+    def found(self, path: Path) -> Path:
+        """Return the path of a file as the client writes it with its folder as it really is."""
+        for real, given in self._given.items():
+            if real != given and path.is_relative_to(given):
+                return real / path.relative_to(given)
+        return path
+
+
 class FileRequestFailed(Exception):
     """Raised if the client does not read or write a file; the message is what it says."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any
 from acp import Client, RequestError, schema
 from acp.helpers import text_block, tool_content, update_agent_message_text
 
-from codeagent_lsp.acp_agent.client_files import ClientFiles, FileRequestFailed
+from codeagent_lsp.acp_agent.client_files import ClientFiles, FileRequestFailed, FolderNames
 from codeagent_lsp.acp_agent.prompt_content import Task
 from codeagent_lsp.acp_agent.questions import Answer, AskInWords, OpenQuestion, Questions
 from codeagent_lsp.acp_agent.session_options import (
@@ -46,7 +46,7 @@ START_SECONDS = 60.0
 CANCEL_SECONDS = 5.0
 SETTLE_SECONDS = 30.0
 OUTPUT_SECONDS = 0.3
-TOOLS_SECONDS = 5.0
+TOOLS_SECONDS = 10.0
 POLL_SECONDS = 0.1
 WARNING = 2
 _NO_MODEL = (ErrorCode.NOT_FOUND.value, ErrorCode.PERMISSION_DENIED.value)
@@ -58,17 +58,18 @@ _ASKED = ("approval_requested", "question_asked")
 class SessionFiles:
     """The `FileRequests` of one session."""
 
-    def __init__(self, client: Client, offered: schema.ClientCapabilities | None) -> None:
+    def __init__(self, client: Client, offered: schema.ClientCapabilities | None, names: FolderNames) -> None:
         files = offered.fs if offered else None
         self.reads = bool(files and files.read_text_file)
         self.writes = bool(files and files.write_text_file)
         self.session_id = ""
         self._client = client
+        self._names = names
 
     async def read(self, path: str) -> str:
         """See `client_files.FileRequests`."""
         try:
-            answer = await self._client.read_text_file(session_id=self.session_id, path=path)
+            answer = await self._client.read_text_file(session_id=self.session_id, path=self._names.shown(path))
         except (RequestError, ConnectionError, ValueError) as error:
             raise FileRequestFailed(str(error)) from error
         return answer.content
@@ -76,34 +77,36 @@ class SessionFiles:
     async def write(self, path: str, content: str) -> None:
         """See `client_files.FileRequests`."""
         try:
-            await self._client.write_text_file(session_id=self.session_id, path=path, content=content)
+            await self._client.write_text_file(
+                session_id=self.session_id, path=self._names.shown(path), content=content
+            )
         except (RequestError, ConnectionError, ValueError) as error:
             raise FileRequestFailed(f"the editor did not write {path}: {error}") from error
 
 
 class OpenSession:
-    """One session, from its server's start to its end. `offered` is what the client can do, `folders` are those of the
-    session, the first one its working folder; `settings` is the first layer for the server.
+    """One session, from its server's start to its end. `offered` is what the client can do, `names` are the folders of
+    the session, the first one its working folder; `settings` is the first layer for the server.
     """
 
     def __init__(
         self,
         client: Client,
-        folders: Sequence[Path],
+        names: FolderNames,
         offered: schema.ClientCapabilities | None,
         options: SessionOptions,
         settings: Mapping[str, Any],
     ) -> None:
         self.session_id = ""
-        self.folders = tuple(folders)
+        self.names = names
         self.options = options
         self._client = client
         self._offered = offered
         self._settings = settings
-        self._updates = Updates(self.folders[0], options.language)
+        self._updates = Updates(names.real[0], options.language, names.shown)
         self._connection = Connection(server_command(), os.environ)
-        self._requests = SessionFiles(client, offered)
-        self._files = ClientFiles(self.folders, self._requests, self._connection.notify)
+        self._requests = SessionFiles(client, offered, names)
+        self._files = ClientFiles(names.real, self._requests, self._connection.notify)
         self._events: deque[Event] = deque()
         self._arrived = asyncio.Event()
         self._pump: asyncio.Task[None] | None = None
@@ -144,7 +147,7 @@ class OpenSession:
 
     def again(self) -> OpenSession:
         """Return a session like this one, with a server that has not been started."""
-        made = OpenSession(self._client, self.folders, self._offered, self.options, self._settings)
+        made = OpenSession(self._client, self.names, self._offered, self.options, self._settings)
         made._left |= self._left
         return made
 
@@ -296,7 +299,7 @@ class OpenSession:
         self._brings_tools = False
         for _ in range(round(TOOLS_SECONDS / POLL_SECONDS)):
             rows = await self.command("codeagent.mcp.status")
-            if not any(row["state"] == "starting" for row in rows):
+            if not any(row["state"] in ("idle", "starting") for row in rows):
                 return
             await asyncio.sleep(POLL_SECONDS)
 
@@ -395,7 +398,7 @@ class OpenSession:
         return await self._connection.request("workspace/executeCommand", params, seconds)
 
     def _hello(self) -> dict[str, Any]:
-        folders = [{"uri": uris.from_path(str(folder)), "name": folder.name} for folder in self.folders]
+        folders = [{"uri": uris.from_path(str(folder)), "name": folder.name} for folder in self.names.real]
         edits = {
             "documentChanges": True,
             "resourceOperations": ["create", "rename", "delete"],

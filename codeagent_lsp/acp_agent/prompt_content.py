@@ -14,6 +14,7 @@ from typing import Any
 
 from acp import schema
 
+from codeagent_lsp.acp_agent.client_files import FolderNames
 from codeagent_lsp.workspace.files import uris
 
 # `#L3`, `#L3-L9`, `#L3:9`: how editors name lines in a link.
@@ -34,7 +35,7 @@ class Task:
     rest: str = ""
 
 
-def task_of(blocks: Sequence[Any], folders: Sequence[Path]) -> Task:
+def task_of(blocks: Sequence[Any], names: FolderNames) -> Task:
     """Return the task of a prompt in a session with these folders."""
     words: list[str] = []
     attachments: list[dict[str, Any]] = []
@@ -46,22 +47,22 @@ def task_of(blocks: Sequence[Any], folders: Sequence[Path]) -> Task:
             case schema.ImageContentBlock():
                 attachments.append({"data": block.data})
             case schema.ResourceContentBlock():
-                attachment = _attachment(block.uri, folders)
+                attachment = _attachment(block.uri, names)
                 # Links stand within the text in some clients, so no line is begun for one.
-                words.append(f"`{_name(block.uri, folders)}`" if attachment else f"[{block.name}]({block.uri})")
+                words.append(f"`{_name(block.uri, names)}`" if attachment else f"[{block.name}]({block.uri})")
                 _add(attachment, attachments, files)
             case schema.EmbeddedResourceContentBlock(resource=schema.TextResourceContents() as resource):
-                attachment = _attachment(resource.uri, folders)
+                attachment = _attachment(resource.uri, names)
                 if attachment is None:
                     words.append(f"\n\n{resource.uri}:\n{_fenced(resource.text)}\n\n")
                 else:
-                    words.append(f"`{_name(resource.uri, folders)}`")
+                    words.append(f"`{_name(resource.uri, names)}`")
                 _add(attachment, attachments, files)
             case schema.EmbeddedResourceContentBlock(resource=schema.BlobResourceContents() as resource):
                 if (resource.mime_type or "").startswith("image/"):
                     attachments.append({"data": resource.blob})
     said = _joined(words)
-    files += [path for path in _mentioned(said, folders) if path not in files]
+    files += [path for path in _mentioned(said, names.real) if path not in files]
     command = _COMMAND.match(said)
     return Task(
         said,
@@ -79,23 +80,25 @@ def _add(attachment: dict[str, Any] | None, attachments: list[dict[str, Any]], f
         files += [Path(path)] if path else []
 
 
-def _attachment(uri: str, folders: Sequence[Path]) -> dict[str, Any] | None:
+def _attachment(uri: str, names: FolderNames) -> dict[str, Any] | None:
     """Return the attachment of a file in the folders; None for anything else."""
     lines = _LINES.search(uri)
     plain = uri[: lines.start()] if lines else uri.partition("#")[0]
-    path = uris.to_path(plain)
-    if path is None or not any(Path(path).is_relative_to(folder) for folder in folders) or not Path(path).is_file():
+    named = uris.to_path(plain)
+    path = None if named is None else names.found(Path(named))
+    if path is None or not any(path.is_relative_to(folder) for folder in names.real) or not path.is_file():
         return None
+    real = uris.from_path(path)
     if lines is None:
-        return {"uri": plain}
+        return {"uri": real}
     first, last = int(lines[1]), int(lines[2] or lines[1])
     span = {"start": {"line": max(0, first - 1), "character": 0}, "end": {"line": max(first, last), "character": 0}}
-    return {"uri": plain, "range": span}
+    return {"uri": real, "range": span}
 
 
-def _name(uri: str, folders: Sequence[Path]) -> str:
-    path = Path(uris.to_path(uri.partition("#")[0]) or "")
-    return next((str(path.relative_to(folder)) for folder in folders if path.is_relative_to(folder)), path.name)
+def _name(uri: str, names: FolderNames) -> str:
+    path = names.found(Path(uris.to_path(uri.partition("#")[0]) or ""))
+    return next((str(path.relative_to(folder)) for folder in names.real if path.is_relative_to(folder)), path.name)
 
 
 def _mentioned(words: str, folders: Sequence[Path]) -> Iterable[Path]:

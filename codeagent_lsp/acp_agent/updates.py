@@ -5,7 +5,7 @@ usage. Each object follows one session. Pure: sending is not here (`open_session
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -51,14 +51,15 @@ class _Call:
 
 
 class Updates:
-    """The updates of one session, whose folder is `folder`. `window` is that of the model in tokens, 0 if unknown;
-    `staged` has the undecided changes of each run, by path.
+    """The updates of one session, whose folder is `folder`; `shown` writes a path as the client does. `window` is that
+    of the model in tokens, 0 if unknown; `staged` has the undecided changes of each run, by path.
     """
 
-    def __init__(self, folder: Path, language: str) -> None:
+    def __init__(self, folder: Path, language: str, shown: Callable[[str], str] = str) -> None:
         self.window = 0
         self.staged: dict[str, dict[str, Mapping[str, Any]]] = {}
         self._folder = folder
+        self._shown = shown
         self._language = language
         self._calls: dict[str, _Call] = {}
         self._steps: list[dict[str, Any]] = []
@@ -89,7 +90,7 @@ class Updates:
 
     def diffs(self, run_id: str) -> list[Any]:
         """Return all that a run has staged and not decided."""
-        return list(map(_diff, self.staged.get(run_id, {}).values()))
+        return list(map(self._diff, self.staged.get(run_id, {}).values()))
 
     # The conversation.
 
@@ -161,7 +162,7 @@ class Updates:
         name = next((name for name, call in self._calls.items() if call.kind not in ("read", "search")), None)
         if name is not None:
             own = change if before is None else {**change, "base": before.get("text")}
-            self._calls[name].diffs.append(_diff(own))
+            self._calls[name].diffs.append(self._diff(own))
             yield self._progress(name, self._calls[name])
 
     def _on_tool_result(self, event: Mapping[str, Any]) -> Iterable[Update]:
@@ -180,6 +181,15 @@ class Updates:
             )
         ]
 
+    def _diff(self, change: Mapping[str, Any]) -> schema.FileEditToolCallContent:
+        """Return a staged change as a diff; a deleted file is one whose new text is empty."""
+        return schema.FileEditToolCallContent(
+            type="diff",
+            path=self._shown(change["path"]),
+            old_text=change.get("base"),
+            new_text=change.get("text") or "",
+        )
+
     def _progress(self, name: str, call: _Call) -> Update:
         return schema.ToolCallProgress(
             session_update="tool_call_update", tool_call_id=name, content=[*call.diffs, *_printed(call.output)]
@@ -194,7 +204,9 @@ class Updates:
     def _places(self, arguments: Mapping[str, Any]) -> list[schema.ToolCallLocation]:
         line = arguments.get("start_line")
         return [
-            schema.ToolCallLocation(path=str(self._folder / given), line=line if isinstance(line, int) else None)
+            schema.ToolCallLocation(
+                path=self._shown(str(self._folder / given)), line=line if isinstance(line, int) else None
+            )
             for name in _PATHS
             if isinstance(given := arguments.get(name), str) and given
         ]
@@ -209,7 +221,7 @@ class Updates:
         words = text(key, self._language, count=len(event.get("files_changed", ())), reason=event.get("reason") or "-")
         if event.get("conflicts"):
             words = text("outcome.conflict", self._language, places=", ".join(event["conflicts"][:5]))
-        content: list[Any] = [*map(_diff, applied), tool_content(text_block(words))]
+        content: list[Any] = [*map(self._diff, applied), tool_content(text_block(words))]
         if asked is not None:
             yield schema.ToolCallProgress(
                 session_update="tool_call_update", tool_call_id=asked, status=status, content=content
@@ -221,7 +233,7 @@ class Updates:
                 title=_line(words),
                 kind="edit",
                 status=status,
-                locations=[schema.ToolCallLocation(path=change["path"]) for change in applied],
+                locations=[schema.ToolCallLocation(path=self._shown(change["path"])) for change in applied],
                 content=content,
             )
 
@@ -277,13 +289,6 @@ class Updates:
 
 def _kind(name: str) -> Kind:
     return _KINDS.get(name, "other")
-
-
-def _diff(change: Mapping[str, Any]) -> schema.FileEditToolCallContent:
-    """Return a staged change as a diff; a deleted file is one whose new text is empty."""
-    return schema.FileEditToolCallContent(
-        type="diff", path=change["path"], old_text=change.get("base"), new_text=change.get("text") or ""
-    )
 
 
 def _printed(words: str) -> list[Any]:

@@ -114,6 +114,22 @@ async def test_what_is_typed_while_the_question_is_open_is_kept(workspace: Path,
     assert editor.buffers[workspace / "calc.py"] == "# typed meanwhile\n" + FIXED
 
 
+async def test_a_folder_that_is_a_link_keeps_its_name(workspace: Path, state: Path) -> None:
+    """What the client is told and asked for has the paths that it knows, or it would open a file twice."""
+    link = workspace.with_name("link")
+    link.symlink_to(workspace)
+    async with Editor(link, state, FIX) as editor:
+        editor.buffers[link / "calc.py"] = CALC + "# unsaved\n"
+        named = resource_link_block("calc.py", (link / "calc.py").as_uri())
+        await editor.prompt(await editor.new(), [text_block("Fix the sign in"), named])
+        assert [each.cwd for each in (await editor.agent.list_sessions(cwd=str(link))).sessions] == [str(link)]
+    assert editor.buffers[link / "calc.py"] == FIXED + "# unsaved\n"
+    assert {path.parent for path in (*editor.read, *editor.written)} == {link}
+    assert {diff.path for diff in diffs_of(editor.permissions[0].tool_call)} == {str(link / "calc.py")}
+    places = [place.path for each in editor.of(schema.ToolCallStart) for place in each.locations or ()]
+    assert set(places) == {str(link / "calc.py")}
+
+
 async def test_a_refusal_leaves_everything_as_it_is(workspace: Path, state: Path) -> None:
     async with Editor(workspace, state, FIX) as editor:
         editor.permit = says("choice.discard")

@@ -181,7 +181,7 @@ function ofDecisions(run: Run, event: ServerEvent): Run | undefined {
 }
 
 /** Whether something of the run can be undone, and in which files. Which ones the steps of a plan changed is not told. */
-function standing(run: Run, { outcome, undo, steps = [], refused = [], files, files_changed: changed }: ChangesApplied): Pick<Run, "applied" | "inFiles"> {
+function standing(run: Run, { outcome, undo, steps = [], refused = [], only_files: files, files_changed: changed }: ChangesApplied): Pick<Run, "applied" | "inFiles"> {
   const { applied, inFiles } = run;
   if (outcome !== "full" && outcome !== "partial") return { applied, inFiles };
   if (!undo) return { applied: true, inFiles: [...inFiles, ...changed.filter((path) => !inFiles.includes(path))] };
