@@ -25,6 +25,7 @@ READ_SECONDS = 5.0
 WRITE_SECONDS = 30.0
 MOST_BYTES = 1 << 20
 """Larger files are not asked for: the server reads none of them either."""
+MOST_ASKED_AGAIN = 100
 CREATED, CHANGED, DELETED = 1, 2, 3
 _MARK = "\ufeff"
 
@@ -94,6 +95,7 @@ class ClientFiles:
         self._requests = requests
         self._notify = notify
         self._told: dict[Path, _Told] = {}
+        self._asked_for: dict[Path, None] = {}  # the last one last
         # One at a time: what is read must not be older than what was written meanwhile.
         self._lock = asyncio.Lock()
 
@@ -102,11 +104,20 @@ class ClientFiles:
         """Return whether several files are written all or none."""
         return not self._requests.writes
 
-    async def sync(self, paths: Iterable[Path] = ()) -> None:
-        """Tell the server the present texts of these files, and of all that it has open."""
-        if self._requests.reads:
-            async with self._lock:
-                await asyncio.gather(*map(self._look, dict.fromkeys((*paths, *self._told))))
+    async def sync(self, paths: Iterable[Path] = (), *, again: bool = False) -> None:
+        """Tell the server the present texts of these files and of all that it has open, `again` also of those that were
+        asked for last, saved or not.
+        """
+        if not self._requests.reads:
+            return
+        async with self._lock:
+            paths = tuple(paths)
+            for path in paths:
+                self._asked_for.pop(path, None)
+                self._asked_for[path] = None
+            self._asked_for = dict.fromkeys([*self._asked_for][-MOST_ASKED_AGAIN:])
+            wanted = (*paths, *self._told, *(self._asked_for if again else ()))
+            await asyncio.gather(*map(self._look, dict.fromkeys(wanted)))
 
     async def apply(self, edit: Mapping[str, Any]) -> dict[str, Any]:
         """Carry out a WorkspaceEdit and return the answer to `workspace/applyEdit`."""

@@ -270,7 +270,7 @@ class OpenSession:
 
     async def _begun(self, task: Task) -> str | None:
         """Begin the run of a task; None for a command that needs none."""
-        await self._files.sync(task.files)
+        await self._files.sync(task.files, again=True)
         match task.command:
             case "apply" | "discard" | "undo":
                 await self._settle(task.command)
@@ -420,8 +420,9 @@ class OpenSession:
         }
 
     async def _sync(self, params: Mapping[str, Any]) -> None:
-        paths = map(uris.to_path, params["uris"])
-        await self._files.sync(Path(path) for path in paths if path is not None)
+        paths = [Path(path) for path in map(uris.to_path, params["uris"]) if path is not None]
+        # A command may read any file, so all that the agent has to do with are looked at.
+        await self._files.sync(paths, again=not paths)
 
     def _message(self, params: Mapping[str, Any]) -> None:
         """Keep a warning for the next prompt; what belongs to a run comes as its events."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import sys
 from collections.abc import Iterable
 from importlib.util import find_spec
+from typing import Any
 
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.system import STOP_SIGNALS, call_on_stop
@@ -21,6 +23,9 @@ from codeagent_lsp.terminal.options import settings_of
 from codeagent_lsp.texts import choose_language
 
 DONE, USAGE = 0, 2  # exit codes
+MOST_BYTES = 64 * 1024 * 1024
+"""Of one message: pictures are in them."""
+_log = logging.getLogger(__name__)
 
 
 def acp_command(assignments: Iterable[str] = ()) -> int:
@@ -38,13 +43,48 @@ def acp_command(assignments: Iterable[str] = ()) -> int:
     return DONE
 
 
+class Lines:
+    """The transport of the library over two streams: one JSON object a line. What is none is logged and passed over,
+    where the library's own transport ends with the process.
+    """
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def receive(self) -> dict[str, Any] | None:
+        """Return the next message; None at the end of the stream."""
+        while True:
+            try:
+                line = await self._reader.readline()
+                message = json.loads(line) if line.strip() else None
+            except (ValueError, RecursionError) as error:  # no JSON, or a line over the limit, which is dropped
+                _log.warning("A message that cannot be read was passed over: %s", error)
+                continue
+            if not line:
+                return None
+            if isinstance(message, dict):
+                return message
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Send a message. ConnectionError if the client is gone."""
+        # One call, so that messages of several tasks do not mix.
+        self._writer.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+        await self._writer.drain()
+
+    async def close(self) -> None:
+        """Close the way to the client."""
+        self._writer.close()
+
+
 async def _served(settings: dict[str, object]) -> None:
-    from acp import run_agent  # late: see above
+    from acp import run_agent, stdio_streams  # late: see above
 
     from codeagent_lsp.acp_agent.agent import Agent  # late: it imports the library
 
     agent = Agent(user_locale(), settings)
-    serving = asyncio.ensure_future(run_agent(agent, use_unstable_protocol=True))
+    reader, writer = await stdio_streams(limit=MOST_BYTES)
+    serving = asyncio.ensure_future(run_agent(agent, Lines(reader, writer), use_unstable_protocol=True))
     stopped = asyncio.Event()
     call_on_stop(asyncio.get_running_loop(), stopped.set, STOP_SIGNALS)
     stop = asyncio.ensure_future(stopped.wait())

@@ -101,6 +101,17 @@ async def test_only_unsaved_texts_are_open(path: Path) -> None:
     assert server.open == {}
 
 
+async def test_what_was_asked_for_once_is_looked_at_again(path: Path) -> None:
+    client = Client()
+    files, server = made(path, client)
+    await files.sync([path])
+    client.buffers[str(path)] = "typed later\n"
+    await files.sync()
+    assert server.open == {}
+    await files.sync(again=True)
+    assert server.open == {uris.from_path(path): (1, "typed later\n")}
+
+
 async def test_line_ends_and_marks_that_a_client_hides_are_no_change(path: Path) -> None:
     path.write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
     files, server = made(path, Client(hides=True))

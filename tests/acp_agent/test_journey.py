@@ -90,14 +90,21 @@ async def test_unsaved_text_is_read_and_kept(workspace: Path, state: Path) -> No
 
 
 async def test_unsaved_text_is_what_commands_see(workspace: Path, state: Path) -> None:
-    script = [call("read_file", path="calc.py"), call("run_cmd", command="cat calc.py"), {"text": "Done."}]
+    look = call("run_cmd", command="cat calc.py")
+    script = [call("read_file", path="calc.py"), look, {"text": "Done."}, look, {"text": "Done."}]
     async with Editor(workspace, state, script) as editor:
         editor.buffers[workspace / "calc.py"] = CALC + "# unsaved\n"
         editor.permit = says("choice.once")
-        await editor.prompt(await editor.new(), "What is in it?")
-        ran = next(each for each in editor.of(schema.ToolCallStart) if each.kind == "execute")
-        ended = [each for each in editor.of(schema.ToolCallProgress) if each.tool_call_id == ran.tool_call_id][-1]
-    assert "# unsaved" in ended.model_dump_json()
+        session_id = await editor.new()
+        await editor.prompt(session_id, "What is in it?")
+        editor.buffers[workspace / "calc.py"] = CALC + "# typed later\n"
+        await editor.prompt(session_id, "And now?")
+        ran = [each.tool_call_id for each in editor.of(schema.ToolCallStart) if each.kind == "execute"]
+        first, second = (
+            [each for each in editor.of(schema.ToolCallProgress) if each.tool_call_id == call_id][-1] for call_id in ran
+        )
+    assert "# unsaved" in first.model_dump_json()
+    assert "# typed later" in second.model_dump_json()
     assert (workspace / "calc.py").read_text() == CALC
 
 
@@ -291,6 +298,7 @@ async def test_a_killed_agent_goes_on_where_it_was(workspace: Path, state: Path)
         os.kill(editor.process.pid, signal.SIGKILL)
         with pytest.raises((ConnectionError, RequestError)):
             await work
+        await editor.until(lambda: not editor.children())  # nothing is left that holds the session
     async with Editor(workspace, state, [{"text": "Here I am."}]) as editor:
         found = (await editor.agent.list_sessions(cwd=str(workspace))).sessions
         assert [(each.session_id, each.cwd) for each in found] == [(session_id, str(workspace))]
