@@ -1,6 +1,6 @@
 #!/bin/sh
 # Prints the folder of the official TypeScript library of the Agent Client Protocol in the user's cache, fetched once.
-# Needs npm.
+# Needs npm; tests look for it in CODEAGENT_ACP_SDK.
 set -eu
 
 place="${XDG_CACHE_HOME:-$HOME/.cache}/codeagent-lsp/acp-sdk-2.4.0"

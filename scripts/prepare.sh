@@ -67,6 +67,12 @@ install_test_parts() {
         unset CODEAGENT_HARBOR
         lacks "Harbor, or a Python 3.12 for it"
     fi
+    if CODEAGENT_ACP_SDK="$(sh scripts/get-acp-sdk.sh)"; then
+        export CODEAGENT_ACP_SDK
+    else
+        unset CODEAGENT_ACP_SDK
+        lacks "npm, or the TypeScript library of the Agent Client Protocol"
+    fi
     rust-analyzer --version >/dev/null 2>&1 || lacks rust-analyzer # rustup has a program of that name that is none
     command -v jdtls >/dev/null || lacks jdtls
     if [ "${CODEAGENT_TEST_MODEL:-1}" = 0 ]; then

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -255,14 +255,12 @@ async def test_without_forms_words_are_asked_for_in_the_conversation(workspace: 
 
 
 async def test_a_run_is_cancelled_at_once(workspace: Path, state: Path) -> None:
-    async with Editor(workspace, state, [{"text": "one two three four", "chunks": 40, "delay": 0.5}]) as editor:
+    async with Editor(workspace, state, [{"text": "word " * 100, "chunks": 100, "delay": 1}]) as editor:
         session_id = await editor.new()
         work = asyncio.ensure_future(editor.prompt(session_id, "Say something long"))
-        await editor.until(editor.said)
-        began = time.monotonic()
+        await editor.until(editor.said)  # the rest would take longer than a prompt is waited for
         await editor.agent.cancel(session_id=session_id)
         assert (await work).stop_reason == "cancelled"
-        assert time.monotonic() - began < 2
         assert (await editor.prompt(session_id, "And now?")).stop_reason == "end_turn"
 
 
@@ -322,9 +320,12 @@ async def test_a_server_that_ends_is_begun_again(workspace: Path, state: Path) -
         assert children
         for child in children:
             os.kill(child, signal.SIGKILL)
-        await asyncio.sleep(0.5)
-        assert (await editor.prompt(session_id, "Second")).stop_reason == "end_turn"
+        with contextlib.suppress(RequestError):  # it may come before the end of the process is known
+            await editor.prompt(session_id, "Second")
+        assert (await editor.prompt(session_id, "Third")).stop_reason == "end_turn"
         assert editor.said().count("One.") == 2  # a new process begins its script anew
+        found = (await editor.agent.list_sessions(cwd=str(workspace))).sessions
+        assert [each.session_id for each in found] == [session_id]
         [info] = editor.of(schema.SessionInfoUpdate)
         assert info.title == "First"
 
