@@ -31,6 +31,12 @@ from codeagent_lsp.user_settings import read_user_settings
 SETUP = "setup"
 """The authentication method: a dialogue in a terminal that finds or takes a model."""
 
+FILES_OF_THE_DISK = ("CodeCompanion.nvim",)
+"""Clients that answer with what is on the disk when they are asked for a file, and put what they are given in the place
+of a buffer's unsaved text (CodeCompanion 19.22). They are not asked, and files are written to the disk: the editor then
+asks its user before it drops anything.
+"""
+
 McpServers = Sequence[Any] | None
 
 
@@ -68,6 +74,8 @@ class Agent:
     ) -> schema.InitializeResponse:
         """Say what this agent can do."""
         self._offered = client_capabilities
+        if client_capabilities and client_info and client_info.name in FILES_OF_THE_DISK:
+            self._offered = client_capabilities.model_copy(update={"fs": None})
         sessions = schema.SessionCapabilities(
             list=schema.SessionListCapabilities(),
             resume=schema.SessionResumeCapabilities(),

@@ -54,6 +54,7 @@ class Editor:
         script: Sequence[Mapping[str, Any]],
         offers: schema.ClientCapabilities = ALL,
         settings: Sequence[str] = (),
+        name: str = "test",
     ) -> None:
         self.workspace = workspace
         self.buffers: dict[Path, str] = {}
@@ -66,6 +67,7 @@ class Editor:
         self.fill: Callable[[Any], dict[str, Any] | None] = lambda mode: {}
         self.wrong: list[str] = []
         self._offers = offers
+        self._info = schema.Implementation(name=name, version="1.0.0")
         self._settings = [word for setting in settings for word in ("--set", setting)]
         self._state = state
         self._place = state.parent / f"{state.name}-script.json"
@@ -97,7 +99,7 @@ class Editor:
             observers=[self._observe],
         )
         self.hello: Any = await self.agent.initialize(
-            protocol_version=PROTOCOL_VERSION, client_capabilities=self._offers, client_info=None
+            protocol_version=PROTOCOL_VERSION, client_capabilities=self._offers, client_info=self._info
         )
         return self
 

@@ -157,6 +157,13 @@ async def test_a_client_without_files_has_them_on_the_disk(workspace: Path, stat
     assert len(diffs_of(editor.permissions[0].tool_call)) == 2
 
 
+async def test_a_client_whose_files_are_those_of_the_disk_is_not_asked_for_them(workspace: Path, state: Path) -> None:
+    async with Editor(workspace, state, FIX, name="CodeCompanion.nvim") as editor:
+        await editor.prompt(await editor.new(), TASK)
+    assert (workspace / "calc.py").read_text() == FIXED
+    assert editor.written == editor.read == []
+
+
 async def test_files_are_made_moved_and_deleted(workspace: Path, state: Path) -> None:
     (workspace / "old.py").write_text("old = 1\n")
     (workspace / "gone.py").write_text("gone = 1\n")
