@@ -284,16 +284,25 @@ def _path_of(uri: str) -> Path:
 
 
 def _same(one: str, other: str) -> bool:
-    """Return whether two texts are equal but for a byte order mark and the kind of their line ends, which clients may
-    hide.
+    """Return whether two texts are equal but for what clients may hide: a byte order mark, the kind of the line ends,
+    the last line end.
     """
-    return with_newlines(one.removeprefix(_MARK), "\n") == with_newlines(other.removeprefix(_MARK), "\n")
+    return _plain(one) == _plain(other)
+
+
+def _plain(text: str) -> str:
+    return with_newlines(text.removeprefix(_MARK), "\n").removesuffix("\n")
 
 
 def _in_form_of(saved: _OnDisk | None, text: str) -> str:
     """Return the client's text with the line ends of the file, where the client hides these."""
     text = text.removeprefix(_MARK)
-    crlf = saved is not None and 0 < saved.text.count("\r\n") == saved.text.count("\n")
+    if saved is None:
+        return text
+    # avante.nvim leaves the last one out. Where the user has removed it, it comes back with the agent's next change.
+    if text and saved.text.endswith("\n") and not text.endswith("\n"):
+        text += "\r\n" if "\r\n" in text else "\n"
+    crlf = 0 < saved.text.count("\r\n") == saved.text.count("\n")
     return with_newlines(text, "\r\n") if crlf and "\r" not in text else text
 
 

@@ -131,6 +131,22 @@ async def test_an_unsaved_text_has_the_line_ends_of_the_file(path: Path) -> None
     assert path.read_bytes() == b"ONE\r\nunsaved\r\n"
 
 
+async def test_the_last_line_end_that_a_client_hides_survives(path: Path) -> None:
+    class Joined(Client):
+        async def read(self, path: str) -> str:
+            return (await super().read(path)).removesuffix("\n")
+
+    client = Joined()
+    files, server = made(path, client)
+    await files.sync([path])
+    assert server.open == {}
+    assert (await files.apply(edit_of(path, None, 0, "ONE\n")))["applied"]
+    assert path.read_text() == "ONE\ntwo\n"
+    client.buffers[str(path)] = "ONE\nunsaved\n"
+    await files.sync([path])
+    assert server.open[uris.from_path(path)] == (1, "ONE\nunsaved\n")
+
+
 async def test_nothing_outside_is_asked_for(path: Path, tmp_path: Path) -> None:
     asked: list[str] = []
 
