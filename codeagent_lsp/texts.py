@@ -79,6 +79,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "  The key is apart, in {path}, readable by you alone, and is sent to this address only.",
         "  密钥单独保存在 {path}，仅你可读，且只会发送到该地址。",
     ),
+    "setup.outranked": (
+        "! {variables} in the environment go before what is kept here. Unset them, or editors that are started with "
+        "them use what they say.",
+        "! 环境变量 {variables} 优先于此处保存的内容。请取消这些变量，否则带有它们启动的编辑器将使用变量中的值。",
+    ),
     "setup.next": (
         'Next: open your editor (its lines are in docs/editors.md), or here:  codeagent-lsp run "what shall be done"',
         '下一步：打开编辑器（配置见 docs/editors.md），或在此运行：codeagent-lsp run "要做的事"',

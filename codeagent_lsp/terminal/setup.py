@@ -28,6 +28,7 @@ from codeagent_lsp.llm.providers.embedded import engine_installed
 from codeagent_lsp.llm.services import SERVICES, Service
 from codeagent_lsp.messages import Message
 from codeagent_lsp.policy_file import read_policy
+from codeagent_lsp.settings_catalogue import catalogue
 from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.state import state_root
 from codeagent_lsp.terminal.locales import user_locale
@@ -279,6 +280,8 @@ class Dialogue:
         self.say("setup.kept", path=short_path(path))
         if chosen.key:
             self.say("setup.key_kept", "dim", path=short_path(state_root()))
+        if variables := _going_first(chosen):
+            self.say("setup.outranked", "yellow", variables=", ".join(variables))
         self._out.print()
         self.say("setup.next")
         return EXIT_DONE
@@ -316,6 +319,17 @@ def _model_settings(chosen: Chosen) -> Settings:
         if problem.key.startswith("policy."):
             raise problem
     return settings
+
+
+def _going_first(chosen: Chosen) -> list[str]:
+    """Return the environment variables that say something else than what was chosen, and go before it."""
+    wanted = {**chosen.settings, **({"model.apiKey": chosen.key} if chosen.key else {})}
+    said = environment_layer()
+    return [
+        setting.metadata["env"]
+        for setting in catalogue()
+        if setting.key in wanted and setting.key in said and said[setting.key] != wanted[setting.key]
+    ]
 
 
 def _variable(service: Service) -> str:

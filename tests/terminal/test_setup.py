@@ -81,6 +81,20 @@ async def test_a_wrong_key_is_told_and_the_right_one_is_kept_apart(state: Path) 
         assert (settings.base_url, settings.name, settings.api_key) == (url, "m", KEY)
 
 
+async def test_what_the_environment_says_otherwise_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(FakeKeyed(Said("Rust"))) as url:
+        monkeypatch.setenv("CODEAGENT_MODEL", "m")
+        _, agreeing = await held(OTHER, url, KEY, "")
+        assert "go before" not in agreeing
+        monkeypatch.setenv("CODEAGENT_BASE_URL", "http://127.0.0.1:1")
+        monkeypatch.setenv("CODEAGENT_API_KEY", "not-this-one")
+        code, shown = await held(OTHER, url, KEY, "")
+        assert code == 0, shown
+        (line,) = [line for line in shown.splitlines() if "go before" in line]
+        assert "CODEAGENT_BASE_URL" in line and "CODEAGENT_API_KEY" in line and "CODEAGENT_MODEL" not in line
+        assert "not-this-one" not in shown
+
+
 @pytest.mark.parametrize("lines", [(), ("q",), (OTHER,), (OTHER, "http://127.0.0.1:1"), ("1", None)])
 async def test_what_ends_early_keeps_nothing(lines: Sequence[str], state: Path) -> None:
     code, shown = await held(*lines)
