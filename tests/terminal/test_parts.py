@@ -183,6 +183,8 @@ def test_picking(line: str, choice: str | None) -> None:
         (("Always allow",), None),
         (("Deny", "Allow once"), "Allow once"),
         (("Keep", "Delete"), "Delete"),
+        (("Cancel", "Edit the steps", "Change…", "Start"), "Start"),
+        (("取消", "修改…", "开始执行"), "开始执行"),
         (("no", "yes"), "yes"),
         (("only",), "only"),
         (("One (recommended)", "Two"), "One (recommended)"),
