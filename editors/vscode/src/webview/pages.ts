@@ -153,6 +153,7 @@ export class SetupPage {
   tested({ ok, words, models }: Tested): void {
     this.outcome.className = `outcome ${ok ? "ok" : "problem"}`;
     this.outcome.textContent = words;
+    this.outcome.scrollIntoView({ block: "nearest" });
     const list = this.form.querySelector("datalist");
     list?.replaceChildren(...models.map((name) => Object.assign(document.createElement("option"), { value: name })));
   }
@@ -166,8 +167,10 @@ export class SetupPage {
     bar.setAttribute("aria-label", word("downloading"));
     const stop = button(word("cancel"), "choice small");
     stop.addEventListener("click", () => say({ type: "stopDownload" }));
+    const begins = !this.outcome.classList.contains("download");
     this.outcome.className = "outcome download";
     this.outcome.replaceChildren(bar, element("span", "", words), stop);
+    if (begins) this.outcome.scrollIntoView({ block: "nearest" });
   }
 
   private choose(provider: Provider, card: HTMLElement): void {
@@ -196,6 +199,7 @@ export class SetupPage {
     test.addEventListener("click", () => {
       this.outcome.className = "outcome";
       this.outcome.textContent = word("testing");
+      this.outcome.scrollIntoView({ block: "nearest" });
       say({ type: "setup", provider: provider.provider, url: url.value.trim(), model: model.value.trim(), key: key.value.trim() });
       key.value = "";
     });
