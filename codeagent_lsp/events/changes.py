@@ -52,7 +52,7 @@ class ChangesApplied(Event, name="changes_applied"):
     `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change:
     an undo of these can be tried again. `since` (seconds since the epoch) is when this was applied first, where an undo
     of a rewind brings it back. `renamed` has the new names of files that the user has renamed since, by the old ones.
-    `only_files` are those that alone an undo was to take back (none: all).
+    `only` are the files that alone an undo was to take back (none: all).
     """
 
     outcome: Outcome = "full"
@@ -66,7 +66,7 @@ class ChangesApplied(Event, name="changes_applied"):
     refused: tuple[str, ...] | None = None
     since: float | None = None
     renamed: Mapping[str, str] | None = None
-    only_files: tuple[str, ...] | None = None
+    only: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -353,7 +353,7 @@ class Proposal:
                 steps=steps,
                 refused=(applied.refused or None) if undo else None,
                 renamed={name(old): name(new) for old, new in self._renamed.items()} or None,
-                only_files=None if files is None else tuple(sorted(files)),
+                only=None if files is None else tuple(sorted(files)),
             )
         )
         self._renamed.clear()

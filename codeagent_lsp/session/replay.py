@@ -199,7 +199,7 @@ def _apply(run: RunRecord, event: events.ChangesApplied) -> None:
         if event.outcome in ("full", "partial"):
             undone = event.steps
             run.applied[:] = after_undo(
-                run.applied, lambda part: not undone or part.step_id in undone, event.refused or (), event.only_files
+                run.applied, lambda part: not undone or part.step_id in undone, event.refused or (), event.only
             )
     elif done:
         run.accept(done)

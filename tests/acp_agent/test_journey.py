@@ -219,6 +219,7 @@ async def test_a_plan_is_shown_with_its_steps(workspace: Path, state: Path) -> N
     ]
     plan = call("create_plan", goal="A right sum", steps=steps, estimated_complexity="low")
     async with Editor(workspace, state, [plan, EDIT, {"text": "Fixed."}, {"text": "It was the sign."}]) as editor:
+        editor.fill = lambda mode: {"answer": "Start"}
         await editor.prompt(await editor.new(), f"/plan {TASK}")
     plans = editor.of(schema.AgentPlanUpdate)
     assert [entry.content for entry in plans[0].entries] == ["Fix the sign", "Say so"]

@@ -21,6 +21,7 @@ from codeagent_lsp.errors import (
     ModelReplyInvalid,
     ModelStreamBroken,
     ModelTimeout,
+    ModelUnauthorized,
     ModelUnreachable,
 )
 from codeagent_lsp.llm.endpoint import TimeLimits
@@ -139,7 +140,7 @@ FAULTS = {
     "an empty error object": Fault(chunk({"error": {"x": None}}), ModelStreamBroken, says="no reason"),
     "an error 429": Fault(error("slow down", code=429), ModelBusy, says="slow down"),
     "an error 503": Fault(error("overloaded", code="503"), ModelBusy, says="overloaded"),
-    "an error 401": Fault(error("bad key", code=401), ModelRejected, says="CODEAGENT_API_KEY"),
+    "an error 401": Fault(error("bad key", code=401), ModelUnauthorized, says="CODEAGENT_API_KEY"),
     "an error for quota": Fault(error("insufficient_quota", code=429), ModelRejected, says="credit"),
     "an error for the window": Fault(error("exceeds the available context size"), ContextOverflow, says="window"),
     "an error of its parser": Fault(error("Failed to parse input at pos 3"), ModelReplyInvalid, says="toolCalling"),

@@ -21,6 +21,7 @@ from codeagent_lsp.errors import (
     ModelReplyInvalid,
     ModelStreamBroken,
     ModelTimeout,
+    ModelUnauthorized,
     ModelUnreachable,
 )
 from codeagent_lsp.llm.endpoint import TimeLimits, endpoint
@@ -335,8 +336,8 @@ async def test_an_empty_answer_at_the_token_limit_says_so() -> None:
 # --- refusals
 
 REFUSED: list[tuple[Script, type[ModelError], str]] = [
-    (rig.error(401, "bad key"), ModelRejected, "CODEAGENT_API_KEY"),
-    (rig.error(403, "no access"), ModelRejected, "no access"),
+    (rig.error(401, "bad key"), ModelUnauthorized, "CODEAGENT_API_KEY"),
+    (rig.error(403, "no access"), ModelUnauthorized, "no access"),
     (rig.error(402, "pay first"), ModelRejected, "credit"),
     (rig.error(429, "You exceeded your quota: insufficient_quota"), ModelRejected, "credit"),
     (rig.error(400, "This model's maximum context length is 4096 tokens"), ContextOverflow, "4096"),

@@ -113,7 +113,7 @@ async def test_one_file_is_undone_and_the_others_stay_until_they_are(tmp_path: P
     assert (await proposal.undo(files={made.path("a")})).outcome == "full"
     assert [made.text(name) for name in ("a", "b", "c")] == [TEXT, TEXT.replace("one", "ONE"), None]
     told = [event for event in made.events if isinstance(event, events.ChangesApplied)][-1]
-    assert (told.undo, told.only_files) == (True, (made.path("a"),))
+    assert (told.undo, told.only) == (True, (made.path("a"),))
     with pytest.raises(SessionError):
         await proposal.undo(files={made.path("a")})
     session = made.manager.current()

@@ -201,7 +201,7 @@ export interface ChangesProposed extends EventBase {
   readonly proof?: Readonly<Record<string, unknown>>;
 }
 
-/** What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`. `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change: an undo of these can be tried again. `since` (seconds since the epoch) is when this was applied first, where an undo of a rewind brings it back. `renamed` has the new names of files that the user has renamed since, by the old ones. `only_files` are those that alone an undo was to take back (none: all). */
+/** What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`. `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change: an undo of these can be tried again. `since` (seconds since the epoch) is when this was applied first, where an undo of a rewind brings it back. `renamed` has the new names of files that the user has renamed since, by the old ones. `only` are the files that alone an undo was to take back (none: all). */
 export interface ChangesApplied extends EventBase {
   readonly type: "changes_applied";
   readonly outcome: "full" | "partial" | "none" | "unknown";
@@ -215,7 +215,7 @@ export interface ChangesApplied extends EventBase {
   readonly refused?: readonly string[];
   readonly since?: number;
   readonly renamed?: Readonly<Record<string, unknown>>;
-  readonly only_files?: readonly string[];
+  readonly only?: readonly string[];
 }
 
 /** The user did not want these changes. */

@@ -181,13 +181,13 @@ function ofDecisions(run: Run, event: ServerEvent): Run | undefined {
 }
 
 /** Whether something of the run can be undone, and in which files. Which ones the steps of a plan changed is not told. */
-function standing(run: Run, { outcome, undo, steps = [], refused = [], only_files: files, files_changed: changed }: ChangesApplied): Pick<Run, "applied" | "inFiles"> {
+function standing(run: Run, { outcome, undo, steps = [], refused = [], only, files_changed: changed }: ChangesApplied): Pick<Run, "applied" | "inFiles"> {
   const { applied, inFiles } = run;
   if (outcome !== "full" && outcome !== "partial") return { applied, inFiles };
   if (!undo) return { applied: true, inFiles: [...inFiles, ...changed.filter((path) => !inFiles.includes(path))] };
   if (steps.length > 0) return { applied, inFiles };
-  const left = inFiles.filter((path) => refused.includes(path) || (files !== undefined && !files.includes(path)));
-  return { applied: files === undefined ? applied && refused.length > 0 : left.length > 0, inFiles: left };
+  const left = inFiles.filter((path) => refused.includes(path) || (only !== undefined && !only.includes(path)));
+  return { applied: only === undefined ? applied && refused.length > 0 : left.length > 0, inFiles: left };
 }
 
 /** What the user said has reached the model: shown where it does. */

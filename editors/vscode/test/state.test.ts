@@ -73,12 +73,12 @@ test("a file of a run is undone by itself, the others stay until they are", () =
   const came = (undo: boolean, paths: readonly string[], more: object = {}): AnyEvent => ({ ...applied(undo), files_changed: paths, ...more }) as AnyEvent;
   const inFiles = (...events: AnyEvent[]): readonly string[] | undefined => newest(after(start, ...events))?.inFiles;
   const both = came(false, ["/ws/a.py", "/ws/b.py"]);
-  const one = came(true, ["/ws/a.py"], { files: ["/ws/a.py"] });
+  const one = came(true, ["/ws/a.py"], { only: ["/ws/a.py"] });
   assert.deepEqual(inFiles(both, came(false, ["/ws/a.py"])), ["/ws/a.py", "/ws/b.py"]);
   assert.deepEqual(inFiles(both, one), ["/ws/b.py"]);
   assert.ok(undoable(after(start, both, one)));
-  assert.deepEqual(inFiles(both, one, came(true, ["/ws/b.py"], { files: ["/ws/b.py"] })), []);
-  assert.equal(undoable(after(start, both, one, came(true, ["/ws/b.py"], { files: ["/ws/b.py"] }))), undefined);
+  assert.deepEqual(inFiles(both, one, came(true, ["/ws/b.py"], { only: ["/ws/b.py"] })), []);
+  assert.equal(undoable(after(start, both, one, came(true, ["/ws/b.py"], { only: ["/ws/b.py"] }))), undefined);
   assert.deepEqual(inFiles(both, came(true, ["/ws/b.py"], { refused: ["/ws/a.py"] })), ["/ws/a.py"], "the editor did not change it");
   assert.deepEqual(inFiles(both, came(true, [], { outcome: "none" })), ["/ws/a.py", "/ws/b.py"]);
 });

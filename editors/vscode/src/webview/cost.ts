@@ -107,7 +107,7 @@ export class Ring {
       const bar = element("span", "bar");
       bar.style.width = `${(100 * tokens) / most}%`;
       const share = `${Math.round((100 * tokens) / Math.max(1, prompt))} %`;
-      return filled("li", kind, element("span", "kindname", this.word(`kind.${kind}`)), filled("span", "track", bar), element("span", "count", `${compact(tokens)} · ${share}`));
+      return filled("li", "", element("span", "kindname", this.word(`kind.${kind}`)), filled("span", "track", bar), element("span", "count", `${compact(tokens)} · ${share}`));
     });
     const left = window > prompt ? element("p", "note", this.word("windowLeft", compact(window - prompt))) : undefined;
     this.panel.replaceChildren(element("h2", "", head), element("p", "note", rest.join(" · ")), filled("ul", "", ...rows), ...(left ? [left] : []));
