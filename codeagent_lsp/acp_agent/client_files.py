@@ -2,7 +2,7 @@
 
 Such a client does not tell what is open. It is asked for the text of a file when the server needs it; a text that is
 not that of the disk becomes an open document there. Accepted changes go to the client, or to the disk where it takes
-none. Not here: the messages of either protocol (`open_session.py`).
+none. Not here: the messages of either protocol (`session_server.py`).
 """
 
 from __future__ import annotations

@@ -2,24 +2,22 @@
 
 Each session has its own server, so that mode, model and tool servers of one are not those of another. Prompts become
 runs, events become updates, our questions become requests. Not here: the sessions of a client (`agent.py`), the parts
-of the translation (`updates.py`, `questions.py`, `prompt_content.py`, `session_options.py`).
+of the translation (`updates.py`, `questions.py`, `prompt_content.py`, `session_options.py`), the wire (`session_server.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from acp import Client, RequestError, schema
 from acp.helpers import text_block, tool_content, update_agent_message_text
 
-from codeagent_lsp.acp_agent.client_files import ClientFiles, FileRequestFailed, FolderNames
+from codeagent_lsp.acp_agent.client_files import FolderNames
 from codeagent_lsp.acp_agent.prompt_content import Task
 from codeagent_lsp.acp_agent.questions import Answer, AskInWords, OpenQuestion, Questions
 from codeagent_lsp.acp_agent.session_options import (
@@ -31,14 +29,13 @@ from codeagent_lsp.acp_agent.session_options import (
     models_of,
     window_of,
 )
+from codeagent_lsp.acp_agent.session_server import SessionServer
 from codeagent_lsp.acp_agent.updates import Updates
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import ErrorCode
-from codeagent_lsp.lsp_client.connection import LEAVE_SECONDS, Connection, ConnectionLost, Refused, server_command
-from codeagent_lsp.protocol import ACP_CLIENT, EVENT_METHOD, EXPERIMENTAL_KEY, SYNC_METHOD
+from codeagent_lsp.lsp_client.connection import ConnectionLost, Refused
 from codeagent_lsp.session.request import short_title
 from codeagent_lsp.texts import text
-from codeagent_lsp.workspace.files import uris
 
 Event = Mapping[str, Any]
 
@@ -53,35 +50,6 @@ _NO_MODEL = (ErrorCode.NOT_FOUND.value, ErrorCode.PERMISSION_DENIED.value)
 """The codes with which a run fails that finds no model, or has no key for it."""
 _RESOLVED = ("approval_resolved", "question_answered")
 _ASKED = ("approval_requested", "question_asked")
-
-
-class SessionFiles:
-    """The `FileRequests` of one session."""
-
-    def __init__(self, client: Client, offered: schema.ClientCapabilities | None, names: FolderNames) -> None:
-        files = offered.fs if offered else None
-        self.reads = bool(files and files.read_text_file)
-        self.writes = bool(files and files.write_text_file)
-        self.session_id = ""
-        self._client = client
-        self._names = names
-
-    async def read(self, path: str) -> str:
-        """See `client_files.FileRequests`."""
-        try:
-            answer = await self._client.read_text_file(session_id=self.session_id, path=self._names.shown(path))
-        except (RequestError, ConnectionError, ValueError) as error:
-            raise FileRequestFailed(str(error)) from error
-        return answer.content
-
-    async def write(self, path: str, content: str) -> None:
-        """See `client_files.FileRequests`."""
-        try:
-            await self._client.write_text_file(
-                session_id=self.session_id, path=self._names.shown(path), content=content
-            )
-        except (RequestError, ConnectionError, ValueError) as error:
-            raise FileRequestFailed(f"the editor did not write {path}: {error}") from error
 
 
 class OpenSession:
@@ -104,9 +72,7 @@ class OpenSession:
         self._offered = offered
         self._settings = settings
         self._updates = Updates(names.real[0], options.language, names.shown)
-        self._connection = Connection(server_command(), os.environ)
-        self._requests = SessionFiles(client, offered, names)
-        self._files = ClientFiles(names.real, self._requests, self._connection.notify)
+        self._server = SessionServer(client, names, offered, options.language, settings)
         self._events: deque[Event] = deque()
         self._arrived = asyncio.Event()
         self._pump: asyncio.Task[None] | None = None
@@ -127,23 +93,13 @@ class OpenSession:
         """Start the server, unless it runs. ConnectionLost or Refused if it does not start."""
         if self._pump is not None:
             return
-        connection = self._connection
-        connection.notifications[EVENT_METHOD] = self._arrives
-        connection.notifications["window/showMessage"] = self._message
-        connection.requests["workspace/applyEdit"] = lambda params: self._files.apply(params["edit"])
-        connection.requests[SYNC_METHOD] = self._sync
-        try:
-            await connection.start()
-        except OSError as error:
-            raise ConnectionLost(str(error)) from error
         self._pump = asyncio.create_task(self._work())
-        await connection.request("initialize", self._hello(), START_SECONDS)
-        connection.notify("initialized", {})
+        await self._server.start(self._arrives, self._message)
 
     @property
     def lost(self) -> bool:
         """Return whether the server has ended."""
-        return self._connection.lost.is_set()
+        return self._server.lost.is_set()
 
     def again(self) -> OpenSession:
         """Return a session like this one, with a server that has not been started."""
@@ -156,7 +112,7 @@ class OpenSession:
         self._tasks.cancel()
         for task in (*self._asking.values(), *([self._pump] if self._pump else [])):
             task.cancel()
-        await self._connection.close(LEAVE_SECONDS)
+        await self._server.close()
         for future in self._ended.values():
             if not future.done():  # its prompt still wants an answer
                 future.set_result({"type": "run_completed", "status": "cancelled"})
@@ -195,7 +151,7 @@ class OpenSession:
             del self._updates.staged[run_id]
 
     def _named(self, session_id: str) -> None:
-        self.session_id = self._requests.session_id = session_id
+        self.session_id = self._server.session_id = session_id
         forms = bool(self._offered and self._offered.elicitation and self._offered.elicitation.form is not None)
         self._questions = Questions(self._client, session_id, self.options.language, forms=forms)
         self._tasks.start(self._tell_offers())
@@ -249,7 +205,7 @@ class OpenSession:
 
     async def _cancel(self) -> None:
         with suppress(Refused, ConnectionLost):
-            await self._command("codeagent.cancel", {}, CANCEL_SECONDS)
+            await self._server.command("codeagent.cancel", {}, CANCEL_SECONDS)
 
     async def _answered(self, task: Task) -> str | None:
         """Take the prompt as the answer to the question that was asked in words; return the run that goes on with it,
@@ -270,7 +226,7 @@ class OpenSession:
 
     async def _begun(self, task: Task) -> str | None:
         """Begin the run of a task; None for a command that needs none."""
-        await self._files.sync(task.files, again=True)
+        await self._server.files.sync(task.files, again=True)
         match task.command:
             case "apply" | "discard" | "undo":
                 await self._settle(task.command)
@@ -289,7 +245,7 @@ class OpenSession:
         await self._send(self._title(task))
         name = "codeagent.ask" if "question" in arguments else "codeagent.run"
         given = {**arguments, "attachments": list(task.attachments), "sessionId": self.session_id}
-        run_id: str = (await self._command(name, given))["runId"]
+        run_id: str = (await self._server.command(name, given))["runId"]
         return run_id
 
     async def _tools_started(self) -> None:
@@ -313,13 +269,13 @@ class OpenSession:
     async def _end_of(self, run_id: str) -> Event:
         """Return the end of a run, or that it waits for words of the user. ConnectionLost if the server ends first."""
         future = self._future_of(run_id)
-        lost: asyncio.Future[Any] = asyncio.ensure_future(self._connection.lost.wait())
+        lost: asyncio.Future[Any] = asyncio.ensure_future(self._server.lost.wait())
         try:
             await asyncio.wait([future, lost], return_when=asyncio.FIRST_COMPLETED)
         finally:
             lost.cancel()
         if not future.done():
-            raise ConnectionLost(self._connection.log.last_line)
+            raise ConnectionLost(self._server.last_line)
         event = future.result()
         self._ended = {name: each for name, each in self._ended.items() if not each.done()}
         if event["type"] != "run_completed":  # it goes on with the next prompt
@@ -337,7 +293,7 @@ class OpenSession:
         try:
             if name != "undo" and not run_id:
                 raise Refused(text("acp.nothing_waits", self.options.language))
-            await self._command(f"codeagent.{name}", {"runId": run_id} if run_id else {})
+            await self._server.command(f"codeagent.{name}", {"runId": run_id} if run_id else {})
             if name != "discard":
                 async with asyncio.timeout(SETTLE_SECONDS):
                     await settled
@@ -384,45 +340,14 @@ class OpenSession:
             self._tasks.start(self._tell_offers())
         elif option == EFFORT:
             settings = {"settings": {"codeagent": {"model": {"effort": value}}}}
-            self._connection.notify("workspace/didChangeConfiguration", settings)
+            self._server.notify("workspace/didChangeConfiguration", settings)
             self.options.effort = value
 
     # The server.
 
     async def command(self, name: str, /, **arguments: Any) -> Any:
         """Have the server execute a command, and return its answer. Refused, ConnectionLost."""
-        return await self._command(name, arguments)
-
-    async def _command(self, name: str, arguments: Mapping[str, Any], seconds: float = 60.0) -> Any:
-        params = {"command": name, "arguments": [dict(arguments)]}
-        return await self._connection.request("workspace/executeCommand", params, seconds)
-
-    def _hello(self) -> dict[str, Any]:
-        folders = [{"uri": uris.from_path(str(folder)), "name": folder.name} for folder in self.names.real]
-        edits = {
-            "documentChanges": True,
-            "resourceOperations": ["create", "rename", "delete"],
-            "failureHandling": "transactional" if self._files.transactional else "abort",
-        }
-        return {
-            "processId": os.getpid(),
-            "clientInfo": {"name": ACP_CLIENT},
-            "locale": self.options.language,
-            "rootUri": folders[0]["uri"],
-            "workspaceFolders": folders,
-            "capabilities": {
-                # As Python counts, so that no position needs a conversion.
-                "general": {"positionEncodings": ["utf-32"]},
-                "workspace": {"applyEdit": True, "workspaceEdit": edits, "workspaceFolders": True},
-                "experimental": {EXPERIMENTAL_KEY: {"event": True, "ask": True, "sync": self._requests.reads}},
-            },
-            "initializationOptions": dict(self._settings),
-        }
-
-    async def _sync(self, params: Mapping[str, Any]) -> None:
-        paths = [Path(path) for path in map(uris.to_path, params["uris"]) if path is not None]
-        # A command may read any file, so all that the agent has to do with are looked at.
-        await self._files.sync(paths, again=not paths)
+        return await self._server.command(name, arguments)
 
     def _message(self, params: Mapping[str, Any]) -> None:
         """Keep a warning for the next prompt; what belongs to a run comes as its events."""

@@ -56,6 +56,7 @@ def names_in(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.py"))
 
 
+@pytest.mark.journey
 async def test_a_change_is_shown_and_then_written(workspace: Path, state: Path) -> None:
     async with Editor(workspace, state, FIX) as editor:
         end = await editor.prompt(await editor.new(), TASK)
