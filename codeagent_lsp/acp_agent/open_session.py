@@ -2,7 +2,8 @@
 
 Each session has its own server, so that mode, model and tool servers of one are not those of another. Prompts become
 runs, events become updates, our questions become requests. Not here: the sessions of a client (`agent.py`), the parts
-of the translation (`updates.py`, `questions.py`, `prompt_content.py`, `session_options.py`), the wire (`session_server.py`).
+of the translation (`updates.py`, `questions.py`, `prompt_content.py`, `session_options.py`), the wire
+(`session_server.py`).
 """
 
 from __future__ import annotations
@@ -151,7 +152,8 @@ class OpenSession:
             del self._updates.staged[run_id]
 
     def _named(self, session_id: str) -> None:
-        self.session_id = self._server.session_id = session_id
+        self.session_id = session_id
+        self._server.named(session_id)
         forms = bool(self._offered and self._offered.elicitation and self._offered.elicitation.form is not None)
         self._questions = Questions(self._client, session_id, self.options.language, forms=forms)
         self._tasks.start(self._tell_offers())

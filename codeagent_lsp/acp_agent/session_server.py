@@ -45,13 +45,8 @@ class SessionServer:
         self.lost = self._connection.lost
         self.files = ClientFiles(names.real, self._requests, self.notify)
 
-    @property
-    def session_id(self) -> str:
-        """Return the session for which the client is asked for files."""
-        return self._requests.session_id
-
-    @session_id.setter
-    def session_id(self, session_id: str) -> None:
+    def named(self, session_id: str) -> None:
+        """Take the session for which the client is asked for files."""
         self._requests.session_id = session_id
 
     @property
