@@ -8,6 +8,7 @@ files.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from itertools import pairwise, takewhile
 
@@ -26,6 +27,7 @@ from codeagent_lsp.workspace.text.lines import (
 
 FileTexts = dict[str, str | None]
 _BOM = "\ufeff"
+_OWN_LABEL = re.compile(r"#[0-9a-f]{8}$")
 BEGIN, END = "*** Begin Patch", "*** End Patch"
 _ADD, _DELETE, _UPDATE, _MOVE = "*** Add File: ", "*** Delete File: ", "*** Update File: ", "*** Move to: "
 _END_OF_FILE = "*** End of File"
@@ -196,6 +198,8 @@ class _LineNumbers:
         ):  # `-0,0` is also said of new files
             return False
         section = hunk.numbers.section if hunk.numbers else ""
+        if _OWN_LABEL.search(section):
+            section = ""  # our own diffs name the hunk there
         # `diff` cuts the line that it shows there, so the whole one begins with it.
         if section and not any(line.strip().startswith(section) for line in self.lines[: hunk.line]):
             return False
