@@ -296,7 +296,7 @@ async def test_what_a_plan_has_changed_is_judged_as_a_whole(tmp_path: Path) -> N
     made = shapes(
         *(tmp_path, calls(PLAN), calls(edit), say("One."), calls(wrong), say("Two.")),
         *(calls(mended), say("Mended.")),
-        says=("Apply", "Apply", "Apply"),
+        says=("Start", "Apply", "Apply", "Apply"),
     )
     done = await planned(made, "Let area multiply, and look at side")
     assert done.status == "completed"
@@ -310,7 +310,7 @@ async def test_a_plan_that_leaves_tests_red_is_not_done(tmp_path: Path) -> None:
     wrong = call("edit_file", path="shapes.py", old_str="return a\n", new_str="return a.b\n")
     made = shapes(
         *(tmp_path, calls(PLAN), say("Nothing."), calls(wrong), say("Two."), say("It is right so.")),
-        says=("Apply", "Apply"),
+        says=("Start", "Apply", "Apply"),
     )
     done = await planned(made, "Look at area and side")
     assert done.status == "stopped" and "test_side" in done.summary
