@@ -144,8 +144,9 @@ def film_neovim(folder: Path) -> str:
         film.typed("1")
         screen.keys("Enter")
         film.until("prices.py#", stay=2.5)
-        screen.keys("a")
-        film.until(lambda shown: "+from decimal" not in shown, stay=1.5)
+        for left in ("2", "1"):
+            screen.keys("a")
+            film.until(f"{left} change(s)", stay=1.5)
         screen.keys("a")
         film.until("Every change is decided", stay=4)
         screen.keys(":qa!", "Enter")
