@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from codeagent_lsp.server.plans import plan_page, step_edits
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.tools.plan.plan import Plan
+from codeagent_lsp.tools.plan.plan_steps import PlanStep
 from codeagent_lsp.tools.plan.planner_port import StepDraft, StepEdit
 
 DRAFTS = (
@@ -104,3 +108,25 @@ def test_a_step_that_was_stored_with_another_id_is_no_number() -> None:
 
 def ids(plan: Plan) -> Sequence[str]:
     return [step.step_id for step in plan.steps]
+
+
+WORDS = st.text("ab *_#[]-.1\n`<!(\\é ", min_size=1, max_size=12).filter(str.strip)
+PLANS = st.lists(st.builds(StepDraft, WORDS, st.just("") | WORDS), min_size=1, max_size=6)
+
+
+@given(PLANS, st.data())
+def test_steps_of_any_name_are_kept_dropped_and_moved(drafts: list[StepDraft], data: st.DataObject) -> None:
+    plan = Plan.create("goal", drafts)
+    shown = page(plan)
+    assert step_edits(shown, plan, "en") is None
+    head, *items = re.split(r"^(?=- \[ \] \d)", shown, flags=re.MULTILINE)
+    assert len(items) == len(drafts)
+    order = data.draw(st.lists(st.sampled_from(range(len(items))), unique=True, min_size=1))
+    edits = step_edits(head + "".join(items[at] for at in order), plan, "en")
+    arranged = plan if edits is None else plan.arranged(edits)
+    assert list(map(in_a_line, arranged.steps)) == [in_a_line(plan.steps[at]) for at in order]
+
+
+def in_a_line(step: PlanStep) -> tuple[str, str]:
+    """What the page shows of a step."""
+    return " ".join(step.title.split()), " ".join(step.description.split())
