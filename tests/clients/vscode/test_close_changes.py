@@ -61,13 +61,9 @@ def test_lenses_in_the_file_itself_once_and_where_the_changes_stand(tmp_path: Pa
         proposed(opened)
         lenses(opened, "Accept change").nth(1).wait_for()
         page.screenshot(path=tmp_path / "in_code.png")
+        expected = {"Accept change": 2, "Discard change": 2, "Accept file": 1, "Discard file": 1}
+        until(lambda: {each: lenses(opened, each).count() for each in expected} == expected, "the lenses, each once")
         shown = page.locator(".codelens-decoration a").all_inner_texts()
-        assert [shown.count(each) for each in ("Accept change", "Discard change", "Accept file", "Discard file")] == [
-            2,
-            2,
-            1,
-            1,
-        ]
         assert not [each for each in shown if "this change" in each or "changed file" in each], "said once more"
         page.locator(".view-line").filter(has_text="one = 1").click()
         page.keyboard.press("Control+Home")
