@@ -152,6 +152,8 @@ def normal(told: list[dict[str, Any]], made: World) -> list[dict[str, Any]]:
     for number, event in enumerate(recorded, 1):
         event.update(seq=number, ts=float(number))
         event.update((key, 1.0) for key in ("time_ms",) if key in event)
+        if "context" in event:
+            event["context"] = dict.fromkeys(event["context"], 10)
         for used in (event, event.get("usage") or {}, event.get("session_usage") or {}):  # prompts change
             used.update((key, 100) for key in ("prompt_tokens", "cached_tokens") if used.get(key))
             used.update((key, 0.25) for key in ("cost",) if used.get(key))

