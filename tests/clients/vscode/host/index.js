@@ -47,7 +47,7 @@ const tests = {
     for (const { command } of entries) {
       assert.ok(command === undefined || declared.has(command) || command.startsWith("editor."), command);
     }
-    const known = /^codeagent\.(running|waiting|changes|applied|reviewing|ready|chat)$/;
+    const known = /^codeagent\.(running|waiting|changes|changedHere|applied|reviewing|ready|chat)$/;
     const named = entries.flatMap(({ when }) => (when ?? "").match(/codeagent\.\w+/g) ?? []);
     for (const name of new Set(named)) assert.match(name, known);
   },
