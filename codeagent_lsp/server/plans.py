@@ -49,7 +49,7 @@ class PlanDocuments:
         self._documents = documents
         self._record = record
         self._language = language
-        self._shown: set[str] = set()
+        self._shown: dict[str, list[list[_Item]]] = {}  # by run, the list of each page that was shown
 
     def observe(self, event: events.Event) -> None:
         """Update a plan that was shown."""
@@ -61,7 +61,7 @@ class PlanDocuments:
         page = plan_page(self._record(run_id), self._language(), writable=self.writable)
         if not page:
             raise SessionError("plan.none", run=run_id)
-        self._shown.add(run_id)
+        self._shown.setdefault(run_id, []).append(list(_items(page)))
         self._documents.put(plan_name(run_id), page)
         return page
 
@@ -87,7 +87,9 @@ class PlanDocuments:
         name, plan = plan_name(run_id), self._record(run_id).plan
         buffer = self._buffers.get(self._documents.uri(name))
         words = buffer.text if buffer is not None else self._documents.written(name)
-        return None if plan is None or words is None else step_edits(words, plan, self._language())
+        if plan is None or words is None or list(_items(words)) in self._shown.get(run_id, ()):
+            return None  # perhaps an older page, which the editor has not read anew
+        return step_edits(words, plan, self._language())
 
 
 def plan_name(run_id: str) -> str:

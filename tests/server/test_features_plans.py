@@ -285,6 +285,23 @@ def test_what_is_written_into_the_page_of_a_plan_is_what_is_started(start: Start
     assert re.findall(r"\*\*(.+?)\*\*", page) == ["two", "tell of it"]
 
 
+def test_an_older_page_that_is_still_open_changes_nothing(start: StartEditor) -> None:
+    """The steps were arranged by a command, and the editor has not read the page anew."""
+
+    def edit(params: dict[str, Any]) -> str:
+        return "Edit the steps" if "Start" in [item["title"] for item in params["actions"]] else "Apply"
+
+    editor = start(plan("one", "two"), *step(2), choose=edit)
+    run_id = editor.command("codeagent.run", task="build it", mode="plan")["runId"]
+    editor.wait_until(lambda: sum("/plan/" in uri for uri in editor.shown) == 2)
+    editor.open(Path(uris.to_path(editor.shown[-1]) or ""))
+    editor.command("codeagent.plan.edit", runId=run_id, steps=[{"stepId": "2", "title": "only this"}])
+    editor.command("codeagent.plan.retryStep", runId=run_id, stepId="2")
+    assert editor.ended(run_id)["message"] == "Applied 1 file(s)."
+    page = editor.command("codeagent.plan.show", runId=run_id)["markdown"]
+    assert re.findall(r"\*\*(.+?)\*\*", page) == ["only this"]
+
+
 def waiting(editor: StockEditor) -> list[dict[str, Any]]:
     """What waits for the user."""
     items: list[dict[str, Any]] = editor.command("codeagent.pending")
