@@ -47,6 +47,7 @@ def frame_ms(page: Any, seconds: float) -> float:
     return sorted(gaps)[int(len(gaps) * 0.95)]
 
 
+@pytest.mark.timeout(900)  # a slow machine is waited for
 def test_many_events_and_a_long_transcript(tmp_path: Path, editor: Editor) -> None:
     with window(tmp_path, editor, files={"a.py": SOURCE}, script=[], settings=BUSY) as opened:
         page = opened.page
@@ -94,6 +95,7 @@ def scrolled(opened: Window, frame: Any, idle_key: float, idle_frame: float) -> 
     assert key < idle_key * SLOWER + GRACE_MS
 
 
+@pytest.mark.timeout(900)
 def test_two_windows_on_one_workspace_do_not_disturb_each_other(tmp_path: Path, editor: Editor) -> None:
     with window(tmp_path, editor, files={"a.py": SOURCE}, script=[both_ends(), CHANGED]) as first:
         first.open("a.py")
