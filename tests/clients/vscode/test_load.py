@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.vscode]
 
 # Machines differ and are busy with other things: what counts is how much slower it gets.
 SLOWER = 4.0
-GRACE_MS = 150.0
+GRACE_MS = 1000.0  # it must not freeze; how smooth it is depends on who else is at work
 BUSY_MS = 240_000.0  # a slow machine is waited for
 BUSY = {"codeagent.server.command": [sys.executable, busy_server.__file__]}
 FRAMES = """seconds => new Promise(done => {
