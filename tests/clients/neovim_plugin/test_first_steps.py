@@ -75,7 +75,7 @@ def test_from_nothing_to_a_first_accepted_edit(home: Path) -> None:
         f"{lines} lines of configuration, {pressed} keys, 2 of them to decide, {seconds:.1f} s from the start of Neovim"
     )
     assert lines <= 6
-    assert seconds < 20
+    assert seconds < 60
     assert not left_behind(home / "state"), "the server outlived the editor"
 
 
