@@ -142,7 +142,8 @@ def _line(words: str) -> str:
 
 # Reads the steps of such a page after the user has written in it, in any form of a list. Pure.
 
-_ITEM = re.compile(r" {0,3}(?:[-*+]\s+)?(?:\[.\]\s+)?(?:(\d+)[.)]\s+)?(?:\*\*(.+?)\*\*.*|(\S.*))$")
+# Greedy to the last stars, as titles may have some.
+_ITEM = re.compile(r" {0,3}(?:[-*+]\s+)?(?:\[.\]\s+)?(?:(\d+)[.)]\s+)?(?:\*\*(.+)\*\*.*|(\S.*))$")
 _MARKED = re.compile(r" {0,3}(?:[-*+]|\d+[.)])\s")
 
 
