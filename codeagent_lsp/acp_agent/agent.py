@@ -10,7 +10,6 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from codeagent_lsp.acp_agent.client_files import FolderNames
 from codeagent_lsp.acp_agent.open_session import OpenSession
 from codeagent_lsp.acp_agent.prompt_content import task_of
 from codeagent_lsp.acp_agent.session_options import SessionOptions
-from codeagent_lsp.lsp_client.connection import ConnectionLost, Refused
+from codeagent_lsp.lsp_client.connection import INTERNAL_ERROR, ConnectionLost, Refused
 from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.settings_layers import environment_layer, load, refusal
 from codeagent_lsp.texts import choose_language, text
@@ -310,7 +309,7 @@ class Agent:
         layer = {**self._settings, **({"mcp.servers": every} if servers else {})}
         language = settings.language if settings.language != "auto" else self._language
         options = SessionOptions.of(settings.permissions, settings.model, language)
-        return OpenSession(self._client, names, self._offered, replace(options), layer)
+        return OpenSession(self._client, names, self._offered, options, layer)
 
     async def _rows(self, names: FolderNames) -> list[dict[str, Any]]:
         """Return the sessions of some folders, by a server that works there; one that is started for it is kept for
@@ -335,7 +334,6 @@ class Agent:
                 return rows
 
 
-INTERNAL_ERROR = -32603
 _MODULE = ["-m", "codeagent_lsp.cli", SETUP]
 
 

@@ -40,7 +40,6 @@ from codeagent_lsp.texts import text
 
 Event = Mapping[str, Any]
 
-START_SECONDS = 60.0
 CANCEL_SECONDS = 5.0
 SETTLE_SECONDS = 30.0
 OUTPUT_SECONDS = 0.3

@@ -66,11 +66,6 @@ class Announcer:
         """Return the language of the user."""
         return self._client.language
 
-    @property
-    def has_windows(self) -> bool:
-        """Return whether the client has windows of its own for transcripts and reviews, as ours have."""
-        return self._client.policy.events
-
     def observe(self, event: events.Event) -> None:
         """Pass one event on to everything that shows it."""
         if isinstance(event, events.RunStarted):
@@ -142,7 +137,7 @@ class Announcer:
         it, else one of its own, which begins with the answer and is not open yet, so that the user sees it.
         """
         whole = transcript_name(event.session_id)
-        if self.has_windows:
+        if self._documents.client_has_windows:
             return whole
         name = f"said/{event.run_id}.md"
         head = f"## {' '.join(title.split())}\n\n" if title else ""

@@ -270,7 +270,7 @@ class Reviews:
         """Return the lines before a diff, which tools that read diffs skip."""
         proposal = self._manager().runs.get(run_id).proposal
         unneeded = ", ".join(proposal.proofs.unneeded(proposal.changeset))
-        how = () if self._announcer.has_windows else (text("review.how", self._announcer.language),)
+        how = () if self._documents.client_has_windows else (text("review.how", self._announcer.language),)
         lines = (*how, *proposal.proved(), *filter(None, (unneeded,)))
         return (*(f"# {line}" for line in lines), "") if lines else ()
 

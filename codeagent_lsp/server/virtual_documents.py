@@ -71,7 +71,7 @@ class VirtualDocuments:
 
     @property
     def client_has_windows(self) -> bool:
-        """Return whether the client shows plans and reviews in windows of its own."""
+        """Return whether the client has windows of its own for transcripts, plans and reviews, as ours have."""
         return self._client.policy.events
 
     def written(self, name: str) -> str | None:

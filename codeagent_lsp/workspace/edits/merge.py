@@ -116,8 +116,8 @@ def unified_diff(
     lines: list[str] = []
     before, after = split_lines(old), split_lines(new)
     found = runs(old, new)
-    hunks = [_Hunk((run,), *_room(found, number, len(before))) for number, run in enumerate(found)]
-    for number, hunk in enumerate(hunks if apart else _grouped(found, len(before))):
+    hunks = _single(found, len(before)) if apart else _grouped(found, len(before))
+    for number, hunk in enumerate(hunks):
         title = f" {labels[number]}" if labels else ""
         lines.append(_header(hunk, title))
         lines.extend(_body(hunk, before, after))
@@ -146,6 +146,11 @@ def _grouped(found: Sequence[Run], length: int) -> list[_Hunk]:
     return [
         _Hunk(tuple(each), min(CONTEXT, each[0].old_start), min(CONTEXT, length - each[-1].old_end)) for each in grouped
     ]
+
+
+def _single(found: Sequence[Run], length: int) -> list[_Hunk]:
+    """Return a hunk for each run; `length` is that of the old text."""
+    return [_Hunk((run,), *_room(found, number, length)) for number, run in enumerate(found)]
 
 
 def _room(found: Sequence[Run], number: int, length: int) -> tuple[int, int]:
