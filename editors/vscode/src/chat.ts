@@ -27,6 +27,12 @@ export interface Picture {
   readonly data: string;
 }
 
+/** What the user does with the steps of a plan that waits: never a whole list, which could be older than the plan. */
+export type StepChange =
+  | { readonly do: "up" | "down" | "drop"; readonly stepId: string }
+  | { readonly do: "title"; readonly stepId: string; readonly title: string }
+  | { readonly do: "add"; readonly title: string };
+
 export interface SessionRow {
   readonly sessionId: string;
   readonly title: string;
@@ -85,7 +91,7 @@ export type Said =
   | { readonly type: "undoFile"; readonly runId: string; readonly path: string }
   | { readonly type: "attached"; readonly pictures: readonly Picture[] }
   | { readonly type: "file"; readonly runId: string; readonly path: string; readonly act: "open" | "apply" | "discard" }
-  | { readonly type: "arrange"; readonly runId: string; readonly steps: readonly { readonly stepId?: string; readonly title: string; readonly description?: string }[] }
+  | { readonly type: "arrange"; readonly runId: string; readonly change: StepChange }
   | { readonly type: "step"; readonly runId: string; readonly stepId: string; readonly act: "show" | "retryStep" | "skipStep" | "rollback" }
   | { readonly type: "save"; readonly files: readonly string[] }
   | { readonly type: "complete"; readonly id: number; readonly text: string }

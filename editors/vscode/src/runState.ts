@@ -3,6 +3,7 @@
  * Not here: what it does to all else (`state.ts`), the cards of tools (`calls.ts`).
  */
 import { cardOf, editing, lastLine, todosAfter, withChange, withOutput, withResult } from "./calls";
+import type { StepChange } from "./chat";
 import type { Block, FileState, Plan, Run, RunStatus, Step, StepState, ToolCard, Usage } from "./model";
 import type { ChangesApplied, ChangesProposed, ServerEvent } from "./protocol";
 
@@ -294,6 +295,18 @@ function step(run: Run, stepId: string, changes: Partial<Step>): Run {
   if (!run.plan) return run;
   const steps = run.plan.steps.map((item) => (item.stepId === stepId ? { ...item, ...changes } : item));
   return { ...run, plan: { ...run.plan, steps } };
+}
+
+/** The steps as a change of the user has them; nothing where it cannot be made (any more). */
+export function arranged(steps: readonly Step[], change: StepChange): readonly Partial<Step>[] | undefined {
+  const wanted: Partial<Step>[] = steps.map(({ stepId, title, description }) => ({ stepId, title, description }));
+  if (change.do === "add") return [...wanted, { title: change.title }];
+  const at = wanted.findIndex(({ stepId }) => stepId === change.stepId);
+  const [step] = wanted.splice(at, at < 0 ? 0 : 1);
+  if (!step || (change.do === "drop" && wanted.length === 0)) return undefined;
+  if (change.do === "title") wanted.splice(at, 0, { ...step, title: change.title });
+  else if (change.do !== "drop") wanted.splice(Math.max(0, at + (change.do === "up" ? -1 : 1)), 0, step);
+  return wanted;
 }
 
 function planState(run: Run, state: Plan["state"]): Run {

@@ -3,6 +3,9 @@ import { test } from "node:test";
 import {
   type AnyEvent, attemptsOf, cachedPercent, condition, INITIAL, newest, position, reduce, type State, undoable, withChanges, working,
 } from "../src/state";
+import type { StepChange } from "../src/chat";
+import type { Step } from "../src/model";
+import { arranged } from "../src/runState";
 import { patches } from "../src/transcript";
 
 const base = { session_id: "s", run_id: "r", seq: 1, ts: 0 };
@@ -231,4 +234,18 @@ test("a new session keeps what is at work and what is asked", () => {
   assert.equal(condition(state), "waiting");
   const ended = [{ ...base, type: "approval_resolved", request_id: "q" }, completed("completed"), { type: "local_clear" }] as AnyEvent[];
   assert.deepEqual(ended.reduce(reduce, state).order, []);
+});
+
+test("a change of a plan is made to the plan as it is by now", () => {
+  const steps = ["a", "b", "c"].map((stepId): Step => ({ stepId, title: stepId.toUpperCase(), description: "", state: "pending" }));
+  const titles = (change: StepChange): string | undefined => arranged(steps, change)?.map(({ title }) => title).join("");
+  assert.equal(titles({ do: "up", stepId: "c" }), "ACB");
+  assert.equal(titles({ do: "up", stepId: "a" }), "ABC");
+  assert.equal(titles({ do: "down", stepId: "a" }), "BAC");
+  assert.equal(titles({ do: "down", stepId: "c" }), "ABC");
+  assert.equal(titles({ do: "drop", stepId: "b" }), "AC");
+  assert.equal(titles({ do: "title", stepId: "b", title: "X" }), "AXC");
+  assert.equal(titles({ do: "add", title: "X" }), "ABCX");
+  assert.equal(titles({ do: "drop", stepId: "gone" }), undefined);
+  assert.equal(arranged(steps.slice(0, 1), { do: "drop", stepId: "a" }), undefined, "a plan has a step");
 });

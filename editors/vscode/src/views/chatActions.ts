@@ -2,10 +2,11 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 import type { Agent } from "../agent";
-import type { Completion, Picture, Said, SessionRow, Told } from "../chat";
+import type { Completion, Picture, Said, SessionRow, StepChange, Told } from "../chat";
 import type { Pickers } from "../pickers";
 import type { Prompts } from "../prompts";
 import { type Review, saveFiles } from "../review/review";
+import { arranged } from "../runState";
 import type { Store } from "../store";
 import type { Setup } from "../server/setup";
 import type { Together } from "../together";
@@ -40,6 +41,8 @@ export class ChatActions {
   private pictures: readonly Picture[] = [];
   /** The task that was sent last, to be tried again with its pictures. */
   private last: { readonly text: string; readonly along: object } = { text: "", along: {} };
+
+  private arranged: Promise<void> = Promise.resolve();
 
   constructor(private readonly parts: ChatParts) {}
 
@@ -94,7 +97,7 @@ export class ChatActions {
       case "step":
         return void (await run(`codeagent.plan.${String(said.act)}`, { runId: String(said.runId), stepId: String(said.stepId) }));
       case "arrange":
-        return void (await agent.call("codeagent.plan.edit", { runId: String(said.runId), steps: said.steps }));
+        return this.arrange(String(said.runId), said.change);
       case "save":
         return saveFiles(said.files.map(String));
       case "complete": {
@@ -181,6 +184,17 @@ export class ChatActions {
     const name = vscode.workspace.asRelativePath(document.uri);
     const task = vscode.l10n.t("Put this code into {0} where it belongs:", name);
     await this.parts.agent.run("codeagent.run", { task: `${task}\n\n\`\`\`${language}\n${code}\n\`\`\``, uri: document.uri.toString() }, task);
+  }
+
+  /** One change of a plan after the other: each is made to what the one before has left. */
+  private arrange(runId: string, change: StepChange): Promise<void> {
+    const { agent, store } = this.parts;
+    const made = this.arranged.then(async () => {
+      const steps = arranged(store.state.runs[runId]?.plan?.steps ?? [], change);
+      if (steps) await agent.call("codeagent.plan.edit", { runId, steps });
+    });
+    this.arranged = made.catch(() => undefined); // whoever made the change is told
+    return made;
   }
 
   private async file(runId: string, file: string, act: "open" | "apply" | "discard"): Promise<void> {

@@ -19,6 +19,7 @@ export class Shelf {
   private bar: Bar = { run: "", files: [], proof: [] };
   private root = "";
   private drafted = false;
+  private plan: Plan | undefined;
   private readonly rows = element("ol", "plan");
 
   constructor(private readonly word: Word) {
@@ -56,8 +57,9 @@ export class Shelf {
       "summary", "", element("span", "label", this.word(plan ? "planCount" : "todoCount", done, all)), element("span", "current", current),
     );
     this.pinned.querySelector("summary")?.replaceWith(head);
-    if (plan) drawSteps(this.rows, plan, runId, this.word);
-    else this.rows.replaceChildren(...todos.map((todo) => this.todo(todo)));
+    if (!plan) this.rows.replaceChildren(...todos.map((todo) => this.todo(todo)));
+    else if (plan !== this.plan) drawSteps(this.rows, plan, runId, this.word);
+    this.plan = plan;
   }
 
   private todo({ content, status }: Todo): HTMLElement {

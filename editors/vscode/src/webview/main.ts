@@ -81,7 +81,7 @@ document.body.addEventListener("click", (event) => {
   else if (undo !== undefined) say({ type: "undoFile", runId: run, path: undo });
   else if (change !== undefined) say({ type: "file", runId: run, path: change, act });
   else if (step !== undefined) say({ type: "step", runId: run, stepId: step, act });
-  else if (arrange !== undefined) say({ type: "arrange", runId: run, steps: JSON.parse(arrange) as unknown });
+  else if (arrange !== undefined) say({ type: "arrange", runId: run, change: JSON.parse(arrange) as unknown });
   else if (command !== undefined) say({ type: "command", name: command });
   else if (what === "save") {
     say({ type: "save", files: JSON.parse(files ?? "[]") as unknown });

@@ -22,6 +22,7 @@ export class Pictures {
   private readonly list = element("ul", "thumbs");
   private readonly refused = element("p", "note");
   private pictures: readonly Picture[] = [];
+  private told = false;
   private readonly urls = new Map<string, string>();
 
   constructor(private readonly host: PicturesHost) {
@@ -35,11 +36,11 @@ export class Pictures {
     return this.pictures.length > 0;
   }
 
-  /** Those that go along now, as the host has them. */
+  /** Those that go along now, as the host has them. What came before it first said so goes along too. */
   show(pictures: readonly Picture[]): void {
-    this.pictures = pictures;
-    this.refused.textContent = "";
-    this.draw();
+    const early = this.told ? [] : this.pictures;
+    this.told = true;
+    this.keep(pictures, early, early.length > 0 && this.refused.textContent ? [this.refused.textContent] : []);
   }
 
   /** Pictures in the clipboard; text beside them is pasted as always. */
@@ -61,7 +62,7 @@ export class Pictures {
 
   /** Adds those that the server takes, and says which it does not. */
   private async add(files: readonly File[]): Promise<void> {
-    const { word, changed } = this.host;
+    const { word } = this.host;
     const problems: string[] = [];
     const fine = files.filter((file) => {
       const problem = !KINDS.includes(file.type) ? "noPicture" : file.size > MOST_BYTES ? "largePicture" : "";
@@ -69,12 +70,17 @@ export class Pictures {
       return !problem;
     });
     const read = await Promise.all(fine.map(async (file) => ({ name: file.name || word("picture"), data: await base64(file) })));
-    const fresh = read.filter(({ data }) => !this.pictures.some((known) => known.data === data));
-    const all = [...this.pictures, ...fresh];
-    if (all.length > MOST) problems.push(word("manyPictures", MOST));
+    this.keep(this.pictures, read, problems);
+  }
+
+  /** Those of before and others, as many as the server takes; `problems` and what is too much are told. */
+  private keep(before: readonly Picture[], more: readonly Picture[], problems: readonly string[]): void {
+    const { word, changed } = this.host;
+    const fresh = more.filter(({ data }) => !before.some((known) => known.data === data));
+    const all = [...before, ...fresh];
     this.pictures = all.slice(0, MOST);
     this.draw();
-    this.refused.textContent = problems.join(" ");
+    this.refused.textContent = [...new Set([...problems, ...(all.length > MOST ? [word("manyPictures", MOST)] : [])])].join(" ");
     if (fresh.length > 0) changed(this.pictures);
   }
 

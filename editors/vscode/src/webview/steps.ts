@@ -1,4 +1,5 @@
 /** The steps of a plan: what can be done about each, and before the start also their order and their words. */
+import type { StepChange } from "../chat";
 import type { Plan } from "../state";
 import type { Context } from "./blocks";
 import { button, element, filled, iconButton } from "./dom";
@@ -13,14 +14,28 @@ export const STEP_ICONS: Readonly<Record<string, string>> = {
   completed: "pass-filled",
   failed: "error",
   skipped: "debug-step-over",
-  cancelled: "circle-slash",};
+  cancelled: "circle-slash",
+};
 
-/** Draws them into a list anew; what had the focus has it again, also where it has moved. */
+/** Draws them into a list anew; what had the focus has it again, also where it has moved, and a field keeps its text. */
 export function drawSteps(list: HTMLElement, plan: Plan, runId: string, word: Word): void {
-  const focused = list.contains(document.activeElement) ? (document.activeElement as HTMLElement).dataset["key"] : undefined;
+  const active = document.activeElement as HTMLElement | null;
+  const key = list.contains(active) ? active?.dataset["key"] : undefined;
+  const open = list.querySelector("input");
   const rows = plan.state === "proposed" ? draftRows(plan.steps, runId, word) : plan.steps.map((step) => stepRow(step, runId, word));
   list.replaceChildren(...rows);
-  if (focused) list.querySelector<HTMLElement>(`[data-key="${focused}"]`)?.focus();
+  if (open) reopen(list, open);
+  if (key) list.querySelector<HTMLElement>(`[data-key="${key}"]`)?.focus(); // a field stands before its button
+  else active?.focus();
+}
+
+/** The field that was open before the list was drawn is open again, with what had been typed. */
+function reopen(list: HTMLElement, before: HTMLInputElement): void {
+  list.querySelector<HTMLElement>(`[data-key="${before.dataset["key"]}"]`)?.click();
+  const field = list.querySelector("input");
+  if (!field) return;
+  field.value = before.value;
+  field.setSelectionRange(before.selectionStart, before.selectionEnd);
 }
 
 /** A step with its state and what can be done about it. */
@@ -39,22 +54,18 @@ function stepRow(step: Step, runId: string, word: Word): HTMLElement {
 
 /** Steps that have not begun: each can be moved, written anew and dropped, and others added. */
 function draftRows(steps: readonly Step[], runId: string, word: Word): HTMLElement[] {
-  const arranged = (wanted: readonly Partial<Step>[], key: string): Record<string, string> => ({
-    arrange: JSON.stringify(wanted.map(({ stepId, title, description }) => ({ stepId, title, description }))), run: runId, key,
-  });
+  const arranged = (change: StepChange, key: string): Record<string, string> => ({ arrange: JSON.stringify(change), run: runId, key });
   const rows = steps.map((step, at) => {
-    const others = steps.filter((each) => each !== step);
-    const moved = (to: number): Step[] => [...others.slice(0, to), step, ...others.slice(to)];
+    const { stepId } = step;
     const title = element("span", "title", step.title);
-    const edit = iconButton("edit", word("editStep", step.title), { key: `edit-${step.stepId}` });
+    const edit = iconButton("edit", word("editStep", step.title), { key: `edit-${stepId}` });
     edit.addEventListener("click", () => {
-      const keep = (words: string): Record<string, string> =>
-        arranged(steps.map((each) => (each === step ? { ...step, title: words } : each)), `edit-${step.stepId}`);
-      title.replaceWith(input(step.title, word("stepTitle"), keep, (field) => field.replaceWith(title)));
+      const keep = (words: string): Record<string, string> => arranged({ do: "title", stepId, title: words }, `edit-${stepId}`);
+      open(title, edit, step.title, word("stepTitle"), keep);
     });
-    const up = iconButton("arrow-up", word("moveUp", step.title), arranged(moved(at - 1), `up-${step.stepId}`));
-    const down = iconButton("arrow-down", word("moveDown", step.title), arranged(moved(at + 1), `down-${step.stepId}`));
-    const drop = iconButton("close", word("dropStep", step.title), arranged(others, `drop-${step.stepId}`));
+    const up = iconButton("arrow-up", word("moveUp", step.title), arranged({ do: "up", stepId }, `up-${stepId}`));
+    const down = iconButton("arrow-down", word("moveDown", step.title), arranged({ do: "down", stepId }, `down-${stepId}`));
+    const drop = iconButton("close", word("dropStep", step.title), arranged({ do: "drop", stepId }, `drop-${stepId}`));
     up.disabled = at === 0;
     down.disabled = at === steps.length - 1;
     drop.disabled = steps.length === 1;
@@ -65,8 +76,8 @@ function draftRows(steps: readonly Step[], runId: string, word: Word): HTMLEleme
   });
   const add = button(word("addStep"), "link", { key: "add" });
   add.addEventListener("click", () => {
-    const keep = (words: string): Record<string, string> => arranged([...steps, { title: words }], "add");
-    add.replaceWith(input("", word("stepTitle"), keep, (field) => field.replaceWith(add)));
+    const keep = (words: string): Record<string, string> => arranged({ do: "add", title: words }, "add");
+    open(add, add, "", word("stepTitle"), keep);
   });
   return [...rows, filled("li", "add", add)];
 }
@@ -78,20 +89,24 @@ function titled(step: Step, word: Word, title: HTMLElement): HTMLElement {
   return filled("li", step.state, icon, title);
 }
 
-/** A field for a title: Enter keeps it, Escape and leaving it do not. */
-function input(text: string, label: string, keep: (words: string) => Record<string, string>, leave: (field: HTMLElement) => void): HTMLElement {
+/** Puts a field for a title in the place of `shown`: Enter keeps the words, Escape does not; then `opener` has the focus. */
+function open(shown: HTMLElement, opener: HTMLElement, text: string, label: string, keep: (words: string) => Record<string, string>): void {
   const field = document.createElement("input");
   field.value = text;
   field.className = "title";
   field.setAttribute("aria-label", label);
+  field.dataset["key"] = opener.dataset["key"];
   field.addEventListener("keydown", (event) => {
-    if (event.isComposing) return;
-    if (event.key === "Escape") leave(field);
-    if (event.key !== "Enter" || !field.value.trim()) return;
+    const words = field.value.trim();
+    if (event.isComposing || (event.key !== "Escape" && (event.key !== "Enter" || !words))) return;
     event.preventDefault();
-    Object.assign(field.dataset, keep(field.value.trim())); // told as a click is, see `main.ts`
-    field.click();
+    if (event.key === "Enter") {
+      Object.assign(field.dataset, keep(words)); // told as a click is, see `main.ts`
+      field.click();
+    }
+    field.replaceWith(shown);
+    opener.focus();
   });
-  setTimeout(() => field.focus());
-  return field;
+  shown.replaceWith(field);
+  field.focus();
 }
