@@ -229,6 +229,10 @@ class InlineSettings:
         "auto",
         "Complete code while you type; `auto` does so where a model that fills in the middle is on this machine.",
     )
+    plain: bool | Auto = _setting(
+        "auto",
+        "Also offer the completion as an entry of the editor's list; `auto` does so in editors without ghost text.",
+    )
     debounce_ms: int = _setting(
         150, "Pause in typing before a model is asked, in milliseconds.", minimum=0, maximum=5000
     )

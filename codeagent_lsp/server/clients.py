@@ -30,6 +30,7 @@ class ClientPolicy:
     `syncs`: has to be asked for the texts that its user has not saved; `asks`: puts our questions to the user by their
     events, and answers by command.
     `inline`: shows inline completions; `inline_registers`: lets us say later whether there are any.
+    `completion`: shows a list of completions.
     """
 
     name: str = ""
@@ -59,6 +60,7 @@ class ClientPolicy:
     inline: bool = False
     inline_registers: bool = False
     inline_status: bool = False
+    completion: bool = False
     hunks: bool = False
 
 
@@ -107,6 +109,7 @@ def policy_of(params: types.InitializeParams) -> ClientPolicy:
         inline=inline is not None,
         inline_registers=inline is not None and inline.dynamic_registration is True,
         inline_status=ours.get("inlineStatus") is True,
+        completion=bool(text_document and text_document.completion),
         hunks=ours.get("hunks") is True,
     )
 

@@ -28,7 +28,7 @@ def register(server: CodeAgentServer, load: Load) -> None:
     loader = Loader(front, load)
     _register_lifecycle(server, front, loader)
     _register_editing(server, front, loader)
-    _register_completion(server, loader)
+    _register_completion(server, front, loader)
     _register_files(server, front, loader)
     _register_commands(server, loader)
 
@@ -86,20 +86,18 @@ def _register_editing(server: CodeAgentServer, front: Front, loader: Loader) -> 
         return lenses((*loader.waiting(), *loader.parts(uri)), uri)
 
 
-def _register_completion(server: CodeAgentServer, loader: Loader) -> None:
+def _register_completion(server: CodeAgentServer, front: Front, loader: Loader) -> None:
     @server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION)
     async def complete(params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
         return await (await loader.loaded()).inline.complete(params)
 
     @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=[*PROMPT_TRIGGERS]))
-    async def prompt(params: types.CompletionParams) -> types.CompletionList | None:
-        there = loader.commands()
-        place = params.position
-        return (
-            await there.prompting.completion.complete(params.text_document.uri, place.line, place.character)
-            if there
-            else None
-        )
+    async def offer(params: types.CompletionParams) -> types.CompletionList | None:
+        there, uri, place = loader.commands(), params.text_document.uri, params.position
+        offered = await there.prompting.completion.complete(uri, place.line, place.character) if there else None
+        if offered is None and there and front.completes() and front.completes_plainly():
+            return await (await loader.loaded()).inline.complete_plainly(params)
+        return offered
 
     @server.feature("textDocument/copilotInlineEdit")
     async def next_edit(params: Any) -> Any:

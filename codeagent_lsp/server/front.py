@@ -44,8 +44,16 @@ class Front:
         return folders_of(self.server.workspace)
 
     def completes(self) -> bool:
-        """Return whether inline completions are wanted, and the client shows such."""
-        return self.client.policy.inline and self.settings().inline.enabled is not False
+        """Return whether completions by a model are wanted, and the client shows such."""
+        shown = self.client.policy.inline or self.completes_plainly()
+        return shown and self.settings().inline.enabled is not False
+
+    def completes_plainly(self) -> bool:
+        """Return whether such a completion is also an entry of the client's list: by default where it has no ghost
+        text.
+        """
+        policy, wanted = self.client.policy, self.settings().inline.plain
+        return policy.completion and (not policy.inline if wanted == "auto" else wanted)
 
     def interactive(self) -> bool:
         """Return whether a person works in an editor, so that one task follows the other in a session. The client of

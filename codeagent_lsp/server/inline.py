@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 LOOK_AGAIN_SECONDS = 30.0
 """How long a machine without a model for it is left alone; then the next opened document looks again."""
 REGISTER_SECONDS = 10.0
+PLAIN_SECONDS = 1.0
 _ID = "codeagent-inline"
 
 State = Literal["off", "starting", "ready", "asking", "unavailable"]
@@ -88,6 +89,19 @@ class Inline:
         finally:
             if self._wanted is not None:
                 self._capability.tell("ready")
+
+    async def complete_plainly(self, params: types.CompletionParams) -> types.CompletionList | None:
+        """Return the model's completion as one entry of a list; None for nothing.
+
+        Lists of other servers may wait for ours: what comes later than `PLAIN_SECONDS` is kept for the next key.
+        """
+        if self._completions is None:
+            return None
+        work = self._tasks.start(self._completions.complete_plainly(params))
+        done, _ = await asyncio.wait({work}, timeout=PLAIN_SECONDS)
+        items = [item for task in done if (item := task.result()) is not None]
+        # Incomplete, so that the client asks again at each key.
+        return types.CompletionList(is_incomplete=True, items=items)
 
     def next_edit(self, params: Any) -> dict[str, Any]:
         """Return the answer to `textDocument/copilotInlineEdit`: the edit that is due nearest to the cursor."""

@@ -6,6 +6,7 @@ Not here: asking the model (`inline/completer.py`), switching on and off (`inlin
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 REMEMBERED_SECONDS = 5.0
 """How long it is remembered whether a file may be shown: rules may change while the user types."""
 SCRATCH = "untitled"
+
+SHOWN = 80
+"""Most characters of a completion that its entry in a list shows."""
+_WORD_BEFORE = re.compile(r"\w*$")
 
 MayRead = Callable[[str], bool]
 
@@ -54,32 +59,51 @@ class InlineCompletions:
     async def complete(self, params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
         """Return at most one completion; None also when the text has changed meanwhile."""
         document = self._texts.documents.get(params.text_document.uri)
-        if document is None:
+        place = None if document is None else await self._place(document, params.position)
+        if document is None or place is None:
             return None
-        encoding = self._texts.documents.encoding
-        offset = document.offset(params.position.line, params.position.character, encoding)
         invoked = params.context.trigger_kind is types.InlineCompletionTriggerKind.Invoked
-        name = await self._name(document)
-        if name is None:
-            return None
-        chosen = params.context.selected_completion_info
-        place, range_, begins = Place(name, document.text, offset, document.version), None, ""
+        chosen, begins = params.context.selected_completion_info, ""
         # LSP wants an answer that begins with the chosen entry and replaces its range.
         if chosen is not None:
             place, begins = _with_chosen(place, document, chosen, self._texts.documents)
-            range_ = chosen.range
-        if not worth_asking(place, invoked=invoked) or self._hides(place):
+        text = await self._completed(document, place, invoked=invoked)
+        if not text:
             return None
-        text = await self.completer.complete(place, self._options(), invoked=invoked)
-        # Snapshots are new with each change: the same object is the same text.
-        if not text or self._texts.documents.get(params.text_document.uri) is not document:
-            return None
-        range_ = range_ or types.Range(params.position, params.position)
+        range_ = types.Range(params.position, params.position) if chosen is None else chosen.range
         return types.InlineCompletionList([types.InlineCompletionItem(insert_text=begins + text, range=range_)])
+
+    async def complete_plainly(self, params: types.CompletionParams) -> types.CompletionItem | None:
+        """Return the completion as an entry of a list, the last one; None also when the text has changed meanwhile."""
+        document = self._texts.documents.get(params.text_document.uri)
+        place = None if document is None else await self._place(document, params.position)
+        if document is None or place is None:
+            return None
+        text = await self._completed(document, place, invoked=False)
+        if not text.strip():
+            return None
+        word = "".join(_WORD_BEFORE.findall(place.line_before))
+        start = document.position(place.offset - len(word), self._texts.documents.encoding)
+        range_ = types.Range(types.Position(start.line, start.character), params.position)
+        return plain_item(word, text, range_)
 
     def close(self) -> None:
         """Hear of no more texts."""
         self._unsubscribe()
+
+    async def _place(self, document: Document, position: types.Position) -> Place | None:
+        """Return the cursor in a text as it is sent; None for a text that must not be."""
+        name = await self._name(document)
+        offset = document.offset(position.line, position.character, self._texts.documents.encoding)
+        return None if name is None else Place(name, document.text, offset, document.version)
+
+    async def _completed(self, document: Document, place: Place, *, invoked: bool) -> str:
+        """Return what the model adds to a text, if that is the text still."""
+        if not worth_asking(place, invoked=invoked) or self._hides(place):
+            return ""
+        text = await self.completer.complete(place, self._options(), invoked=invoked)
+        # Snapshots are new with each change: the same object is the same text.
+        return text if self._texts.documents.get(document.uri) is document else ""
 
     async def _name(self, document: Document) -> str | None:
         """Return the name under which a text is sent; None if it must not be."""
@@ -124,3 +148,26 @@ def _with_chosen(
     start, end = min(ends), max(ends)
     text = document.text[:start] + chosen.text + document.text[end:]
     return Place(place.path, text, start + len(chosen.text), place.version), chosen.text
+
+
+def plain_item(word: str, text: str, range_: types.Range) -> types.CompletionItem:
+    """Return a completion of `word`, which is typed in `range_`, as an entry of a list: below all others, and marked.
+
+    It holds the word, so that clients which filter by what is typed keep it.
+    """
+    whole = word + text
+    first, *rest = whole.strip().splitlines()
+    shown = first[:SHOWN].rstrip()
+    return types.CompletionItem(
+        label=shown + (" …" if rest or shown != first.rstrip() else ""),
+        detail="CodeAgent",
+        kind=types.CompletionItemKind.Text,
+        filter_text=word or None,
+        sort_text="\uffff",
+        insert_text_format=types.InsertTextFormat.PlainText,
+        insert_text_mode=types.InsertTextMode.AsIs,
+        text_edit=types.TextEdit(range_, whole),
+        # No character that the user types may take it.
+        commit_characters=[],
+        documentation=whole if rest else None,
+    )

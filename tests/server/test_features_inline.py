@@ -222,3 +222,90 @@ def test_a_server_that_is_gone_is_told_once_and_not_by_a_message(start: StartEdi
     assert editor.client.result(METHOD, ask(uri)) is None
     assert state(editor, "unavailable")["detail"]
     assert editor.notifications("window/showMessage") == []
+
+
+# Completion as an entry of the list, for editors without ghost text.
+
+LIST = "textDocument/completion"
+
+
+def begin_plain(start: StartEditor, server: FillServer, /, *, ghost: bool = False, **inline: Any) -> StockEditor:
+    """An editor that shows lists, and ghost text if `ghost`."""
+    found = capabilities()
+    found["textDocument"]["completion"] = {"completionItem": {"snippetSupport": True}}
+    if not ghost:
+        del found["textDocument"]["inlineCompletion"]
+    settings = {"model": {"baseUrl": server.url}, "inline": {"debounceMs": 10, **inline}}
+    editor = start(capabilities=found, settings=settings)
+    state(editor, "off" if False in inline.values() else "ready")
+    return editor
+
+
+def items(editor: StockEditor, uri: str, place: tuple[int, int]) -> list[dict[str, Any]]:
+    at = {"line": place[0], "character": place[1]}
+    answer = editor.client.result(LIST, {"textDocument": {"uri": uri}, "position": at})
+    if answer is None:
+        return []
+    assert answer["isIncomplete"], "the client asks again at each key"
+    return list(answer["items"])
+
+
+def test_one_entry_below_all_others(start: StartEditor, server: FillServer, workspace: Path) -> None:
+    editor = begin_plain(start, server)
+    uri = editor.open(workspace / "x.py", "def add(a, b):\n    x = ret\n")
+    (item,) = items(editor, uri, (1, 11))
+    span = {"start": {"line": 1, "character": 8}, "end": {"line": 1, "character": 11}}
+    assert item["textEdit"] == {"range": span, "newText": "reta + b"}
+    assert item["filterText"] == "ret" and item["label"] == "reta + b", "a client that filters keeps it"
+    assert item["detail"] == "CodeAgent" and item["sortText"] > "zzzz"
+    assert item["insertTextFormat"] == 1, "`$` in code is no place of a snippet"
+    assert item["commitCharacters"] == [] and "preselect" not in item
+    editor.type(uri, (1, 11), (1, 11), "a")
+    (item,) = items(editor, uri, (1, 12))
+    assert item["textEdit"]["newText"] == "reta + b" and len(server.asked) == 1, "typed along: no model is asked"
+
+
+def test_the_entry_of_a_block_shows_its_first_line_and_inserts_all(start: StartEditor, workspace: Path) -> None:
+    with fill_server(lambda path, body: ["\n    if a:\n        return b\n\n"]) as server:
+        editor = begin_plain(start, server)
+        uri = editor.open(workspace / "x.py", "def add(a, b):\n")
+        (item,) = items(editor, uri, (0, 14))
+        assert item["label"] == "if a: …"
+        assert item["textEdit"]["newText"] == item["documentation"] == "\n    if a:\n        return b"
+
+
+def test_what_is_late_comes_with_the_next_key(start: StartEditor, workspace: Path) -> None:
+    with fill_server(lambda path, body: ["a ", "+ b", "\n"], pause=0.6) as server:
+        editor = begin_plain(start, server)
+        uri = editor.open(workspace / "x.py", TEXT)
+        assert items(editor, uri, CURSOR) == []
+        editor.wait_until(lambda: bool(items(editor, uri, CURSOR)))
+        assert len(server.asked) == 1, "what was late was kept"
+
+
+@pytest.mark.parametrize(
+    "settings", [{"ghost": True}, {"plain": False}, {"enabled": False}], ids=["ghost text", "off", "none at all"]
+)
+def test_no_entry_where_it_is_not_wanted(
+    start: StartEditor, server: FillServer, workspace: Path, settings: dict[str, Any]
+) -> None:
+    editor = begin_plain(start, server, **settings)
+    uri = editor.open(workspace / "x.py", TEXT)
+    assert items(editor, uri, CURSOR) == []
+    assert server.asked == []
+
+
+def test_an_editor_may_have_both(start: StartEditor, server: FillServer, workspace: Path) -> None:
+    editor = begin_plain(start, server, ghost=True, plain=True)
+    uri = editor.open(workspace / "x.py", TEXT)
+    assert items(editor, uri, CURSOR)[0]["textEdit"]["newText"] == "a + b"
+
+
+def test_no_entry_beside_a_secret_and_in_a_prompt_only_what_belongs_there(
+    start: StartEditor, server: FillServer, workspace: Path
+) -> None:
+    editor = begin_plain(start, server)
+    secret = "ghp_" + "a1B2" * 9
+    uri = editor.open(workspace / "x.py", f"token = '{secret}'\n")
+    assert items(editor, uri, (0, len(secret) + 10)) == []
+    assert server.asked == []

@@ -140,6 +140,7 @@ export const SETTINGS: readonly { readonly key: string; readonly restricted: boo
   { key: "edits.saveAfterApply", restricted: false },
   { key: "edits.diagnostics", restricted: false },
   { key: "inline.enabled", restricted: false },
+  { key: "inline.plain", restricted: false },
   { key: "inline.debounceMs", restricted: false },
   { key: "inline.maxLines", restricted: false },
   { key: "inline.nextEdit", restricted: false },

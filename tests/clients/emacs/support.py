@@ -78,10 +78,18 @@ class Played:
 
 
 def play(
-    folder: Path, client: str, scenario: str, *, files: Mapping[str, str], script: Sequence[Mapping[str, Any]]
+    folder: Path,
+    client: str,
+    scenario: str,
+    *,
+    files: Mapping[str, str],
+    script: Sequence[Mapping[str, Any]],
+    inline: str = "",
 ) -> Played:
-    """Run Lisp with `rig.el` in an Emacs of its own and give what it returned. Fails when a process is left behind."""
-    init = prepare(folder, client, files=files, script=script)
+    """Run Lisp with `rig.el` in an Emacs of its own and give what it returned. Fails when a process is left behind.
+    `inline` is the setting `model.inline`.
+    """
+    init = prepare(folder, client, files=files, script=script, inline=inline)
     plan = {"workspace": str(folder / "ws"), "configuration": str(init), **plan_of(folder, "", scenario, ending=ENDING)}
     done = subprocess.run(
         _start(folder, "rig-play", plan),
@@ -131,7 +139,9 @@ def _played(workspace: Path, path: Path, said: str) -> Played:
     return Played(workspace, record["found"] or {}, record["prompts"], record["told"])
 
 
-def prepare(folder: Path, client: str, *, files: Mapping[str, str], script: Sequence[Mapping[str, Any]]) -> Path:
+def prepare(
+    folder: Path, client: str, *, files: Mapping[str, str], script: Sequence[Mapping[str, Any]], inline: str = ""
+) -> Path:
     """A workspace, a script for the model, `codeagent-lsp` on PATH and an init file; the path of the last."""
     for name in ("ws/.git", "state", "home", "bin"):
         (folder / name).mkdir(parents=True)
@@ -142,7 +152,7 @@ def prepare(folder: Path, client: str, *, files: Mapping[str, str], script: Sequ
     program.chmod(0o755)
     written = configuration(client)
     assert EXAMPLE in written, "the configuration shows how to name a model"
-    model = f':provider "scripted" :name "{folder / "script.json"}"'
+    model = f':provider "scripted" :name "{folder / "script.json"}"' + (f' :inline "{inline}"' if inline else "")
     init = folder / "init.el"
     init.write_text(
         ";;; -*- lexical-binding: t -*-\n"

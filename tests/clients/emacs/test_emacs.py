@@ -8,6 +8,7 @@ import pytest
 
 from tests.clients.emacs.support import MARKS, Emacs, has_client, play
 from tests.clients.neovim.support import SOURCE, call, edit, with_hook_and_picture
+from tests.inline.fill_server import fill_server
 
 pytestmark = MARKS
 
@@ -389,3 +390,24 @@ def test_a_hook_a_mention_a_background_server_and_a_picture(tmp_path: Path, clie
     assert played.disk("a.py") == SOURCE + "x = 3\n"
     assert [prompt["titles"][-1] for prompt in played.prompts] == ["Trust this content", "Discard"]
     assert "sed -i" in played.prompts[0]["prompt"]
+
+
+def test_a_suggestion_is_an_entry_of_the_completions(tmp_path: Path, client: str) -> None:
+    with fill_server(lambda path, body: [" + b", "\n\n"]) as server:
+        played = play(
+            tmp_path,
+            client,
+            """
+            (rig-open "x.py")
+            (setq-local completion-cycle-threshold t)
+            (goto-char (point-max))
+            (backward-char)
+            (rig-wait "the suggestion" 40 (lambda () (completion-at-point) (string-search "a + b" (rig-text))))
+            (list :text (rig-text))
+            """,
+            files={"x.py": "def add(a, b):\n    return a\n"},
+            script=[],
+            inline=f"qwen2.5-coder-1.5b@{server.url}",
+        )
+    assert played.found["text"] == "def add(a, b):\n    return a + b\n"
+    assert played.disk("x.py") == "def add(a, b):\n    return a\n"

@@ -850,6 +850,13 @@ return {
       restricted = false,
     },
     {
+      key = "inline.plain",
+      default = "auto",
+      allowed = "true | false | auto",
+      description = "Also offer the completion as an entry of the editor's list; `auto` does so in editors without ghost text.",
+      restricted = false,
+    },
+    {
       key = "inline.debounceMs",
       default = 150,
       allowed = "whole number (0 … 5000)",
