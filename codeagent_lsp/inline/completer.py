@@ -12,9 +12,10 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codeagent_lsp.errors import ModelError
+from codeagent_lsp.inline.checking import Check
 from codeagent_lsp.inline.context import FAST, SLOW, Budget, Material, pieces_for, prefix_of, suffix_of
 from codeagent_lsp.inline.place import Place
 from codeagent_lsp.llm.fill.filler import Filler, FillRequest, Piece
@@ -29,6 +30,8 @@ SLOW_SECONDS = 1.2
 CONTEXT_SECONDS = 0.3
 LINGER_SECONDS = 0.5
 """How long a request goes on that nobody waits for: the next key comes within that, and may join it."""
+SAMPLES = 2
+"""How many answers are tried before nothing is suggested, where the first would bring an error."""
 # The end of a block: `)`, `}`, `end`, `fi`, `done`, `</p>`.
 _CLOSES = re.compile(r"\s*(?:[)\]}>]|end\b|fi\b|done\b|esac\b|</)")
 # A line that goes on with the same statement although it is not indented more: `else`, `except`, `} catch`.
@@ -56,24 +59,35 @@ class Counts:
     known: int = 0
     joined: int = 0
     sent: int = 0
+    dropped: int = 0
 
 
 Gather = Callable[[Place], Awaitable[Material]]
 Clean = Callable[[str], str]
+Checks = Callable[[Place], Check | None]
 
 
 class Completer:
     """Completes for one filler.
 
-    `gather` returns what pieces are taken from, `clean` masks secrets in what is sent, `failed` gets errors of a model.
+    `gather` returns what pieces are taken from, `clean` masks secrets in what is sent, `failed` gets errors of a model,
+    `checks` begins to check what comes for a place, where that is possible.
     """
 
-    def __init__(self, filler: Filler, gather: Gather, clean: Clean, failed: Callable[[ModelError], None]) -> None:
+    def __init__(
+        self,
+        filler: Filler,
+        gather: Gather,
+        clean: Clean,
+        failed: Callable[[ModelError], None],
+        checks: Checks = lambda place: None,
+    ) -> None:
         self.filler = filler
         self.counts = Counts()
         self._gather = gather
         self._clean = clean
         self._failed = failed
+        self._checks = checks
         self._known = Suggestions()
         self._flight: Flight | None = None
         self._latest: object = None
@@ -176,8 +190,11 @@ class Completer:
         return pieces
 
     def _started(self, place: Place, request: FillRequest, options: Options) -> Flight:
-        texts = self._timed(request)
-        return Flight(place, texts, options.max_lines, self._known.keep, self._failed)
+        def texts(number: int) -> AsyncGenerator[str, None]:
+            self.counts.dropped += number > 0
+            return self._timed(replace(request, sample=number))
+
+        return Flight(place, texts, options.max_lines, self._known.keep, self._failed, self._checks(place))
 
     async def _timed(self, request: FillRequest) -> AsyncGenerator[str, None]:
         began, first = time.monotonic(), True
@@ -201,21 +218,25 @@ def _near(place: Place, other: Place) -> bool:
 
 
 class Flight:
-    """A request for `place`. `texts` is the stream of the answer; `failed` gets the error if it breaks."""
+    """A request for `place`. `texts` streams an answer, by the number of the try; `failed` gets the error if it breaks.
+    An answer that `check` finds to bring an error is none.
+    """
 
     def __init__(
         self,
         place: Place,
-        texts: AsyncGenerator[str, None],
+        texts: Callable[[int], AsyncGenerator[str, None]],
         max_lines: int,
         done: Callable[[Place, str], None],
         failed: Callable[[ModelError], None],
+        check: Check | None = None,
     ) -> None:
         self.place = place
         self.answer = ""
         self._max_lines = max_lines
         self._done = done
         self._failed = failed
+        self._check = check
         self._waiting = 0
         self._grown = asyncio.Event()
         self._task = asyncio.create_task(self._fly(texts))
@@ -270,23 +291,43 @@ class Flight:
             self._linger.cancel()
             self._linger = None
 
-    async def _fly(self, texts: AsyncGenerator[str, None]) -> None:
-        received = ""
-        final = Cut("", final=False)
+    async def _fly(self, texts: Callable[[int], AsyncGenerator[str, None]]) -> None:
         try:
-            async with aclosing(texts):
-                async for text in texts:
-                    received += text
-                    final = cut(self.place, received, self._max_lines)
-                    self._grow(final.text)
-                    if final.final:
-                        break
+            self._grow(await self._fine(texts))
         except ModelError as error:
             self._failed(error)
             return
-        # The line break makes the last line a whole one, which `cut` else takes for still growing.
-        self._grow(cut(self.place, f"{received}\n", self._max_lines).text if not final.final else final.text)
+        finally:
+            if self._check is not None:
+                await self._check.close()
         self._done(self.place, self.answer)
+
+    async def _fine(self, texts: Callable[[int], AsyncGenerator[str, None]]) -> str:
+        """Return the first answer that brings no error, '' if none does."""
+        fallen = ""
+        for number in range(SAMPLES):
+            answer = await self._sample(texts(number))
+            if not answer or answer == fallen:
+                break
+            if self._check is None or not await self._check.brings_error(answer):
+                return answer
+            fallen = answer
+        return ""
+
+    async def _sample(self, texts: AsyncGenerator[str, None]) -> str:
+        received = ""
+        final = Cut("", final=False)
+        async with aclosing(texts):
+            async for text in texts:
+                received += text
+                final = cut(self.place, received, self._max_lines)
+                self._grow(final.text)
+                if final.final:
+                    break
+                if self._check is not None and "\n" in text:
+                    self._check.expect(final.text)
+        # The line break makes the last line a whole one, which `cut` else takes for still growing.
+        return final.text if final.final else cut(self.place, f"{received}\n", self._max_lines).text
 
     def _grow(self, answer: str) -> None:
         self.answer = answer

@@ -25,12 +25,15 @@ _MARKS = {
 
 @dataclass(frozen=True)
 class Place:
-    """A cursor at `offset` characters into `text`, the text of the file `path` at one version."""
+    """A cursor at `offset` characters into `text`, the text of a file at one version. `path` is as the model is
+    told, `file` where it is on the disk, None for a text that has no file.
+    """
 
     path: str
     text: str
     offset: int
     version: int | None = None
+    file: str | None = None
 
     @cached_property
     def line_start(self) -> int:

@@ -52,6 +52,11 @@ class LanguageServerPool:
         """Return the names of all servers that run."""
         return tuple(name for servers in self._sessions.values() for name in servers.names)
 
+    @property
+    def warm(self) -> tuple[SessionServers, ...]:
+        """Return those that have a server running, the ones used last first."""
+        return tuple(servers for servers in reversed(self._sessions.values()) if servers.names)
+
     async def close(self, session_id: str | None = None) -> None:
         """End the servers of a session, or all for None."""
         ending = list(self._sessions) if session_id is None else [session_id]

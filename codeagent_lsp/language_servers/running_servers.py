@@ -77,6 +77,11 @@ class RunningServers:
         key = _key(each)
         return key not in self._entries and self._starts.get(key, 0) >= MAX_STARTS
 
+    def is_up(self, each: Installed) -> bool:
+        """Return whether a server has started and runs."""
+        entry = self._entries.get(_key(each))
+        return entry is not None and entry.starting.done() and not entry.is_over
+
     def note_changed(self, paths: Mapping[str, FileChangeKind]) -> None:
         """Note files of the copy that changed; each server is told before it is asked next."""
         for entry in self._entries.values():

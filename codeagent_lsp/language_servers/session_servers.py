@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -141,6 +142,29 @@ class SessionServers:
         except TimeoutError:
             pass  # what is known is known
         return known
+
+    async def look_at(
+        self, view: FileView, path: str, text: str, seconds: float, found: Callable[[FoundDiagnostics], None]
+    ) -> None:
+        """Call `found` with the diagnostics that a file would have with another text than in `view`, as each server
+        knows them: of those that run already, unless a question keeps them busy.
+        """
+        deadline = time.monotonic() + seconds
+        installed = await asyncio.to_thread(self.installed, view, path)
+        running = [each for each in installed if self._running.is_up(each)]
+        if not running or self._turn.locked():
+            return
+
+        async def look(each: Installed, texts: Mapping[str, str]) -> None:
+            answer = await self._diagnosed(each, path, texts, deadline)
+            if answer is not None:
+                found(answer)
+
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds + SPARE_SECONDS), self._turn:
+                texts = await self._synced(view, [path]) or {}
+                # The next question shows the file's own text again.
+                await asyncio.gather(*(look(each, {**texts, path: text}) for each in running))
 
     def take_troubles(self) -> list[str]:
         """Return the troubles since the last call, in English; each server has at most one in a session."""

@@ -39,6 +39,7 @@ from codeagent_lsp.server.run_services import run_services
 from codeagent_lsp.server.secret_sources import redactor_for, sanitizer_for
 from codeagent_lsp.server.views import Views
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
+from codeagent_lsp.server.workspace_ports import language_servers
 from codeagent_lsp.session.history.listing import KeptSessions
 from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.manager import SessionManager
@@ -108,6 +109,7 @@ class Backend:
         self.environments = Environments(lambda: front.settings().shell, state_root(), self.state / "outputs")
         self.knowledge = knowledge_for(front.settings, state_root(), self.state)
         self.index = index_host(front, self.announcer.tell)
+        self.language_servers = language_servers(front)
         parts = (self.registry, self.inbox, self.redactor, self.announcer, self.state)
         self.mcp, self.own = tool_servers(front, *parts, self.knowledge.trust, self.brought)
 

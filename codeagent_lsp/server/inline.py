@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.index.host import IndexHost
     from codeagent_lsp.inline.completer import Options
     from codeagent_lsp.inline.next_edit.proposals import Proposed
+    from codeagent_lsp.language_servers.pool import LanguageServerPool
     from codeagent_lsp.llm.fill.filler import Filler
     from codeagent_lsp.server.announcer import Announcer
     from codeagent_lsp.server.client import Client
@@ -49,6 +50,7 @@ class Parts(Protocol):
     models: Models
     views: Views
     index: IndexHost
+    language_servers: LanguageServerPool
     announcer: Announcer
     redactor: Redactor
 
@@ -168,6 +170,7 @@ class Inline:
         await self._capability.offer(offered=False)
 
     def _made(self, filler: Filler) -> InlineCompletions:
+        from codeagent_lsp.inline.checking import SuggestionChecks  # late: as below
         from codeagent_lsp.inline.completer import Completer  # late: an idle server completes nothing
         from codeagent_lsp.inline.workspace_source import WorkspaceSource  # late: the index is heavy
         from codeagent_lsp.server.inline_completions import InlineCompletions, Texts  # late, as above
@@ -188,7 +191,8 @@ class Inline:
 
         # `made` is set below, before anything is asked of the source.
         source = WorkspaceSource(views.plain, self._parts.index, may_show, lambda: tuple(made.recent))
-        completer = Completer(filler, source.material, clean, self._failed)
+        checks = SuggestionChecks(lambda: self._parts.language_servers.warm, views.plain)
+        completer = Completer(filler, source.material, clean, self._failed, checks.begin)
         made = InlineCompletions(texts, completer, self._options)
         return made
 

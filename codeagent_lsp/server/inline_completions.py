@@ -10,7 +10,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
@@ -95,7 +95,8 @@ class InlineCompletions:
         """Return the cursor in a text as it is sent; None for a text that must not be."""
         name = await self._name(document)
         offset = document.offset(position.line, position.character, self._texts.documents.encoding)
-        return None if name is None else Place(name, document.text, offset, document.version)
+        file = uris.real_path(document.uri)
+        return None if name is None else Place(name, document.text, offset, document.version, file)
 
     async def _completed(self, document: Document, place: Place, *, invoked: bool) -> str:
         """Return what the model adds to a text, if that is the text still."""
@@ -147,7 +148,7 @@ def _with_chosen(
     ends = [document.offset(at.line, at.character, documents.encoding) for at in (chosen.range.start, chosen.range.end)]
     start, end = min(ends), max(ends)
     text = document.text[:start] + chosen.text + document.text[end:]
-    return Place(place.path, text, start + len(chosen.text), place.version), chosen.text
+    return replace(place, text=text, offset=start + len(chosen.text)), chosen.text
 
 
 def plain_item(word: str, text: str, range_: types.Range) -> types.CompletionItem:

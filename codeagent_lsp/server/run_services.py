@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from codeagent_lsp.environments.environments import Environments
     from codeagent_lsp.index.host import IndexHost
+    from codeagent_lsp.language_servers.pool import LanguageServerPool
     from codeagent_lsp.server.client import Client
     from codeagent_lsp.server.front import Front
     from codeagent_lsp.server.models import Models
@@ -46,6 +47,7 @@ class ServerParts(Protocol):
     models: Models
     views: Views
     index: IndexHost
+    language_servers: LanguageServerPool
     environments: Environments
     variables: SessionVariables
     registry: ToolRegistry
@@ -67,7 +69,7 @@ def run_services(parts: ServerParts) -> Services:
             plans=parts.plans,
         ),
         models=ModelPorts(parts.models.open, parts.models.open_named, KnownForms(ProofStore(state_root()))),
-        workspace=workspace_ports(front, parts.views, parts.index),
+        workspace=workspace_ports(front, parts.views, parts.index, parts.language_servers),
         shells=Shells(parts.environments, SessionScreens(parts.environments, External(front.client).show)),
         kept=SessionStorage(
             outputs=lambda session_id: OutputStore(state / "outputs" / session_id),

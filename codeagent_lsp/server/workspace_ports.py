@@ -43,8 +43,8 @@ MAX_NODES = 100_000
 MAX_DEPTH = 100  # so that any later walk through a result may be recursive
 
 
-def workspace_ports(front: Front, views: Views, index: IndexHost) -> WorkspacePorts:
-    """Return the ports of one server."""
+def workspace_ports(front: Front, views: Views, index: IndexHost, servers: LanguageServerPool) -> WorkspacePorts:
+    """Return the ports of one server; `servers` are our own language servers."""
     return WorkspacePorts(
         environment=lambda: Environment(tuple(front.folders()), front.client.policy.name),
         view=views.over,
@@ -52,7 +52,7 @@ def workspace_ports(front: Front, views: Views, index: IndexHost) -> WorkspacePo
         diagnostics=ClientDiagnostics(front.client),
         indexing=index,
         lent=LentServers(front.client),
-        servers=language_servers(front),
+        servers=servers,
         texts=ClientTexts(front.client) if front.client.policy.syncs else None,
     )
 

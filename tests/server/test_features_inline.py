@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.inline.fill_server import FillServer, fill_server
+from tests.language_servers.rig import FAKE
 from tests.server.conftest import StartEditor
 from tests.server.stock_editor import STOCK, StockEditor
 
@@ -309,3 +311,43 @@ def test_no_entry_beside_a_secret_and_in_a_prompt_only_what_belongs_there(
     uri = editor.open(workspace / "x.py", f"token = '{secret}'\n")
     assert items(editor, uri, (0, len(secret) + 10)) == []
     assert server.asked == []
+
+
+# Suggestions are checked where a run has left a language server running.
+
+
+@pytest.mark.slow
+def test_after_a_run_an_answer_with_an_error_is_not_shown(start: StartEditor, workspace: Path) -> None:
+    edit = {"path": "x.py", "old_string": "return a", "new_string": "return b"}
+    script = ({"tool_calls": [{"name": "edit_file", "arguments": edit}]}, {"text": "Done."})
+    # To this server every name `undefined_<n>` is an error.
+    fake = {
+        "command": [sys.executable, str(FAKE), "--way", "pull"],
+        "languages": {"py": "python"},
+        "diagnostics": "pull",
+    }
+    others = dict.fromkeys(("basedpyright", "pyright", "ruff"), False)
+
+    def answer(path: str, body: dict[str, Any]) -> list[str]:
+        return ["b", " + undefined_1" if body["temperature"] == 0 else " + a", "\n\n"]
+
+    with fill_server(answer) as server:
+        editor = start(
+            *script,
+            capabilities=capabilities(),
+            settings={
+                "model": {"inline": f"qwen2.5-coder-1.5b@{server.url}"},
+                "inline": {"debounceMs": 10},
+                "edits": {"apply": "auto"},
+                "languageServers": {"fake": fake, **others},
+            },
+        )
+        state(editor, "ready")
+        uri = editor.open(workspace / "x.py", "def add(a, b):\n    return a\n\n\ndef sub(a, b):\n    return \n")
+        (item,) = editor.client.result(METHOD, ask(uri, (5, 11)))["items"]
+        assert item["insertText"] == "b + undefined_1", "no server runs, so nothing is known of it"
+        editor.run("codeagent.run", task="return b")
+        editor.type(uri, (5, 4), (5, 10), "yield")
+        (item,) = editor.client.result(METHOD, ask(uri, (5, 10)))["items"]
+        assert item["insertText"] == "b + a"
+        assert len(server.asked) == 3

@@ -23,7 +23,7 @@ class FillRequest:
     """The text before and after the cursor of the file `path`, and pieces of other places, the most telling last.
 
     `comment` begins a line of comment in the file's language, for servers that take pieces in no other way; `stop` are
-    texts at which the model ends.
+    texts at which the model ends. `sample` 0 is the most likely text, other numbers are other ones.
     """
 
     prefix: str
@@ -33,6 +33,12 @@ class FillRequest:
     comment: str = "#"
     max_tokens: int = 128
     stop: tuple[str, ...] = ()
+    sample: int = 0
+
+    @property
+    def temperature(self) -> float:
+        """How far from the most likely text the model may go."""
+        return 0.6 if self.sample else 0.0
 
 
 class Filler(Protocol):

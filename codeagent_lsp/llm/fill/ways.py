@@ -42,7 +42,7 @@ def infill(slot: int | None = None) -> Way:
             # It would come behind the middle token, as the beginning of the answer.
             "prompt": "",
             "n_predict": request.max_tokens,
-            "temperature": 0.0,
+            "temperature": request.temperature,
             "cache_prompt": True,
             "stream": True,
             "stop": list(request.stop),
@@ -101,13 +101,13 @@ def with_comments(request: FillRequest) -> str:
 
 
 def _ollama(model: str, request: FillRequest, given: Body) -> Body:
-    options = {"num_predict": request.max_tokens, "temperature": 0, "stop": list(request.stop)}
+    options = {"num_predict": request.max_tokens, "temperature": request.temperature, "stop": list(request.stop)}
     return {"model": model, "stream": True, "options": options, **given}
 
 
 def _openai(request: FillRequest) -> Body:
     stop = {"stop": list(request.stop[:4])} if request.stop else {}
-    return {"max_tokens": request.max_tokens, "temperature": 0, "stream": True, **stop}
+    return {"max_tokens": request.max_tokens, "temperature": request.temperature, "stream": True, **stop}
 
 
 def _llamacpp_text(chunk: Mapping[str, Any]) -> tuple[str, bool]:
