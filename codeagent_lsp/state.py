@@ -7,12 +7,12 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.errors import SettingError
-from codeagent_lsp.system import belongs_to_us
+from codeagent_lsp.system import belongs_to_us, lock
 
 STATE_VARIABLE = "CODEAGENT_STATE_DIR"
 
@@ -82,3 +82,15 @@ def workspace_state(folders: Sequence[str]) -> Path:
     digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:12]
     name = "".join(char if char.isalnum() else "-" for char in Path(folders[0]).name)[:40] if folders else "none"
     return state_root() / "workspaces" / f"{name or 'root'}-{digest}"
+
+
+# An advisory file lock (flock), released when its process ends in any way.
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on `path`, waiting for other processes and threads. The empty file is created and kept."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with path.open("ab") as handle:
+        lock(handle.fileno(), wait=True)
+        yield

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.system import lock
+from codeagent_lsp.state import locked
 
 _BUSY = 30.0  # seconds that one writer waits for another
 _DAMAGE = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_IOERR))
@@ -196,15 +196,3 @@ def _roll_back(connection: sqlite3.Connection) -> None:
         connection.execute("ROLLBACK")
     except sqlite3.DatabaseError:
         pass  # no transaction is open: the failure itself has ended it
-
-
-# An advisory file lock (flock), released when its process ends in any way.
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on `path`, waiting for other processes and threads. The empty file is created and kept."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with path.open("ab") as handle:
-        lock(handle.fileno(), wait=True)
-        yield

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from codeagent_lsp.state import locked
+
 MAX_KEPT = 500
 
 ItemKind = Literal["skills", "commands", "agents", "hooks", "tools"]
@@ -55,6 +57,8 @@ class Trust:
         self.declined: set[str] = set()
         self.singly: set[str] = set()
         self._file = file
+        # Without it, what one editor revokes would come back with what another adds.
+        self._lock = file.with_name(f"{file.name}.lock")
         self._kept_here: set[str] = set()
 
     def covers(self, digest: str) -> bool:
@@ -65,9 +69,10 @@ class Trust:
         """Approve this content; if it cannot be written, for the life of this process."""
         # first, so that the consent holds even where nothing can be written
         self._kept_here.add(digest)
-        known = {**self._read(), digest: {"name": name, "since": round(time.time(), 3)}}
         try:
-            self._write(dict(list(known.items())[-MAX_KEPT:]))
+            with locked(self._lock):
+                known = {**self._read(), digest: {"name": name, "since": round(time.time(), 3)}}
+                self._write(dict(list(known.items())[-MAX_KEPT:]))
         except OSError:
             return
 
@@ -85,10 +90,11 @@ class Trust:
         """Revoke one approval, or all of them without a digest; return how many were revoked.
         OSError if not writable.
         """
-        known = self._read()
-        kept = {name: row for name, row in known.items() if digest is not None and name != digest}
-        if len(kept) != len(known):
-            self._write(kept)
+        with locked(self._lock):
+            known = self._read()
+            kept = {name: row for name, row in known.items() if digest is not None and name != digest}
+            if len(kept) != len(known):
+                self._write(kept)
         gone = {name for name in (*known, *self._kept_here) if digest in (None, name)}
         self._kept_here -= gone
         return len(gone)

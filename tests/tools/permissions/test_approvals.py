@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -47,7 +50,7 @@ def test_the_file_is_private(tmp_path: Path) -> None:
     file = tmp_path / "state" / "approvals.json"
     StandingApprovals(file).add(CALL, "a", "make")
     assert file.stat().st_mode & 0o077 == 0
-    assert [item.name for item in file.parent.iterdir()] == ["approvals.json"]
+    assert {item.name for item in file.parent.iterdir()} == {"approvals.json", "approvals.json.lock"}
 
 
 def test_one_can_be_revoked_or_all(tmp_path: Path) -> None:
@@ -98,3 +101,25 @@ def test_a_damaged_file_allows_nothing_and_can_be_used_again(tmp_path: Path, con
     assert standing.all() == ()
     standing.add(CALL, "a", "make")
     assert standing.covers("a")
+
+
+def test_what_one_editor_revokes_does_not_come_back_with_what_others_add(tmp_path: Path) -> None:
+    file = tmp_path / "approvals.json"
+    StandingApprovals(file).add(CALL, "gone", "gone")
+    program = """
+import sys
+from pathlib import Path
+from codeagent_lsp.messages import ToolCall
+from codeagent_lsp.tools.permissions.approvals import StandingApprovals
+for number in range(60):
+    StandingApprovals(Path(sys.argv[1])).add(ToolCall("run_cmd", {}, "c1"), sys.argv[2] + str(number), "")
+"""
+    editors = [subprocess.Popen([sys.executable, "-c", program, str(file), name]) for name in ("a", "b")]
+    until = time.monotonic() + 30
+    while not StandingApprovals(file).covers("a5"):
+        assert time.monotonic() < until
+        time.sleep(0.005)
+    assert StandingApprovals(file).revoke("gone") == 1
+    assert [editor.wait(30) for editor in editors] == [0, 0]
+    kept = {item.approval_id for item in StandingApprovals(file).all()}
+    assert kept == {f"{name}{number}" for name in "ab" for number in range(60)}
