@@ -85,6 +85,32 @@ def test_a_review_accepts_one_hunk_and_discards_the_other_and_undo_takes_it_back
     assert "↶ Undone: a.py" in played.found["page"]
 
 
+def test_one_file_of_a_run_is_taken_back(editor: Editor) -> None:
+    played = editor.play(
+        """
+        rig.choose = function(_, titles) return titles[2] end
+        local one, other = rig.open("a.py"), rig.open("b c.py")
+        vim.cmd("CodeAgent run change both")
+        rig.ended("completed")
+        vim.cmd("CodeAgent undo %")
+        rig.wait("the undo", 8000, function() return rig.page("transcript"):find("Undone", 1, true) end)
+        local first = { rig.text(one), rig.text(other) }
+        vim.cmd("CodeAgent undo a.py")
+        rig.wait("the other", 8000, function() return not rig.text(one):find("return 10", 1, true) end)
+        return { first = first, second = { rig.text(one), rig.text(other) } }
+        """,
+        files={"a.py": SOURCE, "b c.py": SOURCE},
+        script=[
+            edit("return 1\n", "return 10\n"),
+            edit("return 1\n", "return 10\n", "b c.py"),
+            {"text": "Done."},
+        ],
+    )
+    changed = SOURCE.replace("return 1", "return 10")
+    assert played.found["first"] == [changed, SOURCE]
+    assert played.found["second"] == [SOURCE, SOURCE]
+
+
 def test_a_review_that_is_closed_keeps_the_changes_and_says_how_to_come_back(editor: Editor) -> None:
     played = editor.play(
         """

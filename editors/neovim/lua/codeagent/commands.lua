@@ -182,8 +182,14 @@ local function hunk(words)
   end)
 end
 
+--- Takes a run back, the last one without words; with a file, only what it changed there.
 local function undo(words)
-  client.call("undo", words ~= "" and { runId = words } or {})
+  if words == "" then return client.call("undo", {}) end
+  local path = vim.fn.expand(words)
+  if store.state().runs[words] or not (path:find("[./]") or vim.uv.fs_stat(path)) then
+    return client.call("undo", { runId = words })
+  end
+  client.call("undo", { files = { vim.fs.normalize(vim.fn.fnamemodify(path, ":p")) } })
 end
 
 local function graph(words)
@@ -230,7 +236,7 @@ M.SUBS = {
   { name = "prove", args = "", run = decide("prove") },
   { name = "minimize", args = "", run = decide("minimize") },
   { name = "write", args = "", run = lazy("reactions", "write") },
-  { name = "undo", args = "[run]", run = undo },
+  { name = "undo", args = "[run|file]", run = undo, complete = names_of({ "%" }) },
   { name = "inline", args = "[on|off|status]", run = lazy("inline", "command"),
     complete = names_of({ "on", "off", "status" }) },
   { name = "chat", args = "", run = lazy("input", "open") },

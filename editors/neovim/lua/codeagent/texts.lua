@@ -79,7 +79,10 @@ M.CATALOGUE = {
   ["sub.discard"] = { "Discards all changes that wait.", "放弃所有等待决定的更改。" },
   ["sub.prove"] = { "Runs the tests with and without the changes that wait, and tells what they say.", "分别在有和没有这些更改时运行测试，并说明结果。" },
   ["sub.minimize"] = { "Finds the smallest part of the changes with which the same tests pass, and marks the others.", "找出能让同样的测试通过的最小更改，并标出其余部分。" },
-  ["sub.undo"] = { "Takes back what the last run changed; what you typed since stays.", "撤销上次运行的更改；您之后输入的内容保留。" },
+  ["sub.undo"] = {
+    "Takes back what the last run changed, with a file (`%`: this one) only there; what you typed since stays.",
+    "撤销上次运行的更改，指定文件（`%` 为当前文件）时仅撤销该文件；您之后输入的内容保留。",
+  },
   ["sub.write"] = { "Writes the files that accepted changes have left unsaved and that are in no window; |:wa| writes all.", "保存已接受的更改所修改、未保存且未在窗口中显示的文件；|:wa| 保存全部。" },
   ["sub.inline"] = { "Switches completion while you type off and on, or says how it stands, see |codeagent-inline|.", "打开或关闭输入时的补全，或说明其状态，见 |codeagent-inline|。" },
   ["sub.chat"] = { "Opens the transcript with a box below it to write in, see |codeagent-input|.", "打开对话记录及其下方的输入框，见 |codeagent-input|。" },
