@@ -352,6 +352,16 @@ COMMANDS: tuple[Command, ...] = (
         "Shows who calls a function and what it calls, else which file imports which, as a document.",
         (_may("function"), _may("uri", "uri")),
     ),
+    Command(
+        "codeagent.lend.list",
+        "The other agents that asked for this editor: `{client, allow, attached}`, with `ask`, `always` or `never` as "
+        "`allow`.",
+    ),
+    Command(
+        "codeagent.lend.revoke",
+        "Forgets what you decided about another agent, or all, and ends its use of this editor: you are asked again.",
+        (_may("client"),),
+    ),
     Command("codeagent.doctor", "What works here, and what to do about what does not."),
 )
 

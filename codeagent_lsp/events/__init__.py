@@ -41,8 +41,8 @@ from codeagent_lsp.events.rewind import SessionForked, SessionRestored, SessionR
 
 Mode = Literal["direct", "plan"]
 RunStatus = Literal["completed", "failed", "cancelled", "stopped", "rejected", "waiting"]
-WITHOUT_TOOLS = ("runFile", "trust", "prove", "minimize", "nextEdit.apply", "session.rewind")
-"""The kinds of runs that call no tool, and need no server of tools."""
+WITHOUT_TOOLS = ("runFile", "trust", "prove", "minimize", "nextEdit.apply", "session.rewind", "lent")
+"""The kinds of runs that need no server of tools: they call no tool, or only those that we bring."""
 
 __all__ = [
     "AwaitingApproval",
