@@ -348,7 +348,7 @@ def _sandbox(options: argparse.Namespace) -> int:
 
 
 def _editor(options: argparse.Namespace) -> int:
-    from codeagent_lsp.editor_mcp.command import editor_command
+    from codeagent_lsp.mcp_server.editor_command import editor_command
     from codeagent_lsp.terminal.locales import user_locale
     from codeagent_lsp.texts import choose_language
 

@@ -3,7 +3,7 @@
 The client begins with `{"hello": {protocol, token, workspace, client}}`, which is answered by `{"welcome": {...}}` or
 `{"refused": {reason, message}}`. Then the client sends `{"call": {id, tool, arguments}}` and `{"cancel": id}`; each
 call is answered by `{"answer": {id, text, ok}}`, and `{"closed": {reason, message}}` is the last frame of the server.
-Not here: who may connect (`server/lending/door.py`).
+Not here: who may connect (`server/door.py`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A server announces itself by a folder below the state folder of its workspace, locked as long as it lives. A client puts
 a request file into it; the server answers by a file beside it: that the user is being asked, that they refused, or the
 address and a token. All is readable by this user alone. Not here: the connection (`frames.py`), the user's decision
-(`server/lending/lender.py`).
+(`server/lender.py`).
 """
 
 from __future__ import annotations

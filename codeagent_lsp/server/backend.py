@@ -19,7 +19,7 @@ from codeagent_lsp.errors import SessionError
 from codeagent_lsp.server.announcer import Announcer
 from codeagent_lsp.server.front import Front
 from codeagent_lsp.server.index_host import index_host
-from codeagent_lsp.server.lending.lender import Lender
+from codeagent_lsp.server.lender import Lender
 from codeagent_lsp.server.lenses import (
     QUESTION_LENGTH,
     Waiting,
@@ -81,9 +81,11 @@ class Backend:
             self.knowledge.memory, self.store, self.models.open, lambda: sanitizer_for(front, self.redactor)
         )
         self.conflicts = ConflictQuestions(front, self.announcer, lambda: self.manager)
-        self.lender = Lender(self)
         listeners = (self.redactor, self.plans, self.announcer, self.conflicts, self.remembering, self.mcp, self.own)
-        self.manager = SessionManager(self.store, run_services(self), [listener.observe for listener in listeners])
+        self.manager: SessionManager = SessionManager(
+            self.store, run_services(self), [listener.observe for listener in listeners]
+        )
+        self.lender = Lender(self)
 
     def _show(self, front: Front) -> None:
         """Create what the user sees: documents, progress, questions."""

@@ -210,8 +210,8 @@ def peer_user(connection: socket.socket) -> int | None:
     """Return the number of the user at the other end of a Unix socket, as it was connected; None where the system does
     not tell.
     """
-    import socket  # late, both: most commands run without them
-    import struct
+    import socket  # late: most commands run without it
+    import struct  # late, as above
 
     try:
         if sys.platform == "darwin":

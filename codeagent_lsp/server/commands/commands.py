@@ -311,7 +311,7 @@ def mcp_commands(backend: Backend, later: Later) -> Table:
     return {"codeagent.mcp.status": status, "codeagent.mcp.reload": reload}
 
 
-# The commands of `codeagent.lend.*`. Not here: lending (`server/lending`).
+# The commands of `codeagent.lend.*`. Not here: lending (`server/lender.py`).
 
 
 def lend_commands(backend: Backend) -> Table:

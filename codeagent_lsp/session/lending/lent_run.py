@@ -1,8 +1,8 @@
 """The run of another agent to which the editor is lent: its calls are the work, our tools carry them out.
 
 It lasts as long as the agent is connected. What it stages is proposed as that of any run: when it asks for it, when it
-has been quiet for a while, and when it has left. Not here: the connection (`server/lending/door.py`), whether it is
-allowed (`server/lending/lender.py`), names of tools (`lent_tools.py`).
+has been quiet for a while, and when it has left. Not here: the connection (`server/door.py`), whether it is
+allowed (`server/lender.py`), names of tools (`lent_tools.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The tools that another agent gets of the editor: their names and descriptions, and the tools of ours behind them.
 
 The only module that knows these names. Not here: running a call (`lent_run.py`), the protocol to the agent
-(`editor_mcp/serving.py`).
+(`mcp_server/editor_serving.py`).
 """
 
 from __future__ import annotations

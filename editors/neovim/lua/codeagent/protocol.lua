@@ -568,6 +568,18 @@ return {
       },
     },
     {
+      name = "codeagent.lend.list",
+      summary = "The other agents that asked for this editor: `{client, allow, attached}`, with `ask`, `always` or `never` as `allow`.",
+      starts_run = false,
+      arguments = {},
+    },
+    {
+      name = "codeagent.lend.revoke",
+      summary = "Forgets what you decided about another agent, or all, and ends its use of this editor: you are asked again.",
+      starts_run = false,
+      arguments = { { name = "client", kind = "string", required = false } },
+    },
+    {
       name = "codeagent.doctor",
       summary = "What works here, and what to do about what does not.",
       starts_run = false,
@@ -1081,6 +1093,13 @@ return {
       allowed = "true | false",
       description = "Remember conventions and decisions of this workspace.",
       restricted = false,
+    },
+    {
+      key = "lend.editor",
+      default = "ask",
+      allowed = "ask | off",
+      description = "Whether other agents on this machine may use this editor by `codeagent-lsp editor-mcp`: `ask` asks once for each of them, `off` lets none.",
+      restricted = true,
     },
     {
       key = "languageServers",

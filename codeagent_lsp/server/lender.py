@@ -8,23 +8,30 @@ the files (`lend/meeting.py`), the socket (`door.py`), what an agent may do (`se
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.lend.meeting import LendAnswer, LendRequest, MeetingPlace, holding
-from codeagent_lsp.server.lending.allowed_clients import AllowedClients
 from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.state import replace_json
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 
 if TYPE_CHECKING:
-    from codeagent_lsp.server.backend import Backend
-    from codeagent_lsp.server.lending.door import Door, LentConnection
+    from codeagent_lsp.index.host import IndexHost
+    from codeagent_lsp.server.announcer import Announcer
+    from codeagent_lsp.server.door import Door, LentConnection
+    from codeagent_lsp.server.front import Front
+    from codeagent_lsp.session.inbox import Inbox
+    from codeagent_lsp.session.manager import SessionManager
+    from codeagent_lsp.session.redaction.redactor import Redactor
 
 LOOK_SECONDS = 1.0
 DECLINED_SECONDS = 300.0
@@ -32,7 +39,25 @@ DECLINED_SECONDS = 300.0
 MOST_NOTED = 200
 """Most refused connections that are written to the audit log while the socket is open."""
 
+DECISIONS = ("always", "never")
+MOST_DECISIONS = 200
+
 logger = logging.getLogger(__name__)
+
+
+class LendingServer(Protocol):
+    """The parts of a server by which its editor is lent."""
+
+    front: Front
+    state: Path
+    inbox: Inbox
+    announcer: Announcer
+    redactor: Redactor
+    index: IndexHost
+    manager: SessionManager
+
+    async def ready(self) -> None:
+        """Load what runs need."""
 
 
 class Lender:
@@ -40,7 +65,7 @@ class Lender:
     `lend.editor` off, it does nothing.
     """
 
-    def __init__(self, backend: Backend, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, backend: LendingServer, clock: Callable[[], float] = time.monotonic) -> None:
         self._backend = backend
         self._allowed = AllowedClients(backend.state / "lend.json")
         self._clock = clock
@@ -193,7 +218,7 @@ class Lender:
 
     def _opened(self, place: MeetingPlace) -> Door:
         if self._door is None:
-            from codeagent_lsp.server.lending.door import Door  # late: nothing listens in an idle server
+            from codeagent_lsp.server.door import Door  # late: nothing listens in an idle server
 
             self._noted = 0
             self._door = Door(place.path, self._holds, self._admit, self._refused)
@@ -236,3 +261,38 @@ class Lender:
     @property
     def _language(self) -> str:
         return self._backend.front.language()
+
+
+# What the user has decided about other agents, by name, in a file of the workspace's state.
+
+
+class AllowedClients:
+    """The decisions of one workspace; read from the disk each time, as several editors share them."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def all(self) -> dict[str, str]:
+        """Return `always` or `never` by the names of clients; nothing if the file cannot be read."""
+        try:
+            values = json.loads(self._file.read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        known = values.items() if isinstance(values, dict) else ()
+        return {name: decision for name, decision in known if decision in DECISIONS}
+
+    def of(self, name: str) -> str | None:
+        """Return the decision about a client; None if there is none."""
+        return self.all().get(name)
+
+    def set(self, name: str, decision: str) -> None:
+        """Store a decision; the oldest ones are dropped. OSError if it cannot be written."""
+        others = {other: kept for other, kept in self.all().items() if other != name}
+        kept = [*others.items(), (name, decision)][-MOST_DECISIONS:]
+        replace_json(self._file, dict(kept))
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Drop the decisions about these clients. OSError if that cannot be written."""
+        known, gone = self.all(), set(names)
+        if gone & known.keys():
+            replace_json(self._file, {name: kept for name, kept in known.items() if name not in gone})

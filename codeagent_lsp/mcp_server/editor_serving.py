@@ -23,8 +23,8 @@ from mcp.types import (
 )
 
 from codeagent_lsp import __version__
-from codeagent_lsp.editor_mcp.attachment import Attachment, Outcome
 from codeagent_lsp.lend.meeting import clean_name
+from codeagent_lsp.mcp_server.attachment import Attachment, Outcome
 from codeagent_lsp.mcp_server.progress import Listener, report_of, telling
 from codeagent_lsp.mcp_server.stdio import claimed, stdio_streams
 from codeagent_lsp.session.lending.lent_tools import LENT_TOOLS, LentTool, lent_tool

@@ -1,7 +1,7 @@
 """The way from `editor-mcp` to the server of the user's editor: finds it, asks to be let in, and passes calls on.
 
-It is taken with the first call, and again with the next one after it broke. Not here: MCP (`serving.py`), the other end
-(`server/lending`).
+It is taken with the first call, and again with the next one after it broke. Not here: MCP (`editor_serving.py`), the
+other end (`server/lender.py`).
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ def _failed(error: CodeAgentError, language: str, code: int) -> int:
 
 
 async def _served(folder: str) -> None:
-    from codeagent_lsp.editor_mcp.attachment import Attachment  # late, both: the library is heavy, and may be missing
-    from codeagent_lsp.editor_mcp.serving import over_stdio
+    from codeagent_lsp.mcp_server.attachment import Attachment  # late, both: the library is heavy, and may be missing
+    from codeagent_lsp.mcp_server.editor_serving import over_stdio
 
     attachment = Attachment(state_root(), folder)
     try:

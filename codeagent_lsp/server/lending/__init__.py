@@ -1,1 +1,0 @@
-"""The server's side of lending the editor: asking the user, and the socket for those that are allowed."""
