@@ -330,7 +330,8 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "codeagent.approvals.list",
-        "Lists the calls that are always allowed in this workspace, and trusted skills, agents and own tools.",
+        "Lists the calls that are always allowed in this workspace, trusted skills, agents and own tools, and the "
+        "other agents that you have decided about.",
     ),
     Command(
         "codeagent.approvals.revoke",

@@ -136,7 +136,8 @@ async def _connected(answer: LendAnswer, client: str, workspace: str) -> _Line:
                 reader, writer = await asyncio.open_connection(host, int(port))
             frames = Frames(reader, writer)
             hello = {"protocol": PROTOCOL, "token": answer.token, "workspace": workspace, "client": client}
-            await frames.write({"hello": hello})
+            with contextlib.suppress(OSError):  # turned away at once: the reason is there to be read
+                await frames.write({"hello": hello})
             said = await frames.read() or {}
     except (OSError, ValueError, TimeoutError, BadFrame) as problem:
         raise Unattached(NOT_LET_IN.format(client=client, reason=problem)) from problem

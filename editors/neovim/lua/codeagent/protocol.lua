@@ -500,7 +500,7 @@ return {
     },
     {
       name = "codeagent.approvals.list",
-      summary = "Lists the calls that are always allowed in this workspace, and trusted skills, agents and own tools.",
+      summary = "Lists the calls that are always allowed in this workspace, trusted skills, agents and own tools, and the other agents that you have decided about.",
       starts_run = false,
       arguments = {},
     },
