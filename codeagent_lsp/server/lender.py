@@ -183,9 +183,9 @@ class Lender:
 
     async def _decided(self, request: LendRequest, place: MeetingPlace) -> LendAnswer:
         name = request.client
-        decision = self._allowed.of(name)
-        if decision is None and self._declined.get(name, 0.0) > self._clock():
-            decision = "not_now"
+        # Also one that is always allowed: the user has just ended what it did.
+        declined = self._declined.get(name, 0.0) > self._clock()
+        decision = "not_now" if declined else self._allowed.of(name)
         if decision is None:
             place.answer(request.nonce, LendAnswer("asking"))
             if name not in self._questions or self._questions[name].done():  # one question for all its processes
