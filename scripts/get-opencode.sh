@@ -8,8 +8,7 @@ place="${XDG_CACHE_HOME:-$HOME/.cache}/codeagent-lsp/opencode-$version"
 if [ ! -e "$place/made" ]; then
     rm -rf "$place"
     mkdir -p "$place"
-    npm install --prefix "$place" --no-audit --no-fund --ignore-scripts \
-        "opencode-ai@$version" "@ai-sdk/openai-compatible@1" >&2
+    npm install --prefix "$place" --no-audit --no-fund --ignore-scripts "opencode-ai@$version" >&2
     touch "$place/made"
 fi
 # The program for this machine comes as a package of its own.

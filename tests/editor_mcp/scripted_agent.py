@@ -49,14 +49,16 @@ class Model:
         if "text" in step:
             return {"content": step["text"]}
         function = {"name": step["tool"], "arguments": json.dumps(step["arguments"])}
-        return {"tool_calls": [{"index": 0, "id": f"call_{len(self._steps)}", "type": "function", "function": function}]}
+        return {
+            "tool_calls": [{"index": 0, "id": f"call_{len(self._steps)}", "type": "function", "function": function}]
+        }
 
 
 def serve(model: Model) -> ThreadingHTTPServer:
     """Start the endpoint."""
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # noqa: N802 (the library's name)
+        def do_POST(self) -> None:
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             delta = model.reply(request)
             ending = "tool_calls" if "tool_calls" in delta else "stop"

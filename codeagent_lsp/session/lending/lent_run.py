@@ -35,6 +35,7 @@ from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.tools.asking import Asker, Question
 from codeagent_lsp.tools.context import Reader
 from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.workspace.changes.changeset import Changeset
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,7 @@ QUIET_SECONDS = 30.0
 """After so long without a call, what is staged is proposed."""
 PROPOSE_SECONDS = 45.0
 """How long a call of `propose` waits for the user: many agents give a call a minute."""
+LOOK_SECONDS = 0.2
 MAX_CALLS = 32
 """Most calls at a time; more are refused, so that none waits without end."""
 STOP_SECONDS = 5.0
@@ -50,6 +52,7 @@ ASSUMED_WINDOW = 128_000
 """Tokens that the other agent's model can read."""
 _STOPPED = "The call was stopped."
 _FAULT = "The editor failed by a fault of its own. Try another way."
+_UNSAVED = "They may not be saved yet."
 _TOO_MANY = f"More than {MAX_CALLS} calls at a time. Wait for the others."
 
 
@@ -215,23 +218,30 @@ class _LentRun:
         proposal = self._parts.proposal
         if not proposal.changeset:
             return "Nothing is staged.", True
-        before = len(proposal.record.applied)
         async with self._alone:  # what is being made now belongs to it
+            before, wanted = len(proposal.record.applied), _hunks(proposal.changeset)
             deciding = self._decide()
-        done, _ = await asyncio.wait([deciding], timeout=PROPOSE_SECONDS)
-        if not done:
-            return "The user has not decided yet; they are being asked. Go on, or call this again later.", True
-        await self._decided(deciding)
-        names = ", ".join(map(proposal.view.roots.relative, proposal.changeset.paths))
-        applied = len(proposal.record.applied) > before
-        if proposal.refused:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PROPOSE_SECONDS):
+                await self._decided(deciding)
+                # One who closes the question looks at the changes in the code, and decides there.
+                while proposal.changeset and not proposal.refused:  # noqa: ASYNC110 (decided in many places)
+                    await asyncio.sleep(LOOK_SECONDS)
+        if proposal.refused and deciding.done():
             return f"Not proposed. A hook of the project says: {proposal.refused}", False
-        if not proposal.changeset:
-            accepted = "Accepted: your changes are in the user's editor. They may not be saved yet."
-            return (accepted if applied else "The user has discarded your changes."), True
-        if applied:
-            return f"Only a part of your changes is in the user's files; still staged: {names}.", True
-        return f"The user has not decided. Still staged: {names}.", True
+        taken = sum(_hunks(part.changeset) for part in proposal.record.applied[before:])
+        if proposal.changeset:
+            names = ", ".join(map(proposal.view.roots.relative, proposal.changeset.paths))
+            part = "Of your changes only a part is in the user's files. " if taken else ""
+            return f"{part}The user has not decided yet about: {names}. Go on, or call this again later.", True
+        if not taken:
+            return "The user has discarded your changes.", True
+        if taken < wanted:
+            return (
+                f"The user has accepted a part of your changes and discarded the rest: read the files. {_UNSAVED}",
+                True,
+            )
+        return f"Accepted: your changes are in the user's editor. {_UNSAVED}", True
 
     def _decide(self) -> asyncio.Task[events.RunStatus]:
         """Begin to ask the user, unless they are being asked, and return the task."""
@@ -288,6 +298,11 @@ class _NamedAsker:
     async def ask(self, question: Question) -> tuple[str, ...] | None:
         """Ask the user; see `Asker`."""
         return await self._asker.ask(replace(question, title=f"{self._name}: {question.title}"))
+
+
+def _hunks(changeset: Changeset) -> int:
+    """Return how many parts of changes can be decided about."""
+    return sum(max(1, len(change.hunks())) for change in changeset)
 
 
 def _looked_at(task: asyncio.Task[events.RunStatus]) -> None:
