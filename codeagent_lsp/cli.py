@@ -204,9 +204,7 @@ def _add_acp(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _add_editor(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    editor = commands.add_parser(
-        "editor-mcp", help="your editor for other agents, as an MCP server on standard streams"
-    )
+    editor = commands.add_parser("editor-mcp", help="your editor for other agents, as an MCP server (stdio)")
     editor.add_argument("--workspace", metavar="DIR", default=".", help="a folder that is open in the editor, or below")
     editor.set_defaults(run=_editor)
 

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import itertools
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,7 +130,7 @@ async def _connected(answer: LendAnswer, client: str, workspace: str) -> _Line:
     kind, _, address = answer.address.partition(":")
     try:
         async with asyncio.timeout(HELLO_SECONDS):
-            if kind == "unix":
+            if sys.platform != "win32" and kind == "unix":
                 reader, writer = await asyncio.open_unix_connection(address)
             else:
                 host, _, port = address.rpartition(":")

@@ -13,6 +13,7 @@ import os
 import secrets
 import shutil
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -164,26 +165,26 @@ class Door:
             frames.abort()
 
     async def _listen(self) -> None:
-        if not hasattr(socket, "AF_UNIX"):  # Windows
+        if sys.platform == "win32":  # asyncio has no Unix sockets there
             self._server = await asyncio.start_server(self._came, "127.0.0.1", 0)
             host, port = self._server.sockets[0].getsockname()[:2]
             self.address = f"tcp:{host}:{port}"
-            return
-        path = self._place / "socket"
-        if len(os.fsencode(path)) > LONGEST_PATH:
-            self._own_folder = Path(tempfile.mkdtemp(prefix="codeagent-"))  # for this user alone
-            path = self._own_folder / "socket"
-        path.unlink(missing_ok=True)
-        opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            # In a folder that nobody else can enter, so that no moment is lost before the mode is set.
-            opened.bind(str(path))
-            path.chmod(0o600)
-            self._server = await asyncio.start_unix_server(self._came, sock=opened)
-        except OSError:
-            opened.close()
-            raise
-        self._path, self.address = path, f"unix:{path}"
+        else:
+            path = self._place / "socket"
+            if len(os.fsencode(path)) > LONGEST_PATH:
+                self._own_folder = Path(tempfile.mkdtemp(prefix="codeagent-"))  # for this user alone
+                path = self._own_folder / "socket"
+            path.unlink(missing_ok=True)
+            opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                # In a folder that nobody else can enter, so that no moment is lost before the mode is set.
+                opened.bind(str(path))
+                path.chmod(0o600)
+                self._server = await asyncio.start_unix_server(self._came, sock=opened)
+            except OSError:
+                opened.close()
+                raise
+            self._path, self.address = path, f"unix:{path}"
 
     async def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         frames = Frames(reader, writer)

@@ -34,7 +34,7 @@ _ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FICLONE = 0x40049409
 _AT_FDCWD, _CLONE_NO_OWNER = -2, 2  # of macOS
-_LOCAL_PEERCRED = 1  # of macOS: the version, the user, the groups
+_LOCAL_PEERCRED = 1  # of macOS
 _APPEND = os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -215,10 +215,11 @@ def peer_user(connection: socket.socket) -> int | None:
 
     try:
         if sys.platform == "darwin":
-            told = connection.getsockopt(0, _LOCAL_PEERCRED, struct.calcsize("2I"))
-            return int(struct.unpack("2I", told)[1])
-        told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        return int(struct.unpack("3i", told)[1])
+            option, layout = (0, _LOCAL_PEERCRED), "2I"  # the version, the user
+        else:
+            option, layout = (socket.SOL_SOCKET, socket.SO_PEERCRED), "3i"  # the process, the user, the group
+        told = connection.getsockopt(*option, struct.calcsize(layout))
+        return int(struct.unpack(layout, told)[1])
     except (OSError, AttributeError, struct.error):
         return None
 
