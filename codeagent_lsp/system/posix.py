@@ -215,7 +215,7 @@ def peer_user(connection: socket.socket) -> int | None:
 
     try:
         if sys.platform == "darwin":
-            option, layout = (0, _LOCAL_PEERCRED), "2I"  # the version, the user
+            option, layout = (0, _LOCAL_PEERCRED), "2Ih16I"  # the version, the user, groups
         else:
             option, layout = (socket.SOL_SOCKET, socket.SO_PEERCRED), "3i"  # the process, the user, the group
         told = connection.getsockopt(*option, struct.calcsize(layout))
