@@ -23,6 +23,7 @@ from codeagent_lsp.lend.meeting import LendRequest
 from codeagent_lsp.server import door as door_module
 from codeagent_lsp.server.door import Door, LentConnection
 from codeagent_lsp.session.lending.lent_run import CallCancelled, LentCall
+from tests.examples import examples
 
 REQUEST = LendRequest("0" * 32, "claude-code", os.getpid(), "/work")
 
@@ -249,7 +250,7 @@ FRAME = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=st.lists(FRAME, max_size=4), after=st.lists(FRAME, max_size=12), cut=st.integers(1, 40))
 def test_any_frames_in_any_order_leave_it_working(
     state: Path, before: list[bytes], after: list[bytes], cut: int

@@ -23,6 +23,7 @@ from codeagent_lsp.lend.meeting import (
     find_editor,
     is_held,
 )
+from tests.examples import examples
 
 NONCE = "0123456789abcdef0123456789abcdef"
 FINE = {"client": "claude-code", "pid": os.getpid(), "workspace": "/work"}
@@ -135,14 +136,14 @@ def test_names_that_lead_elsewhere_old_ones_links_and_too_many(state: Path, tmp_
     place.close()
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=200))
 def test_names_are_one_line_and_stay_as_they_are_once_cleaned(name: str) -> None:
     cleaned = clean_name(name)
     assert cleaned == clean_name(cleaned) and len(cleaned) <= 64 and cleaned.isprintable()
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.one_of(st.binary(max_size=300), st.recursive(st.none() | st.text() | st.integers(), st.lists).map(repr)))
 def test_any_file_is_read_or_removed(state: Path, tmp_path: Path, content: bytes | str) -> None:
     place = opened(state, tmp_path)

@@ -148,12 +148,13 @@ class _LentRun:
         self._settle()
         # A number that is in use would leave two answers of which nobody knows which is which.
         if running is None:
-            self._calls[wanted.number] = asyncio.ensure_future(self._answered(wanted))
+            full = len(self._calls) >= MAX_CALLS
+            self._calls[wanted.number] = asyncio.ensure_future(self._answered(wanted, full=full))
 
-    async def _answered(self, wanted: LentCall) -> None:
+    async def _answered(self, wanted: LentCall, *, full: bool) -> None:
         """Carry out a call and answer it."""
         try:
-            text, ok = await self._outcome(wanted)
+            text, ok = (_TOO_MANY, False) if full else await self._outcome(wanted)
             await self._borrower.answer(wanted.number, text, ok=ok)
         except CodeAgentError as problem:  # about the run, such as its budget; the other calls go on
             await self._borrower.answer(wanted.number, str(problem), ok=False)
@@ -173,8 +174,6 @@ class _LentRun:
             return f"There is no tool {wanted.tool!r}. Tools: {names}.", False
         if refused := tool.refused(wanted.arguments):
             return f"{tool.name} has no argument {refused!r}.", False
-        if len(self._calls) > MAX_CALLS:
-            return _TOO_MANY, False
         if tool.name == PROPOSE:
             return await self._proposed()
         if tool.reads:
