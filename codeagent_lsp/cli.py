@@ -56,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_index(commands)
     _add_sandbox(commands)
     _add_acp(commands)
+    _add_editor(commands)
     return parser
 
 
@@ -202,6 +203,12 @@ def _add_acp(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     acp.set_defaults(run=_acp)
 
 
+def _add_editor(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    editor = commands.add_parser("editor-mcp", help="your editor for other agents, as an MCP server (stdio)")
+    editor.add_argument("--workspace", metavar="DIR", default=".", help="a folder that is open in the editor, or below")
+    editor.set_defaults(run=_editor)
+
+
 def _acp(options: argparse.Namespace) -> int:
     if options.dialogue:
         return _setup(options)
@@ -336,6 +343,14 @@ def _sandbox(options: argparse.Namespace) -> int:
 
     language = choose_language("auto", user_locale())
     return sandbox_command(options.workspace, language, http=options.http, ws=options.ws, stdio=options.stdio)
+
+
+def _editor(options: argparse.Namespace) -> int:
+    from codeagent_lsp.mcp_server.editor_command import editor_command
+    from codeagent_lsp.terminal.locales import user_locale
+    from codeagent_lsp.texts import choose_language
+
+    return editor_command(options.workspace, choose_language("auto", user_locale()))
 
 
 def _schema(options: argparse.Namespace) -> int:

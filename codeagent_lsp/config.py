@@ -365,6 +365,18 @@ class MemorySettings:
 
 
 @dataclass(frozen=True)
+class LendSettings:
+    """The settings `codeagent.lend.*`."""
+
+    editor: Literal["ask", "off"] = _setting(
+        "ask",
+        "Whether other agents on this machine may use this editor by `codeagent-lsp editor-mcp`: `ask` asks once for "
+        "each of them, `off` lets none.",
+        restricted=True,
+    )
+
+
+@dataclass(frozen=True)
 class Settings:
     """All settings, i.e. the section `codeagent`."""
 
@@ -386,6 +398,7 @@ class Settings:
     trace: TraceSettings = field(default_factory=TraceSettings)
     skills: SkillsSettings = field(default_factory=SkillsSettings)
     memory: MemorySettings = field(default_factory=MemorySettings)
+    lend: LendSettings = field(default_factory=LendSettings)
     language_servers: Mapping[str, Any] = _setting(
         {},
         "Language servers by name, each with command and languages, or `false` for none of that name; "

@@ -330,7 +330,8 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "codeagent.approvals.list",
-        "Lists the calls that are always allowed in this workspace, and trusted skills, agents and own tools.",
+        "Lists the calls that are always allowed in this workspace, trusted skills, agents and own tools, and the "
+        "other agents that you have decided about.",
     ),
     Command(
         "codeagent.approvals.revoke",
@@ -351,6 +352,16 @@ COMMANDS: tuple[Command, ...] = (
         "codeagent.index.graph",
         "Shows who calls a function and what it calls, else which file imports which, as a document.",
         (_may("function"), _may("uri", "uri")),
+    ),
+    Command(
+        "codeagent.lend.list",
+        "The other agents that asked for this editor: `{client, allow, attached}`, with `ask`, `always` or `never` as "
+        "`allow`.",
+    ),
+    Command(
+        "codeagent.lend.revoke",
+        "Forgets what you decided about another agent, or all, and ends its use of this editor: you are asked again.",
+        (_may("client"),),
     ),
     Command("codeagent.doctor", "What works here, and what to do about what does not."),
 )

@@ -1771,6 +1771,32 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "index.stats.size": ("on disk", "磁盘占用"),
     "index.stats.place": ("where", "位置"),
     # --- the sandbox server
+    "lend.ask": (
+        "{client} wants to use this editor: read your unsaved text, propose changes, run commands in a private copy. "
+        "Allow it?",
+        "{client} 想使用此编辑器：读取未保存的文本、提出更改、在私有副本中运行命令。是否允许？",
+    ),
+    "lend.allow": ("Allow", "允许"),
+    "lend.not_now": ("Not now", "暂不"),
+    "lend.never": ("Never", "永不"),
+    "lend.title": ("The editor lent to {client}", "编辑器借给 {client}"),
+    "lend.left": ("{client} has left. Calls: {count}.", "{client} 已离开。调用次数：{count}。"),
+    "lend.unknown": (
+        "{client} has not asked for this editor. `codeagent.lend.list` lists those that have.",
+        "{client} 没有请求过此编辑器。`codeagent.lend.list` 会列出请求过的代理。",
+    ),
+    "lend.not_kept": (
+        "What you decided about {client} cannot be stored ({reason}); you will be asked again.",
+        "无法保存对 {client} 的决定（{reason}）；下次会再次询问。",
+    ),
+    "lend.no_socket": (
+        "{client} cannot be connected: {reason}. Look at the folder {place}.",
+        "无法连接 {client}：{reason}。请检查文件夹 {place}。",
+    ),
+    "lend.needs_mcp": (
+        "editor-mcp needs the extra `mcp`: pip install 'codeagent-lsp[mcp]'",
+        "editor-mcp 需要可选依赖 `mcp`：pip install 'codeagent-lsp[mcp]'",
+    ),
     "sandbox.needs_mcp": (
         "The sandbox server needs the extra `mcp`: pip install 'codeagent-lsp[mcp]'",
         "沙箱服务器需要可选依赖 `mcp`：pip install 'codeagent-lsp[mcp]'",

@@ -73,6 +73,12 @@ install_test_parts() {
         unset CODEAGENT_ACP_SDK
         lacks "npm, or the TypeScript library of the Agent Client Protocol"
     fi
+    if CODEAGENT_OPENCODE="$(sh scripts/get-opencode.sh)"; then
+        export CODEAGENT_OPENCODE
+    else
+        unset CODEAGENT_OPENCODE
+        lacks "npm, or opencode"
+    fi
     rust-analyzer --version >/dev/null 2>&1 || lacks rust-analyzer # rustup has a program of that name that is none
     command -v jdtls >/dev/null || lacks jdtls
     if [ "${CODEAGENT_TEST_MODEL:-1}" = 0 ]; then

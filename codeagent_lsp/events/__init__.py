@@ -41,8 +41,8 @@ from codeagent_lsp.events.rewind import SessionForked, SessionRestored, SessionR
 
 Mode = Literal["direct", "plan"]
 RunStatus = Literal["completed", "failed", "cancelled", "stopped", "rejected", "waiting"]
-WITHOUT_TOOLS = ("runFile", "trust", "prove", "minimize", "nextEdit.apply", "session.rewind")
-"""The kinds of runs that call no tool, and need no server of tools."""
+WITHOUT_TOOLS = ("runFile", "trust", "prove", "minimize", "nextEdit.apply", "session.rewind", "lent")
+"""The kinds of runs that need no server of tools: they call no tool, or only those that we bring."""
 
 __all__ = [
     "AwaitingApproval",
@@ -83,12 +83,14 @@ __all__ = [
 @dataclass(frozen=True, kw_only=True)
 class ResponseStart(Event, name="response_start"):
     """The first event a client gets of a run. `attempt_of` is the run for which it makes one of several attempts, and
-    `attempt` the number of this one, from 1.
+    `attempt` the number of this one, from 1. `beside` is the title of one that the user has not begun and that hears
+    nothing, such as that of another agent: it stands beside their session.
     """
 
     mode: Mode = "direct"
     attempt_of: str | None = None
     attempt: int | None = None
+    beside: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

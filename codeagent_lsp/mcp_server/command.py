@@ -81,7 +81,7 @@ async def _served(folder: str, http: Address | None, ws: Address | None, languag
             ways.append(over_websocket(server, _announced(ws, "ws", "", token, language), token))
         if stdio:
             ways.append(over_stdio(server))
-        await _until_one_ends(ways)
+        await until_one_ends(ways)
     finally:
         for way in ways:
             # A coroutine that was never started would be warned about on stderr.
@@ -89,7 +89,7 @@ async def _served(folder: str, http: Address | None, ws: Address | None, languag
         await sandbox.close()
 
 
-async def _until_one_ends(ways: list[Coroutine[Any, Any, None]]) -> None:
+async def until_one_ends(ways: list[Coroutine[Any, Any, None]]) -> None:
     """Serve until the first transport ends or a signal arrives; then end all others."""
     stopped = asyncio.Event()
     call_on_stop(asyncio.get_running_loop(), stopped.set, STOP_SIGNALS)

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from codeagent_lsp.session.command_output import OutputStream
 from codeagent_lsp.shadow.shell import OnOutput, no_output
@@ -20,6 +21,14 @@ DRAIN_SECONDS = 2.0
 """Most seconds that the end of a call waits for a client to take the rest."""
 
 Report = Callable[[float, float | None, str | None], Awaitable[None]]
+
+
+def report_of(context: Any) -> Report | None:
+    """Return the function that reports progress of a request, by the library's context of it; None if the client did
+    not give a progress token.
+    """
+    wanted = context.meta is not None and "progress_token" in context.meta
+    return context.session.report_progress if wanted else None
 
 
 @dataclass(frozen=True, slots=True)

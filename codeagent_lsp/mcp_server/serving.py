@@ -47,7 +47,7 @@ from codeagent_lsp.errors import (
     ModelTimeout,
     ModelUnreachable,
 )
-from codeagent_lsp.mcp_server.progress import Report, telling
+from codeagent_lsp.mcp_server.progress import report_of, telling
 from codeagent_lsp.mcp_server.sandbox import Answer, Sandbox
 from codeagent_lsp.mcp_server.table import BY_NAME, TABLE, SandboxTool
 from codeagent_lsp.tools.context import Complete
@@ -86,7 +86,7 @@ def make_server(sandbox: Sandbox) -> Server[Any]:
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name!r}.")
         try:
             complete = model_of(context, params)
-            async with telling(_report(context)) as listener:
+            async with telling(report_of(context)) as listener:
                 return _result(await sandbox.call(params.name, params.arguments or {}, complete, listener))
         except ModelError as error:  # what came as an answer is none
             return _result(Answer(str(error), code=ErrorCode.EXECUTION_ERROR))
@@ -111,12 +111,6 @@ def make_server(sandbox: Sandbox) -> Server[Any]:
         on_list_resources=list_resources,
         on_read_resource=read_resource,
     )
-
-
-def _report(context: Context) -> Report | None:
-    """Return the function that reports progress; None if the client did not give a progress token."""
-    wanted = context.meta is not None and "progress_token" in context.meta
-    return context.session.report_progress if wanted else None
 
 
 def _listed(entry: SandboxTool) -> Tool:

@@ -19,6 +19,7 @@ from codeagent_lsp.errors import SessionError
 from codeagent_lsp.server.announcer import Announcer
 from codeagent_lsp.server.front import Front
 from codeagent_lsp.server.index_host import index_host
+from codeagent_lsp.server.lender import Lender
 from codeagent_lsp.server.lenses import (
     QUESTION_LENGTH,
     Waiting,
@@ -82,7 +83,10 @@ class Backend:
         )
         self.conflicts = ConflictQuestions(front, self.announcer, lambda: self.manager)
         listeners = (self.redactor, self.plans, self.announcer, self.conflicts, self.remembering, self.mcp, self.own)
-        self.manager = SessionManager(self.store, run_services(self), [listener.observe for listener in listeners])
+        self.manager: SessionManager = SessionManager(
+            self.store, run_services(self), [listener.observe for listener in listeners]
+        )
+        self.lender = Lender(self)
 
     def _show(self, front: Front) -> None:
         """Create what the user sees: documents, progress, questions."""
@@ -137,6 +141,7 @@ class Backend:
         """Stop all parts."""
         # First what asks, so that nothing new is begun; last the records, as the other parts still write to them.
         self.conflicts.close()
+        await self.lender.close()
         self.prompts.close()
         parts = (self.remembering, self.manager, self.index, self.mcp, self.own)
         await asyncio.gather(*(part.close() for part in parts))

@@ -59,7 +59,10 @@ def _register_lifecycle(server: CodeAgentServer, front: Front, loader: Loader) -
             return
         from codeagent_lsp.server.left_over import tell_what_waits  # late: with the parts of a session
 
-        await tell_what_waits(await loader.backend())
+        backend = await loader.backend()
+        if front.interactive():
+            backend.lender.start()
+        await tell_what_waits(backend)
 
     server.on_started(load)
     server.on_close(loader.close)

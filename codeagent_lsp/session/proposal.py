@@ -19,7 +19,7 @@ from codeagent_lsp.session.renamed_files import edited_texts, followed, renamed_
 from codeagent_lsp.session.rewind.rewinds import AppliedPart, after_undo
 from codeagent_lsp.session.rewind.taking_back import names_of, taking_back
 from codeagent_lsp.session.run_output import RunOutput
-from codeagent_lsp.session.services import Services, UserPorts
+from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.tools.context import Tally
 from codeagent_lsp.tools.diagnostics.difference import Difference
@@ -103,7 +103,7 @@ class Proposal:
 
     async def _decide(self, status: events.RunStatus, step: str) -> events.RunStatus:
         await self.propose()
-        if _applies_unasked(self._services.user):
+        if self._applies_unasked():
             self.refused = await _apply_judged(self)
             return "stopped" if self.refused or self._nothing_arrived() else status
         review, apply, discard = (self._output.text(f"choice.{name}") for name in ("review", "apply", "discard"))
@@ -314,6 +314,15 @@ class Proposal:
         changeset, digest = self.changeset, self.proofs.state(self.changeset)
         return lambda tally: self.proofs.tested(tally, changeset, digest)
 
+    def _applies_unasked(self) -> bool:
+        """Return whether the user's settings or mode let changes be applied without a question: ours, not those of
+        another agent.
+        """
+        user, lent = self._services.user, self.record.kind == "lent"
+        return not lent and (
+            user.settings().edits.apply in ("auto", "live") or user.mode() in ("acceptEdits", "bypass")
+        )
+
     def _nothing_arrived(self) -> bool:
         """Return whether the editor has taken nothing of what was accepted, so that the work is not done."""
         return self.outcome == "none" and bool(self.changeset) and not self.record.applied
@@ -398,11 +407,6 @@ async def _apply_judged(proposal: Proposal) -> str:
             continue
         break
     return reason
-
-
-def _applies_unasked(user: UserPorts) -> bool:
-    """Return whether the user's settings or mode let changes be applied without a question."""
-    return user.settings().edits.apply in ("auto", "live") or user.mode() in ("acceptEdits", "bypass")
 
 
 async def uninterrupted(applying: Coroutine[Any, Any, T]) -> T:

@@ -25,6 +25,7 @@ RunKind = Literal[
     "minimize",
     "nextEdit.apply",
     "session.rewind",
+    "lent",
 ]
 
 Planning = Literal["auto", "always", "never"]

@@ -58,7 +58,8 @@ class RunOutput:
         self._begun = True
         held, self._held = self._held, []
         whole, number = self._record.attempt_of or None, self._record.attempt or None
-        for event in (events.ResponseStart(mode=mode, attempt_of=whole, attempt=number), *held):
+        beside = self._record.title if self._record.kind == "lent" else None
+        for event in (events.ResponseStart(mode=mode, attempt_of=whole, attempt=number, beside=beside), *held):
             self._session.emit(self._record.run_id, event)
 
     def emit(self, event: events.Event) -> None:

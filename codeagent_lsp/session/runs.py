@@ -76,9 +76,11 @@ class Runs:
         return tuple(name for name in self._tasks if name in self._runs)  # one that is removed may still be ending
 
     def newest_at_work(self) -> Run:
-        """Return the run that began last of those at work; attempts are parts of theirs. SessionError if none is."""
+        """Return the run that began last of those at work and can hear: attempts are parts of theirs, and another agent
+        hears nothing. SessionError if none is.
+        """
         for run in map(self.get, reversed(self.active())):
-            if not run.record.attempt_of:
+            if not run.record.attempt_of and run.record.kind != "lent":
                 return run
         raise SessionError("steer.nothing")
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:  # slow to load, and most commands run without it
     import asyncio
+    import socket
 
 assert sys.platform != "win32"
 
@@ -33,6 +34,7 @@ _ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FICLONE = 0x40049409
 _AT_FDCWD, _CLONE_NO_OWNER = -2, 2  # of macOS
+_LOCAL_PEERCRED = 1  # of macOS
 _APPEND = os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -202,6 +204,24 @@ def is_superuser() -> bool:
 def belongs_to_us(status: os.stat_result) -> bool:
     """Return whether a file belongs to the user of this process."""
     return status.st_uid == os.geteuid()
+
+
+def peer_user(connection: socket.socket) -> int | None:
+    """Return the number of the user at the other end of a Unix socket, as it was connected; None where the system does
+    not tell.
+    """
+    import socket  # late: most commands run without it
+    import struct  # late, as above
+
+    try:
+        if sys.platform == "darwin":
+            option, layout = (0, _LOCAL_PEERCRED), "2Ih16I"  # the version, the user, groups
+        else:
+            option, layout = (socket.SOL_SOCKET, socket.SO_PEERCRED), "3i"  # the process, the user, the group
+        told = connection.getsockopt(*option, struct.calcsize(layout))
+        return int(struct.unpack(layout, told)[1])
+    except (OSError, AttributeError, struct.error):
+        return None
 
 
 # Processes.

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:  # slow to load, and most commands run without it
     import asyncio
+    import socket
 
 assert sys.platform == "win32"
 
@@ -269,6 +270,11 @@ def user_id() -> int:
 def group_id() -> int:
     """Return 0, as `user_id`."""
     return 0
+
+
+def peer_user(connection: socket.socket) -> int | None:
+    """Return None: sockets here do not tell who is at the other end."""
+    return None
 
 
 def is_superuser() -> bool:

@@ -76,6 +76,7 @@ class Commands:
             **graph_commands(backend, self._later),
             **knowledge_commands(backend, self._later),
             **mcp_commands(backend, self._later),
+            **lend_commands(backend),
         }
 
     async def execute(self, name: str, arguments: list[Any]) -> Any:
@@ -308,6 +309,17 @@ def mcp_commands(backend: Backend, later: Later) -> Table:
         return {"ok": True}
 
     return {"codeagent.mcp.status": status, "codeagent.mcp.reload": reload}
+
+
+# The commands of `codeagent.lend.*`. Not here: lending (`server/lender.py`).
+
+
+def lend_commands(backend: Backend) -> Table:
+    """Return the handlers by command name."""
+    return {
+        "codeagent.lend.list": lambda given: backend.lender.clients(),
+        "codeagent.lend.revoke": lambda given: {"revoked": backend.lender.revoke(given.get("client"))},
+    }
 
 
 # The commands of `codeagent.model.*` and `codeagent.doctor`. Not here: models (`models.py`), checks (`doctor.py`).

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from codeagent_lsp.tools.skills.trust import Trust
 
 
+AGENT = "agent:"
+"""Begins the id of what was decided about another agent, in the list of approvals."""
+
+
 class ToolCommands:
     """The handlers of these commands."""
 
@@ -70,17 +74,27 @@ class ToolCommands:
         return {"mode": given["mode"]}
 
     def _approvals(self, given: Arguments) -> list[dict[str, Any]]:
-        """Return the calls that are always allowed, and the trusted skills, agents and own tools."""
+        """Return the calls that are always allowed, the trusted skills, agents and own tools, and the other agents that
+        the user has decided about.
+        """
         names = ("kind", "approvalId", "tool", "shown", "since")
         calls = [("call", item.approval_id, item.tool, item.shown, item.since) for item in self._backend.standing.all()]
         trusted = [item for trust in self._trusts() for item in trust.all()]
         contents = [("content", item.digest, "", item.name, item.since) for item in trusted]
-        return [dict(zip(names, row, strict=True)) for row in (*calls, *contents)]
+        decided = [row for row in self._backend.lender.clients() if row["allow"] != "ask"]
+        agents = [
+            ("agent", f"{AGENT}{row['client']}", "editor-mcp", f"{row['client']} ({row['allow']})", 0.0)
+            for row in decided
+        ]
+        return [dict(zip(names, row, strict=True)) for row in (*calls, *contents, *agents)]
 
     def _revoke(self, given: Arguments) -> dict[str, int]:
         chosen = given.get("approvalId")
+        if chosen is not None and chosen.startswith(AGENT):
+            return {"revoked": len(self._backend.lender.revoke(chosen.removeprefix(AGENT)))}
+        agents = self._backend.lender.revoke(None) if chosen is None else []
         trusted = sum(trust.revoke(chosen) for trust in self._trusts())
-        return {"revoked": self._backend.standing.revoke(chosen) + trusted}
+        return {"revoked": self._backend.standing.revoke(chosen) + trusted + len(agents)}
 
     def _trusts(self) -> tuple[Trust, ...]:
         return self._backend.knowledge.trust, self._backend.own.trust

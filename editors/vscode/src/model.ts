@@ -120,6 +120,8 @@ export interface Run {
   readonly attemptOf?: string | undefined;
   /** Which of them it is, from 1. */
   readonly attempt?: number | undefined;
+  /** It is not the user's own and hears nothing, such as that of another agent. */
+  readonly beside?: boolean | undefined;
   readonly mode: "direct" | "plan";
   readonly status: RunStatus;
   /** What it does now, in a few words. */

@@ -102,6 +102,8 @@ export const COMMANDS: readonly CommandInfo[] = [
   { name: "codeagent.index.status", startsRun: false, required: [] },
   { name: "codeagent.index.rebuild", startsRun: false, required: [] },
   { name: "codeagent.index.graph", startsRun: false, required: [] },
+  { name: "codeagent.lend.list", startsRun: false, required: [] },
+  { name: "codeagent.lend.revoke", startsRun: false, required: [] },
   { name: "codeagent.doctor", startsRun: false, required: [] },
 ];
 
@@ -174,6 +176,7 @@ export const SETTINGS: readonly { readonly key: string; readonly restricted: boo
   { key: "trace.sanitize", restricted: false },
   { key: "skills.paths", restricted: true },
   { key: "memory.enabled", restricted: false },
+  { key: "lend.editor", restricted: true },
   { key: "languageServers", restricted: true },
   { key: "language", restricted: false },
 ];
@@ -370,12 +373,13 @@ export interface SessionRestored extends EventBase {
   readonly type: "session_restored";
 }
 
-/** The first event a client gets of a run. `attempt_of` is the run for which it makes one of several attempts, and `attempt` the number of this one, from 1. */
+/** The first event a client gets of a run. `attempt_of` is the run for which it makes one of several attempts, and `attempt` the number of this one, from 1. `beside` is the title of one that the user has not begun and that hears nothing, such as that of another agent: it stands beside their session. */
 export interface ResponseStart extends EventBase {
   readonly type: "response_start";
   readonly mode: "direct" | "plan";
   readonly attempt_of?: string;
   readonly attempt?: number;
+  readonly beside?: string;
 }
 
 /** The model's last word of a run has been sent. */

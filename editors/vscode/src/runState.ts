@@ -36,7 +36,7 @@ export function change(run: Run, event: ServerEvent): Run | undefined {
 function ofRun(run: Run, event: ServerEvent): Run | undefined {
   switch (event.type) {
     case "response_start":
-      return { ...run, mode: event.mode, status: "running", ...(event.attempt_of && { attemptOf: event.attempt_of, attempt: event.attempt }) };
+      return { ...run, mode: event.mode, status: "running", ...(event.attempt_of && { attemptOf: event.attempt_of, attempt: event.attempt }), ...(event.beside && { beside: true, title: event.beside }) };
     case "response_end":
     case "intent_classified":
     case "session_rewound":

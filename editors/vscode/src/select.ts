@@ -14,9 +14,9 @@ export function newest(state: State): Run | undefined {
   return lastWhere(state, () => true);
 }
 
-/** The newest run that is at work. */
+/** The newest run of the user's own that is at work. */
 export function working(state: State): Run | undefined {
-  return lastWhere(state, (run) => run.status === "running");
+  return lastWhere(state, (run) => run.status === "running" && !run.beside);
 }
 
 /** The newest run whose changes wait for a decision. */

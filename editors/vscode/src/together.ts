@@ -47,7 +47,7 @@ export class Together {
   /** Says something to a run at work: the given one, the only one, or one that is chosen. */
   async steer(runId?: string, text?: string): Promise<void> {
     const { state } = this.store;
-    const working = Object.values(state.runs).filter((run) => run.status === "running" && run.attemptOf === undefined);
+    const working = Object.values(state.runs).filter((run) => run.status === "running" && run.attemptOf === undefined && !run.beside);
     const one = working.length === 1 ? working[0]?.runId : undefined;
     const chosen = runId ?? one ?? (await this.which(working.map(({ runId: id, title }) => ({ id, title }))));
     if (chosen === undefined) {

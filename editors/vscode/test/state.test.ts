@@ -37,6 +37,14 @@ test("a run is at work from its first event to its last", () => {
   assert.equal(condition(after(start, completed("failed"))), "error");
 });
 
+test("a run of another agent has its title from its first event, and is not what the user has at work", () => {
+  const lent = of("b", { ...start, beside: "The editor lent to another" } as AnyEvent);
+  assert.equal(newest(after(request, start, lent))?.title, "The editor lent to another");
+  assert.equal(after(request, start, lent).sessionId, "s");
+  assert.equal(working(after(request, start, lent))?.runId, "r");
+  assert.equal(condition(after(request, start, lent, completed("completed"))), "idle");
+});
+
 test("the share of the prompts that came from the cache", () => {
   const usage = (prompt: number, cached: number): AnyEvent => ({
     ...base, type: "usage", prompt_tokens: prompt, cached_tokens: cached, completion_tokens: 1, cost: 0.1,

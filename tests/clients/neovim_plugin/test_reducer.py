@@ -46,6 +46,24 @@ def test_a_recorded_transcript_ends_in_its_state(name: str) -> None:
     assert lists(view) == json.loads(path.read_text())
 
 
+def test_a_run_of_another_agent_stands_beside_the_users() -> None:
+    found = evaluate(
+        """
+        local queries = require("codeagent.queries")
+        local state = reducer.initial()
+        local function told(event) state = reducer.reduce(state, event) end
+        told({ type = "local_request", run_id = "a", session_id = "mine", title = "mine" })
+        told({ type = "response_start", run_id = "a", session_id = "mine", mode = "direct" })
+        told({ type = "response_start", run_id = "b", session_id = "lent", mode = "direct", beside = "Lent" })
+        local newest, working = queries.latest(state)
+        told({ type = "run_completed", run_id = "a", status = "completed" })
+        local _, later = queries.latest(state)
+        return { session = state.session_id, newest = newest.title, working = working.title, later = later ~= nil }
+        """
+    )
+    assert found == {"session": "mine", "newest": "Lent", "working": "mine", "later": False}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_state_never_changes(name: str) -> None:
     assert evaluate(

@@ -500,7 +500,7 @@ return {
     },
     {
       name = "codeagent.approvals.list",
-      summary = "Lists the calls that are always allowed in this workspace, and trusted skills, agents and own tools.",
+      summary = "Lists the calls that are always allowed in this workspace, trusted skills, agents and own tools, and the other agents that you have decided about.",
       starts_run = false,
       arguments = {},
     },
@@ -566,6 +566,18 @@ return {
         { name = "function", kind = "string", required = false },
         { name = "uri", kind = "uri", required = false },
       },
+    },
+    {
+      name = "codeagent.lend.list",
+      summary = "The other agents that asked for this editor: `{client, allow, attached}`, with `ask`, `always` or `never` as `allow`.",
+      starts_run = false,
+      arguments = {},
+    },
+    {
+      name = "codeagent.lend.revoke",
+      summary = "Forgets what you decided about another agent, or all, and ends its use of this editor: you are asked again.",
+      starts_run = false,
+      arguments = { { name = "client", kind = "string", required = false } },
     },
     {
       name = "codeagent.doctor",
@@ -1088,6 +1100,13 @@ return {
       allowed = "true | false",
       description = "Remember conventions and decisions of this workspace.",
       restricted = false,
+    },
+    {
+      key = "lend.editor",
+      default = "ask",
+      allowed = "ask | off",
+      description = "Whether other agents on this machine may use this editor by `codeagent-lsp editor-mcp`: `ask` asks once for each of them, `off` lets none.",
+      restricted = true,
     },
     {
       key = "languageServers",

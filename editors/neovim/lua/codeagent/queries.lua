@@ -77,13 +77,13 @@ function M.waiting_changes(state)
   return filtered(M.own_runs(state), function(run) return run.status ~= "running" and next(run.staged) ~= nil end)
 end
 
---- The newest run, and the newest one that is at work; of one client where that is named.
+--- The newest run, and the newest one of the user's own that is at work; of one client where that is named.
 ---@param state codeagent.State
 ---@param client_id integer?
 ---@return codeagent.Run? newest, codeagent.Run? working
 function M.latest(state, client_id)
   local runs = filtered(M.own_runs(state), function(run) return not client_id or run.client_id == client_id end)
-  return runs[1], filtered(runs, function(run) return run.status == "running" end)[1]
+  return runs[1], filtered(runs, function(run) return run.status == "running" and not run.beside end)[1]
 end
 
 --- In one word: `waiting` for the user, `working`, `error` when the last run failed, else `idle`.

@@ -22,6 +22,7 @@ local M = {}
 ---@field session_id string
 ---@field attempt_of string? the run for which it makes one of several attempts
 ---@field attempt integer? which of them it is, from 1
+---@field beside boolean? whether it is not the user's own and hears nothing, such as that of another agent
 ---@field client_id integer?
 ---@field title string
 ---@field status string `queued`, `running`, or how it ended
@@ -171,7 +172,7 @@ function M.reduce(state, event)
     order = known and state.order or appended(state.order, event.run_id),
     questions = questions(state, event),
   })
-  local begins = BEGINS[event.type] and not run.attempt_of and run.session_id ~= ""
+  local begins = BEGINS[event.type] and not run.attempt_of and not run.beside and run.session_id ~= ""
   return begins and entered(after, run.session_id, run.client_id) or after
 end
 

@@ -120,6 +120,8 @@ function on.response_start(run, event)
     status = "running",
     attempt_of = whole,
     attempt = number,
+    beside = event.beside ~= nil or nil,
+    title = event.beside or run.title,
     since = run.since or event.ts,
   })
 end

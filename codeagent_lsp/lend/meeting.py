@@ -1,0 +1,269 @@
+"""The folder in which a client of `editor-mcp` meets the server of an editor, before anything listens.
+
+A server announces itself by a folder below the state folder of its workspace, locked as long as it lives. A client puts
+a request file into it; the server answers by a file beside it: that the user is being asked, that they refused, or the
+address and a token. All is readable by this user alone. Not here: the connection (`frames.py`), the user's decision
+(`server/lender.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from codeagent_lsp.state import replace_json
+from codeagent_lsp.system import belongs_to_us, is_alive, lock, open_new, open_reading
+
+FOLDER = "lend"
+MAX_FILE = 16 << 10
+"""Most bytes of a file that is read here."""
+MAX_REQUESTS = 32
+"""Most requests that are looked at; those beyond wait."""
+MAX_SERVERS = 4000
+REQUEST_SECONDS = 900.0
+"""How old a request gets; a client that still wants it writes it anew."""
+MAX_NAME = 64
+_SERVER, _LOCK, _REQUEST, _ANSWER = "server.json", "lock", ".request", ".answer"
+_NONCE = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """An editor's server that can be asked: its meeting folder, its workspace folders, the editor's name, and when it
+    began, in seconds since the epoch.
+    """
+
+    place: Path
+    folders: tuple[str, ...]
+    editor: str
+    started: float
+
+
+@dataclass(frozen=True, slots=True)
+class LendRequest:
+    """One client that wants to use the editor: the id of its request, its name, its process and the folder that it
+    means.
+    """
+
+    nonce: str
+    client: str
+    pid: int
+    workspace: str
+
+
+@dataclass(frozen=True, slots=True)
+class LendAnswer:
+    """What became of a request: `asking`, `granted` or `refused`. A granted one has the address and the token, a
+    refused one a reason: `not_now`, `never` or `workspace`.
+    """
+
+    state: str
+    reason: str = ""
+    address: str = ""
+    token: str = ""
+
+
+def clean_name(name: str) -> str:
+    """Return the name of a client in one line of at most 64 printable characters; '' if nothing is left of it."""
+    shown = "".join(character if character.isprintable() else " " for character in name[: 4 * MAX_NAME])
+    return " ".join(shown.split())[:MAX_NAME].strip()
+
+
+# The server's side.
+
+
+class MeetingPlace:
+    """The folder of one server. All methods block for a moment, and may raise OSError but `close`."""
+
+    def __init__(self, state: Path) -> None:
+        self._siblings = state / FOLDER
+        self.path = self._siblings / f"{os.getpid()}-{secrets.token_hex(4)}"
+        self._lock: int | None = None
+
+    def open(self, folders: Iterable[str], editor: str) -> None:
+        """Create the folder, remove those of servers that are gone, and announce this one."""
+        self._siblings.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for other in list(_folders(self._siblings)):
+            if not is_held(other):
+                shutil.rmtree(other, ignore_errors=True)
+        self.path.mkdir(mode=0o700)
+        self._lock = open_new(self.path / _LOCK)
+        lock(self._lock)
+        # Last: who finds it finds it locked.
+        self.announce(folders, editor)
+
+    def announce(self, folders: Iterable[str], editor: str) -> None:
+        """Say which folders are open here, in which editor."""
+        announced = {"folders": list(folders), "editor": editor[:MAX_NAME], "started": time.time()}
+        replace_json(self.path / _SERVER, announced)
+
+    def requests(self) -> list[LendRequest]:
+        """Return the requests that wait, the oldest first. What is malformed, too old, or of a process that is gone is
+        removed.
+        """
+        found: list[tuple[float, LendRequest]] = []
+        with os.scandir(self.path) as entries:
+            names = [entry.name for entry in islice(entries, 4 * MAX_REQUESTS)]
+        for name in names:
+            if not name.endswith(_REQUEST):
+                continue
+            path = self.path / name
+            request = _request(path)
+            age = _age(path)
+            if request is None or age is None or age > REQUEST_SECONDS or not is_alive(request.pid):
+                self.forget(name.removesuffix(_REQUEST))
+            else:
+                found.append((-age, request))
+        return [request for _, request in sorted(found, key=lambda pair: pair[0])[:MAX_REQUESTS]]
+
+    def answer(self, nonce: str, answer: LendAnswer) -> None:
+        """Write the answer to a request."""
+        values = {"state": answer.state, "reason": answer.reason, "address": answer.address, "token": answer.token}
+        replace_json(self.path / f"{nonce}{_ANSWER}", values)
+
+    def forget(self, nonce: str) -> None:
+        """Remove a request and its answer."""
+        for name in (f"{nonce}{_REQUEST}", f"{nonce}{_ANSWER}"):
+            with suppress(OSError):
+                (self.path / name).unlink()
+
+    def close(self) -> None:
+        """Remove the folder."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+        shutil.rmtree(self.path, ignore_errors=True)
+        with suppress(OSError):
+            self._siblings.rmdir()
+
+
+def is_held(place: Path) -> bool:
+    """Return whether the server of a meeting folder lives."""
+    try:
+        descriptor = open_reading(place / _LOCK)
+    except OSError:
+        return False
+    try:
+        lock(descriptor, shared=True)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _folders(siblings: Path) -> Iterator[Path]:
+    with suppress(OSError), os.scandir(siblings) as entries:
+        yield from (Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False))
+
+
+def _request(path: Path) -> LendRequest | None:
+    values, nonce = _read(path), path.name.removesuffix(_REQUEST)
+    if values is None or not _NONCE.fullmatch(nonce):
+        return None
+    client, pid, workspace = values.get("client"), values.get("pid"), values.get("workspace")
+    if not isinstance(client, str) or not isinstance(workspace, str) or not isinstance(pid, int) or pid <= 0:
+        return None
+    if "\0" in workspace:
+        return None
+    # As it is, or not at all: the user is asked about exactly this name.
+    return LendRequest(nonce, client, pid, workspace) if client and client == clean_name(client) else None
+
+
+def _age(path: Path) -> float | None:
+    try:
+        return max(0.0, time.time() - path.stat().st_mtime)
+    except OSError:
+        return None
+
+
+# The client's side.
+
+
+def find_editor(root: Path, folder: str) -> Announcement | None:
+    """Return the editor that has a folder open, or one of those above it: the nearest, and of several the one that
+    began last. `root` is the folder of all our state. Blocks.
+    """
+    wanted = os.path.realpath(folder)
+    found: list[tuple[int, float, Announcement]] = []
+    for path in islice((root / "workspaces").glob(f"*/{FOLDER}/*/{_SERVER}"), MAX_SERVERS):
+        values = _read(path)
+        announced = None if values is None else _announcement(path.parent, values)
+        if announced is None or (opened := holding(announced.folders, wanted)) is None or not is_held(announced.place):
+            continue
+        found.append((len(opened), announced.started, announced))
+    return max(found, key=lambda each: each[:2])[2] if found else None
+
+
+def holding(folders: Iterable[str], wanted: str) -> str | None:
+    """Return the folder among these in which a real path is, the deepest; None if it is in none."""
+    real = (os.path.realpath(folder) for folder in folders)
+    inside = [folder for folder in real if wanted == folder or wanted.startswith(folder.rstrip(os.sep) + os.sep)]
+    return max(inside, key=len, default=None)
+
+
+class Ticket:
+    """One request of a client in the meeting folder of a server. All methods block for a moment."""
+
+    def __init__(self, place: Path, client: str, workspace: str) -> None:
+        self._place = place
+        self._nonce = secrets.token_hex(16)
+        self._values = {"client": client, "pid": os.getpid(), "workspace": workspace}
+
+    def put(self) -> None:
+        """Write the request, or write it anew. OSError if the server has gone."""
+        if not self._place.is_dir():  # else it would be made anew, and nobody would look into it
+            raise FileNotFoundError(self._place)
+        replace_json(self._place / f"{self._nonce}{_REQUEST}", self._values)
+
+    def answer(self) -> LendAnswer | None:
+        """Return the answer; None if there is none yet."""
+        values = _read(self._place / f"{self._nonce}{_ANSWER}")
+        if values is None:
+            return None
+        state, reason, address, token = (str(values.get(name, "")) for name in ("state", "reason", "address", "token"))
+        return LendAnswer(state, reason, address, token)
+
+    def withdraw(self) -> None:
+        """Remove the request and its answer."""
+        for name in (f"{self._nonce}{_REQUEST}", f"{self._nonce}{_ANSWER}"):
+            with suppress(OSError):
+                (self._place / name).unlink()
+
+
+def _announcement(place: Path, values: Mapping[str, Any]) -> Announcement | None:
+    folders, editor, started = values.get("folders"), values.get("editor"), values.get("started")
+    if not isinstance(folders, list) or not all(isinstance(folder, str) for folder in folders):
+        return None
+    began = float(started) if isinstance(started, int | float) else 0.0
+    return Announcement(place, tuple(folders), editor if isinstance(editor, str) else "", began)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """Return the values in a small file of this user; None for anything else."""
+    try:
+        descriptor = open_reading(path)
+    except (OSError, ValueError):
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if not belongs_to_us(status) or status.st_size > MAX_FILE:
+            return None
+        values = json.loads(os.read(descriptor, MAX_FILE + 1))
+    except (OSError, ValueError, RecursionError):
+        return None
+    finally:
+        os.close(descriptor)
+    return values if isinstance(values, dict) else None
