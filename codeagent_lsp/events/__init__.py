@@ -41,7 +41,7 @@ from codeagent_lsp.events.rewind import SessionForked, SessionRestored, SessionR
 
 Mode = Literal["direct", "plan"]
 RunStatus = Literal["completed", "failed", "cancelled", "stopped", "rejected", "waiting"]
-WITHOUT_TOOLS = ("runFile", "trust", "prove", "minimize", "nextEdit.apply", "session.rewind")
+WITHOUT_TOOLS = ("runFile", "trust", "prove", "minimize", "nextEdit.apply", "session.rewind", "foreign")
 """The kinds of runs that call no tool, and need no server of tools."""
 
 __all__ = [

@@ -157,6 +157,12 @@ class SessionManager:
             return self.queue.add(session, request)
         return self._begin(session, request, uuid.uuid4().hex[:16], work)
 
+    def start_beside(self, request: RunRequest, work: OwnWork) -> str:
+        """Start a run in a new session, beside the current one, which stays; return its id once it is stored."""
+        session = self._opened(uuid.uuid4().hex[:16])
+        self._sessions[session.session_id] = session
+        return self._begin(session, request, uuid.uuid4().hex[:16], work)
+
     def sessions(self) -> tuple[Session, ...]:
         """Return the sessions that are in use."""
         return tuple(self._sessions.values())

@@ -25,6 +25,7 @@ RunKind = Literal[
     "minimize",
     "nextEdit.apply",
     "session.rewind",
+    "foreign",
 ]
 
 Planning = Literal["auto", "always", "never"]
@@ -37,6 +38,8 @@ WITH_WORDS: tuple[RunKind, ...] = ("run", "ask", "explain", "test", *REWRITES)
 """Kinds of which the user's words are for the model."""
 
 ANSWERS: tuple[RunKind, ...] = ("ask", "explain")
+FOREIGN: RunKind = "foreign"
+"""The kind of the runs that gather what other programs changed."""
 TRIALS: tuple[RunKind, ...] = ("prove", "minimize")
 """Kinds that try the changes of another run."""
 
