@@ -16,11 +16,10 @@ from typing import TypeVar
 
 from codeagent_lsp.foreign.baseline import Baseline
 from codeagent_lsp.foreign.disk import Stamp, Tree, differing, stamps
-from codeagent_lsp.foreign.gathering import Gathering
+from codeagent_lsp.foreign.gathering import Gathering, Pace
 from codeagent_lsp.foreign.git_tree import Marks
 from codeagent_lsp.foreign.whose import DiskChange, Saved, Seen, verdict
 
-TICK_SECONDS = 2.0
 SHARE = 50  # a look at all files is followed by a pause that is so many times as long
 BUSY_SECONDS = 10.0  # so long a git at work is waited for
 BUSY_TICK = 0.1
@@ -49,13 +48,20 @@ class ForeignWatch:
     """
 
     def __init__(
-        self, tree: Tree, baseline: Baseline, take: Callable[[Found], Awaitable[None]], *, is_told: bool
+        self,
+        tree: Tree,
+        baseline: Baseline,
+        take: Callable[[Found], Awaitable[None]],
+        *,
+        is_told: bool,
+        pace: Pace | None = None,
     ) -> None:
         self._tree = tree
         self._baseline = baseline
         self._take = take
         self._is_told = is_told
-        self._gathering = Gathering()
+        self._pace = pace or Pace()
+        self._gathering = Gathering(self._pace)
         self._woken = asyncio.Event()
         self._stamps: dict[str, Stamp] = {}
         self._next_poll = 0.0
@@ -73,13 +79,13 @@ class ForeignWatch:
             logger.info("there are too many files here to follow what other programs change")
             return
         self._stamps = {} if self._is_told else found
-        self._next_poll = time.monotonic() + max(TICK_SECONDS, SHARE * (time.monotonic() - begun))
+        self._next_poll = time.monotonic() + max(self._pace.tick, SHARE * (time.monotonic() - begun))
         self._marks = self._baseline.marks()
         while True:
             self._woken.clear()
             waiting = self._gathering.wait(time.monotonic())
             try:
-                async with asyncio.timeout(TICK_SECONDS if waiting is None else min(waiting, TICK_SECONDS)):
+                async with asyncio.timeout(self._pace.tick if waiting is None else min(waiting, self._pace.tick)):
                     await self._woken.wait()
             except TimeoutError:
                 pass
@@ -118,7 +124,7 @@ class ForeignWatch:
             await self._poll()
         paths = self._gathering.take(time.monotonic())
         # Once git has done, and what it wrote has been told.
-        rests = self._moved_at is not None and not self._gathering and now - self._moved_at >= TICK_SECONDS
+        rests = self._moved_at is not None and not self._gathering and now - self._moved_at >= self._pace.tick
         if not paths and not rests:
             return
         marks = await self._rested()
@@ -138,7 +144,7 @@ class ForeignWatch:
         begun = time.monotonic()
         found = await asyncio.to_thread(stamps, self._tree, self._baseline.stopped)
         now = time.monotonic()
-        self._next_poll = now + max(TICK_SECONDS, SHARE * (now - begun))
+        self._next_poll = now + max(self._pace.tick, SHARE * (now - begun))
         if found is not None:
             self.touched(differing(self._stamps, found))
             self._stamps = found

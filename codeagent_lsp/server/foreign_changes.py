@@ -68,6 +68,7 @@ class ForeignChanges:
         self._parts = parts
         self._watch: ForeignWatch | None = None
         self._following: asyncio.Task[None] | None = None
+        self._folders: list[str] = []
         self._tasks = BackgroundTasks()
         self._unknown: set[str] = set()
 
@@ -76,10 +77,12 @@ class ForeignChanges:
         front = self._parts.front
         # In a terminal and behind ACP the user's editor tells of no save: all of them would look foreign.
         wanted = front.settings().foreign.watch == "auto" and front.interactive() and not front.client.policy.asks
-        before = self._following
+        folders = front.folders() if wanted else []
+        if folders == self._folders:
+            return
+        before, self._folders = self._following, folders
         if before is not None:
             before.cancel()
-        folders = front.folders() if wanted else []
         self._following = self._tasks.start(self._follow(folders, before)) if folders else None
 
     async def close(self) -> None:
@@ -127,7 +130,7 @@ class ForeignChanges:
         self._watch = ForeignWatch(tree, baseline, self._take, is_told=is_told)
         try:
             await self._watch.follow()
-        except Exception:  # a defect of ours, or a file system that fails, is no reason to end the server
+        except Exception:  # the file system fails, or we do: no reason to end the server
             logger.exception("what other programs change cannot be followed any longer")
         finally:
             self._watch = None
@@ -141,8 +144,7 @@ class ForeignChanges:
         unknown = tuple(roots.relative(path) for path in found.unknown if path not in self._unknown)
         if len(self._unknown) < MOST_UNKNOWN:
             self._unknown.update(found.unknown)
-        run = self._waiting()
-        changes = found.changes
+        run, changes = self._waiting(), found.changes
         if run is not None and isinstance(run.proposal, ForeignProposal):
             changed = run.proposal.joins(changes)
             if unknown:

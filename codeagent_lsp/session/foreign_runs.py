@@ -64,13 +64,14 @@ def _around(known: FileChange, change: DiskChange) -> FileChange:
     return replace(known, base=merge(known.text, known.base, change.now, beside=True).text, text=change.now)
 
 
-def on_disk(whole: Changeset, part: Changeset) -> Changeset:
-    """Return what has to be changed in files that have all of the foreign changes, so that they have this part only."""
-    found = Changeset()
-    for change in whole:
-        kept = part.get(change.path)
-        found = found.with_change(FileChange(change.path, change.text, change.base if kept is None else kept.text))
-    return found
+def with_part(change: FileChange, wanted: str | None, now: str | None) -> str | None:
+    """Return the user's text `now` with a part of a foreign change, which alone makes the text `wanted`: what they have
+    not saved stays, and so does what a buffer has not read yet.
+    """
+    if change.base is None or change.text is None or wanted is None or now is None:
+        return wanted
+    whole = merge(change.base, change.text, now, beside=True).text
+    return merge(change.text, wanted, whole, beside=True).text
 
 
 # The changes of one such run, and the decisions about them.
@@ -93,7 +94,13 @@ class ForeignProposal(Proposal):
 
     def tried_on(self, part: Changeset) -> Changeset:
         """Return what makes the files as they would be with this part of the changes alone."""
-        return on_disk(self.changeset, part)
+        found = Changeset()
+        for change in self.changeset:
+            kept, now = part.get(change.path), own_file(self.view, change.path)
+            wanted = change.base if kept is None else kept.text
+            text = with_part(change, wanted, None if now is None else now.text)
+            found = found.with_change(FileChange(change.path, None if now is None else now.text, text))
+        return found
 
     def title(self) -> str:
         """Return what was changed, and what was tried on it, in one line."""
@@ -168,8 +175,9 @@ class ForeignProposal(Proposal):
             applied = await self._take_back(back)
             contested = {conflict.path for conflict in applied.conflicts}
             self.contested = back.of(contested)
-            for path in set(chosen.paths) - set(applied.left.paths) - contested:
-                self._decided(path, before, rest)
+            for path in applied.done.paths:
+                if path not in contested:
+                    self._decided(path, before, rest)
         self.questions.settle()
         return applied
 
@@ -197,6 +205,9 @@ class ForeignProposal(Proposal):
         label = self._output.text("foreign.revert_label", title=self.record.title)
         self._intend(back, undo=False)
         applied = await self._services.workspace.editor.apply(back, label, may_lose)
+        # A buffer that has not read the change has nothing to take back; an undo brings the change there all the same.
+        missing = back.without((*applied.done.paths, *applied.left.paths))
+        applied = replace(applied, done=Changeset((*applied.done, *missing)))
         self._note_applied(applied, undo=False)
         return applied
 
