@@ -105,10 +105,9 @@ class ForeignWatch:
             _note(self._saved, path, Saved(time.time(), text))
         self.touched(paths)
 
-    def expects(self, states: Mapping[str, str | None]) -> None:
-        """Hear what files are going to be, by their paths, since the editor was asked for that."""
-        for path, text in states.items():
-            _note(self._ours, path, self._ours.get(path, frozenset()) | {text})
+    def expects(self, path: str, *texts: str | None) -> None:
+        """Hear what a file is going to be, None for none, since the editor was asked for that."""
+        _note(self._ours, path, self._ours.get(path, frozenset()).union(texts))
 
     def commands_ran(self, begin: float, end: float) -> None:
         """Hear that commands of ours have run in the user's folders, from one time to another."""
@@ -169,7 +168,7 @@ class ForeignWatch:
         moved = {top for top, each in marks.items() if each != self._marks.get(top)}
         staged = await self._baseline.as_staged(path for path in changed if self._baseline.top_of(path) in moved)
         changes, unknown = list[DiskChange](), list[str]()
-        for path, now in changed.items():
+        for path, now in sorted(changed.items()):
             seen = Seen(
                 before[path],
                 now,

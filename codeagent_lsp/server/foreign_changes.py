@@ -107,9 +107,12 @@ class ForeignChanges:
         if not isinstance(event, events.ChangesApplied):
             return
         if self._watch is not None:
-            states = {str(each["path"]): each["text"] for each in event.applied}
-            moved = {str(each["moved_from"]): None for each in event.applied if each.get("moved_from")}
-            self._watch.expects({**states, **moved})
+            for each in event.applied:
+                # A new file is empty until its text is saved.
+                new = ("",) if each["base"] is None or each.get("moved_from") else ()
+                self._watch.expects(str(each["path"]), each["text"], *new)
+                if each.get("moved_from"):
+                    self._watch.expects(str(each["moved_from"]), None)
         if event.conflicts and not event.undo and self._parts.manager.runs.get(event.run_id).record.kind == FOREIGN:
             self._tasks.start(self._ask_about_conflicts(event.run_id))
 
@@ -138,21 +141,27 @@ class ForeignChanges:
 
     async def _take(self, found: Found) -> None:
         """Add what was found to the run that waits, or begin one."""
-        from codeagent_lsp.session.foreign_runs import ForeignProposal, unknown_words  # late: with the parts of a run
+        from codeagent_lsp.session.foreign_runs import (  # late: with the parts of a run
+            ForeignProposal,
+            on_taken_back,
+            unknown_words,
+        )
 
         roots, language = Roots(self._parts.front.folders()), self._parts.front.language()
         unknown = tuple(roots.relative(path) for path in found.unknown if path not in self._unknown)
         if len(self._unknown) < MOST_UNKNOWN:
             self._unknown.update(found.unknown)
-        run, changes = self._waiting(), found.changes
+        runs = self._parts.manager.runs.all()
+        proposals = (each.proposal for each in runs if isinstance(each.proposal, ForeignProposal))
+        run, changes = self._waiting(), on_taken_back(found.changes, proposals)
         if run is not None and isinstance(run.proposal, ForeignProposal):
-            changed = run.proposal.joins(changes)
+            changed = await run.proposal.joins(changes)
             if unknown:
                 self._parts.announcer.tell(unknown_words(unknown, language))
             if changed:
                 await self._told_again(run, run.proposal)
             return
-        foreign = [each for each in changes if each.is_foreign]
+        foreign = [each for each in changes if each.is_foreign and each.was != each.now]
         if foreign or unknown:
             await self._begin_run(tuple(foreign), unknown)
 

@@ -7,7 +7,8 @@ question about them (`server/foreign_changes.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from codeagent_lsp import events
@@ -15,18 +16,23 @@ from codeagent_lsp.errors import SessionError
 from codeagent_lsp.foreign.whose import DiskChange
 from codeagent_lsp.session.own_commands import Ended
 from codeagent_lsp.session.own_runs import OwnWork
-from codeagent_lsp.session.proposal import Proposal, part_of
+from codeagent_lsp.session.proposal import Diagnose, Judge, Proposal, part_of
 from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.run_parts import RunParts
+from codeagent_lsp.session.services import Services
+from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.texts import text
-from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
-from codeagent_lsp.workspace.changes.editor import Applied
+from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange, HunkConflict
+from codeagent_lsp.workspace.changes.editor import Applied, ApplyOutcome
 from codeagent_lsp.workspace.changes.remaining import after_applying, after_discarding, on_present
 from codeagent_lsp.workspace.changes.reviewed import ChosenHunks
-from codeagent_lsp.workspace.edits.merge import merge
+from codeagent_lsp.workspace.edits.merge import Merged, merge, runs
 from codeagent_lsp.workspace.files.file_view import own_file
 
 MOST_NAMED = 5
+MOST_TEXTS = 8
+AT_ONCE = 10
 
 
 # What a run holds, after more changes. Pure.
@@ -64,14 +70,48 @@ def _around(known: FileChange, change: DiskChange) -> FileChange:
     return replace(known, base=merge(known.text, known.base, change.now, beside=True).text, text=change.now)
 
 
-def with_part(change: FileChange, wanted: str | None, now: str | None) -> str | None:
-    """Return the user's text `now` with a part of a foreign change, which alone makes the text `wanted`: what they have
-    not saved stays, and so does what a buffer has not read yet.
+def on_taken_back(changes: Iterable[DiskChange], runs: Iterable[ForeignProposal]) -> tuple[DiskChange, ...]:
+    """Return changes of the disk as they are of what the user has: where a foreign change was taken back and is not
+    saved yet, the disk still has it. What is saved is no longer taken back.
     """
-    if change.base is None or change.text is None or wanted is None or now is None:
-        return wanted
-    whole = merge(change.base, change.text, now, beside=True).text
-    return merge(change.text, wanted, whole, beside=True).text
+    proposals, found = tuple(runs), list[DiskChange]()
+    for each in changes:
+        holder = next((one for one in reversed(proposals) if each.path in one.taken_back), None)
+        if holder is None:
+            found.append(each)
+            continue
+        had = holder.taken_back[each.path]
+        if not each.is_foreign or None in (had, each.was, each.now):
+            del holder.taken_back[each.path]
+            found.append(each)
+            continue
+        text = merge(each.was or "", had or "", each.now or "", beside=True).text
+        holder.taken_back[each.path] = text
+        found.append(replace(each, was=had, now=text))
+    return tuple(found)
+
+
+def nearest(texts: Iterable[str], now: str) -> str:
+    """Return the text from which `now` differs in the fewest lines, of several alike the first: what a buffer had read
+    from the disk before the user typed in it.
+    """
+
+    def distance(text: str) -> int:
+        return sum(run.old_end - run.old_start + run.new_end - run.new_start for run in runs(text, now))
+
+    return min(texts, key=distance)
+
+
+def without_part(change: FileChange, left: str, now: str, read: str) -> Merged:
+    """Return the user's text `now`, which was `read` from the disk before they typed, without a part of a foreign
+    change, of which the text `left` would be left alone.
+    """
+    if change.base is None or change.text is None or (read == change.base and read != change.text):
+        return Merged(now, ())  # it has nothing of the change
+    # First as the disk has it: of a change that came in several steps, a buffer may have read the first ones only.
+    whole = merge(read, change.text, now, beside=True)
+    taken = merge(change.text, left, whole.text, beside=True)
+    return Merged(taken.text, (*whole.conflicts, *taken.conflicts))
 
 
 # The changes of one such run, and the decisions about them.
@@ -79,27 +119,50 @@ def with_part(change: FileChange, wanted: str | None, now: str | None) -> str | 
 
 class ForeignProposal(Proposal):
     """The changes of a foreign run. `contested` are the edits that would take changes back where the user has changed
-    the same lines since.
+    the same lines since. `taken_back` are the texts of files, by path, that the disk would have without what was taken
+    back, until the user saves them.
     """
 
     contested = Changeset()
 
-    def joins(self, changes: Iterable[DiskChange]) -> bool:
+    def __init__(
+        self, record: RunRecord, services: Services, output: RunOutput, judge: Judge, diagnose: Diagnose
+    ) -> None:
+        super().__init__(record, services, output, judge, diagnose)
+        self.taken_back: dict[str, str | None] = {}
+        self._texts: dict[str, tuple[str, ...]] = {}
+        self._refused = Changeset()
+
+    async def joins(self, changes: Iterable[DiskChange]) -> bool:
         """Add changes that were made since; return whether anything is different now."""
-        before = self.changeset
-        after = joined(before, changes)
-        if after != before:
-            self.staging.reset(after)
-        return after != before
+        waiting, differs = list(changes), False
+        async with self._applying:
+            while waiting:
+                some, waiting = waiting[:AT_ONCE], waiting[AT_ONCE:]
+                for each in some:
+                    self._may_be_read(each.path, each.was, each.now)
+                before = self.changeset
+                after = joined(before, some)
+                if after != before:
+                    differs = True
+                    self.staging.reset(after)
+                # Each file is stored before it is shown, which takes a while for hundreds.
+                await asyncio.sleep(0)
+        return differs
 
     def tried_on(self, part: Changeset) -> Changeset:
         """Return what makes the files as they would be with this part of the changes alone."""
         found = Changeset()
         for change in self.changeset:
-            kept, now = part.get(change.path), own_file(self.view, change.path)
-            wanted = change.base if kept is None else kept.text
-            text = with_part(change, wanted, None if now is None else now.text)
-            found = found.with_change(FileChange(change.path, None if now is None else now.text, text))
+            kept, file = part.get(change.path), own_file(self.view, change.path)
+            text = change.base if kept is None else kept.text
+            now = None if file is None else file.text
+            if None not in (change.base, change.text, text, now):
+                # What the user has not saved stays, and what a buffer has not read yet is there.
+                whole = self._reading(change, now or "")
+                present = merge(whole.base or "", change.text or "", now or "", beside=True).text
+                text = merge(change.text or "", text or "", present, beside=True).text
+            found = found.with_change(FileChange(change.path, now, text))
         return found
 
     def title(self) -> str:
@@ -108,6 +171,13 @@ class ForeignProposal(Proposal):
         count = len(self.changeset.paths)
         line = self._output.text("foreign.changed", count=count, added=added, removed=removed)
         return " ".join((line, *self.proved()))
+
+    async def undo(
+        self, steps: Collection[str] | None = None, *, files: Collection[str] | None = None, over: bool = False
+    ) -> Applied:
+        """Bring back what was taken back; see `Proposal.undo`."""
+        self.taken_back.clear()
+        return await super().undo(steps, files=files, over=over)
 
     async def decide(self, status: events.RunStatus, step: str = "") -> events.RunStatus:
         """Tell what was changed; nobody is asked, as nothing has to be decided."""
@@ -142,13 +212,20 @@ class ForeignProposal(Proposal):
             if not chosen:
                 return None
             editor = self._services.workspace.editor
-            unsaved = tuple(each for each in chosen if each.kind == "edit" and editor.has_unsaved_text(each.path))
+            unsaved = tuple(
+                self._reading(each, file.text)
+                for each in chosen
+                if each.kind == "edit"
+                and editor.has_unsaved_text(each.path)
+                and (file := own_file(self._present, each.path)) is not None
+            )
             applied = Applied("full", chosen)
             if unsaved:
                 self.outcome = "unknown"
                 merged = await editor.apply(Changeset(unsaved), self.record.title)
                 # What the buffer did not take stays, to be decided about once more.
                 applied = replace(merged, done=chosen.without(merged.left.paths))
+                self._refused = merged.left
             self.outcome = applied.outcome
             self._tell_kept(applied)
             self.staging.reset(after_applying(self.changeset, chosen, applied))
@@ -172,7 +249,7 @@ class ForeignProposal(Proposal):
             rest = after_discarding(before, files, numbers)
             back = _between(before.of(chosen.paths), rest)
             await self._services.workspace.editor.open_unclear(back.paths)
-            applied = await self._take_back(back)
+            applied = await self._take_back(back, *self._on_present(before, back))
             contested = {conflict.path for conflict in applied.conflicts}
             self.contested = back.of(contested)
             for path in applied.done.paths:
@@ -193,7 +270,7 @@ class ForeignProposal(Proposal):
                     laid = laid.with_change(FileChange(change.path, now.text, None, now.version))
             if not laid:
                 raise SessionError("changes.none")
-            applied = await self._take_back(laid, may_lose=frozenset(laid.paths))
+            applied = await self._take_back(laid, laid, (), may_lose=frozenset(laid.paths))
             self._leave_contested(frozenset(applied.left.paths))
         return applied
 
@@ -201,12 +278,67 @@ class ForeignProposal(Proposal):
         """Let what the user has changed since stay, with what it was made on."""
         self._leave_contested(frozenset())
 
-    async def _take_back(self, back: Changeset, may_lose: frozenset[str] = frozenset()) -> Applied:
+    def conflicts(self) -> tuple[HunkConflict, ...]:
+        """Return the changes that meet unsaved lines of the user."""
+        present = {path: Current(file.text) for path in self._refused.paths if (file := own_file(self._present, path))}
+        return self._refused.of(self.changeset.paths).rebase(present, beside=True).conflicts
+
+    def onto_present(self, files: Collection[str]) -> ChosenHunks:
+        """Stage the changes of these files as `Proposal.onto_present`, on what each buffer had read from the disk."""
+        self.staging.reset(Changeset(tuple(self._refused.get(each.path) or each for each in self.changeset)))
+        return super().onto_present(files)
+
+    def _reading(self, change: FileChange, now: str) -> FileChange:
+        """Return a change for a buffer with the text `now`: of one that has read a part of all changes from the disk
+        before the user typed, what is missing.
+        """
+        whole = self.changeset.get(change.path) or change
+        read = nearest(self._read(whole), now)
+        return change if read == whole.base else replace(change, base=read, text=whole.text)
+
+    def _may_be_read(self, path: str, *texts: str | None) -> None:
+        """Note texts that a buffer of a file may have had, before the user typed in it."""
+        known = dict.fromkeys((*self._texts.get(path, ()), *(text for text in texts if text is not None)))
+        self._texts[path] = tuple(known)[-MOST_TEXTS:]
+
+    def _read(self, whole: FileChange) -> tuple[str, ...]:
+        """Return the texts that a buffer may have read, the oldest first."""
+        texts = (whole.base, *self._texts.get(whole.path, ()), whole.text)
+        return tuple(dict.fromkeys(text for text in texts if text is not None))
+
+    def _on_present(self, before: Changeset, back: Changeset) -> tuple[Changeset, tuple[HunkConflict, ...]]:
+        """Return the edits of the present texts that take changes back, and where the user has changed the lines."""
+        laid, conflicts = Changeset(), list[HunkConflict]()
+        for change in back:
+            whole, file = before.get(change.path), own_file(self._present, change.path)
+            if whole is None or file is None or None in (whole.base, whole.text, change.text):
+                laid = laid.with_change(change)
+                continue
+            # Of several alike the newest: the lines are looked at then, and the user is asked.
+            read = nearest(reversed(self._read(whole)), file.text)
+            merged = without_part(whole, change.text or "", file.text, read)
+            laid = laid.with_change(FileChange(change.path, file.text, merged.text, file.version))
+            conflicts += [HunkConflict(change.path, each.line + 1, each.ours, each.theirs) for each in merged.conflicts]
+        return laid, tuple(conflicts)
+
+    async def _take_back(
+        self,
+        back: Changeset,
+        laid: Changeset,
+        conflicts: tuple[HunkConflict, ...],
+        may_lose: frozenset[str] = frozenset(),
+    ) -> Applied:
+        """Have the editor make the edits `laid`, which take `back` changes in the present texts."""
         label = self._output.text("foreign.revert_label", title=self.record.title)
         self._intend(back, undo=False)
-        applied = await self._services.workspace.editor.apply(back, label, may_lose)
+        applied = Applied("full") if not laid else await self._services.workspace.editor.apply(laid, label, may_lose)
+        if conflicts:
+            refused = back.of({each.path for each in conflicts})
+            left = Changeset((*applied.left.without(refused.paths), *refused))
+            outcome: ApplyOutcome = "partial" if applied.done else "none"
+            applied = replace(applied, outcome=outcome, left=left, conflicts=(*applied.conflicts, *conflicts))
         # A buffer that has not read the change has nothing to take back; an undo brings the change there all the same.
-        missing = back.without((*applied.done.paths, *applied.left.paths))
+        missing = back.without((*laid.paths, *applied.left.paths))
         applied = replace(applied, done=Changeset((*applied.done, *missing)))
         self._note_applied(applied, undo=False)
         return applied
@@ -227,6 +359,8 @@ class ForeignProposal(Proposal):
         if now is None or was is None:
             return
         reverted = was.base if left is None else left.text
+        self._may_be_read(path, reverted)
+        self.taken_back[path] = reverted
         if now != was and None not in (was.text, reverted, now.text):
             reverted = merge(was.text or "", reverted or "", now.text or "", beside=True).text
         after = replace(now, text=reverted)
@@ -251,7 +385,7 @@ def gathering(changes: Iterable[DiskChange], unknown: tuple[str, ...]) -> OwnWor
     async def gather(parts: RunParts, request: RunRequest) -> Ended:
         proposal = parts.proposal
         assert isinstance(proposal, ForeignProposal)
-        proposal.joins(changes)
+        await proposal.joins(changes)
         return "completed", unknown_words(unknown, parts.output.language)
 
     return gather

@@ -65,7 +65,7 @@ class Outside:
 
     async def until(self, condition: Callable[[], bool], seconds: float = 10.0) -> None:
         async with asyncio.timeout(seconds):
-            while not condition():
+            while not condition():  # noqa: ASYNC110 (about files, which tell of nothing)
                 await asyncio.sleep(0.01)
 
     async def rest(self) -> None:

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from codeagent_lsp.foreign.whose import DiskChange
-from codeagent_lsp.session.foreign_runs import ForeignProposal, gathering
+from codeagent_lsp.session.foreign_runs import ForeignProposal, gathering, on_taken_back
 from codeagent_lsp.session.request import FOREIGN, RunRequest
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current
-from codeagent_lsp.workspace.changes.editor import Applied
+from codeagent_lsp.workspace.changes.editor import Applied, ApplyOutcome
 from tests.session.fakes import FakeEditor, World, say, world
 from tests.workspace.file_fakes import FakeBuffers
 
@@ -29,13 +29,13 @@ class DiskEditor(FakeEditor):
         for change in rebased.changeset:
             if change.text is None:
                 self.buffers.documents.pop(change.path, None)
-                Path(change.path).unlink()
+                _unlink(change.path)
                 continue
             if change.base is None:
-                Path(change.path).touch(exist_ok=False)
+                _touch(change.path)
             self.buffers.open(change.path, change.text, (change.version or 0) + 1)
         left = changeset.of({conflict.path for conflict in rebased.conflicts})
-        outcome = "full" if not left else "partial" if rebased.changeset else "none"
+        outcome: ApplyOutcome = "full" if not left else "partial" if rebased.changeset else "none"
         return Applied(outcome, rebased.changeset, left, rebased.conflicts)
 
     def has_unsaved_text(self, path: str) -> bool:
@@ -45,6 +45,14 @@ class DiskEditor(FakeEditor):
     def _current(self, path: str, moved_from: str | None) -> Current:
         document = self.buffers.get_by_path(path)
         return Current(disk(Path(path))) if document is None else Current(document.text, document.version)
+
+
+def _unlink(path: str) -> None:
+    Path(path).unlink()
+
+
+def _touch(path: str) -> None:
+    Path(path).touch(exist_ok=False)
 
 
 def disk(path: Path) -> str | None:
@@ -100,9 +108,10 @@ class Desk:
             now = disk(self.path(name))
             changes.append(DiskChange(str(self.path(name)), self.known.get(name), now, is_foreign))
             self.known[name] = now
+        changes = [*on_taken_back(changes, self.runs)]
         if self.waits:
-            self.proposal.joins(changes)
-        elif is_foreign:
+            await self.proposal.joins(changes)
+        elif any(each.is_foreign and each.was != each.now for each in changes):
             manager = self.world.manager
             run_id = manager.start_beside(RunRequest(FOREIGN, "", "outside"), gathering(changes, ()))
             await self.world.finished(run_id)
