@@ -73,13 +73,11 @@ class ForeignWatch:
 
     async def follow(self) -> None:
         """Follow the files until this is cancelled, or at once if there are too many."""
-        begun = time.monotonic()
         found = await self._baseline.take_stock()
         if found is None:
             logger.info("there are too many files here to follow what other programs change")
             return
         self._stamps = {} if self._is_told else found
-        self._next_poll = time.monotonic() + max(self._pace.tick, SHARE * (time.monotonic() - begun))
         self._marks = self._baseline.marks()
         while True:
             self._woken.clear()
