@@ -343,6 +343,16 @@ class IndexSettings:
 
 
 @dataclass(frozen=True)
+class ForeignSettings:
+    """The settings `codeagent.foreign.*`."""
+
+    watch: Literal["auto", "off"] = _setting(
+        "auto",
+        "`auto` gathers what other programs change in the workspace, so that you can review it and take it back.",
+    )
+
+
+@dataclass(frozen=True)
 class TraceSettings:
     """The settings `codeagent.trace.*`."""
 
@@ -395,6 +405,7 @@ class Settings:
     web: WebSettings = field(default_factory=WebSettings)
     repo_map: RepoMapSettings = field(default_factory=RepoMapSettings)
     index: IndexSettings = field(default_factory=IndexSettings)
+    foreign: ForeignSettings = field(default_factory=ForeignSettings)
     trace: TraceSettings = field(default_factory=TraceSettings)
     skills: SkillsSettings = field(default_factory=SkillsSettings)
     memory: MemorySettings = field(default_factory=MemorySettings)

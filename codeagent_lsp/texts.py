@@ -656,6 +656,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "choice.discard": ("Discard", "放弃"),
     "choice.keep": ("Keep", "保留"),
     "choice.delete": ("Delete", "删除"),
+    "choice.revert": ("Revert", "还原"),
     "changes.unsaved": (
         "{name} has unsaved text. Delete it anyway?",
         "{name} 有未保存的文本。仍要删除吗？",
@@ -801,6 +802,38 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "choice.mine": ("Keep mine", "保留我的"),
     "choice.agents": ("Take the agent's", "采用智能体的"),
     "choice.again": ("Ask the agent again", "让智能体重做"),
+    "foreign.title": ("Changed outside: {count} file(s)", "外部更改：{count} 个文件"),
+    "foreign.changed": (
+        "Changed outside: {count} file(s), +{added} −{removed}.",
+        "外部更改：{count} 个文件，+{added} −{removed}。",
+    ),
+    "foreign.told": (
+        "Another program changed {count} file(s): {names}. Review, keep or revert the changes where you review "
+        "those of the agent.",
+        "其他程序更改了 {count} 个文件：{names}。可在查看智能体更改的地方查看、保留或还原这些更改。",
+    ),
+    "foreign.unknown": (
+        "Also changed, but it is not known what was there, so it cannot be reviewed: {names}.",
+        "以下文件也已更改，但无法得知之前的内容，因此无法查看：{names}。",
+    ),
+    "foreign.kept": ("Kept in {count} file(s).", "已在 {count} 个文件中保留。"),
+    "foreign.reverted": (
+        "Reverted in {count} file(s). Save them to have it on the disk.",
+        "已在 {count} 个文件中还原。保存后才会写入磁盘。",
+    ),
+    "foreign.revert_label": ("Revert {title}", "还原 {title}"),
+    "foreign.conflict_keep": (
+        "You and another program changed the same lines, in {places}. Which ones count?",
+        "您和其他程序更改了相同的行：{places}。以哪个为准？",
+    ),
+    "foreign.conflict_revert": (
+        "Lines that another program had changed were changed by you since, in {places}. They stay as they are, unless "
+        "you take them back, too.",
+        "其他程序更改过的行之后又被您更改：{places}。除非一并还原，否则保持不变。",
+    ),
+    "foreign.theirs": ("the other program's", "其他程序的"),
+    "choice.theirs": ("Take the other program's", "采用其他程序的"),
+    "choice.revert_too": ("Revert them, too", "一并还原"),
     "outcome.renamed": (
         "You have renamed {old} to {new}: its changes go there.",
         "您已将 {old} 重命名为 {new}：其更改已随之转移。",
@@ -836,6 +869,14 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "ended.stopped": ("Stopped without an answer.", "已停止，没有答案。"),
     "ended.rejected": ("Discarded.", "已放弃。"),
     "lens.changes": ("Agent: {count} changed file(s) ·", "代理：{count} 个已更改文件 ·"),
+    "lens.foreign": ("Changed outside: {count} file(s) ·", "外部更改：{count} 个文件 ·"),
+    "lens.foreign.hunk.apply": ("Changed outside: keep this change", "外部更改：保留此处更改"),
+    "lens.foreign.hunk.discard": ("Changed outside: revert this change", "外部更改：还原此处更改"),
+    "lens.foreign.file.apply": ("Changed outside: keep all changes to {name}", "外部更改：保留对 {name} 的所有更改"),
+    "lens.foreign.file.discard": (
+        "Changed outside: revert all changes to {name}",
+        "外部更改：还原对 {name} 的所有更改",
+    ),
     "lens.hunk.apply": ("Agent: apply this change", "代理：应用此处更改"),
     "lens.hunk.discard": ("Agent: discard this change", "代理：放弃此处更改"),
     "lens.file.apply": ("Agent: apply all changes to {name}", "代理：应用对 {name} 的所有更改"),

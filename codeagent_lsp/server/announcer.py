@@ -97,10 +97,9 @@ class Announcer:
         """Show one line to the user as a message."""
         self._client.tell(message, kind)
 
-    def tell_outcome(self, applied: Applied, *, undo: bool = False) -> None:
-        """Show in one line that all changes were applied or undone; other outcomes are shown by their event."""
+    def tell_outcome(self, applied: Applied, key: str = "outcome.full") -> None:
+        """Show in one line, by the key of its sentence, that all was done; other outcomes are shown by their event."""
         if applied.outcome == "full":
-            key = "outcome.undone" if undo else "outcome.full"
             self.tell(text(key, self._client.language, count=len(applied.done.paths)))
 
     def tell_restored(self, title: str) -> None:

@@ -17,6 +17,9 @@ from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.environments.environments import Environments
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.server.announcer import Announcer
+from codeagent_lsp.server.conflict_words import both_sides
+from codeagent_lsp.server.file_watching import FileWatching
+from codeagent_lsp.server.foreign_changes import ForeignChanges
 from codeagent_lsp.server.front import Front
 from codeagent_lsp.server.index_host import index_host
 from codeagent_lsp.server.lender import Lender
@@ -46,13 +49,12 @@ from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.memory.knowledge import knowledge_for
 from codeagent_lsp.session.memory.remembering import Remembering
-from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.session.request import FOREIGN, RunRequest
 from codeagent_lsp.session.session_variables import session_variables
 from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.permissions.approvals import StandingApprovals
 from codeagent_lsp.tools.registry import builtin_registry
-from codeagent_lsp.workspace.changes.changeset import HunkConflict
 from codeagent_lsp.workspace.files import uris
 
 if TYPE_CHECKING:
@@ -69,6 +71,8 @@ AGAIN = (
 class Backend:
     """The parts of one server. They live as long as the connection."""
 
+    manager: SessionManager
+
     def __init__(self, front: Front) -> None:
         self.front = front
         self.state = workspace_state(front.folders())
@@ -82,7 +86,11 @@ class Backend:
             self.knowledge.memory, self.store, self.models.open, lambda: sanitizer_for(front, self.redactor)
         )
         self.conflicts = ConflictQuestions(front, self.announcer, lambda: self.manager)
-        listeners = (self.redactor, self.plans, self.announcer, self.conflicts, self.remembering, self.mcp, self.own)
+        self.foreign = ForeignChanges(self)
+        listeners = (
+            *(self.redactor, self.plans, self.announcer, self.conflicts, self.remembering, self.mcp, self.own),
+            self.foreign,
+        )
         self.manager: SessionManager = SessionManager(
             self.store, run_services(self), [listener.observe for listener in listeners]
         )
@@ -112,7 +120,8 @@ class Backend:
         self.standing = StandingApprovals(self.state / "approvals.json")
         self.environments = Environments(lambda: front.settings().shell, state_root(), self.state / "outputs")
         self.knowledge = knowledge_for(front.settings, state_root(), self.state)
-        self.index = index_host(front, self.announcer.tell)
+        self.watching = FileWatching(front)
+        self.index = index_host(front, self.announcer.tell, self.watching.begin)
         self.language_servers = language_servers(front)
         parts = (self.registry, self.inbox, self.redactor, self.announcer, self.state)
         self.mcp, self.own = tool_servers(front, *parts, self.knowledge.trust, self.brought)
@@ -143,7 +152,8 @@ class Backend:
         self.conflicts.close()
         await self.lender.close()
         self.prompts.close()
-        parts = (self.remembering, self.manager, self.index, self.mcp, self.own)
+        self.watching.close()
+        parts = (self.foreign, self.remembering, self.manager, self.index, self.mcp, self.own)
         await asyncio.gather(*(part.close() for part in parts))
         await self.redactor.close()
         await self.models.close()
@@ -168,6 +178,9 @@ class ConflictQuestions:
         """Ask about the conflicts of changes that the user has accepted one by one, and of all undoing."""
         if not isinstance(event, events.ChangesApplied) or not event.conflicts:
             return
+        # Those of another program's changes have ways out of their own.
+        if not event.undo and self._manager().runs.get(event.run_id).record.kind == FOREIGN:
+            return
         if event.undo:
             self._tasks.start(self._ask_to_undo(event.run_id, event.conflicts))
         elif self._front.settings().edits.apply == "review":
@@ -184,7 +197,7 @@ class ConflictQuestions:
         title = text("conflict.undo", language, places=", ".join(conflicts[:MOST_NAMED]))
         if await proposal.questions.ask(title, (mine, earlier), "") == (earlier,):
             with contextlib.suppress(SessionError):  # undone otherwise meanwhile
-                self._announcer.tell_outcome(await proposal.undo(over=True), undo=True)
+                self._announcer.tell_outcome(await proposal.undo(over=True), "outcome.undone")
 
     async def _ask(self, run_id: str) -> None:
         run = self._manager().runs.get(run_id)
@@ -194,7 +207,9 @@ class ConflictQuestions:
             return
         mine, agents, again = (text(f"choice.{name}", language) for name in ("mine", "agents", "again"))
         places = ", ".join(f"{roots.relative(each.path)}:{each.line}" for each in conflicts[:MOST_NAMED])
-        both = "\n\n".join(_both(roots.relative(each.path), each, language) for each in conflicts)
+        both = both_sides(
+            conflicts, roots.relative, text("conflict.yours", language), text("conflict.agents", language)
+        )
         title = text("conflict.title", language, places=places)
         answer = await proposal.questions.ask(title, (mine, agents, again), both)
         if not answer:
@@ -210,19 +225,6 @@ class ConflictQuestions:
             files = ", ".join(map(roots.relative, hunks))
             request = RunRequest("run", AGAIN.format(files=files, both=both), title)
             self._manager().start(request, run.session.session_id)
-
-
-def _both(name: str, conflict: HunkConflict, language: str) -> str:
-    yours, agents = text("conflict.yours", language), text("conflict.agents", language)
-    parts: Sequence[str] = (
-        f"{name}:{conflict.line}",
-        f"<<<<<<< {yours}",
-        conflict.theirs.rstrip("\n"),
-        "=======",
-        conflict.ours.rstrip("\n"),
-        f">>>>>>> {agents}",
-    )
-    return "\n".join(part for part in parts if part)
 
 
 # Lists what waits for the user: open questions, staged changes, runs at work, paused plans. From memory only.
@@ -243,7 +245,8 @@ def waiting_items(inbox: Inbox, manager: SessionManager, language: str) -> tuple
         if run.proposal.changeset and run.record.attempt_of:
             items.append(other_attempt(run.record.run_id, run.record.title, language))
         elif run.proposal.changeset:
-            items.extend(pending_changes(run.record.run_id, run.proposal.changeset.paths, language))
+            foreign = run.record.kind == FOREIGN
+            items.extend(pending_changes(run.record.run_id, run.proposal.changeset.paths, language, foreign=foreign))
     for record in (manager.runs.get(run_id).record for run_id in manager.runs.active()):
         if not record.attempt_of:
             items.append(at_work(record.run_id, record.title, language))

@@ -50,6 +50,8 @@ def _register_lifecycle(server: CodeAgentServer, front: Front, loader: Loader) -
         front.settings_link.push(_plain(params.settings))
         if front.client.policy.configuration:
             await front.settings_link.pull(server)
+        if (backend := loader.ready()) is not None:
+            backend.foreign.renew()
 
     async def load() -> None:
         await loader.backend()
@@ -63,6 +65,7 @@ def _register_lifecycle(server: CodeAgentServer, front: Front, loader: Loader) -
         if front.interactive():
             backend.lender.start()
         await tell_what_waits(backend)
+        backend.foreign.renew()
 
     server.on_started(load)
     server.on_close(loader.close)
@@ -113,6 +116,7 @@ def _register_files(server: CodeAgentServer, front: Front, loader: Loader) -> No
         backend = loader.ready()
         if backend is not None:
             backend.index.touched(_paths([params.text_document.uri]))
+            backend.foreign.saved(params.text_document.uri, params.text)
         if backend is not None and backend.own_documents.is_answer(params.text_document.uri):
             try:
                 backend.answer_saved(params.text_document.uri)
@@ -124,13 +128,16 @@ def _register_files(server: CodeAgentServer, front: Front, loader: Loader) -> No
     def changed(params: types.DidChangeWatchedFilesParams) -> None:
         backend = loader.ready()
         if backend is not None:
-            backend.index.touched(_paths(change.uri for change in params.changes))
+            paths = tuple(_paths(change.uri for change in params.changes))
+            backend.index.touched(paths)
+            backend.foreign.touched(paths)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     def folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
         backend = loader.ready()
         if backend is not None:
             backend.index.folders_changed()
+            backend.foreign.renew()
 
     @server.feature("workspace/textDocumentContent")
     async def content(params: Any) -> Any:

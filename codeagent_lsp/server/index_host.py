@@ -1,20 +1,18 @@
-"""Builds the code index of a server with its progress reports, file watching, and semantic search.
+"""Builds the code index of a server with its progress reports and semantic search.
 
-Not here: the index (`index/host.py`).
+Not here: the index (`index/host.py`), having the client report changed files (`file_watching.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from lsprotocol import types
-
 from codeagent_lsp.config import NetworkSettings
-from codeagent_lsp.errors import EditorError, ModelError
+from codeagent_lsp.errors import ModelError
 from codeagent_lsp.index.host import IndexHost
 from codeagent_lsp.server.front import Front
 from codeagent_lsp.server.progress import Bar
@@ -28,22 +26,19 @@ if TYPE_CHECKING:
     from codeagent_lsp.index.service import Status
     from codeagent_lsp.index.store import Store
     from codeagent_lsp.server.client import Client
-    from codeagent_lsp.server.server import CodeAgentServer
 
 MANY_FILES = 100
 STEP = 5  # percent between two reports, so that there are at most twenty
-REGISTER_SECONDS = 10.0
 VECTORS = "vectors"
 
 Note = Callable[[str], None]
 """A function that shows the user a sentence."""
 
 
-def index_host(front: Front, tell: Callable[[str], None]) -> IndexHost:
-    """Return the index of the workspace; `tell` shows the user why semantic search does not work."""
-
-    async def watched() -> bool:
-        return front.client.policy.watches_files and await watch(front.server)
+def index_host(front: Front, tell: Callable[[str], None], watched: Callable[[], Awaitable[bool]]) -> IndexHost:
+    """Return the index of the workspace; `tell` shows the user why semantic search does not work, `watched` has the
+    client report changed files.
+    """
 
     def vectors(store: Store, folders: Folders) -> VectorSearch | None:
         settings = front.settings()
@@ -96,21 +91,6 @@ class IndexProgress:
             return
         bar.percentage = percentage - percentage % STEP
         bar.report(text("index.files", self._client.language, done=status.done, total=status.total))
-
-
-# Registers for the client's notifications of changed files. Not here: what the index does (`index/host.py`).
-
-
-async def watch(server: CodeAgentServer) -> bool:
-    """Register for `workspace/didChangeWatchedFiles`; return whether the client agreed."""
-    options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher(glob_pattern="**/*")])
-    registration = types.Registration("codeagent-index", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
-    try:
-        params = types.RegistrationParams([registration])
-        await server.request(types.CLIENT_REGISTER_CAPABILITY, params, REGISTER_SECONDS)
-    except EditorError:
-        return False
-    return True
 
 
 # Sets up semantic search (by embedding vectors) for the index of a server, where the settings ask for it.

@@ -42,27 +42,39 @@ def at_work(run_id: str, title: str, language: str) -> Waiting:
     return Waiting("run", text("lens.run", language, title=title), None, offers, lens=False)
 
 
-def pending_changes(run_id: str, paths: tuple[str, ...], language: str) -> tuple[Waiting, ...]:
-    """Return the offers for a staged changeset, one `Waiting` for each of its files."""
+def pending_changes(
+    run_id: str, paths: tuple[str, ...], language: str, *, foreign: bool = False
+) -> tuple[Waiting, ...]:
+    """Return the offers for a staged changeset, one `Waiting` for each of its files. Changes of another program
+    (`foreign`) are in the files already: they are kept or taken back.
+    """
+    apply, discard = ("choice.keep", "choice.revert") if foreign else ("choice.apply", "choice.discard")
     offers = (
         (text("choice.review", language), "codeagent.review", {"runId": run_id}),
-        (text("choice.apply", language), "codeagent.apply", {"runId": run_id}),
-        (text("choice.discard", language), "codeagent.discard", {"runId": run_id}),
+        (text(apply, language), "codeagent.apply", {"runId": run_id}),
+        (text(discard, language), "codeagent.discard", {"runId": run_id}),
     )
-    title = text("lens.changes", language, count=len(paths))
+    title = text("lens.foreign" if foreign else "lens.changes", language, count=len(paths))
     return tuple(Waiting("changes", title, uris.from_path(path), offers) for path in paths)
 
 
 def pending_part(
-    run_id: str, part: dict[str, Any], uri: str, lines: tuple[int, int], language: str, *, name: str = ""
+    run_id: str,
+    part: dict[str, Any],
+    uri: str,
+    lines: tuple[int, int],
+    language: str,
+    *,
+    name: str = "",
+    foreign: bool = False,
 ) -> Waiting:
     """Return the offers for a part of a changeset where it stands: a hunk, or a file with its `name`. `part` is what
-    the commands take: hunks or files, and perhaps the digest of the review.
+    the commands take: hunks or files, and perhaps the digest of the review. `foreign` is as for `pending_changes`.
     """
-    argument = {"runId": run_id, **part}
+    argument, kind = {"runId": run_id, **part}, "lens.foreign" if foreign else "lens"
     offers = tuple(
         (
-            text(f"lens.file.{verb}", language, name=name) if name else text(f"lens.hunk.{verb}", language),
+            text(f"{kind}.file.{verb}", language, name=name) if name else text(f"{kind}.hunk.{verb}", language),
             f"codeagent.{verb}",
             argument,
         )

@@ -18,6 +18,7 @@ from codeagent_lsp.server.lenses import Waiting, pending_part
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.plan.orders import roll_back
+from codeagent_lsp.session.request import FOREIGN
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.changes.reviewed import ChosenHunks, review_digest
@@ -201,13 +202,13 @@ class Reviews:
         roots, found = proposal.view.roots, list[Waiting]()
         staged = {f"{roots.relative(each.path)}#{known}" for each in proposal.changeset for known in each.hunk_ids()}
         lines, written = shown.splitlines(), self._documents.text(review_name(run_id))
-        digest = review_digest(proposal.changeset)
+        digest, foreign = review_digest(proposal.changeset), self._is_foreign(run_id)
         self._remember(digest, proposal.changeset)
         for file in places_in_diff(lines):
             left = [hunk for hunk in file.hunks if hunk.hunk in staged]
             for hunk in left:
                 part: dict[str, Any] = {"hunks": [hunk.hunk]}
-                found.append(pending_part(run_id, part, uri, (hunk.first, hunk.last), language))
+                found.append(pending_part(run_id, part, uri, (hunk.first, hunk.last), language, foreign=foreign))
             whole = "\n".join(lines[file.first : file.last + 1])
             if left:  # exactly those that the user sees
                 part = {"hunks": [hunk.hunk for hunk in left]}
@@ -216,7 +217,7 @@ class Reviews:
             else:
                 continue
             name = PurePath(file.name).name
-            found.append(pending_part(run_id, part, uri, (file.first, file.last), language, name=name))
+            found.append(pending_part(run_id, part, uri, (file.first, file.last), language, name=name, foreign=foreign))
         return tuple(found)
 
     def _parts_of_code(self, run: Run, change: FileChange, uri: str, now: str) -> tuple[Waiting, ...]:
@@ -228,14 +229,19 @@ class Reviews:
             known = self._placed[run_id, change.path] = (change, now, places_in_code(change, now))
             while len(self._placed) > MOST_SEEN:
                 del self._placed[next(iter(self._placed))]
-        relative = run.proposal.view.roots.relative(change.path)
+        relative, foreign = run.proposal.view.roots.relative(change.path), self._is_foreign(run_id)
         hunks = [
-            pending_part(run_id, {"hunks": [f"{relative}#{each.hunk}"]}, uri, (each.first, each.last), language)
+            pending_part(
+                run_id, {"hunks": [f"{relative}#{each.hunk}"]}, uri, (each.first, each.last), language, foreign=foreign
+            )
             for each in known[2]
         ]
         whole = {"hunks": [f"{relative}#{each.hunk}" for each in known[2]]}
-        file = pending_part(run_id, whole, uri, (0, now.count("\n") + 1), language, name=name)
+        file = pending_part(run_id, whole, uri, (0, now.count("\n") + 1), language, name=name, foreign=foreign)
         return (*hunks, replace(file, lens=False))  # the first line has lenses for all changes of the run
+
+    def _is_foreign(self, run_id: str) -> bool:
+        return self._manager().runs.get(run_id).record.kind == FOREIGN
 
     def renew(self, run_id: str) -> None:
         """Write the diff of a run anew where it has been shown: after a decision it has fewer hunks."""
@@ -280,7 +286,18 @@ class Reviews:
         """Apply the chosen files and hunks of a run, and show the outcome."""
         applied = await run.proposal.apply(files, hunks, seen=seen)
         self.renew(run.record.run_id)
-        self._announcer.tell_outcome(applied)
+        self._announcer.tell_outcome(applied, "foreign.kept" if run.record.kind == FOREIGN else "outcome.full")
+
+    async def revert(
+        self, run: Run, files: frozenset[str] | None, hunks: ChosenHunks | None, seen: Changeset | None
+    ) -> None:
+        """Take back the chosen files and hunks of what another program changed, and show the outcome."""
+        from codeagent_lsp.session.foreign_runs import ForeignProposal  # late: with the parts of a run
+
+        assert isinstance(run.proposal, ForeignProposal)
+        applied = await run.proposal.revert(files, hunks, seen)
+        self.renew(run.record.run_id)
+        self._announcer.tell_outcome(applied, "foreign.reverted")
 
     async def undo(self, run: Run, steps: tuple[str, ...] | None = None, files: frozenset[str] | None = None) -> None:
         """Undo a run, some steps of its plan or some files, and show the outcome; of a rewind, all that it took back.
@@ -298,15 +315,15 @@ class Reviews:
             if refused is None:
                 self._announcer.tell_restored(run.record.title)
             else:
-                self._announcer.tell_outcome(refused, undo=True)
+                self._announcer.tell_outcome(refused, "outcome.undone")
             return
-        self._announcer.tell_outcome(await run.proposal.undo(steps, files=files), undo=True)
+        self._announcer.tell_outcome(await run.proposal.undo(steps, files=files), "outcome.undone")
 
     async def roll_back(self, run: Run, step_id: str) -> None:
         """Roll a plan back to before a step, and show the outcome."""
         applied = await roll_back(self._manager(), run.record.run_id, step_id)
         if applied is not None:
-            self._announcer.tell_outcome(applied, undo=True)
+            self._announcer.tell_outcome(applied, "outcome.undone")
         self._announcer.refresh_lenses()
 
 

@@ -179,7 +179,7 @@ class _Trial:
 
     async def _tested(self, changeset: Changeset) -> TriedTests:
         self._runs += 1
-        return await tests_with(self._parts, self._own_text, changeset)
+        return await tests_with(self._parts, self._own_text, self._target.tried_on(changeset))
 
     def _own_text(self, path: str) -> FileText | None:
         return self._target.view.base(path)

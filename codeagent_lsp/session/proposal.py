@@ -190,7 +190,7 @@ class Proposal:
                 files = files and frozenset(moved.get(path, path) for path in files)
                 hunks = hunks and {moved.get(path, path): each for path, each in hunks.items()}
                 seen = seen and seen.renamed(moved)
-            chosen = _part(self.changeset, files, self._numbers(files, hunks, seen))
+            chosen = part_of(self.changeset, files, self._numbers(files, hunks, seen))
             if may_lose is None:
                 self._discarded.clear()
                 may_lose = await self.questions.ask_about_unsaved(chosen)
@@ -224,7 +224,7 @@ class Proposal:
     ) -> Changeset:
         """Discard the staged changes, or a part of them, and return these. SessionError if there are none."""
         numbers = self._numbers(files, hunks, seen)
-        chosen = _part(self.changeset, files, numbers)
+        chosen = part_of(self.changeset, files, numbers)
         if not chosen:
             raise SessionError("changes.none")
         self._discarded.update(chosen.paths)
@@ -232,6 +232,15 @@ class Proposal:
         self._output.emit(events.ChangesDiscarded(files_changed=chosen.paths))
         self.questions.settle()
         return chosen
+
+    def chosen(
+        self, files: frozenset[str] | None, hunks: ChosenHunks | None, seen: Changeset | None = None
+    ) -> Changeset:
+        """Return a part of the staged changes, chosen as for `apply`. SessionError if there is none."""
+        part = part_of(self.changeset, files, self._numbers(files, hunks, seen))
+        if not part:
+            raise SessionError("changes.none")
+        return part
 
     def conflicts(self) -> tuple[HunkConflict, ...]:
         """Return the staged hunks that meet lines which the user has changed."""
@@ -304,6 +313,10 @@ class Proposal:
                 proof=self.proofs.data(self.changeset, self._output.text),
             )
         )
+
+    def tried_on(self, part: Changeset) -> Changeset:
+        """Return the changes to the user's files with which this part of what is staged is tried."""
+        return part
 
     def proved(self) -> tuple[str, ...]:
         """Return sentences on what was tried on the changes."""
@@ -387,7 +400,7 @@ class Proposal:
         self._output.emit(events.FileChanged(path=path, change=None if change is None else change.to_dict()))
 
 
-def _part(changeset: Changeset, files: frozenset[str] | None, hunks: HunkNumbers | None) -> Changeset:
+def part_of(changeset: Changeset, files: frozenset[str] | None, hunks: HunkNumbers | None) -> Changeset:
     """Return the chosen part of the changes. SessionError if a hunk is not there: those that are may be others than the
     user has seen.
     """

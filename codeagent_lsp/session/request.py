@@ -26,6 +26,7 @@ RunKind = Literal[
     "nextEdit.apply",
     "session.rewind",
     "lent",
+    "foreign",
 ]
 
 Planning = Literal["auto", "always", "never"]
@@ -38,6 +39,8 @@ WITH_WORDS: tuple[RunKind, ...] = ("run", "ask", "explain", "test", *REWRITES)
 """Kinds of which the user's words are for the model."""
 
 ANSWERS: tuple[RunKind, ...] = ("ask", "explain")
+FOREIGN: RunKind = "foreign"
+"""The kind of the runs that gather what other programs changed."""
 TRIALS: tuple[RunKind, ...] = ("prove", "minimize")
 """Kinds that try the changes of another run."""
 

@@ -22,6 +22,7 @@ from codeagent_lsp.direct.aptitude import BY_SCRIPT
 from codeagent_lsp.errors import BudgetSpent, CodeAgentError, ErrorCode, PermissionDenied, UsageError
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.conversation.conversation import Conversation
+from codeagent_lsp.session.foreign_runs import ForeignProposal
 from codeagent_lsp.session.own_runs import OwnWork, own_run
 from codeagent_lsp.session.plan.execution import PlanRun
 from codeagent_lsp.session.plan.plan_start import PlanStart
@@ -29,7 +30,7 @@ from codeagent_lsp.session.plan.plan_state import PlanState
 from codeagent_lsp.session.plan.run_planner import RunPlanner
 from codeagent_lsp.session.plan.steering import Steering
 from codeagent_lsp.session.proposal import Proposal
-from codeagent_lsp.session.request import REWRITES, WITH_WORDS, Planning, RunKind, RunRequest, Target
+from codeagent_lsp.session.request import FOREIGN, REWRITES, WITH_WORDS, Planning, RunKind, RunRequest, Target
 from codeagent_lsp.session.run_models import RunModels
 from codeagent_lsp.session.run_output import PLANNING_CALL, RunOutput
 from codeagent_lsp.session.run_parts import RunParts
@@ -67,7 +68,8 @@ class Run:
         self.record = record
         self._services = services
         self._output = RunOutput(session, record, services)
-        self.proposal = Proposal(
+        made = ForeignProposal if record.kind == FOREIGN else Proposal
+        self.proposal = made(
             record,
             services,
             self._output,

@@ -69,7 +69,8 @@ class StockEditor:
             "client/registerCapability": lambda params: None,
             "workspace/codeLens/refresh": lambda params: None,
         }
-        options = dict(settings or {})
+        # Tests write into the workspace as the user would; those about other programs follow it.
+        options = {"foreign": {"watch": "off"}, **(settings or {})}
         if script:
             place = state / "script.json"
             place.parent.mkdir(parents=True, exist_ok=True)

@@ -172,6 +172,7 @@ export const SETTINGS: readonly { readonly key: string; readonly restricted: boo
   { key: "index.semantic", restricted: false },
   { key: "index.uri", restricted: true },
   { key: "index.embeddingsBaseUrl", restricted: true },
+  { key: "foreign.watch", restricted: false },
   { key: "trace.enabled", restricted: false },
   { key: "trace.sanitize", restricted: false },
   { key: "skills.paths", restricted: true },

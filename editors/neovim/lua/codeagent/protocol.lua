@@ -1074,6 +1074,13 @@ return {
       restricted = true,
     },
     {
+      key = "foreign.watch",
+      default = "auto",
+      allowed = "auto | off",
+      description = "`auto` gathers what other programs change in the workspace, so that you can review it and take it back.",
+      restricted = false,
+    },
+    {
       key = "trace.enabled",
       default = true,
       allowed = "true | false",

@@ -1,0 +1,218 @@
+"""What the files of a workspace were, before another program changed them.
+
+In a git repository a file that is as git has it needs no copy; of the others one is kept, and without git of every
+text, up to limits. Not here: the copies (`copies.py`), when files are looked at (`gathering.py`), whose a change is
+(`whose.py`).
+"""
+
+# ruff: noqa: PTH118 - paths of the workspace are plain strings
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import threading
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from codeagent_lsp.errors import AgentError
+from codeagent_lsp.foreign import git_tree
+from codeagent_lsp.foreign.copies import Copies
+from codeagent_lsp.foreign.disk import ABSENT, UNKNOWN, FileState, Stamp, Tree, stamps
+from codeagent_lsp.foreign.git_tree import Entry, Marks
+from codeagent_lsp.tools.git.repository import Repository, repository_of
+from codeagent_lsp.workspace.files.folder_names import within
+from codeagent_lsp.workspace.files.git_folders import top_of
+
+MOST_TREES = 20
+_SUBMODULE = re.compile(r"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)
+
+logger = logging.getLogger(__name__)
+
+
+class Baseline:
+    """What is known of the files that `tree` follows. `is_whole` tells that all of them were looked at: a file that is
+    not known then was not there.
+    """
+
+    def __init__(self, tree: Tree, copies: Copies) -> None:
+        self.is_whole = False
+        self._tree = tree
+        self._copies = copies
+        self._repositories: dict[str, Repository] = {}
+        self._stop = threading.Event()
+
+    @property
+    def repositories(self) -> tuple[Repository, ...]:
+        """Return the repositories whose files are followed."""
+        return tuple(self._repositories.values())
+
+    async def take_stock(self, leave: Collection[str] = (), *, again: bool = False) -> dict[str, Stamp] | None:
+        """Look at all files, keep what git does not, and return their stamps; None if there are too many to be
+        followed. Those to `leave` are not looked at, as they have just changed, nor, when it is done `again`, those
+        that were kept before.
+        """
+        found = await asyncio.to_thread(stamps, self._tree, self.stopped)
+        if found is None or self._stop.is_set():
+            self.is_whole = False
+            return None
+        known: dict[str, Entry] = {}
+        for repository in await asyncio.to_thread(self._find_repositories):
+            try:
+                known.update(await git_tree.entries(repository, self._inside(repository.top)))
+            except AgentError as error:  # no git here: files are copied as without a repository
+                logger.info("git does not tell what was there: %s", error)
+            else:
+                self._repositories[repository.top] = repository
+        left = frozenset((*leave, *(self._copies.paths() if again else ())))
+        await asyncio.to_thread(self._keep_others, found, known, left)
+        self.is_whole = not self._stop.is_set()
+        return found
+
+    async def before(self, paths: Iterable[str]) -> dict[str, FileState]:
+        """Return what these files were."""
+        found: dict[str, FileState] = {}
+        asked: dict[str, list[str]] = {}
+        for path in paths:
+            state = await asyncio.to_thread(self._copies.state, path)
+            top = self._top(path)
+            if state is not None:
+                found[path] = state
+            elif top is None:
+                found[path] = ABSENT if self.is_whole else UNKNOWN
+            else:
+                asked.setdefault(top, []).append(path)
+        for top, inner in asked.items():
+            found.update(await self._in_git(self._repositories[top], inner))
+        return found
+
+    async def as_staged(self, paths: Iterable[str]) -> frozenset[str]:
+        """Return those of these files that are now as git's index has them, missing ones included."""
+        asked: dict[str, list[str]] = {}
+        for path in paths:
+            if (top := self._top(path)) is not None:
+                asked.setdefault(top, []).append(path)
+        found: set[str] = set()
+        for top, inner in asked.items():
+            try:
+                known = await git_tree.entries(self._repositories[top], inner)
+            except AgentError:
+                continue
+            found.update(await asyncio.to_thread(self._alike, inner, known))
+        return frozenset(found)
+
+    async def settle(self, states: Mapping[str, FileState]) -> None:
+        """Take these states of files as what they are from now on."""
+        for path, state in states.items():
+            await asyncio.to_thread(self._copies.keep, path, state)
+
+    async def files_below(self, folder: str) -> tuple[str, ...]:
+        """Return the paths of the files that are known below what was a folder, and of those that are there."""
+        kept = [path for path in self._copies.paths() if within(path, (folder,))]
+        for repository in self.repositories:
+            if within(folder, (repository.top,)):
+                try:
+                    kept += [path for path in await git_tree.entries(repository, (folder,)) if within(path, (folder,))]
+                except AgentError:
+                    continue
+        there = await asyncio.to_thread(lambda: [path for path, _ in self._tree.below(folder, self.stopped)])
+        return tuple(dict.fromkeys((*kept, *there)))
+
+    def stopped(self) -> bool:
+        """Return whether this is closed, so that what looks at files in a thread is to end."""
+        return self._stop.is_set()
+
+    def marks(self) -> dict[str, Marks]:
+        """Return the marks of the repositories by their tops. Blocks, shortly."""
+        found = ((top, git_tree.marks(repository)) for top, repository in self._repositories.items())
+        return {top: marks for top, marks in found if marks is not None}
+
+    def top_of(self, path: str) -> str | None:
+        """Return the top of the repository that a file is in; None for none that is known."""
+        return self._top(path)
+
+    async def close(self) -> None:
+        """Stop looking, and delete the copies."""
+        self._stop.set()
+        await asyncio.to_thread(self._copies.remove)
+
+    def _top(self, path: str) -> str | None:
+        tops = [top for top in self._repositories if within(path, (top,))]
+        return max(tops, key=len, default=None)
+
+    async def _in_git(self, repository: Repository, paths: list[str]) -> dict[str, FileState]:
+        absent = ABSENT if self.is_whole else UNKNOWN
+        try:
+            known = await git_tree.entries(repository, paths)
+            wanted = {path: known[path] for path in paths if path in known}
+            texts = await git_tree.texts(repository, wanted)
+        except AgentError as error:
+            logger.info("git does not tell what was there: %s", error)
+            return dict.fromkeys(paths, UNKNOWN)
+        return {path: texts.get(path, absent) for path in paths}
+
+    def _inside(self, top: str) -> tuple[str, ...]:
+        """Return the workspace folders in a repository; none where one is all of it."""
+        inside = tuple(folder for folder in self._tree.roots.folders if within(folder, (top,)))
+        return () if top in inside else inside
+
+    def _find_repositories(self) -> list[Repository]:
+        roots, found = self._tree.roots, dict[str, Repository]()
+        waiting = [folder for folder in roots.folders if top_of(folder) is not None]
+        while waiting and len(found) < MOST_TREES:
+            try:
+                repository = repository_of(waiting.pop(0), roots)
+            except AgentError:
+                continue
+            if repository.top in found:
+                continue
+            found[repository.top] = repository
+            waiting += _submodules(repository.top)
+        return list(found.values())
+
+    def _keep_others(self, found: Mapping[str, Stamp], known: Mapping[str, Entry], leave: frozenset[str]) -> None:
+        """Keep copies of what is not as git has it."""
+        for path, stamp in found.items():
+            if self._stop.is_set():
+                return
+            entry = known.get(path)
+            # Of a file that was changed when the index was written, the time says nothing; few are.
+            if path in leave or (entry is not None and entry.is_file and _is_as(entry, stamp)):
+                continue
+            if entry is None or not self._has_content(entry, path):
+                self._copies.keep(path, self._tree.state(path))
+        for path, entry in known.items():
+            if path not in found and path not in leave and entry.is_file and self._tree.follows(path):
+                self._copies.keep(path, ABSENT)
+
+    def _alike(self, paths: Iterable[str], known: Mapping[str, Entry]) -> list[str]:
+        return [
+            path
+            for path in paths
+            if (self._has_content(known[path], path) if path in known else self._tree.stamp(path) is None)
+        ]
+
+    def _has_content(self, entry: Entry, path: str) -> bool:
+        if not entry.is_file:
+            return False
+        try:
+            data = self._tree.roots.read_bytes(path, max(entry.size * 2, 1))
+        except AgentError:
+            return False
+        return git_tree.has_content(entry, data)
+
+
+def _is_as(entry: Entry, stamp: Stamp) -> bool:
+    return entry.size == stamp.size and entry.mtime == stamp.mtime
+
+
+def _submodules(top: str) -> list[str]:
+    """Return the folders of the submodules of a repository that are there."""
+    try:
+        listed = Path(top, ".gitmodules").read_text("utf-8", "replace")[:100_000]
+    except OSError:
+        return []
+    folders = [os.path.realpath(os.path.join(top, name)) for name in _SUBMODULE.findall(listed)]
+    return [folder for folder in folders if within(folder, (top,)) and top_of(folder) == folder]

@@ -1,0 +1,155 @@
+"""Files as they are on the disk: one as a text, all of them by their stamps. Ignored files and links are left out.
+
+Blocks; callers that serve a client use a thread. Not here: what a file had been before (`baseline.py`).
+"""
+
+# ruff: noqa: PTH118 - plain strings are several times faster in a walk
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from codeagent_lsp.errors import AgentError
+from codeagent_lsp.workspace.files.file_view import MAX_BYTES
+from codeagent_lsp.workspace.files.folder_names import within
+from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
+from codeagent_lsp.workspace.files.paths import Roots
+from codeagent_lsp.workspace.text.encoding import decode
+
+MOST_FILES = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """A file at one moment: its text, None for no file. Of one that is not `known` nothing else is: it is binary, too
+    large, no regular file, usually holds secrets, or nobody has kept what it was.
+    """
+
+    text: str | None = None
+    known: bool = True
+
+
+ABSENT = FileState()
+UNKNOWN = FileState(known=False)
+
+
+class Stamp(NamedTuple):
+    """What changes with a file, without reading it. Times are in nanoseconds."""
+
+    mtime: int
+    ctime: int
+    size: int
+    inode: int
+
+
+class Tree:
+    """The files of the workspace folders that are followed. `own` are folders of our state, which are not."""
+
+    def __init__(self, roots: Roots, own: tuple[str, ...] = ()) -> None:
+        self.roots = roots
+        self._own = own
+        self._rules = {root: IgnoreRules(root) for root in roots.folders}
+
+    def follows(self, path: str) -> bool:
+        """Return whether a path, absolute and real, is one of a file that is followed, should there be one."""
+        root = self.roots.root_of(path)
+        if root is None or path == root or within(path, self._own) or not _is_text(path):
+            return False
+        return not self._rules[root].is_ignored(path, is_dir=False)
+
+    def state(self, path: str) -> FileState:
+        """Return a file as it is now."""
+        info = self.roots.stat(path)
+        if info is None:
+            return ABSENT
+        if not stat.S_ISREG(info.st_mode) or info.st_size > MAX_BYTES or self.roots.is_secret(path):
+            return UNKNOWN
+        try:
+            return state_of(self.roots.read_bytes(path, MAX_BYTES))
+        except AgentError:
+            return UNKNOWN
+
+    def stamp(self, path: str) -> Stamp | None:
+        """Return the stamp of a regular file; None if there is none."""
+        info = self.roots.stat(path)
+        return None if info is None or not stat.S_ISREG(info.st_mode) else _stamp(info)
+
+    def below(self, folder: str, stopped: Callable[[], bool]) -> Iterator[tuple[str, Stamp]]:
+        """Yield the followed files below a folder of the workspace."""
+        root = self.roots.root_of(folder)
+        if root is None or self._rules[root].is_ignored(folder, is_dir=True):
+            return
+        rules = self._rules[root].at_root()
+        for name in Path(folder).relative_to(root).parts:
+            rules = rules.enter(name)
+        yield from self._walk(folder, rules, stopped)
+
+    def walk(self, stopped: Callable[[], bool]) -> Iterator[tuple[str, Stamp]]:
+        """Yield every followed file with its stamp; ends early once `stopped` says so."""
+        for root in self.roots.folders:
+            yield from self._walk(root, self._rules[root].at_root(), stopped)
+
+    def _walk(self, start: str, first: FolderRules, stopped: Callable[[], bool]) -> Iterator[tuple[str, Stamp]]:
+        pending = [(start, first)]
+        while pending and not stopped():
+            folder, rules = pending.pop()
+            for entry in _entries(folder):
+                name = entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    inner = os.path.join(folder, name)
+                    # A workspace folder inside another one is walked by itself.
+                    if inner not in self._rules and inner not in self._own and not rules.ignores(name, is_dir=True):
+                        pending.append((inner, rules.enter(name)))
+                elif entry.is_file(follow_symlinks=False) and not rules.ignores(name, is_dir=False) and _is_text(name):
+                    try:
+                        yield entry.path, _stamp(entry.stat(follow_symlinks=False))
+                    except OSError:  # gone meanwhile
+                        continue
+
+
+def state_of(data: bytes) -> FileState:
+    """Return the state of a file with this content."""
+    if len(data) > MAX_BYTES:
+        return UNKNOWN
+    try:
+        return FileState(decode(data).text)
+    except AgentError:  # binary
+        return UNKNOWN
+
+
+def stamps(tree: Tree, stopped: Callable[[], bool]) -> dict[str, Stamp] | None:
+    """Return the stamps of all followed files by path; None if there are more than can be followed."""
+    found: dict[str, Stamp] = {}
+    for path, stamp in tree.walk(stopped):
+        found[path] = stamp
+        if len(found) > MOST_FILES:
+            return None
+    return found
+
+
+def differing(before: Mapping[str, Stamp], now: Mapping[str, Stamp]) -> tuple[str, ...]:
+    """Return the paths that are new, gone, or have another stamp."""
+    changed = [path for path, stamp in now.items() if before.get(path) != stamp]
+    return (*changed, *(path for path in before if path not in now))
+
+
+def _stamp(info: os.stat_result) -> Stamp:
+    return Stamp(info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:  # gone meanwhile, or not readable
+        return []
+
+
+def _is_text(name: str) -> bool:
+    """Return whether a name is valid Unicode, without surrogate escapes, as paths in events must be."""
+    return name.isascii() or not any("\udc80" <= char <= "\udcff" for char in name)

@@ -1,0 +1,238 @@
+"""Follows the files of a workspace, and hands on what other programs changed in them.
+
+By the reports of who can tell, else by looking at the stamps of all files, which takes a fiftieth of the time at most.
+Not here: when files are looked at (`gathering.py`), whose a change is (`whose.py`), what becomes of it
+(`session/foreign_runs.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from codeagent_lsp.foreign.baseline import Baseline
+from codeagent_lsp.foreign.disk import Stamp, Tree, differing, stamps
+from codeagent_lsp.foreign.gathering import Gathering, Pace
+from codeagent_lsp.foreign.git_tree import Marks
+from codeagent_lsp.foreign.whose import DiskChange, Saved, Seen, verdict
+
+SHARE = 50  # a look at all files is followed by a pause that is so many times as long
+BUSY_SECONDS = 10.0  # so long a git at work is waited for
+BUSY_TICK = 0.1
+GIT_BEFORE, GIT_AFTER = 5.0, 1.0  # seconds around the moment in which git wrote its own files
+MOST_NOTED = 4000
+MOST_COMMANDS = 100
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found at one look: changes, and the paths of files that another program has changed, of which not both
+    texts are known.
+    """
+
+    changes: tuple[DiskChange, ...]
+    unknown: tuple[str, ...]
+
+
+class ForeignWatch:
+    """The watch over one workspace. `is_told` says whether somebody tells it of changed files; `take` gets what was
+    found.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        baseline: Baseline,
+        take: Callable[[Found], Awaitable[None]],
+        *,
+        is_told: bool,
+        pace: Pace | None = None,
+    ) -> None:
+        self._tree = tree
+        self._baseline = baseline
+        self._take = take
+        self._is_told = is_told
+        self._pace = pace or Pace()
+        self._gathering = Gathering(self._pace)
+        self._woken = asyncio.Event()
+        self._stamps: dict[str, Stamp] = {}
+        self._next_poll = 0.0
+        self._marks: dict[str, Marks] = {}
+        self._moved_at: float | None = None
+        self._saved: dict[str, Saved] = {}
+        self._ours: dict[str, frozenset[str | None]] = {}
+        self._commands: list[tuple[float, float]] = []
+
+    async def follow(self) -> None:
+        """Follow the files until this is cancelled, or at once if there are too many."""
+        found = await self._baseline.take_stock()
+        if found is None:
+            logger.info("there are too many files here to follow what other programs change")
+            return
+        self._stamps = {} if self._is_told else found
+        self._marks = self._baseline.marks()
+        while True:
+            self._woken.clear()
+            waiting = self._gathering.wait(time.monotonic())
+            try:
+                async with asyncio.timeout(self._pace.tick if waiting is None else min(waiting, self._pace.tick)):
+                    await self._woken.wait()
+            except TimeoutError:
+                pass
+            await self._tick()
+
+    def touched(self, paths: Iterable[str]) -> None:
+        """Hear that files have changed, by their real paths."""
+        followed = [path for path in paths if self._tree.follows(path)]
+        if followed:
+            self._gathering.notice(followed, time.monotonic())
+            self._woken.set()
+
+    def saved(self, paths: Iterable[str], text: str | None) -> None:
+        """Hear that the editor has saved a file, with this text (None: not known)."""
+        paths = tuple(paths)
+        for path in paths:
+            _note(self._saved, path, Saved(time.time(), text))
+        self.touched(paths)
+
+    def expects(self, path: str, *texts: str | None) -> None:
+        """Hear what a file is going to be, None for none, since the editor was asked for that."""
+        _note(self._ours, path, self._ours.get(path, frozenset()).union(texts))
+
+    def commands_ran(self, begin: float, end: float) -> None:
+        """Hear that commands of ours have run in the user's folders, from one time to another."""
+        self._commands = [*self._commands[-MOST_COMMANDS:], (begin, end)]
+
+    async def _tick(self) -> None:
+        now = time.monotonic()
+        present = await asyncio.to_thread(self._baseline.marks)
+        moved = present != self._marks
+        if moved and self._moved_at is None:
+            self._moved_at = now
+        if not self._is_told and (moved or now >= self._next_poll):
+            await self._poll()
+        paths = self._gathering.take(time.monotonic())
+        # Once git has done, and what it wrote has been told.
+        rests = self._moved_at is not None and not self._gathering and now - self._moved_at >= self._pace.tick
+        if not paths and not rests:
+            return
+        marks = await self._rested()
+        await self._look(paths, marks)
+        if self._moved_at is not None and not self._gathering:
+            await self._after_git(marks)
+
+    async def _after_git(self, marks: dict[str, Marks]) -> None:
+        """Keep what git does not have any more: a commit that was taken back, leaves changed files."""
+        found = await self._baseline.take_stock(again=True)
+        if found is not None and not self._is_told:
+            self.touched(differing(self._stamps, found))
+            self._stamps = found
+        self._marks, self._moved_at = marks, None
+
+    async def _poll(self) -> None:
+        begun = time.monotonic()
+        found = await asyncio.to_thread(stamps, self._tree, self._baseline.stopped)
+        now = time.monotonic()
+        self._next_poll = now + max(self._pace.tick, SHARE * (now - begun))
+        if found is not None:
+            self.touched(differing(self._stamps, found))
+            self._stamps = found
+
+    async def _rested(self) -> dict[str, Marks]:
+        """Return git's marks once it is not at work, or after some seconds."""
+        end = time.monotonic() + BUSY_SECONDS
+        while True:
+            marks = await asyncio.to_thread(self._baseline.marks)
+            if time.monotonic() > end or not any(each.busy for each in marks.values()):
+                return marks
+            await asyncio.sleep(BUSY_TICK)
+
+    async def _look(self, paths: Sequence[str], marks: Mapping[str, Marks]) -> None:
+        """Look at files that have changed, and hand on whose the changes are."""
+        paths = await self._files_of(paths)
+        states = await asyncio.to_thread(
+            lambda: {path: (self._tree.state(path), self._tree.stamp(path)) for path in paths}
+        )
+        before = await self._baseline.before(paths)
+        changed = {path: state for path, (state, _) in states.items() if state != before[path] or not state.known}
+        moved = {top for top, each in marks.items() if each != self._marks.get(top)}
+        staged = await self._baseline.as_staged(path for path in changed if self._baseline.top_of(path) in moved)
+        changes, unknown = list[DiskChange](), list[str]()
+        for path, now in sorted(changed.items()):
+            seen = Seen(
+                before[path],
+                now,
+                _time_of(states[path][1]),
+                self._saved.pop(path, None),
+                self._ours.pop(path, frozenset()),
+                self._commands,
+                git_moved=self._is_by_git(path, states[path][1], marks),
+                is_as_staged=path in staged,
+            )
+            found = self._judged(path, seen)
+            changes += found.changes
+            unknown += found.unknown
+        await self._baseline.settle(changed)
+        if changes or unknown:
+            await self._take(Found(tuple(changes), tuple(unknown)))
+
+    def _judged(self, path: str, seen: Seen) -> Found:
+        """Return the changes that one file has gone through since the last look."""
+        judged, was, now = verdict(seen), seen.was, seen.now
+        changes: list[DiskChange] = []
+        if judged.known is not None:
+            if was.known and judged.known.known and was != judged.known:
+                changes.append(DiskChange(path, was.text, judged.known.text, is_foreign=False))
+            was = judged.known
+        if not judged.is_foreign:
+            return Found(tuple(changes), ())
+        if not was.known or not now.known:
+            return Found(tuple(changes), (path,))
+        self._gathering.told(path, grown=bool(was.text) and (now.text or "").startswith(was.text or ""))
+        if was != now:
+            changes.append(DiskChange(path, was.text, now.text, is_foreign=True))
+        return Found(tuple(changes), ())
+
+    def _is_by_git(self, path: str, stamp: Stamp | None, marks: Mapping[str, Marks]) -> bool:
+        """Return whether a file was changed when git wrote what it has of its own, as by `git stash pop`."""
+        top = self._baseline.top_of(path)
+        git, before = (marks.get(top), self._marks.get(top)) if top is not None else (None, None)
+        changed = _time_of(stamp)
+        if git is None or before is None or git.head == before.head or changed is None:
+            return False
+        times = (each[0] / 1e9 for each in git.head if each)
+        return any(-GIT_BEFORE <= changed - each <= GIT_AFTER for each in times)
+
+    async def _files_of(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Return the files that are meant by paths: of folders that are new or gone, clients may tell only these."""
+        if not self._is_told:
+            return tuple(paths)
+        found: list[str] = []
+        for path in paths:
+            kind = await asyncio.to_thread(self._tree.roots.kind, path)
+            if kind != "folder":
+                found.append(path)
+            if kind in (None, "folder"):
+                below = await self._baseline.files_below(path)
+                found += [each for each in below if self._tree.follows(each)]
+        return tuple(dict.fromkeys(found))
+
+
+def _time_of(stamp: Stamp | None) -> float | None:
+    """Return when a file was changed last, in seconds since the epoch."""
+    return None if stamp is None else max(stamp.mtime, stamp.ctime) / 1e9
+
+
+def _note(known: dict[str, T], path: str, value: T) -> None:
+    known.pop(path, None)
+    known[path] = value
+    while len(known) > MOST_NOTED:
+        del known[next(iter(known))]

@@ -1,0 +1,269 @@
+"""Gathers what other programs changed on the disk as runs, and tells the user of each once.
+
+Not here: following the files (`foreign/watch.py`), what is decided about such a run (`session/foreign_runs.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from codeagent_lsp import events
+from codeagent_lsp.background_tasks import BackgroundTasks
+from codeagent_lsp.errors import CodeAgentError, SessionError
+from codeagent_lsp.server.conflict_words import both_sides
+from codeagent_lsp.session.request import FOREIGN, RunRequest
+from codeagent_lsp.texts import text
+from codeagent_lsp.workspace.changes.reviewed import shows_all
+from codeagent_lsp.workspace.files import uris
+from codeagent_lsp.workspace.files.paths import Roots
+
+if TYPE_CHECKING:
+    from codeagent_lsp.foreign.watch import ForeignWatch, Found
+    from codeagent_lsp.foreign.whose import DiskChange
+    from codeagent_lsp.server.announcer import Announcer
+    from codeagent_lsp.server.file_watching import FileWatching
+    from codeagent_lsp.server.front import Front
+    from codeagent_lsp.server.reviews import Reviews
+    from codeagent_lsp.session.foreign_runs import ForeignProposal
+    from codeagent_lsp.session.manager import SessionManager
+    from codeagent_lsp.session.run import Run
+
+START_SECONDS = 3.0
+MOST_NAMED = 3
+MOST_UNKNOWN = 1000
+COPIES = "before"
+
+AGAIN = (
+    "Another program has changed lines of {files} on the disk that I was changing, too:\n\n{both}\n\n"
+    "My lines are in the file. Work what the other program wanted there into them, and keep what I have written."
+)
+
+logger = logging.getLogger(__name__)
+
+
+class Parts(Protocol):
+    """The parts of a server that this needs."""
+
+    front: Front
+    state: Path
+    announcer: Announcer
+    reviews: Reviews
+    manager: SessionManager
+    watching: FileWatching
+
+    async def ready(self) -> None:
+        """Load what runs need."""
+
+
+class ForeignChanges:
+    """What other programs change in the workspace of one server; also a listener for events."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._watch: ForeignWatch | None = None
+        self._following: asyncio.Task[None] | None = None
+        self._folders: list[str] = []
+        self._tasks = BackgroundTasks()
+        self._unknown: set[str] = set()
+
+    def renew(self) -> None:
+        """Begin to follow the files, or stop, as the settings and the folders are now."""
+        front = self._parts.front
+        # In a terminal and behind ACP the user's editor tells of no save: all of them would look foreign.
+        wanted = front.settings().foreign.watch == "auto" and front.interactive() and not front.client.policy.asks
+        folders = front.folders() if wanted else []
+        if folders == self._folders:
+            return
+        before, self._folders = self._following, folders
+        if before is not None:
+            before.cancel()
+        self._following = self._tasks.start(self._follow(folders, before)) if folders else None
+
+    async def close(self) -> None:
+        """Stop, and delete what was kept."""
+        self._tasks.cancel()
+        await self._tasks.close(1.0)
+
+    def touched(self, paths: Iterable[str]) -> None:
+        """Hear from the client that files have changed, by their real paths."""
+        if self._watch is not None:
+            self._watch.touched(paths)
+
+    def saved(self, uri: str, content: str | None) -> None:
+        """Hear that the editor has saved a document."""
+        path = uris.real_path(uri)
+        if self._watch is not None and path is not None:
+            document = self._parts.front.server.documents.get(uri)
+            self._watch.saved((path,), content if document is None else document.text)
+
+    def observe(self, event: events.Event) -> None:
+        """Hear what we have asked the editor for, and ask about what it could not do."""
+        if not isinstance(event, events.ChangesApplied):
+            return
+        if self._watch is not None:
+            for each in event.applied:
+                # A new file is empty until its text is saved.
+                new = ("",) if each["base"] is None or each.get("moved_from") else ()
+                self._watch.expects(str(each["path"]), each["text"], *new)
+                if each.get("moved_from"):
+                    self._watch.expects(str(each["moved_from"]), None)
+        if event.conflicts and not event.undo and self._parts.manager.runs.get(event.run_id).record.kind == FOREIGN:
+            self._tasks.start(self._ask_about_conflicts(event.run_id))
+
+    async def _follow(self, folders: list[str], before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        await asyncio.sleep(START_SECONDS)
+        # Late: an idle server has none of it until now.
+        from codeagent_lsp.foreign.baseline import Baseline
+        from codeagent_lsp.foreign.copies import Copies
+        from codeagent_lsp.foreign.disk import Tree
+        from codeagent_lsp.foreign.watch import ForeignWatch
+
+        copies = Copies(self._parts.state / COPIES)
+        tree = await asyncio.to_thread(lambda: Tree(Roots(folders), (os.path.realpath(self._parts.state.parent),)))
+        baseline = Baseline(tree, copies)
+        is_told = await self._parts.watching.begin()
+        self._watch = ForeignWatch(tree, baseline, self._take, is_told=is_told)
+        try:
+            await self._watch.follow()
+        except Exception:  # the file system fails, or we do: no reason to end the server
+            logger.exception("what other programs change cannot be followed any longer")
+        finally:
+            self._watch = None
+            await asyncio.shield(baseline.close())
+
+    async def _take(self, found: Found) -> None:
+        """Add what was found to the run that waits, or begin one."""
+        from codeagent_lsp.session.foreign_runs import (  # late: with the parts of a run
+            ForeignProposal,
+            on_taken_back,
+            unknown_words,
+        )
+
+        roots, language = Roots(self._parts.front.folders()), self._parts.front.language()
+        unknown = tuple(roots.relative(path) for path in found.unknown if path not in self._unknown)
+        if len(self._unknown) < MOST_UNKNOWN:
+            self._unknown.update(found.unknown)
+        runs = self._parts.manager.runs.all()
+        proposals = (each.proposal for each in runs if isinstance(each.proposal, ForeignProposal))
+        run, changes = self._waiting(), on_taken_back(found.changes, proposals)
+        if run is not None and isinstance(run.proposal, ForeignProposal):
+            changed = await run.proposal.joins(changes)
+            if unknown:
+                self._parts.announcer.tell(unknown_words(unknown, language))
+            if changed:
+                await self._told_again(run, run.proposal)
+            return
+        foreign = [each for each in changes if each.is_foreign and each.was != each.now]
+        if foreign or unknown:
+            await self._begin_run(tuple(foreign), unknown)
+
+    def _waiting(self) -> Run | None:
+        """Return the latest foreign run about which nobody has decided."""
+        waiting = (run for run in self._parts.manager.runs.all() if run.record.kind == FOREIGN and run.record.staged)
+        return next(iter(reversed(tuple(waiting))), None)
+
+    async def _begin_run(self, changes: tuple[DiskChange, ...], unknown: tuple[str, ...]) -> None:
+        from codeagent_lsp.session.foreign_runs import ForeignProposal, gathering  # late: with the parts of a run
+
+        parts, language = self._parts, self._parts.front.language()
+        await parts.ready()
+        title = text("foreign.title", language, count=len(changes) + len(unknown))
+        run_id = parts.manager.start_beside(RunRequest(FOREIGN, "", title), gathering(changes, unknown))
+        task = parts.manager.runs.task(run_id)
+        if task is not None:
+            await asyncio.wait([task])
+        run = parts.manager.runs.get(run_id)
+        if not isinstance(run.proposal, ForeignProposal) or not run.proposal.changeset:
+            return
+        paths = run.proposal.changeset.paths
+        names = ", ".join(map(run.proposal.view.roots.relative, paths[:MOST_NAMED])) + "…" * (len(paths) > MOST_NAMED)
+        parts.announcer.tell(text("foreign.told", language, count=len(paths), names=names))
+        self._tasks.start(self._ask(run, run.proposal))
+
+    async def _told_again(self, run: Run, proposal: ForeignProposal) -> None:
+        """Show what a run holds now; of one that holds nothing any more, all was changed back."""
+        if proposal.changeset:
+            await proposal.propose()
+        else:
+            proposal.questions.settle()
+        self._parts.reviews.renew(run.record.run_id)
+        self._parts.announcer.refresh_lenses()
+
+    async def _ask(self, run: Run, proposal: ForeignProposal) -> None:
+        """Offer the decision beside what the user does, to clients that show questions in a place of their own."""
+        if not self._parts.front.client.policy.events:
+            return
+        language = self._parts.front.language()
+        review, keep, revert = (text(f"choice.{name}", language) for name in ("review", "keep", "revert"))
+        while proposal.changeset:
+            shown = proposal.changeset
+            detail = shown.diff(proposal.view.roots.relative)
+            answer = await proposal.questions.ask(proposal.title(), (review, keep, revert), detail, beside=True)
+            with suppress(SessionError):  # decided about elsewhere meanwhile
+                if answer == (review,):
+                    await self._parts.reviews.show(run.record.run_id)
+                elif not shows_all(shown, proposal.changeset) and answer:
+                    await proposal.propose()
+                elif answer == (keep,):
+                    await self._parts.reviews.apply(run, None, None, None)
+                elif answer == (revert,):
+                    await self._parts.reviews.revert(run, None, None, None)
+                else:
+                    return
+
+    async def _ask_about_conflicts(self, run_id: str) -> None:
+        from codeagent_lsp.session.foreign_runs import ForeignProposal  # late: with the parts of a run
+
+        run = self._parts.manager.runs.get(run_id)
+        proposal = run.proposal
+        assert isinstance(proposal, ForeignProposal)
+        with suppress(CodeAgentError):  # decided about elsewhere meanwhile
+            if proposal.contested:
+                await self._ask_to_revert(proposal)
+            else:
+                await self._ask_to_merge(run, proposal)
+
+    async def _ask_to_revert(self, proposal: ForeignProposal) -> None:
+        """Ask whether what the user has changed since is taken back, too."""
+        language, name = self._parts.front.language(), proposal.view.roots.relative
+        mine, too = text("choice.mine", language), text("choice.revert_too", language)
+        places = ", ".join(name(path) for path in proposal.contested.paths[:MOST_NAMED])
+        title = text("foreign.conflict_revert", language, places=places)
+        answer = await proposal.questions.ask(title, (mine, too), "")
+        if answer == (too,):
+            self._parts.announcer.tell_outcome(await proposal.revert_contested(), "foreign.reverted")
+        elif answer == (mine,):
+            proposal.keep_contested()
+            self._parts.announcer.refresh_lenses()
+
+    async def _ask_to_merge(self, run: Run, proposal: ForeignProposal) -> None:
+        """Ask whose lines count where unsaved text and the disk have different ones."""
+        language, roots = self._parts.front.language(), proposal.view.roots
+        found = proposal.conflicts()
+        if not found:
+            return
+        mine, theirs, again = (text(f"choice.{name}", language) for name in ("mine", "theirs", "again"))
+        both = both_sides(found, roots.relative, text("conflict.yours", language), text("foreign.theirs", language))
+        places = ", ".join(f"{roots.relative(each.path)}:{each.line}" for each in found[:MOST_NAMED])
+        title = text("foreign.conflict_keep", language, places=places)
+        answer = await proposal.questions.ask(title, (mine, theirs, again), both)
+        if not answer:
+            return
+        hunks = {path: each for path, each in proposal.onto_present({each.path for each in found}).items() if each}
+        if not hunks:  # decided about meanwhile
+            return
+        if answer == (theirs,):
+            self._parts.announcer.tell_outcome(await proposal.apply(hunks=hunks), "foreign.kept")
+            return
+        proposal.discard(hunks=hunks)
+        if answer == (again,):
+            task = AGAIN.format(files=", ".join(map(roots.relative, hunks)), both=both)
+            self._parts.manager.start(RunRequest("run", task, title))
