@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 1.0
 DECLINED_SECONDS = 300.0
 """How long an agent is not asked about again after "not now", and after the user has ended its run."""
+MOST_QUESTIONS = 3
+"""Most agents that the user is asked about at a time."""
 MOST_NOTED = 200
 """Most refused connections that are written to the audit log while the socket is open."""
 
@@ -187,8 +189,11 @@ class Lender:
         declined = self._declined.get(name, 0.0) > self._clock()
         decision = "not_now" if declined else self._allowed.of(name)
         if decision is None:
+            open_ones = [other for other, asking in self._questions.items() if not asking.done()]
+            if name not in open_ones and len(open_ones) >= MOST_QUESTIONS:
+                return LendAnswer("refused", "not_now")
             place.answer(request.nonce, LendAnswer("asking"))
-            if name not in self._questions or self._questions[name].done():  # one question for all its processes
+            if name not in open_ones:  # one question for all its processes
                 self._questions[name] = self._tasks.start(self._ask(name))
             decision = await asyncio.shield(self._questions[name])
         if decision != "always":
