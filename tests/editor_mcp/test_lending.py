@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.editor_mcp.rig import ASKS, NAME, agent, choosing, listening, meeting, refused, said, until
+from tests.editor_mcp.rig import ASKS, NAME, agent, choosing, listening, meeting, refused, said, text_of, until
 from tests.server.conftest import StartEditor
 from tests.server.replies import say
 from tests.server.stock_editor import StockEditor
@@ -249,6 +249,21 @@ async def test_several_calls_at_a_time_one_that_is_wrong_and_one_that_is_cancell
             await client.call_tool("run", {"command": "sleep 60"})
         await said(client, "run", command="true")
         assert time.monotonic() - began < 20
+
+
+async def test_the_protocol_without_a_handshake_and_its_progress(
+    start: StartEditor, workspace: Path, state: Path
+) -> None:
+    editor = allowed(start, workspace, state)
+    seen: list[str | None] = []
+
+    async def progress(number: float, total: float | None, message: str | None) -> None:
+        seen.append(message)
+
+    async with agent(workspace, state, mode="auto") as client:
+        result = await client.call_tool("run", {"command": "sleep 6; echo done"}, progress_callback=progress)
+        assert "done" in text_of(result) and seen and set(seen) == {"Waiting for the editor …"}
+    assert ASKS in editor.prompts[0]["message"]
 
 
 async def _wrote(client: Any, number: int) -> None:
