@@ -257,11 +257,11 @@ async def test_the_protocol_without_a_handshake_and_its_progress(
     editor = allowed(start, workspace, state)
     seen: list[str | None] = []
 
-    async def progress(number: float, total: float | None, message: str | None) -> None:
+    async def heard(progress: float, total: float | None, message: str | None) -> None:
         seen.append(message)
 
     async with agent(workspace, state, mode="auto") as client:
-        result = await client.call_tool("run", {"command": "sleep 6; echo done"}, progress_callback=progress)
+        result = await client.call_tool("run", {"command": "sleep 6; echo done"}, progress_callback=heard)
         assert "done" in text_of(result) and seen and set(seen) == {"Waiting for the editor …"}
     assert ASKS in editor.prompts[0]["message"]
 
