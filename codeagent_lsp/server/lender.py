@@ -13,11 +13,12 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from codeagent_lsp.background_tasks import BackgroundTasks
-from codeagent_lsp.errors import UsageError
+from codeagent_lsp.errors import SessionError, UsageError
 from codeagent_lsp.lend.meeting import LendAnswer, LendRequest, MeetingPlace, holding
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.state import locked, replace_json
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 1.0
 DECLINED_SECONDS = 300.0
 """How long an agent is not asked about again after "not now", and after the user has ended its run."""
+MOST_QUESTIONS = 3
+"""Most agents that the user is asked about at a time."""
 MOST_NOTED = 200
 """Most refused connections that are written to the audit log while the socket is open."""
 
@@ -78,6 +81,7 @@ class Lender:
         self._declined: dict[str, float] = {}
         self._attached: dict[LentConnection, str] = {}  # to the ids of their runs
         self._folders: list[str] = []
+        self._free: dict[str, list[str]] = {}  # ids of sessions by the names of the agents that had them
         self._noted = 0
 
     def start(self) -> None:
@@ -187,8 +191,11 @@ class Lender:
         declined = self._declined.get(name, 0.0) > self._clock()
         decision = "not_now" if declined else self._allowed.of(name)
         if decision is None:
+            open_ones = [other for other, asking in self._questions.items() if not asking.done()]
+            if name not in open_ones and len(open_ones) >= MOST_QUESTIONS:
+                return LendAnswer("refused", "not_now")
             place.answer(request.nonce, LendAnswer("asking"))
-            if name not in self._questions or self._questions[name].done():  # one question for all its processes
+            if name not in open_ones:  # one question for all its processes
                 self._questions[name] = self._tasks.start(self._ask(name))
             decision = await asyncio.shield(self._questions[name])
         if decision != "always":
@@ -238,7 +245,10 @@ class Lender:
             self._place.forget(request.nonce)
         backend.index.wanted()
         title = text("lend.title", self._language, client=connection.name)
-        run_id = backend.manager.start_beside(RunRequest("lent", "", title), lent(connection))
+        # One that it had before: each open session has a file, and a place for commands.
+        free = self._free.get(connection.name)
+        work = lent(connection)
+        run_id = backend.manager.start_beside(RunRequest("lent", "", title), work, free.pop() if free else None)
         self._attached[connection] = run_id
         self._tasks.start(backend.redactor.note("lend_attached", client=connection.name, run=run_id, pid=request.pid))
         task = backend.manager.runs.task(run_id)
@@ -247,7 +257,10 @@ class Lender:
 
     def _left(self, connection: LentConnection, *, cancelled: bool) -> None:
         # Also where the run was cancelled before its first step.
-        self._attached.pop(connection, None)
+        run_id = self._attached.pop(connection)
+        with suppress(SessionError):  # the user has deleted it
+            session = self._backend.manager.runs.get(run_id).session
+            self._free.setdefault(connection.name, []).append(session.session_id)
         connection.abort()
         if cancelled:
             self._declined[connection.name] = self._clock() + DECLINED_SECONDS

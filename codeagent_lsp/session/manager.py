@@ -157,11 +157,11 @@ class SessionManager:
             return self.queue.add(session, request)
         return self._begin(session, request, uuid.uuid4().hex[:16], work)
 
-    def start_beside(self, request: RunRequest, work: OwnWork) -> str:
-        """Start a run in a new session of its own and return its id; the current session stays, and is as free as it
-        was.
+    def start_beside(self, request: RunRequest, work: OwnWork, session_id: str | None = None) -> str:
+        """Start a run in a session that is not the user's, a new one if that is not there, and return its id; the
+        current session stays, and is as free as it was.
         """
-        session = self._opened(uuid.uuid4().hex[:16])
+        session = self._sessions.get(session_id or "") or self._opened(uuid.uuid4().hex[:16])
         self._sessions[session.session_id] = session
         return self._begin(session, request, uuid.uuid4().hex[:16], work)
 

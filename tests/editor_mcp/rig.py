@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -23,13 +23,17 @@ ASKS = f"{NAME} wants to use this editor"
 
 
 @asynccontextmanager
-async def agent(folder: Path, state: Path, name: str = NAME) -> AsyncGenerator[Client, None]:
-    """The client of an `editor-mcp` of its own, as an agent in `folder` starts it."""
+async def agent(
+    folder: Path, state: Path, name: str = NAME, mode: Literal["auto", "legacy"] = "legacy"
+) -> AsyncGenerator[Client, None]:
+    """The client of an `editor-mcp` of its own, as an agent in `folder` starts it; `legacy` speaks the protocol with a
+    handshake, as most agents do.
+    """
     env = {**os.environ, **quick_starts(), "CODEAGENT_STATE_DIR": str(state)}
     arguments = ["-m", "codeagent_lsp.cli", "editor-mcp"]
     server = StdioServerParameters(command=sys.executable, args=arguments, env=env, cwd=str(folder))
     info = Implementation(name=name, version="1")
-    async with Client(stdio_client(server), client_info=info, mode="legacy") as client:
+    async with Client(stdio_client(server), client_info=info, mode=mode) as client:
         yield client
 
 

@@ -25,7 +25,7 @@ from codeagent_lsp.server.door import Door, LentConnection
 from codeagent_lsp.session.lending.lent_run import CallCancelled, LentCall
 from tests.examples import examples
 
-REQUEST = LendRequest("0" * 32, "claude-code", os.getpid(), "/work")
+REQUEST = LendRequest("0" * 32, "claude-code", os.getpid(), "/project")
 
 
 class Guard:
@@ -34,11 +34,11 @@ class Guard:
     def __init__(self, place: Path, admit: Callable[[LentConnection], Any] | None) -> None:
         self.admitted: list[LentConnection] = []
         self.refused: list[tuple[str, str, int | None]] = []
-        holds = lambda folder: folder == os.path.realpath("/work")  # noqa: E731 (one line)
+        holds = lambda folder: folder == os.path.realpath("/project")  # noqa: E731 (one line)
         self.door = Door(place, holds, admit or self.admitted.append, lambda *why: self.refused.append(why))
 
     def hello(self, given: str, **other: Any) -> dict[str, Any]:
-        values = {"protocol": PROTOCOL, "token": given, "workspace": "/work", "client": "claude-code"}
+        values = {"protocol": PROTOCOL, "token": given, "workspace": "/project", "client": "claude-code"}
         return {"hello": {**values, **other}}
 
     async def says(self, address: str, data: bytes) -> dict[str, Any]:
@@ -92,11 +92,11 @@ async def test_the_right_one_comes_in_once(state: Path) -> None:
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        ({"hello": {"protocol": PROTOCOL, "workspace": "/work", "client": "claude-code"}}, "hello"),
+        ({"hello": {"protocol": PROTOCOL, "workspace": "/project", "client": "claude-code"}}, "hello"),
         ({"token": "no"}, "token"),
         ({"token": "ü" * 43}, "token"),
         ({"workspace": "/other"}, "workspace"),
-        ({"workspace": "/work\0"}, "workspace"),
+        ({"workspace": "/project\0"}, "workspace"),
         ({"client": "another"}, "client"),
         ({"protocol": 2}, "protocol"),
         ({"call": {"id": 1, "tool": "read", "arguments": {}}}, "hello"),

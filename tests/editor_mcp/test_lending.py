@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.editor_mcp.rig import ASKS, NAME, agent, choosing, listening, meeting, refused, said, until
+from tests.editor_mcp.rig import ASKS, NAME, agent, choosing, listening, meeting, refused, said, text_of, until
 from tests.server.conftest import StartEditor
 from tests.server.replies import say
 from tests.server.stock_editor import StockEditor
@@ -83,6 +83,8 @@ async def test_once_allowed_it_is_remembered_by_name(start: StartEditor, workspa
         await said(client, "open_files")
         await said(second, "open_files")
         assert asked(editor) == 1
+        sessions = {row["sessionId"] for row in editor.command("codeagent.runs") if row["kind"] == "lent"}
+        assert len(sessions) == 2, "one for each at a time"
         editor.choose = lambda params: "Not now" if "another wants" in params["message"] else "Apply"
         async with agent(workspace, state, "another") as other:
             assert "does not want" in await refused(other, "open_files")
@@ -130,6 +132,18 @@ async def test_off_by_the_settings(start: StartEditor, workspace: Path, state: P
         editor.client.notify("workspace/didChangeConfiguration", change)
         editor.wait_until(lambda: not meeting(state) and not listening(state))
         assert "No editor" in await refused(client, "open_files")
+
+
+async def test_a_policy_lets_nobody_ask(start: StartEditor, workspace: Path, state: Path, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.json"
+    policy.write_text(json.dumps({"lend.editor": "off"}))
+    settings = {"lend": {"editor": "ask"}}
+    editor = start(state=state, settings=settings, choose=choosing(), env={"CODEAGENT_POLICY": str(policy)})
+    editor.command("codeagent.pending")
+    await anyio.sleep(1.5)
+    async with agent(workspace, state) as client:
+        assert "No editor" in await refused(client, "open_files")
+    assert meeting(state) == [] and not asked(editor)
 
 
 async def test_a_killed_client_leaves_its_changes_for_review(start: StartEditor, workspace: Path, state: Path) -> None:
@@ -235,6 +249,21 @@ async def test_several_calls_at_a_time_one_that_is_wrong_and_one_that_is_cancell
             await client.call_tool("run", {"command": "sleep 60"})
         await said(client, "run", command="true")
         assert time.monotonic() - began < 20
+
+
+async def test_the_protocol_without_a_handshake_and_its_progress(
+    start: StartEditor, workspace: Path, state: Path
+) -> None:
+    editor = allowed(start, workspace, state)
+    seen: list[str | None] = []
+
+    async def heard(progress: float, total: float | None, message: str | None) -> None:
+        seen.append(message)
+
+    async with agent(workspace, state, mode="auto") as client:
+        result = await client.call_tool("run", {"command": "sleep 6; echo done"}, progress_callback=heard)
+        assert "done" in text_of(result) and seen and set(seen) == {"Waiting for the editor …"}
+    assert ASKS in editor.prompts[0]["message"]
 
 
 async def _wrote(client: Any, number: int) -> None:

@@ -26,7 +26,7 @@ from codeagent_lsp.lend.meeting import (
 from tests.examples import examples
 
 NONCE = "0123456789abcdef0123456789abcdef"
-FINE = {"client": "claude-code", "pid": os.getpid(), "workspace": "/work"}
+FINE = {"client": "claude-code", "pid": os.getpid(), "workspace": "/project"}
 
 
 def opened(root: Path, *folders: Path) -> MeetingPlace:
