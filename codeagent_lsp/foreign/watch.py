@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -107,9 +109,16 @@ class ForeignWatch:
         """Hear what a file is going to be, None for none, since the editor was asked for that."""
         _note(self._ours, path, self._ours.get(path, frozenset()).union(texts))
 
-    def commands_ran(self, begin: float, end: float) -> None:
-        """Hear that commands of ours have run in the user's folders, from one time to another."""
-        self._commands = [*self._commands[-MOST_COMMANDS:], (begin, end)]
+    @contextmanager
+    def command(self) -> Iterator[None]:
+        """Hear that a command of ours runs in the user's folders, as long as this is entered."""
+        begun = time.time()
+        running = (begun, math.inf)
+        self._commands = [*self._commands[-MOST_COMMANDS:], running]
+        try:
+            yield
+        finally:
+            self._commands = [(begun, time.time()) if each is running else each for each in self._commands]
 
     async def _tick(self) -> None:
         now = time.monotonic()

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -24,6 +24,7 @@ from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.files.paths import Roots
 
 if TYPE_CHECKING:
+    from codeagent_lsp.environments.environments import Environments
     from codeagent_lsp.foreign.watch import ForeignWatch, Found
     from codeagent_lsp.foreign.whose import DiskChange
     from codeagent_lsp.server.announcer import Announcer
@@ -56,6 +57,7 @@ class Parts(Protocol):
     reviews: Reviews
     manager: SessionManager
     watching: FileWatching
+    environments: Environments
 
     async def ready(self) -> None:
         """Load what runs need."""
@@ -71,6 +73,7 @@ class ForeignChanges:
         self._folders: list[str] = []
         self._tasks = BackgroundTasks()
         self._unknown: set[str] = set()
+        parts.environments.directly = self.command
 
     def renew(self) -> None:
         """Begin to follow the files, or stop, as the settings and the folders are now."""
@@ -101,6 +104,10 @@ class ForeignChanges:
         if self._watch is not None and path is not None:
             document = self._parts.front.server.documents.get(uri)
             self._watch.saved((path,), content if document is None else document.text)
+
+    def command(self) -> AbstractContextManager[None]:
+        """Return what is entered while a command of ours runs in the user's folders."""
+        return nullcontext() if self._watch is None else self._watch.command()
 
     def observe(self, event: events.Event) -> None:
         """Hear what we have asked the editor for, and ask about what it could not do."""
