@@ -127,11 +127,10 @@ class ForeignChanges:
         if before is not None:
             await asyncio.wait([before])
         await asyncio.sleep(START_SECONDS)
-        # Late: an idle server has none of it until now.
-        from codeagent_lsp.foreign.baseline import Baseline
-        from codeagent_lsp.foreign.copies import Copies
-        from codeagent_lsp.foreign.disk import Tree
-        from codeagent_lsp.foreign.watch import ForeignWatch
+        from codeagent_lsp.foreign.baseline import Baseline  # late: an idle server has none of it until now
+        from codeagent_lsp.foreign.copies import Copies  # late, as above
+        from codeagent_lsp.foreign.disk import Tree  # late, as above
+        from codeagent_lsp.foreign.watch import ForeignWatch  # late, as above
 
         copies = Copies(self._parts.state / COPIES)
         tree = await asyncio.to_thread(lambda: Tree(Roots(folders), (os.path.realpath(self._parts.state.parent),)))
