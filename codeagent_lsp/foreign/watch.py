@@ -122,6 +122,7 @@ class ForeignWatch:
 
     async def _tick(self) -> None:
         now = time.monotonic()
+        self._tree.look_again()
         present = await asyncio.to_thread(self._baseline.marks)
         moved = present != self._marks
         if moved and self._moved_at is None:

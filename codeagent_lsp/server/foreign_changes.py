@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 START_SECONDS = 3.0
 MOST_NAMED = 3
 MOST_UNKNOWN = 1000
+MOST_CHARACTERS = 16 << 20  # texts of one run: they are in memory, and in its session's file
 COPIES = "before"
 
 AGAIN = (
@@ -154,12 +155,14 @@ class ForeignChanges:
         )
 
         roots, language = Roots(self._parts.front.folders()), self._parts.front.language()
-        unknown = tuple(roots.relative(path) for path in found.unknown if path not in self._unknown)
-        if len(self._unknown) < MOST_UNKNOWN:
-            self._unknown.update(found.unknown)
         runs = self._parts.manager.runs.all()
         proposals = (each.proposal for each in runs if isinstance(each.proposal, ForeignProposal))
-        run, changes = self._waiting(), on_taken_back(found.changes, proposals)
+        run = self._waiting()
+        held = 0 if run is None else sum(_size(each.base, each.text) for each in run.record.staged)
+        changes, more = _as_many_as_fit(on_taken_back(found.changes, proposals), held)
+        unknown = tuple(roots.relative(path) for path in (*found.unknown, *more) if path not in self._unknown)
+        if len(self._unknown) < MOST_UNKNOWN:
+            self._unknown.update((*found.unknown, *more))
         if run is not None and isinstance(run.proposal, ForeignProposal):
             changed = await run.proposal.joins(changes)
             if unknown:
@@ -273,3 +276,20 @@ class ForeignChanges:
         if answer == (again,):
             task = AGAIN.format(files=", ".join(map(roots.relative, hunks)), both=both)
             self._parts.manager.start(RunRequest("run", task, title))
+
+
+def _as_many_as_fit(changes: Iterable[DiskChange], held: int) -> tuple[tuple[DiskChange, ...], tuple[str, ...]]:
+    """Return the changes that a run which holds so many characters can hold as well, and the paths of the others."""
+    fitting: list[DiskChange] = []
+    others: list[str] = []
+    for each in changes:
+        held += _size(each.was, each.now) if each.is_foreign else 0
+        if held > MOST_CHARACTERS and each.is_foreign:
+            others.append(each.path)
+        else:
+            fitting.append(each)
+    return tuple(fitting), tuple(others)
+
+
+def _size(*texts: str | None) -> int:
+    return sum(len(text or "") for text in texts)
