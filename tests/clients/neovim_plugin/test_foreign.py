@@ -20,8 +20,9 @@ def test_another_program_changes_a_file_with_unsaved_text(tmp_path: Path) -> Non
         local buffer = rig.open("a.py")
         vim.api.nvim_buf_set_lines(buffer, 2, 2, true, { "typed" })
         local store, run = require("codeagent.store"), nil
-        local started = vim.uv.now()
-        rig.wait("the server to follow the files", 20000, function() return vim.uv.now() - started > 6000 end)
+        local copies = vim.fn.getcwd() .. "/../state/**/before/*/*"
+        rig.wait("the server to follow the files", 30000, function() return #vim.fn.glob(copies, true, true) == 2 end)
+        vim.wait(1000)
         vim.system({ "cp", "theirs.txt", "a.py" }, { cwd = vim.fn.getcwd() }):wait()
         rig.wait("the run", 30000, function()
           for _, each in pairs(store.state().runs) do
