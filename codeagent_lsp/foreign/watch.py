@@ -148,13 +148,16 @@ class ForeignWatch:
         self._marks, self._moved_at = marks, None
 
     async def _poll(self) -> None:
-        begun = time.monotonic()
-        found = await asyncio.to_thread(stamps, self._tree, self._baseline.stopped)
-        now = time.monotonic()
-        self._next_poll = now + max(self._pace.tick, SHARE * (now - begun))
+        found, seconds = await asyncio.to_thread(self._timed_stamps)
+        self._next_poll = time.monotonic() + max(self._pace.tick, SHARE * seconds)
         if found is not None:
             self.touched(differing(self._stamps, found))
             self._stamps = found
+
+    def _timed_stamps(self) -> tuple[dict[str, Stamp] | None, float]:
+        """Return the stamps of all files, and the processor time of looking at them: a busy machine is no large one."""
+        begun = time.thread_time()
+        return stamps(self._tree, self._baseline.stopped), time.thread_time() - begun
 
     async def _rested(self) -> dict[str, Marks]:
         """Return git's marks once it is not at work, or after some seconds."""
