@@ -813,8 +813,9 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "其他程序更改了 {count} 个文件：{names}。可在查看智能体更改的地方查看、保留或还原这些更改。",
     ),
     "foreign.unknown": (
-        "Also changed, but it is not known what was there, so it cannot be reviewed: {names}.",
-        "以下文件也已更改，但无法得知之前的内容，因此无法查看：{names}。",
+        "Also changed by another program, but not to be reviewed: {names}. They are binary, too large or too many, or "
+        "it is not known what was there.",
+        "以下文件也已被其他程序更改，但无法查看：{names}。它们是二进制文件、过大或过多，或者无法得知之前的内容。",
     ),
     "foreign.kept": ("Kept in {count} file(s).", "已在 {count} 个文件中保留。"),
     "foreign.reverted": (

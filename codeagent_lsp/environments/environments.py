@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -57,7 +58,8 @@ class _Known:
 
 class Environments:
     """The environments of a server's sessions, by the session's id. `state` is the folder of all our state, `spool` a
-    folder of this workspace for long outputs; `adapters` create the environments of each kind.
+    folder of this workspace for long outputs; `adapters` create the environments of each kind. `directly` is
+    entered while a command runs in the user's own folders.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Environments:
             "local": partial(_imported, "local", "LocalAdapter", settings, state, spool),
             "container": partial(_imported, "container", "ContainerAdapter", settings, state, spool),
         }
+        self.directly: Callable[[], AbstractContextManager[None]] = nullcontext
         self._adapters: dict[EnvironmentKind, Adapter] = {}
         self._known: dict[str, _Known] = {}
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -88,7 +91,7 @@ class Environments:
                 kind = _kind(settings)
                 environment = await (await self._adapter(kind)).create(settings, folders)
                 known = self._known[name] = _Known(kind, environment, settings, folders)
-            return _Tracked(name, known, known.environment.bind(view, staging, approve))
+            return _Tracked(name, known, known.environment.bind(view, staging, approve), lambda: self.directly())
 
     @property
     def kind(self) -> EnvironmentKind:
@@ -131,7 +134,10 @@ class Environments:
 class _Tracked:
     """The `Shell` of one run, which counts its running commands and knows when its environment is gone."""
 
-    def __init__(self, name: str, known: _Known, shell: Shell) -> None:
+    def __init__(
+        self, name: str, known: _Known, shell: Shell, directly: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        self._directly = directly
         self._name = name
         self._known = known
         self._shell = shell
@@ -145,7 +151,8 @@ class _Tracked:
             raise EnvironmentProblem(f"The environment {self._name} was stopped.", ErrorCode.SANDBOX_TERMINATED)
         self._known.running += 1
         try:
-            return await self._shell.run(command, on_output)
+            with self._directly() if self.isolation.level == "direct" else nullcontext():
+                return await self._shell.run(command, on_output)
         finally:
             self._known.running -= 1
 

@@ -11,7 +11,6 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from codeagent_lsp.errors import AgentError
@@ -54,13 +53,20 @@ class Tree:
         self.roots = roots
         self._own = own
         self._rules = {root: IgnoreRules(root) for root in roots.folders}
+        self._inside: dict[str, FolderRules | None] = {}
 
     def follows(self, path: str) -> bool:
         """Return whether a path, absolute and real, is one of a file that is followed, should there be one."""
         root = self.roots.root_of(path)
         if root is None or path == root or within(path, self._own) or not _is_text(path):
             return False
-        return not self._rules[root].is_ignored(path, is_dir=False)
+        folder, name = os.path.split(path)
+        rules = self._rules_in(folder)
+        return rules is not None and not rules.ignores(name, is_dir=False)
+
+    def look_again(self) -> None:
+        """Read the rules anew, which may have changed; in between, `follows` is cheap for many files of a folder."""
+        self._inside.clear()
 
     def state(self, path: str) -> FileState:
         """Return a file as it is now."""
@@ -81,18 +87,26 @@ class Tree:
 
     def below(self, folder: str, stopped: Callable[[], bool]) -> Iterator[tuple[str, Stamp]]:
         """Yield the followed files below a folder of the workspace."""
-        root = self.roots.root_of(folder)
-        if root is None or self._rules[root].is_ignored(folder, is_dir=True):
-            return
-        rules = self._rules[root].at_root()
-        for name in Path(folder).relative_to(root).parts:
-            rules = rules.enter(name)
-        yield from self._walk(folder, rules, stopped)
+        rules = self._rules_in(folder)
+        if rules is not None and not within(folder, self._own):
+            yield from self._walk(folder, rules, stopped)
 
     def walk(self, stopped: Callable[[], bool]) -> Iterator[tuple[str, Stamp]]:
         """Yield every followed file with its stamp; ends early once `stopped` says so."""
         for root in self.roots.folders:
             yield from self._walk(root, self._rules[root].at_root(), stopped)
+
+    def _rules_in(self, folder: str) -> FolderRules | None:
+        """Return the rules for the names in a folder of the workspace; None if it is ignored."""
+        if folder not in self._inside:
+            root, (outer, name) = self.roots.root_of(folder), os.path.split(folder)
+            if root is None or folder == root:
+                self._inside[folder] = None if root is None else self._rules[root].at_root()
+            else:
+                rules = self._rules_in(outer)
+                ignored = rules is None or rules.ignores(name, is_dir=True)
+                self._inside[folder] = None if rules is None or ignored else rules.enter(name)
+        return self._inside[folder]
 
     def _walk(self, start: str, first: FolderRules, stopped: Callable[[], bool]) -> Iterator[tuple[str, Stamp]]:
         pending = [(start, first)]

@@ -1,7 +1,7 @@
 """When files that were noticed to change are looked at: once it is quiet. Pure; the time is passed in.
 
 Most programs write many files in a row, which are told together. A file that never rests, such as a log, keeps no
-other waiting, and is looked at when it rests at last. Not here: noticing (`stamps.py`, the client), what a file had
+other waiting, and is looked at when it rests at last. Not here: noticing (`watch.py`), what a file had
 been (`baseline.py`).
 """
 

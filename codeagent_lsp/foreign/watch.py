@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -107,12 +109,20 @@ class ForeignWatch:
         """Hear what a file is going to be, None for none, since the editor was asked for that."""
         _note(self._ours, path, self._ours.get(path, frozenset()).union(texts))
 
-    def commands_ran(self, begin: float, end: float) -> None:
-        """Hear that commands of ours have run in the user's folders, from one time to another."""
-        self._commands = [*self._commands[-MOST_COMMANDS:], (begin, end)]
+    @contextmanager
+    def command(self) -> Iterator[None]:
+        """Hear that a command of ours runs in the user's folders, as long as this is entered."""
+        begun = time.time()
+        running = (begun, math.inf)
+        self._commands = [*self._commands[-MOST_COMMANDS:], running]
+        try:
+            yield
+        finally:
+            self._commands = [(begun, time.time()) if each is running else each for each in self._commands]
 
     async def _tick(self) -> None:
         now = time.monotonic()
+        self._tree.look_again()
         present = await asyncio.to_thread(self._baseline.marks)
         moved = present != self._marks
         if moved and self._moved_at is None:
@@ -138,13 +148,16 @@ class ForeignWatch:
         self._marks, self._moved_at = marks, None
 
     async def _poll(self) -> None:
-        begun = time.monotonic()
-        found = await asyncio.to_thread(stamps, self._tree, self._baseline.stopped)
-        now = time.monotonic()
-        self._next_poll = now + max(self._pace.tick, SHARE * (now - begun))
+        found, seconds = await asyncio.to_thread(self._timed_stamps)
+        self._next_poll = time.monotonic() + max(self._pace.tick, SHARE * seconds)
         if found is not None:
             self.touched(differing(self._stamps, found))
             self._stamps = found
+
+    def _timed_stamps(self) -> tuple[dict[str, Stamp] | None, float]:
+        """Return the stamps of all files, and the processor time of looking at them: a busy machine is no large one."""
+        begun = time.thread_time()
+        return stamps(self._tree, self._baseline.stopped), time.thread_time() - begun
 
     async def _rested(self) -> dict[str, Marks]:
         """Return git's marks once it is not at work, or after some seconds."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from codeagent_lsp import events, protocol
-from codeagent_lsp.session.request import ANSWERS
+from codeagent_lsp.session.request import ANSWERS, FOREIGN
 from codeagent_lsp.session.safe_markdown import inert
 from codeagent_lsp.session.spending import cost_words
 from codeagent_lsp.session.transcript import block
@@ -70,7 +70,8 @@ class Announcer:
         """Pass one event on to everything that shows it."""
         if isinstance(event, events.RunStarted):
             self._begun[event.run_id] = (event.kind, event.title)
-            self._progress.begin(event.run_id, event.title)
+            if event.kind != FOREIGN:  # it has no work to show
+                self._progress.begin(event.run_id, event.title)
         if isinstance(event, events.TaskQueued) and event.task:
             self.tell(text("queue.waits", self._client.language, title=event.title))
         if isinstance(event, events.ExecutionStarted):

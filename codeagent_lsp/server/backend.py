@@ -120,7 +120,7 @@ class Backend:
         self.standing = StandingApprovals(self.state / "approvals.json")
         self.environments = Environments(lambda: front.settings().shell, state_root(), self.state / "outputs")
         self.knowledge = knowledge_for(front.settings, state_root(), self.state)
-        self.watching = FileWatching(front)
+        self.watching = FileWatching(front.client)
         self.index = index_host(front, self.announcer.tell, self.watching.begin)
         self.language_servers = language_servers(front)
         parts = (self.registry, self.inbox, self.redactor, self.announcer, self.state)

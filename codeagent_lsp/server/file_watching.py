@@ -10,7 +10,7 @@ import asyncio
 from lsprotocol import types
 
 from codeagent_lsp.errors import EditorError
-from codeagent_lsp.server.front import Front
+from codeagent_lsp.server.client import Client
 
 REGISTER_SECONDS = 10.0
 
@@ -18,13 +18,13 @@ REGISTER_SECONDS = 10.0
 class FileWatching:
     """The registration with one client."""
 
-    def __init__(self, front: Front) -> None:
-        self._front = front
+    def __init__(self, client: Client) -> None:
+        self._client = client
         self._asked: asyncio.Task[bool] | None = None
 
     async def begin(self) -> bool:
         """Ask the client, unless it was asked before; return whether it reports changed files."""
-        if not self._front.client.policy.watches_files:
+        if not self._client.policy.watches_files:
             return False
         if self._asked is None:
             self._asked = asyncio.ensure_future(self._ask())
@@ -40,7 +40,7 @@ class FileWatching:
         registration = types.Registration("codeagent-index", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
         try:
             params = types.RegistrationParams([registration])
-            await self._front.server.request(types.CLIENT_REGISTER_CAPABILITY, params, REGISTER_SECONDS)
+            await self._client.server.request(types.CLIENT_REGISTER_CAPABILITY, params, REGISTER_SECONDS)
         except EditorError:
             return False
         return True

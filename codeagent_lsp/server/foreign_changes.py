@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -24,6 +24,7 @@ from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.files.paths import Roots
 
 if TYPE_CHECKING:
+    from codeagent_lsp.environments.environments import Environments
     from codeagent_lsp.foreign.watch import ForeignWatch, Found
     from codeagent_lsp.foreign.whose import DiskChange
     from codeagent_lsp.server.announcer import Announcer
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 START_SECONDS = 3.0
 MOST_NAMED = 3
 MOST_UNKNOWN = 1000
+MOST_CHARACTERS = 16 << 20  # texts of one run: they are in memory, and in its session's file
 COPIES = "before"
 
 AGAIN = (
@@ -56,6 +58,7 @@ class Parts(Protocol):
     reviews: Reviews
     manager: SessionManager
     watching: FileWatching
+    environments: Environments
 
     async def ready(self) -> None:
         """Load what runs need."""
@@ -71,6 +74,7 @@ class ForeignChanges:
         self._folders: list[str] = []
         self._tasks = BackgroundTasks()
         self._unknown: set[str] = set()
+        parts.environments.directly = self.command
 
     def renew(self) -> None:
         """Begin to follow the files, or stop, as the settings and the folders are now."""
@@ -102,6 +106,10 @@ class ForeignChanges:
             document = self._parts.front.server.documents.get(uri)
             self._watch.saved((path,), content if document is None else document.text)
 
+    def command(self) -> AbstractContextManager[None]:
+        """Return what is entered while a command of ours runs in the user's folders."""
+        return nullcontext() if self._watch is None else self._watch.command()
+
     def observe(self, event: events.Event) -> None:
         """Hear what we have asked the editor for, and ask about what it could not do."""
         if not isinstance(event, events.ChangesApplied):
@@ -120,11 +128,10 @@ class ForeignChanges:
         if before is not None:
             await asyncio.wait([before])
         await asyncio.sleep(START_SECONDS)
-        # Late: an idle server has none of it until now.
-        from codeagent_lsp.foreign.baseline import Baseline
-        from codeagent_lsp.foreign.copies import Copies
-        from codeagent_lsp.foreign.disk import Tree
-        from codeagent_lsp.foreign.watch import ForeignWatch
+        from codeagent_lsp.foreign.baseline import Baseline  # late: an idle server has none of it until now
+        from codeagent_lsp.foreign.copies import Copies  # late, as above
+        from codeagent_lsp.foreign.disk import Tree  # late, as above
+        from codeagent_lsp.foreign.watch import ForeignWatch  # late, as above
 
         copies = Copies(self._parts.state / COPIES)
         tree = await asyncio.to_thread(lambda: Tree(Roots(folders), (os.path.realpath(self._parts.state.parent),)))
@@ -148,12 +155,14 @@ class ForeignChanges:
         )
 
         roots, language = Roots(self._parts.front.folders()), self._parts.front.language()
-        unknown = tuple(roots.relative(path) for path in found.unknown if path not in self._unknown)
-        if len(self._unknown) < MOST_UNKNOWN:
-            self._unknown.update(found.unknown)
         runs = self._parts.manager.runs.all()
         proposals = (each.proposal for each in runs if isinstance(each.proposal, ForeignProposal))
-        run, changes = self._waiting(), on_taken_back(found.changes, proposals)
+        run = self._waiting()
+        held = 0 if run is None else sum(_size(each.base, each.text) for each in run.record.staged)
+        changes, more = _as_many_as_fit(on_taken_back(found.changes, proposals), held)
+        unknown = tuple(roots.relative(path) for path in (*found.unknown, *more) if path not in self._unknown)
+        if len(self._unknown) < MOST_UNKNOWN:
+            self._unknown.update((*found.unknown, *more))
         if run is not None and isinstance(run.proposal, ForeignProposal):
             changed = await run.proposal.joins(changes)
             if unknown:
@@ -267,3 +276,20 @@ class ForeignChanges:
         if answer == (again,):
             task = AGAIN.format(files=", ".join(map(roots.relative, hunks)), both=both)
             self._parts.manager.start(RunRequest("run", task, title))
+
+
+def _as_many_as_fit(changes: Iterable[DiskChange], held: int) -> tuple[tuple[DiskChange, ...], tuple[str, ...]]:
+    """Return the changes that a run which holds so many characters can hold as well, and the paths of the others."""
+    fitting: list[DiskChange] = []
+    others: list[str] = []
+    for each in changes:
+        held += _size(each.was, each.now) if each.is_foreign else 0
+        if held > MOST_CHARACTERS and each.is_foreign:
+            others.append(each.path)
+        else:
+            fitting.append(each)
+    return tuple(fitting), tuple(others)
+
+
+def _size(*texts: str | None) -> int:
+    return sum(len(text or "") for text in texts)

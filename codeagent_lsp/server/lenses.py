@@ -71,15 +71,16 @@ def pending_part(
     """Return the offers for a part of a changeset where it stands: a hunk, or a file with its `name`. `part` is what
     the commands take: hunks or files, and perhaps the digest of the review. `foreign` is as for `pending_changes`.
     """
-    argument, kind = {"runId": run_id, **part}, "lens.foreign" if foreign else "lens"
-    offers = tuple(
-        (
-            text(f"{kind}.file.{verb}", language, name=name) if name else text(f"{kind}.hunk.{verb}", language),
-            f"codeagent.{verb}",
-            argument,
-        )
-        for verb in ("apply", "discard")
-    )
+    argument = {"runId": run_id, **part}
+
+    def title(verb: str) -> str:
+        if foreign and name:
+            return text(f"lens.foreign.file.{verb}", language, name=name)
+        if foreign:
+            return text(f"lens.foreign.hunk.{verb}", language)
+        return text(f"lens.file.{verb}", language, name=name) if name else text(f"lens.hunk.{verb}", language)
+
+    offers = tuple((title(verb), f"codeagent.{verb}", argument) for verb in ("apply", "discard"))
     return Waiting("part", "", uri, offers, line=lines[0], last=lines[1])
 
 

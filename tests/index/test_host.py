@@ -25,7 +25,8 @@ from codeagent_lsp.index.service import IndexService, Status
 from codeagent_lsp.index.store import Store
 from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy
-from codeagent_lsp.server.index_host import IndexProgress, watch
+from codeagent_lsp.server.file_watching import FileWatching
+from codeagent_lsp.server.index_host import IndexProgress
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.state import STATE_VARIABLE
 from tests.index.workspaces import many, settle, write
@@ -382,10 +383,13 @@ class TestFeed:
 
 class TestWatch:
     async def test_a_client_that_refuses_does_not_watch(self) -> None:
-        server = FakeServer(lambda method: None)
-        assert await watch(server.as_real)
+        server, policy = FakeServer(lambda method: None), ClientPolicy(watches_files=True)
+        watching = FileWatching(Client(server.as_real, policy=policy))
+        assert await watching.begin()
+        assert await watching.begin()  # it is asked once, whoever follows the files
         assert server.asked == ["client/registerCapability"]
-        assert not await watch(FakeServer(_refuse).as_real)
+        assert not await FileWatching(Client(FakeServer(_refuse).as_real, policy=policy)).begin()
+        assert not await FileWatching(Client(server.as_real)).begin()
 
 
 class TestProgress:

@@ -54,7 +54,7 @@ def follows(start: StartEditor, workspace: Path, *script: dict[str, Any], **opti
     editor = start(*script, settings=FOLLOWS, **options)
     state = workspace.parent / "state"
     many = sum(1 for each in workspace.iterdir() if each.is_file()) if not (workspace / ".git").exists() else 1
-    editor.wait_until(lambda: sum(1 for _ in state.rglob("before/*/*")) >= many, 30.0)
+    editor.wait_until(lambda: sum(1 for _ in state.rglob("before/*/*")) >= many, 60.0)
     time.sleep(0.5)
     return editor
 
@@ -87,7 +87,7 @@ def test_changes_are_told_once_and_decided_about_by_hunk(start: StartEditor, wor
     editor = follows(start, workspace)
     uri = editor.open(workspace / "cart.py")
     program(workspace, cart_py=CHANGED)
-    assert "cart.py" in editor.told(TOLD, 15.0)
+    assert "cart.py" in editor.told(TOLD, 60.0)
     run = waiting(editor)
     lenses = editor.client.result("textDocument/codeLens", {"textDocument": {"uri": uri}})
     titles = [lens["command"]["title"] for lens in lenses]
@@ -127,7 +127,7 @@ def test_unsaved_text_is_merged_and_conflicts_have_three_ways_out(start: StartEd
     editor.type(from_path(str(workspace / "a.py")), (3, 0), (3, 0), "typed\n")
     editor.type(from_path(str(workspace / "b.py")), (0, 0), (0, 3), "mine")
     program(workspace, a_py="ONE\n2\n3\nfour\n", b_py="ONE\n2\n3\nFOUR\n")
-    editor.told(TOLD, 15.0)
+    editor.told(TOLD, 60.0)
     editor.command("codeagent.apply", runId=waiting(editor))
     editor.wait_until(lambda: len(editor.prompts) == 1)
     assert "You and another program changed the same lines, in b.py:1" in editor.prompts[0]["message"]
@@ -171,7 +171,7 @@ def test_new_deleted_and_renamed_files(start: StartEditor, workspace: Path) -> N
         (workspace / name).write_text(text)
     editor = follows(start, workspace)
     program(workspace, old_py=None, renamed_py="name\n", gone_py=None)
-    editor.told(TOLD, 15.0)
+    editor.told(TOLD, 60.0)
     run = waiting(editor)
     editor.command("codeagent.discard", runId=run, files=["old.py", "renamed.py"])
     editor.told("Reverted in 2")
@@ -180,7 +180,7 @@ def test_new_deleted_and_renamed_files(start: StartEditor, workspace: Path) -> N
     assert not (workspace / "gone.py").exists()
     time.sleep(SETTLED)
     program(workspace, gone_py="bye\n")  # changed back: there is nothing to decide about
-    editor.wait_until(lambda: nothing_waits(editor), 15.0)
+    editor.wait_until(lambda: nothing_waits(editor), 60.0)
     assert told(editor) == 0
 
 
@@ -189,10 +189,10 @@ def test_many_files_are_told_once(start: StartEditor, workspace: Path) -> None:
         (workspace / f"f{number}.py").write_text("one\n")
     editor = follows(start, workspace)
     program(workspace, **{f"f{number}_py": "two\n" for number in range(500)})
-    assert "500 file(s): " in editor.told(TOLD, 30.0)
+    assert "500 file(s): " in editor.told(TOLD, 60.0)
     run = waiting(editor)
     program(workspace, f0_py="three\n", f501_py="new\n")
-    editor.wait_until(lambda: "f501.py" in editor.command("codeagent.review", runId=run)["diff"], 15.0)
+    editor.wait_until(lambda: "f501.py" in editor.command("codeagent.review", runId=run)["diff"], 60.0)
     assert told(editor) == 0
     editor.command("codeagent.discard", runId=run, files=["f0.py"])
     editor.told("Reverted in 1")
@@ -207,7 +207,7 @@ def test_a_client_that_reports_files_is_asked_once(start: StartEditor, workspace
     (workspace / "a.py").write_text("two\n")
     params = {"changes": [{"uri": from_path(str(workspace / "a.py")), "type": 2}]}
     editor.client.notify("workspace/didChangeWatchedFiles", params)
-    editor.told(TOLD, 10.0)
+    editor.told(TOLD, 60.0)
     editor.command("codeagent.discard", runId=waiting(editor))
     editor.told("Reverted in 1")
     assert editor.text(workspace / "a.py") == "one\n"
@@ -217,11 +217,11 @@ def test_a_run_waits_for_the_next_start(start: StartEditor, workspace: Path) -> 
     (workspace / "a.py").write_text("one\n")
     editor = follows(start, workspace)
     program(workspace, a_py="two\n")
-    editor.told(TOLD, 15.0)
+    editor.told(TOLD, 60.0)
     run = waiting(editor)
     assert editor.close() == 0
     again = start(settings=FOLLOWS)
-    again.told("Changed outside: 1 file(s) (1)", 15.0)
+    again.told("Changed outside: 1 file(s) (1)", 60.0)
     assert waiting(again) == run
     again.command("codeagent.discard", runId=run)
     again.told("Reverted in 1")

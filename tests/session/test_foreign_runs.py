@@ -6,6 +6,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -278,7 +279,8 @@ class Story:
         assert all(line.endswith(self.ends) for line in split_lines(self.desk.text("a") or "")), "line ends stay"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.slow  # a hundred stories
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS, st.sampled_from(["\n", "\r\n"]))
 def test_nothing_is_lost_whatever_happens(steps: list[tuple[str, int, bool]], ends: str) -> None:
     async def tell(folder: Path) -> None:

@@ -81,7 +81,7 @@ def play(
     put(workspace, files)
     plan = plan_of(folder, "", scenario, ending=ENDING, head=HEAD)
     Path(plan["script"]).write_text(json.dumps(list(script)))
-    options = {**(settings or {}), "model": {"provider": "scripted", "name": plan["script"]}}
+    options = {**FILES, **(settings or {}), "model": {"provider": "scripted", "name": plan["script"]}}
     start = _start(folder, "play", {**plan, "workspace": str(workspace), "options": options})
     done = subprocess.run(
         start, cwd=folder, env=environment(home, state), capture_output=True, timeout=SECONDS, check=False
@@ -90,6 +90,10 @@ def play(
     assert Path(plan["record"]).exists(), said
     assert not left_behind(state), "the server outlived the editor"
     return _played(workspace, Path(plan["record"]), said)
+
+
+FILES = {"foreign": {"watch": "off"}}
+"""Scenarios write their files from outside, one after the other in one editor."""
 
 
 class Neovim(Scenarios[Played]):
@@ -103,7 +107,7 @@ class Neovim(Scenarios[Played]):
             (folder / name).mkdir()
         (folder / "script.json").write_text(json.dumps(list(script)))
         model = {"provider": "scripted", "name": str(folder / "script.json")}
-        plan = {"folder": str(folder), "workspace": str(folder / "ws"), "options": {"model": model}}
+        plan = {"folder": str(folder), "workspace": str(folder / "ws"), "options": {"model": model, **FILES}}
         return _start(folder, "play_all", plan), environment(folder / "home", folder / "state")
 
     @override

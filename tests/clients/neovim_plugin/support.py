@@ -109,7 +109,8 @@ def prepare(
     put(folder / "ws", files)
     (folder / "script.json").write_text(json.dumps(list(script)))
     model = {"provider": "scripted", "name": str(folder / "script.json")}
-    section = {"settings": {"codeagent": {"model": model, **(settings or {})}}}
+    # Scenarios write their files from outside, one after the other in one editor.
+    section = {"settings": {"codeagent": {"model": model, "foreign": {"watch": "off"}, **(settings or {})}}}
     init = folder / "init.lua"
     init.write_text(
         f"vim.o.swapfile = false\n"

@@ -370,6 +370,7 @@ def _write_settings(user: Path, folder: Path, command: Sequence[str], settings: 
     data = {
         "codeagent.server.command": [*command],
         "codeagent.model.provider": "scripted",
+        "codeagent.foreign.watch": "off",
         "codeagent.model.name": str(folder / "script.json"),
         "workbench.startupEditor": "none",
         "workbench.secondarySideBar.defaultVisibility": "hidden",
