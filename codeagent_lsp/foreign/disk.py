@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import NamedTuple
 
 from codeagent_lsp.errors import AgentError
@@ -21,6 +22,9 @@ from codeagent_lsp.workspace.files.paths import Roots
 from codeagent_lsp.workspace.text.encoding import decode
 
 MOST_FILES = 50_000
+EDITORS_FOLDERS = frozenset((".vscode", ".idea", ".vs", ".zed", ".fleet"))
+"""Where editors keep settings of a project, and write without a word to us."""
+NOTEBOOK = ".ipynb"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,9 @@ class Tree:
     def follows(self, path: str) -> bool:
         """Return whether a path, absolute and real, is one of a file that is followed, should there be one."""
         root = self.roots.root_of(path)
-        if root is None or path == root or within(path, self._own) or not _is_text(path):
+        if root is None or path == root or within(path, self._own) or not _is_ours_to_follow(path):
+            return False
+        if not EDITORS_FOLDERS.isdisjoint(PurePath(path[len(root) :]).parts):
             return False
         folder, name = os.path.split(path)
         rules = self._rules_in(folder)
@@ -117,9 +123,14 @@ class Tree:
                 if entry.is_dir(follow_symlinks=False):
                     inner = os.path.join(folder, name)
                     # A workspace folder inside another one is walked by itself.
-                    if inner not in self._rules and inner not in self._own and not rules.ignores(name, is_dir=True):
+                    left = inner in self._rules or inner in self._own or name in EDITORS_FOLDERS
+                    if not left and not rules.ignores(name, is_dir=True):
                         pending.append((inner, rules.enter(name)))
-                elif entry.is_file(follow_symlinks=False) and not rules.ignores(name, is_dir=False) and _is_text(name):
+                elif (
+                    entry.is_file(follow_symlinks=False)
+                    and not rules.ignores(name, is_dir=False)
+                    and _is_ours_to_follow(name)
+                ):
                     try:
                         yield entry.path, _stamp(entry.stat(follow_symlinks=False))
                     except OSError:  # gone meanwhile
@@ -164,6 +175,10 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
         return []
 
 
-def _is_text(name: str) -> bool:
-    """Return whether a name is valid Unicode, without surrogate escapes, as paths in events must be."""
+def _is_ours_to_follow(name: str) -> bool:
+    """Return whether we hear of what an editor saves there, which it does not tell of notebooks, and whether a name is
+    valid Unicode, without surrogate escapes, as paths in events must be.
+    """
+    if name.endswith(NOTEBOOK):
+        return False
     return name.isascii() or not any("\udc80" <= char <= "\udcff" for char in name)

@@ -303,6 +303,20 @@ async def test_folders_that_a_client_reports_mean_their_files(folder: Path, stat
         }
 
 
+@pytest.mark.parametrize("is_told", [True, False])
+async def test_what_editors_write_without_a_word_is_not_foreign(folder: Path, state: Path, is_told: bool) -> None:
+    silent = ("notes.ipynb", ".vscode/settings.json", "sub/.idea/workspace.xml")
+    for name in silent:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("{}\n")
+    async with watched(folder, state, is_told=is_told) as outside:
+        for name in (*silent, "a.vscode"):
+            (folder / name).write_text('{"by": "the editor"}\n')
+        outside.watch.touched(str(folder / name) for name in (*silent, "a.vscode"))
+        await outside.until(lambda: bool(outside.foreign))
+        assert list(outside.foreign) == ["a.vscode"]
+
+
 def test_copies_are_bounded_and_closed_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codeagent_lsp.foreign.copies.MOST_BYTES", 10)
     copies = Copies(tmp_path / "before")
