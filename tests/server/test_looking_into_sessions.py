@@ -71,7 +71,7 @@ async def test_a_refused_undo_of_a_rewind_is_told_as_refused(tmp_path: Path, out
     told: list[str] = []
     announcer = SimpleNamespace(
         tell_restored=lambda title: told.append("restored"),
-        tell_outcome=lambda applied, *, undo=False: told.append(applied.outcome),
+        tell_outcome=lambda applied, words: told.append(applied.outcome),
     )
     reviews = Reviews(cast("Any", None), cast("Any", announcer), lambda: made.manager, cast("Any", None))
     made.editor.forced = outcome  # type: ignore[assignment]
