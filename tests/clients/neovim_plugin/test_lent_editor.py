@@ -81,6 +81,64 @@ def test_what_opencode_edits_is_reviewed_by_hunk_and_undone(tmp_path: Path) -> N
     assert "accepted a part" in answers[5]
 
 
+BY_ITSELF = """
+local buffer = rig.open("a.py")
+vim.api.nvim_buf_set_lines(buffer, 4, 4, true, { "# typed, not saved" })
+local copies = vim.fn.getcwd() .. "/../state/**/before/*/*"
+rig.wait("the server to follow the files", 30000, function() return #vim.fn.glob(copies, true, true) == 2 end)
+vim.wait(1000)
+local ended
+vim.system({ "sh", vim.fs.dirname(rig.workspace) .. "/agent.sh" }, { text = true }, function(done) ended = done end)
+rig.wait("the end of opencode", 60000, function() return ended ~= nil end)
+local id
+local function run() return rig.state().runs[id] end
+rig.wait("the run", 30000, function()
+  for key, each in pairs(rig.state().runs) do
+    if each.proposal and next(each.staged) then id = key end
+  end
+  return id and run().proposal.summary:find("+2", 1, true)
+end)
+local client = vim.lsp.get_clients({ name = "codeagent" })[1]
+local function call(command, arguments)
+  return client:request_sync("workspace/executeCommand", { command = command, arguments = { arguments } }, 10000).result
+end
+local function diff() return call("codeagent.review", { runId = id }).diff end
+local title, first = run().proposal.summary, diff():match("@@ (a.py#%x+)")
+call("codeagent.discard", { runId = id, hunks = { first } })
+rig.wait("one hunk less", 10000, function() return not diff():find(first, 1, true) end)
+call("codeagent.prove", { runId = id })
+rig.wait("the proof", 60000, function() return run().proposal.summary:find("passed", 1, true) end)
+local proof = run().proposal.summary
+call("codeagent.apply", { runId = id })
+rig.wait("the merge", 10000, function() return rig.text(buffer):find("return 30", 1, true) end)
+return { code = ended.code, errors = ended.stderr, title = title, proof = proof, text = rig.text(buffer) }
+"""
+
+
+def test_what_opencode_writes_to_the_disk_by_itself_is_gathered_and_merged(tmp_path: Path) -> None:
+    """One hunk is taken back, the rest is proved, and merged with what was typed meanwhile."""
+    path = str(tmp_path / "ws" / "a.py")
+    steps: list[dict[str, Any]] = [
+        {"tool": "read", "arguments": {"filePath": path}},
+        {"tool": "edit", "arguments": {"filePath": path, "oldString": "return 1", "newString": "return 10"}},
+        {"tool": "edit", "arguments": {"filePath": path, "oldString": "return 3", "newString": "return 30"}},
+        {"text": "Changed both."},
+    ]
+    prepare(tmp_path, steps)
+    test = (
+        "import unittest\nimport a\n\n\nclass T(unittest.TestCase):\n"
+        "    def test_three(self):\n        self.assertEqual(a.three(), 30)\n"
+    )
+    files = {"a.py": SOURCE, "test_a.py": test}
+    played = play(tmp_path, BY_ITSELF, files=files, script=[], settings={"foreign": {"watch": "auto"}})
+    found = played.found
+    assert found["code"] == 0, found["errors"]
+    assert found["title"].startswith("Changed outside: 1 file(s), +2 −2.")
+    lines = SOURCE.replace("return 3", "return 30").splitlines(keepends=True)
+    assert found["text"] == "".join([*lines[:4], "# typed, not saved\n", *lines[4:]])
+    assert played.disk("a.py") == SOURCE.replace("return 1", "return 10").replace("return 3", "return 30")
+
+
 def called(tool: str, **arguments: Any) -> dict[str, Any]:
     return {"tool": f"editor_{tool}", "arguments": arguments}
 
