@@ -159,6 +159,7 @@ NAMES = st.sampled_from(["undefined_1", "undefined_2", "undefined_3", "add", "a1
 ANSWERS = st.lists(st.lists(NAMES, min_size=1, max_size=3).map(" + ".join), min_size=1, max_size=2)
 
 
+@pytest.mark.slow  # a server for each example
 @pytest.mark.hypothesis
 @given(st.lists(NAMES, max_size=4), ANSWERS)
 def test_never_a_new_error_and_nothing_fine_is_dropped(
