@@ -94,3 +94,12 @@ def locked(path: Path) -> Iterator[None]:
     with path.open("ab") as handle:
         lock(handle.fileno(), wait=True)
         yield
+
+
+@contextlib.contextmanager
+def changing(file: Path) -> Iterator[None]:
+    """Let nobody else change a file meanwhile that several editors read and replace: else what one of them revokes
+    would come back with what another adds.
+    """
+    with locked(file.with_name(f"{file.name}.lock")):
+        yield

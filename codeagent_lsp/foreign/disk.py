@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.workspace.files.file_view import MAX_BYTES
-from codeagent_lsp.workspace.files.folder_names import within
+from codeagent_lsp.workspace.files.folder_names import entries_of, is_unicode, within
 from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
 from codeagent_lsp.workspace.files.paths import Roots
 from codeagent_lsp.workspace.text.encoding import decode
@@ -118,7 +118,7 @@ class Tree:
         pending = [(start, first)]
         while pending and not stopped():
             folder, rules = pending.pop()
-            for entry in _entries(folder):
+            for entry in entries_of(folder):
                 name = entry.name
                 if entry.is_dir(follow_symlinks=False):
                     inner = os.path.join(folder, name)
@@ -167,18 +167,6 @@ def _stamp(info: os.stat_result) -> Stamp:
     return Stamp(info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
 
 
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:  # gone meanwhile, or not readable
-        return []
-
-
 def _is_ours_to_follow(name: str) -> bool:
-    """Return whether we hear of what an editor saves there, which it does not tell of notebooks, and whether a name is
-    valid Unicode, without surrogate escapes, as paths in events must be.
-    """
-    if name.endswith(NOTEBOOK):
-        return False
-    return name.isascii() or not any("\udc80" <= char <= "\udcff" for char in name)
+    """Return whether we can name a file, and hear of what an editor saves there: it tells nothing of notebooks."""
+    return not name.endswith(NOTEBOOK) and is_unicode(name)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from codeagent_lsp.index.store import Known, Stamp, Store
 from codeagent_lsp.index.work import Work
+from codeagent_lsp.workspace.files.folder_names import entries_of, is_unicode
 from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
 from codeagent_lsp.workspace.files.paths import Roots
 
@@ -48,7 +49,7 @@ class Folders:
     def path_of(self, absolute: str) -> str | None:
         """Return the index path of a file on disk; None outside the folders or for a name that is not Unicode."""
         root = self.roots.root_of(absolute)
-        if root is None or not _is_text(absolute):
+        if root is None or not is_unicode(absolute):
             return None
         return self._prefixes[root] + os.path.relpath(absolute, root).replace(os.sep, "/")
 
@@ -81,7 +82,7 @@ class Folders:
         pending: list[tuple[str, str, FolderRules]] = [(root, prefix, self._rules[root].at_root())]
         while pending and not stop.is_set():
             folder, inner, rules = pending.pop()
-            for entry in _entries(folder):
+            for entry in entries_of(folder):
                 name = entry.name
                 if entry.is_dir(follow_symlinks=False):
                     below = os.path.join(folder, name)
@@ -90,7 +91,7 @@ class Folders:
                         pending.append((below, f"{inner}{name}/", rules.enter(name)))
                 elif entry.is_file(follow_symlinks=False) and not rules.ignores(name, is_dir=False):
                     stamp = _stamp_at(entry)
-                    if stamp is not None and _is_text(inner + name):
+                    if stamp is not None and is_unicode(inner + name):
                         yield inner + name, entry.path, stamp
 
 
@@ -135,21 +136,8 @@ def _below(folders: Folders, absolute: str, store: Store) -> list[str]:
     return [place for each in inner if (place := folders.absolute(each)) is not None]
 
 
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:  # gone meanwhile, or not readable
-        return []
-
-
 def _stamp_at(entry: os.DirEntry[str]) -> Stamp | None:
     try:
         return Stamp.of(entry.stat(follow_symlinks=False))
     except OSError:
         return None
-
-
-def _is_text(name: str) -> bool:
-    """Return whether a name is valid Unicode, without surrogate escapes, as index paths must be."""
-    return name.isascii() or not any("\udc80" <= char <= "\udcff" for char in name)

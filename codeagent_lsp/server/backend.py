@@ -91,9 +91,7 @@ class Backend:
             *(self.redactor, self.plans, self.announcer, self.conflicts, self.remembering, self.mcp, self.own),
             self.foreign,
         )
-        self.manager: SessionManager = SessionManager(
-            self.store, run_services(self), [listener.observe for listener in listeners]
-        )
+        self.manager = SessionManager(self.store, run_services(self), [listener.observe for listener in listeners])
         self.lender = Lender(self)
 
     def _show(self, front: Front) -> None:

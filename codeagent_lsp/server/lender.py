@@ -21,7 +21,7 @@ from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import SessionError, UsageError
 from codeagent_lsp.lend.meeting import LendAnswer, LendRequest, MeetingPlace, holding
 from codeagent_lsp.session.request import RunRequest
-from codeagent_lsp.state import locked, replace_json
+from codeagent_lsp.state import changing, replace_json
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 
@@ -284,8 +284,6 @@ class AllowedClients:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        # Without it, what one editor revokes would come back with what another adds.
-        self._lock = file.with_name(f"{file.name}.lock")
 
     def all(self) -> dict[str, str]:
         """Return `always` or `never` by the names of clients; nothing if the file cannot be read."""
@@ -302,14 +300,14 @@ class AllowedClients:
 
     def set(self, name: str, decision: str) -> None:
         """Store a decision; the oldest ones are dropped. OSError if it cannot be written."""
-        with locked(self._lock):
+        with changing(self._file):
             others = {other: kept for other, kept in self.all().items() if other != name}
             kept = [*others.items(), (name, decision)][-MOST_DECISIONS:]
             replace_json(self._file, dict(kept))
 
     def forget(self, names: Iterable[str]) -> None:
         """Drop the decisions about these clients. OSError if that cannot be written."""
-        with locked(self._lock):
+        with changing(self._file):
             known, gone = self.all(), set(names)
             if gone & known.keys():
                 replace_json(self._file, {name: kept for name, kept in known.items() if name not in gone})

@@ -187,17 +187,7 @@ class ForeignProposal(Proposal):
 
     async def propose(self) -> None:
         """Tell the client what was changed, with the proof of it."""
-        added, removed = self.changeset.counts()
-        self.record.propose(self.changeset)
-        self._output.emit(
-            events.ChangesProposed(
-                summary=self.title(),
-                files_changed=self.changeset.paths,
-                added=added,
-                removed=removed,
-                proof=self.proofs.data(self.changeset, self._output.text),
-            )
-        )
+        self._tell_proposed(self.title())
 
     async def _apply(
         self,

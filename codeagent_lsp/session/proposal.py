@@ -302,11 +302,14 @@ class Proposal:
         await self._follow()
         if (found := await self._diagnose(self.changeset)) is not None:
             self.proofs.diagnosed(found, self.changeset)
+        self._tell_proposed(self.questions.title(self.changeset))
+
+    def _tell_proposed(self, summary: str) -> None:
         added, removed = self.changeset.counts()
         self.record.propose(self.changeset)
         self._output.emit(
             events.ChangesProposed(
-                summary=self.questions.title(self.changeset),
+                summary=summary,
                 files_changed=self.changeset.paths,
                 added=added,
                 removed=removed,
@@ -433,12 +436,12 @@ async def uninterrupted(applying: Coroutine[Any, Any, T]) -> T:
             await asyncio.wait([work], timeout=APPLY_GRACE_SECONDS)
         finally:
             work.cancel()
-            work.add_done_callback(_looked_at)
+            work.add_done_callback(looked_at)
             await asyncio.wait([work], timeout=ACCOUNT_SECONDS)  # it notes what has been applied, and ends
         raise
 
 
-def _looked_at(work: asyncio.Task[Any]) -> None:
-    """Retrieve the exception of a cancelled run's task, so that asyncio does not log it; `outcome` has its result."""
+def looked_at(work: asyncio.Task[Any]) -> None:
+    """Retrieve the exception of a task that nobody waits for, so that asyncio does not log it."""
     if not work.cancelled():
         work.exception()

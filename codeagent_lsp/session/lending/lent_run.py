@@ -30,6 +30,7 @@ from codeagent_lsp.session.lending.lent_tools import (
 )
 from codeagent_lsp.session.own_commands import Ended
 from codeagent_lsp.session.own_runs import OwnWork
+from codeagent_lsp.session.proposal import looked_at
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.tools.asking import Asker, Question
@@ -264,7 +265,7 @@ class _LentRun:
     def _ask_now(self) -> None:
         self._quiet = None
         if not self._calls and self._parts.proposal.changeset:
-            self._decide().add_done_callback(_looked_at)
+            self._decide().add_done_callback(looked_at)
 
     def _settle(self) -> None:
         """Wait for no quiet any more."""
@@ -302,9 +303,3 @@ class _NamedAsker:
 def _hunks(changeset: Changeset) -> int:
     """Return how many parts of changes can be decided about."""
     return sum(max(1, len(change.hunks())) for change in changeset)
-
-
-def _looked_at(task: asyncio.Task[events.RunStatus]) -> None:
-    """Retrieve the exception of a decision that nobody waits for, so that asyncio does not log it."""
-    if not task.cancelled():
-        task.exception()

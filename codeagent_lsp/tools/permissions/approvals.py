@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.messages import ToolCall
-from codeagent_lsp.state import locked
+from codeagent_lsp.state import changing
 
 MAX_STANDING = 1000
 
@@ -38,8 +38,6 @@ class StandingApprovals:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        # Without it, what one editor revokes would come back with what another adds.
-        self._lock = file.with_name(f"{file.name}.lock")
 
     def all(self) -> tuple[StandingApproval, ...]:
         """Return every approval, oldest first; none if the file cannot be read."""
@@ -55,14 +53,14 @@ class StandingApprovals:
 
     def add(self, call: ToolCall, approval_id: str, shown: str) -> None:
         """Allow this exact call from now on. OSError if it cannot be written."""
-        with locked(self._lock):
+        with changing(self._file):
             others = [item for item in self.all() if item.approval_id != approval_id]
             added = StandingApproval(approval_id, call.name, shown, round(time.time(), 3))
             self._write([*others, added][-MAX_STANDING:])
 
     def revoke(self, approval_id: str | None = None) -> int:
         """Revoke one approval, or all of them without an id; return how many were revoked."""
-        with locked(self._lock):
+        with changing(self._file):
             known = self.all()
             kept = [item for item in known if approval_id is not None and item.approval_id != approval_id]
             if len(kept) != len(known):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from codeagent_lsp.state import locked
+from codeagent_lsp.state import changing
 
 MAX_KEPT = 500
 
@@ -57,8 +57,6 @@ class Trust:
         self.declined: set[str] = set()
         self.singly: set[str] = set()
         self._file = file
-        # Without it, what one editor revokes would come back with what another adds.
-        self._lock = file.with_name(f"{file.name}.lock")
         self._kept_here: set[str] = set()
 
     def covers(self, digest: str) -> bool:
@@ -70,7 +68,7 @@ class Trust:
         # first, so that the consent holds even where nothing can be written
         self._kept_here.add(digest)
         try:
-            with locked(self._lock):
+            with changing(self._file):
                 known = {**self._read(), digest: {"name": name, "since": round(time.time(), 3)}}
                 self._write(dict(list(known.items())[-MAX_KEPT:]))
         except OSError:
@@ -90,7 +88,7 @@ class Trust:
         """Revoke one approval, or all of them without a digest; return how many were revoked.
         OSError if not writable.
         """
-        with locked(self._lock):
+        with changing(self._file):
             known = self._read()
             kept = {name: row for name, row in known.items() if digest is not None and name != digest}
             if len(kept) != len(known):

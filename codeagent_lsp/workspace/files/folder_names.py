@@ -20,6 +20,20 @@ def within(path: str, folders: Iterable[str]) -> bool:
     return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
+def entries_of(folder: str) -> list[os.DirEntry[str]]:
+    """Return what is in a folder; nothing of one that is gone meanwhile, or that cannot be read. Blocks."""
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def is_unicode(name: str) -> bool:
+    """Return whether a name is valid Unicode, without surrogate escapes, as it must be in the index and in events."""
+    return name.isascii() or not any("\udc80" <= char <= "\udcff" for char in name)
+
+
 class FolderNames:
     """The names of `folders`, absolute real paths: where there are several, a file's name begins with its folder's."""
 
