@@ -1821,6 +1821,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "lend.allow": ("Allow", "允许"),
     "lend.not_now": ("Not now", "暂不"),
     "lend.never": ("Never", "永不"),
+    "lend.decided.always": ("{client} may use this editor", "{client} 可以使用此编辑器"),
+    "lend.decided.never": ("{client} may never use this editor", "{client} 永远不可使用此编辑器"),
     "lend.title": ("The editor lent to {client}", "编辑器借给 {client}"),
     "lend.left": ("{client} has left. Calls: {count}.", "{client} 已离开。调用次数：{count}。"),
     "lend.unknown": (

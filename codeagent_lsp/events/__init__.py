@@ -18,6 +18,7 @@ from codeagent_lsp.events.changes import (
     ChangesProposed,
     FileChanged,
     Outcome,
+    Verdict,
 )
 from codeagent_lsp.events.plans import (
     AwaitingApproval,
@@ -74,6 +75,7 @@ __all__ = [
     "StepOutput",
     "StepStarted",
     "TaskQueued",
+    "Verdict",
 ]
 
 
@@ -84,13 +86,15 @@ __all__ = [
 class ResponseStart(Event, name="response_start"):
     """The first event a client gets of a run. `attempt_of` is the run for which it makes one of several attempts, and
     `attempt` the number of this one, from 1. `beside` is the title of one that the user has not begun and that hears
-    nothing, such as that of another agent: it stands beside their session.
+    nothing, such as that of another agent: it stands beside their session. `foreign` tells that its changes are those
+    of other programs and in the files already: they are kept or reverted.
     """
 
     mode: Mode = "direct"
     attempt_of: str | None = None
     attempt: int | None = None
     beside: str | None = None
+    foreign: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,7 +320,7 @@ class FileRunExit(Event, name="exit"):
 @dataclass(frozen=True, kw_only=True)
 class ApprovalRequested(Event, name="approval_requested"):
     """Something needs the user's consent; `choices` are the titles offered, the safe one first. `call_id` is the tool
-    call that waits for it.
+    call that waits for it. One `beside` what the user does is not put before them: it waits where it is listed.
     """
 
     request_id: str = ""
@@ -324,6 +328,7 @@ class ApprovalRequested(Event, name="approval_requested"):
     detail: str = ""
     choices: tuple[str, ...] = ()
     call_id: str | None = None
+    beside: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -336,13 +341,16 @@ class ApprovalResolved(Event, name="approval_resolved"):
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionAsked(Event, name="question_asked"):
-    """Something is asked, with `by_agent` by the model itself; empty `choices` mean free text."""
+    """Something is asked, with `by_agent` by the model itself; empty `choices` mean free text. `beside` is as
+    for `approval_requested`.
+    """
 
     request_id: str = ""
     title: str = ""
     detail: str = ""
     choices: tuple[str, ...] = ()
     by_agent: bool = False
+    beside: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

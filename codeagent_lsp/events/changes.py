@@ -9,6 +9,7 @@ from typing import Any, Literal
 from codeagent_lsp.events.base import Event
 
 Outcome = Literal["full", "partial", "none", "unknown"]
+Verdict = Literal["kept", "reverted"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +53,8 @@ class ChangesApplied(Event, name="changes_applied"):
     `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change:
     an undo of these can be tried again. `since` (seconds since the epoch) is when this was applied first, where an undo
     of a rewind brings it back. `renamed` has the new names of files that the user has renamed since, by the old ones.
-    `only` are the files that alone an undo was to take back (none: all).
+    `only` are the files that alone an undo was to take back (none: all). `verdict` is what was decided about changes of
+    other programs, which were in the files already: that they stay, or that they are taken back there.
     """
 
     outcome: Outcome = "full"
@@ -67,6 +69,7 @@ class ChangesApplied(Event, name="changes_applied"):
     since: float | None = None
     renamed: Mapping[str, str] | None = None
     only: tuple[str, ...] | None = None
+    verdict: Verdict | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
+from codeagent_lsp import events
 from codeagent_lsp.errors import EditorError, SessionError
-from codeagent_lsp.protocol import INPUT_METHOD
+from codeagent_lsp.protocol import EVENT_METHOD, INPUT_METHOD
 from codeagent_lsp.server.wire.client_requests import METHOD_NOT_FOUND
+from codeagent_lsp.session.inbox import answered, asked
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.text.visible import ends_of
 
@@ -48,8 +50,11 @@ class Prompts:
 
     def show(self, question: OpenQuestion) -> None:
         """Queue a question; it is shown when those before it are over. One that stands `beside` what the user reads is
-        not shown: it is offered there, by code action and lens.
+        not shown: it is offered there, by code action and lens. One that belongs to no run is told as an event here, as
+        no run tells of it.
         """
+        if not question.run_id:
+            self._tell_event(asked(question))
         if not question.question.beside:
             self.show_now(question)
 
@@ -61,8 +66,10 @@ class Prompts:
         if self._worker is None or self._worker.done():
             self._worker = asyncio.ensure_future(self._work())
 
-    def withdraw(self, question: OpenQuestion) -> None:
+    def withdraw(self, question: OpenQuestion, answer: tuple[str, ...] | None) -> None:
         """Remove a question that is over, or stop waiting for the client's answer to it."""
+        if not question.run_id:
+            self._tell_event(answered(question, answer))
         if question in self._queue:
             self._queue.remove(question)
         if self._shown is question and self._showing is not None:
@@ -74,6 +81,10 @@ class Prompts:
         for task in (self._showing, self._worker):
             if task is not None:
                 task.cancel()
+
+    def _tell_event(self, event: events.Event) -> None:
+        if self._client.policy.events:
+            self._client.server.notify(EVENT_METHOD, events.to_dict(event))
 
     async def _work(self) -> None:
         while self._queue:

@@ -124,6 +124,7 @@ class ForeignProposal(Proposal):
     """
 
     contested = Changeset()
+    _verdict = "reverted"
 
     def __init__(
         self, record: RunRecord, services: Services, output: RunOutput, judge: Judge, diagnose: Diagnose
@@ -365,6 +366,7 @@ class ForeignProposal(Proposal):
                 files_changed=applied.done.paths,
                 conflicts=tuple(f"{name(each.path)}:{each.line}" for each in applied.conflicts),
                 reason=applied.reason or None,
+                verdict="kept",
             )
         )
 

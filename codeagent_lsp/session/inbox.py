@@ -54,7 +54,7 @@ class Presenter(Protocol):
     def show(self, question: OpenQuestion) -> None:
         """Begin to show a question; the answer comes through `Inbox.respond`."""
 
-    def withdraw(self, question: OpenQuestion) -> None:
+    def withdraw(self, question: OpenQuestion, answer: Answer) -> None:
         """Stop showing a question, which is answered or over."""
 
 
@@ -86,7 +86,7 @@ class Inbox:
         self._open[request_id] = item
         answer: Answer = None
         try:
-            emit(_asked(item))
+            emit(asked(item))
             self._presenter.show(item)
             async with asyncio.timeout(self._deadline):
                 answer = await item.answer
@@ -94,10 +94,10 @@ class Inbox:
             answer = None if item.answer.cancelled() or not item.answer.done() else item.answer.result()
         finally:
             self._open.pop(request_id, None)
-            self._presenter.withdraw(item)
+            self._presenter.withdraw(item, answer)
             # Also when the asker is cancelled: a question without its end in the file would be asked again after a
             # restart.
-            emit(_answered(item, answer))
+            emit(answered(item, answer))
         return answer
 
     def respond(self, request_id: str, answer: Answer) -> None:
@@ -120,16 +120,24 @@ class Inbox:
                 item.answer.set_result(None)
 
 
-def _asked(item: OpenQuestion) -> events.Event:
+def asked(item: OpenQuestion) -> events.Event:
+    """Return the event that tells of a question."""
     question = item.question
     cls = events.ApprovalRequested if question.kind == "approval" else events.QuestionAsked
-    asked = cls(request_id=item.request_id, title=question.title, detail=question.detail, choices=question.choices)
-    if isinstance(asked, events.ApprovalRequested):
-        return replace(asked, call_id=question.call_id)
-    return replace(asked, by_agent=question.by_agent)
+    event = cls(
+        request_id=item.request_id,
+        title=question.title,
+        detail=question.detail,
+        choices=question.choices,
+        beside=question.beside or None,
+    )
+    if isinstance(event, events.ApprovalRequested):
+        return replace(event, call_id=question.call_id)
+    return replace(event, by_agent=question.by_agent)
 
 
-def _answered(item: OpenQuestion, answer: Answer) -> events.Event:
+def answered(item: OpenQuestion, answer: Answer) -> events.Event:
+    """Return the event that tells of its answer; a secret is not in it."""
     said = None if answer is None else ", ".join(answer)
     if said and item.question.secret:
         said = HIDDEN

@@ -51,6 +51,8 @@ class Proposal:
     whether the user is being asked, `refused` is why they are not; `proofs` is what was tried on the changes.
     """
 
+    _verdict: events.Verdict | None = None  # what it means that the editor has made the changes
+
     def __init__(
         self, record: RunRecord, services: Services, output: RunOutput, judge: Judge, diagnose: Diagnose
     ) -> None:
@@ -379,6 +381,7 @@ class Proposal:
                 refused=(applied.refused or None) if undo else None,
                 renamed={name(old): name(new) for old, new in self._renamed.items()} or None,
                 only=None if files is None else tuple(sorted(files)),
+                verdict=None if undo else self._verdict,
             )
         )
         self._renamed.clear()

@@ -14,6 +14,7 @@ from typing import Any
 from codeagent_lsp import events
 from codeagent_lsp.errors import CodeAgentError, ErrorCode, UserError
 from codeagent_lsp.session.command_output import OutputStream
+from codeagent_lsp.session.request import FOREIGN
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.spending import usage_of
@@ -59,7 +60,9 @@ class RunOutput:
         held, self._held = self._held, []
         whole, number = self._record.attempt_of or None, self._record.attempt or None
         beside = self._record.title if self._record.kind == "lent" else None
-        for event in (events.ResponseStart(mode=mode, attempt_of=whole, attempt=number, beside=beside), *held):
+        foreign = True if self._record.kind == FOREIGN else None
+        start = events.ResponseStart(mode=mode, attempt_of=whole, attempt=number, beside=beside, foreign=foreign)
+        for event in (start, *held):
             self._session.emit(self._record.run_id, event)
 
     def emit(self, event: events.Event) -> None:

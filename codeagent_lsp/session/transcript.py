@@ -90,7 +90,8 @@ def _block(event: events.Event) -> str:
         case events.QuestionAsked() | events.ApprovalRequested():
             return f"\n**{_line(event.title)}**\n"
         case events.ChangesApplied():
-            return f"\n*{'Undone' if event.undo else 'Applied'}: {event.outcome}, {_count(event.files_changed)}*\n\n"
+            done = "Undone" if event.undo else (event.verdict or "applied").capitalize()
+            return f"\n*{done}: {event.outcome}, {_count(event.files_changed)}*\n\n"
         case events.ChangesDiscarded():
             return f"\n*Discarded: {_count(event.files_changed)}*\n\n"
         case events.FileRunStarted():

@@ -76,7 +76,7 @@ class Summary:
                 change = event.get("change")
                 staged = self.staged.without([event["path"]])
                 return replace(self, staged=staged.with_change(FileChange.from_dict(change)) if change else staged)
-            case "question_asked":
+            case "question_asked" if event.get("run_id"):
                 return replace(self, question=(event["title"], *event.get("choices", ())))
             case "question_answered" if event.get("answer") is not None:
                 return replace(self, question=())

@@ -19,6 +19,7 @@ from acp.helpers import image_block, resource_link_block, text_block
 from codeagent_lsp.texts import text
 from tests.acp_agent.editor import NOTHING, Editor, says
 from tests.terminal.scripts import Desk, call
+from tests.tools.own.rig import GREET
 
 pytestmark = pytest.mark.slow
 
@@ -441,3 +442,14 @@ async def test_links_and_pictures_come_with_a_prompt(workspace: Path, state: Pat
         picture = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(40)).decode()
         await editor.prompt(session_id, [text_block("What is this?"), image_block(picture, "image/png")])
     assert "does not see pictures" in editor.said()  # the model of a script, which is said instead of dropping them
+
+
+async def test_what_belongs_to_no_run_is_asked_too(workspace: Path, state: Path) -> None:
+    """Whether a tool of the user's own is to be trusted: no run tells of that."""
+    (state / "tools").mkdir(parents=True)
+    (state / "tools" / "greet.py").write_text(GREET)
+    async with Editor(workspace, state, [{"text": "Hi."}]) as editor:
+        editor.permit = lambda request: request.options[1].name
+        await editor.prompt(await editor.new(), "say hi")
+        await editor.until(lambda: any("greet.py" in (each.tool_call.title or "") for each in editor.permissions))
+        await editor.until((state / "trusted-tools.json").exists)

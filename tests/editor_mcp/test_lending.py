@@ -68,6 +68,7 @@ async def test_not_now_and_never_and_taken_back(start: StartEditor, workspace: P
         assert asked(editor) == 2 and not listening(state)
         row = editor.command("codeagent.approvals.list")[-1]
         assert row["approvalId"] == f"agent:{NAME}"
+        assert row["shown"] == f"{NAME} may never use this editor"
         assert editor.command("codeagent.approvals.revoke", approvalId=row["approvalId"]) == {"revoked": 1}
         editor.choose = choosing()
         assert "cart.py" in await said(client, "open_files")

@@ -42,7 +42,8 @@ def test_a_client_that_answers_late_still_gets_begin_and_end(start: StartEditor)
     editor = start(say("Hello."), answers={"window/workDoneProgress/create": slowly})
     run_id = editor.command("codeagent.run", task="hello")["runId"]
     assert editor.ended(run_id) == {"kind": "end", "message": "Done."}
-    assert [value["kind"] for value in values(editor)] == ["begin"]
+    begin, *reports = (value["kind"] for value in values(editor))
+    assert begin == "begin" and set(reports) <= {"report"}, "a slow run still has something to say when it may"
 
 
 def test_many_words_are_at_most_ten_reports_a_second(start: StartEditor) -> None:

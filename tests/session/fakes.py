@@ -18,7 +18,7 @@ from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import Model, ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message, ToolCall
-from codeagent_lsp.session.inbox import Inbox, OpenQuestion
+from codeagent_lsp.session.inbox import Answer, Inbox, OpenQuestion
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.memory.knowledge import knowledge_in
 from codeagent_lsp.session.request import RunRequest
@@ -110,7 +110,7 @@ class FakeUser:
         if self.says:
             asyncio.get_running_loop().call_soon(self._answer, question, self.says.pop(0))
 
-    def withdraw(self, question: OpenQuestion) -> None:
+    def withdraw(self, question: OpenQuestion, answer: Answer) -> None:
         self.withdrawn.append(question)
 
     def _answer(self, question: OpenQuestion, word: str) -> None:

@@ -132,8 +132,10 @@ def test_many_files_are_counted() -> None:
 @pytest.mark.parametrize("language", ["en", "zh-cn"])
 @pytest.mark.parametrize("asked", [True, False])
 def test_a_run_that_waits_for_an_answer_has_not_failed(language: str, asked: bool) -> None:
-    question = [events.QuestionAsked(title="The agent asks: Which?", choices=("One", "Two"), by_agent=True)]
-    gone = [events.QuestionAsked(title="Gone?"), events.QuestionAnswered(answer="x")]
+    question = [
+        events.QuestionAsked(run_id="r1", title="The agent asks: Which?", choices=("One", "Two"), by_agent=True)
+    ]
+    gone = [events.QuestionAsked(run_id="r1", title="Gone?"), events.QuestionAnswered(answer="x")]
     end = {"type": "run_completed", "session_id": "s1", "status": "waiting", "summary": "I looked.\n\nShall I?"}
     summary = after(*gone, *(question if asked else ())).after(end)
     assert summary.exit_code == 0

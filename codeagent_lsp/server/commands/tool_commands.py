@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.server.commands.arguments import Arguments, Table
+from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
@@ -83,10 +84,13 @@ class ToolCommands:
         contents = [("content", item.digest, "", item.name, item.since) for item in trusted]
         decided = [row for row in self._backend.lender.clients() if row["allow"] != "ask"]
         agents = [
-            ("agent", f"{AGENT}{row['client']}", "editor-mcp", f"{row['client']} ({row['allow']})", 0.0)
+            ("agent", f"{AGENT}{row['client']}", "editor-mcp", self._decided(row["client"], row["allow"]), 0.0)
             for row in decided
         ]
         return [dict(zip(names, row, strict=True)) for row in (*calls, *contents, *agents)]
+
+    def _decided(self, client: str, decision: str) -> str:
+        return text(f"lend.decided.{decision}", self._backend.front.language(), client=client)
 
     def _revoke(self, given: Arguments) -> dict[str, int]:
         chosen = given.get("approvalId")

@@ -52,7 +52,7 @@ export type Block =
       readonly open: boolean;
       readonly answer?: string | undefined;
     }
-  | { readonly kind: "changes"; readonly files: readonly string[]; readonly added: number; readonly removed: number; readonly proof?: readonly string[] }
+  | { readonly kind: "changes"; readonly files: readonly string[]; readonly added: number; readonly removed: number; readonly foreign?: boolean; readonly proof?: readonly string[] }
   | {
       readonly kind: "applied";
       readonly files: readonly string[];
@@ -60,6 +60,8 @@ export type Block =
       readonly conflicts: readonly string[];
       readonly undo: boolean;
       readonly reason?: string | undefined;
+      /** About changes of other programs. */
+      readonly verdict?: "kept" | "reverted" | undefined;
     }
   /** What the user said to the run while it worked; the model does not have it yet while it is pending. */
   | { readonly kind: "said"; readonly text: string; readonly itemId: string; readonly pending: boolean }
@@ -122,6 +124,8 @@ export interface Run {
   readonly attempt?: number | undefined;
   /** It is not the user's own and hears nothing, such as that of another agent. */
   readonly beside?: boolean | undefined;
+  /** Its changes are those of other programs, in the files already: they are kept or reverted. */
+  readonly foreign?: boolean | undefined;
   readonly mode: "direct" | "plan";
   readonly status: RunStatus;
   /** What it does now, in a few words. */

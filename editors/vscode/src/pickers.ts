@@ -116,8 +116,8 @@ export class Pickers {
   async approvals(): Promise<void> {
     interface Row { readonly approvalId: string; readonly tool: string; readonly shown: string }
     const rows = (await this.agent.call<Row[]>("codeagent.approvals.list")) ?? [];
-    if (rows.length === 0) return void vscode.window.showInformationMessage(vscode.l10n.t("Nothing is always allowed in this workspace."));
-    await pick(vscode.l10n.t("Take back what is always allowed"), rows.map((row): Choice => ({
+    if (rows.length === 0) return void vscode.window.showInformationMessage(vscode.l10n.t("Nothing is allowed or refused for good in this workspace."));
+    await pick(vscode.l10n.t("Allowed or refused for good: choose one to be asked again"), rows.map((row): Choice => ({
       label: `$(trash) ${row.shown}`,
       description: row.tool,
       run: () => this.agent.call("codeagent.approvals.revoke", { approvalId: row.approvalId }),

@@ -2,7 +2,7 @@
  * Shows the agent's questions, one at a time, and sends the answers. Escape puts a question off: it stays in the
  * status bar, the tree and the transcript until it is answered or over.
  * While the user types, a question does not take the keyboard: a notification offers it instead. It comes after an input
- * box of ours, which would be closed by it.
+ * box of ours, which would be closed by it. One that stands beside what the user does waits where it is listed.
  */
 import * as vscode from "vscode";
 import { allClosed } from "./boxes";
@@ -90,7 +90,7 @@ export class Prompts implements vscode.Disposable {
   private observe(event: AnyEvent): void {
     if (event.type === "approval_requested" || event.type === "question_asked") {
       const question = this.store.state.questions.find((item) => item.requestId === event.request_id);
-      if (question) this.queue.push(question);
+      if (question && !event.beside) this.queue.push(question);
       void this.next();
     }
     if (event.type === "approval_resolved" || event.type === "question_answered") this.end(event.request_id);

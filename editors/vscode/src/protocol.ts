@@ -206,7 +206,7 @@ export interface ChangesProposed extends EventBase {
   readonly proof?: Readonly<Record<string, unknown>>;
 }
 
-/** What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`. `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change: an undo of these can be tried again. `since` (seconds since the epoch) is when this was applied first, where an undo of a rewind brings it back. `renamed` has the new names of files that the user has renamed since, by the old ones. `only` are the files that alone an undo was to take back (none: all). */
+/** What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`. `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change: an undo of these can be tried again. `since` (seconds since the epoch) is when this was applied first, where an undo of a rewind brings it back. `renamed` has the new names of files that the user has renamed since, by the old ones. `only` are the files that alone an undo was to take back (none: all). `verdict` is what was decided about changes of other programs, which were in the files already: that they stay, or that they are taken back there. */
 export interface ChangesApplied extends EventBase {
   readonly type: "changes_applied";
   readonly outcome: "full" | "partial" | "none" | "unknown";
@@ -221,6 +221,7 @@ export interface ChangesApplied extends EventBase {
   readonly since?: number;
   readonly renamed?: Readonly<Record<string, unknown>>;
   readonly only?: readonly string[];
+  readonly verdict?: "kept" | "reverted";
 }
 
 /** The user did not want these changes. */
@@ -374,13 +375,14 @@ export interface SessionRestored extends EventBase {
   readonly type: "session_restored";
 }
 
-/** The first event a client gets of a run. `attempt_of` is the run for which it makes one of several attempts, and `attempt` the number of this one, from 1. `beside` is the title of one that the user has not begun and that hears nothing, such as that of another agent: it stands beside their session. */
+/** The first event a client gets of a run. `attempt_of` is the run for which it makes one of several attempts, and `attempt` the number of this one, from 1. `beside` is the title of one that the user has not begun and that hears nothing, such as that of another agent: it stands beside their session. `foreign` tells that its changes are those of other programs and in the files already: they are kept or reverted. */
 export interface ResponseStart extends EventBase {
   readonly type: "response_start";
   readonly mode: "direct" | "plan";
   readonly attempt_of?: string;
   readonly attempt?: number;
   readonly beside?: string;
+  readonly foreign?: boolean;
 }
 
 /** The model's last word of a run has been sent. */
@@ -525,7 +527,7 @@ export interface FileRunExit extends EventBase {
   readonly duration: number;
 }
 
-/** Something needs the user's consent; `choices` are the titles offered, the safe one first. `call_id` is the tool call that waits for it. */
+/** Something needs the user's consent; `choices` are the titles offered, the safe one first. `call_id` is the tool call that waits for it. One `beside` what the user does is not put before them: it waits where it is listed. */
 export interface ApprovalRequested extends EventBase {
   readonly type: "approval_requested";
   readonly request_id: string;
@@ -533,6 +535,7 @@ export interface ApprovalRequested extends EventBase {
   readonly detail: string;
   readonly choices: readonly string[];
   readonly call_id?: string;
+  readonly beside?: boolean;
 }
 
 /** The user decided, or the time limit did. */
@@ -542,7 +545,7 @@ export interface ApprovalResolved extends EventBase {
   readonly answer?: string;
 }
 
-/** Something is asked, with `by_agent` by the model itself; empty `choices` mean free text. */
+/** Something is asked, with `by_agent` by the model itself; empty `choices` mean free text. `beside` is as for `approval_requested`. */
 export interface QuestionAsked extends EventBase {
   readonly type: "question_asked";
   readonly request_id: string;
@@ -550,6 +553,7 @@ export interface QuestionAsked extends EventBase {
   readonly detail: string;
   readonly choices: readonly string[];
   readonly by_agent: boolean;
+  readonly beside?: boolean;
 }
 
 /** The user's answer; None when nobody answered. */

@@ -36,7 +36,7 @@ export function change(run: Run, event: ServerEvent): Run | undefined {
 function ofRun(run: Run, event: ServerEvent): Run | undefined {
   switch (event.type) {
     case "response_start":
-      return { ...run, mode: event.mode, status: "running", ...(event.attempt_of && { attemptOf: event.attempt_of, attempt: event.attempt }), ...(event.beside && { beside: true, title: event.beside }) };
+      return { ...run, mode: event.mode, status: "running", ...(event.attempt_of && { attemptOf: event.attempt_of, attempt: event.attempt }), ...(event.beside && { beside: true, title: event.beside }), ...(event.foreign && { foreign: true }) };
     case "response_end":
     case "intent_classified":
     case "session_rewound":
@@ -166,12 +166,12 @@ function ofDecisions(run: Run, event: ServerEvent): Run | undefined {
       return filed(run, event.path, event.change);
     case "changes_proposed": {
       const { files_changed: files, added, removed } = event;
-      const changes = { kind: "changes", files, added, removed, ...proofOf(event) } as const;
+      const changes = { kind: "changes", files, added, removed, ...(run.foreign && { foreign: true }), ...proofOf(event) } as const;
       return say({ ...run, proposal: event.summary, proof: changes.proof ?? [], proven: proven(event) }, changes);
     }
     case "changes_applied": {
-      const { files_changed: files, outcome, conflicts, undo, reason } = event;
-      return say({ ...run, ...standing(run, event) }, { kind: "applied", files, outcome, conflicts, undo, reason });
+      const { files_changed: files, outcome, conflicts, undo, reason, verdict } = event;
+      return say({ ...run, ...standing(run, event) }, { kind: "applied", files, outcome, conflicts, undo, reason, verdict });
     }
     case "steer_delivered":
       return delivered(run, event.item_id, event.text);
@@ -182,9 +182,9 @@ function ofDecisions(run: Run, event: ServerEvent): Run | undefined {
 }
 
 /** Whether something of the run can be undone, and in which files. Which ones the steps of a plan changed is not told. */
-function standing(run: Run, { outcome, undo, steps = [], refused = [], only, files_changed: changed }: ChangesApplied): Pick<Run, "applied" | "inFiles"> {
+function standing(run: Run, { outcome, undo, steps = [], refused = [], only, verdict, files_changed: changed }: ChangesApplied): Pick<Run, "applied" | "inFiles"> {
   const { applied, inFiles } = run;
-  if (outcome !== "full" && outcome !== "partial") return { applied, inFiles };
+  if ((outcome !== "full" && outcome !== "partial") || verdict === "kept") return { applied, inFiles };
   if (!undo) return { applied: true, inFiles: [...inFiles, ...changed.filter((path) => !inFiles.includes(path))] };
   if (steps.length > 0) return { applied, inFiles };
   const left = inFiles.filter((path) => refused.includes(path) || (only !== undefined && !only.includes(path)));

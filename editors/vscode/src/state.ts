@@ -33,7 +33,7 @@ export function reduce(state: State, event: AnyEvent): State {
     case "local_clear":
       return cleared(state);
   }
-  if (!event.run_id) return state;
+  if (!event.run_id) return aside(state, event);
   const known = withWhole(state, event);
   const before = known.runs[event.run_id] ?? begun(state, event.run_id, event.session_id);
   if (event.type === "local_request") {
@@ -47,6 +47,12 @@ export function reduce(state: State, event: AnyEvent): State {
   const timed = event.ts > 0 ? { ...after, began: after.began ?? event.ts, ...(event.type === "run_completed" && { over: event.ts }) } : after;
   const next = { ...rewound(withRun(known, timed), event), questions: questions(state.questions, event, timed) };
   return { ...next, queued: without(next.queued, event.run_id) };
+}
+
+/** With a question that belongs to no run, such as whether another agent may use this editor. */
+function aside(state: State, event: AnyEvent): State {
+  if (event.type !== "approval_requested" && event.type !== "approval_resolved" && event.type !== "question_asked" && event.type !== "question_answered") return state;
+  return { ...state, questions: questions(state.questions, event, newRun("", "")) };
 }
 
 /** With what a rewind took back marked, or no longer. */

@@ -10,6 +10,8 @@ export interface RunHead {
   readonly run: string;
   readonly task: string;
   readonly attempt: number;
+  /** The user has begun it: they can go back to before it, and ask for it again. */
+  readonly own: boolean;
   readonly status: string;
   readonly activity: string;
   readonly applied: boolean;
@@ -35,6 +37,8 @@ export interface ChangedFile {
 export interface Bar {
   /** Empty: nothing waits. */
   readonly run: string;
+  /** What waits is in the files already, by other programs. */
+  readonly foreign?: boolean | undefined;
   readonly files: readonly ChangedFile[];
   readonly proof: readonly string[];
   readonly proven?: boolean | undefined;
@@ -50,7 +54,11 @@ export type Patch =
   | { readonly type: "append"; readonly run: string; readonly index: number; readonly text: string }
   | ({ readonly type: "bar" } & Bar)
   | { readonly type: "queue"; readonly items: readonly { readonly run: string; readonly title: string }[] }
+  | { readonly type: "aside"; readonly questions: readonly Asked[] }
   | { readonly type: "busy"; readonly run: string };
+
+/** A question that belongs to no run. */
+export type Asked = Extract<Block, { kind: "question" }>;
 
 /** What leads from what is shown (`before`) to `after`; `before` undefined: everything. */
 export function patches(before: State | undefined, after: State): Patch[] {
@@ -70,9 +78,16 @@ export function patches(before: State | undefined, after: State): Patch[] {
   if (before ? before.queued !== after.queued : Object.keys(after.queued).length > 0) {
     found.push({ type: "queue", items: Object.entries(after.queued).map(([run, title]) => ({ run, title })) });
   }
+  const [asked, was] = [beside(after), before ? beside(before) : []];
+  if (asked.length !== was.length || asked.some(({ requestId }, index) => requestId !== was[index]?.requestId)) found.push({ type: "aside", questions: asked });
   const busy = working(after)?.runId ?? "";
   if (!before || busy !== (working(before)?.runId ?? "")) found.push({ type: "busy", run: busy });
   return found;
+}
+
+function beside({ questions }: State): readonly Asked[] {
+  const open = questions.filter(({ runId }) => runId === "");
+  return open.map((asked) => ({ kind: "question", ...asked, byAgent: false, open: true }));
 }
 
 /** The runs of the transcript: of attempts only the one that the user chose. */
@@ -101,9 +116,9 @@ function differ(one: RunHead, other: RunHead): boolean {
 
 function headOf(run: Run, state: State): RunHead {
   const attempts = run.attempt ? [] : attemptsOf(state, run.runId).map(({ runId: id, attempt: number, status: at }) => ({ run: id, number: number ?? 0, status: at }));
-  const { runId, title, task, attempt, status, activity, applied, inFiles, began, over, usage, last, rewound, todos } = run;
+  const { runId, title, task, attempt, beside, foreign, status, activity, applied, inFiles, began, over, usage, last, rewound, todos } = run;
   return {
-    run: runId, task: task ?? title, attempt: attempt ?? 0, status, activity, applied, inFiles, began: began ?? 0, over: over ?? 0, usage, last, rewound, todos, attempts,
+    run: runId, task: task ?? title, attempt: attempt ?? 0, own: !beside && !foreign, status, activity, applied, inFiles, began: began ?? 0, over: over ?? 0, usage, last, rewound, todos, attempts,
   };
 }
 
@@ -125,5 +140,5 @@ export function barOf(run: Run | undefined): Bar {
     const state = file.text === null ? "deleted" : file.base === null ? "new" : file.movedFrom ? "moved" : "changed";
     return { path: file.path, state, added: count.added, removed: count.removed } as const;
   });
-  return { run: run.runId, files, proof: run.proof, proven: run.proven };
+  return { run: run.runId, foreign: run.foreign, files, proof: run.proof, proven: run.proven };
 }

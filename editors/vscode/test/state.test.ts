@@ -62,6 +62,34 @@ test("a question waits until it is answered", () => {
   assert.deepEqual(reduce(asked, answer).questions, []);
 });
 
+test("a question that belongs to no run waits, and is shown without a run", () => {
+  const aside = (event: AnyEvent): AnyEvent => ({ ...event, run_id: "", session_id: "" });
+  const before = after(start);
+  const asked = reduce(before, aside(approval("Another agent wants this editor. Allow it?")));
+  assert.equal(condition(asked), "waiting");
+  assert.deepEqual(asked.runs, before.runs);
+  const [told] = patches(before, asked);
+  assert.ok(told?.type === "aside" && told.questions.length === 1);
+  assert.deepEqual(patches(asked, asked), []);
+  const over = reduce(asked, aside({ ...base, type: "approval_resolved", request_id: "q", answer: "Allow" }));
+  assert.deepEqual(patches(asked, over), [{ type: "aside", questions: [] }]);
+});
+
+test("what another program changed is kept or reverted, in those words, and is not run again", () => {
+  const applied = (verdict: string): AnyEvent => ({
+    ...base, type: "changes_applied", outcome: "full", files_changed: ["/ws/a.py"], conflicts: [], undo: false, applied: [], steps: [], verdict,
+  } as AnyEvent);
+  const foreign = after(request, { ...start, foreign: true } as AnyEvent, proposed);
+  assert.equal(newest(after(request, start))?.foreign, undefined);
+  const shown = patches(undefined, foreign);
+  assert.equal(shown.find((patch) => patch.type === "run")?.own, false);
+  assert.equal(shown.find((patch) => patch.type === "bar")?.run, "");
+  const kept = newest(reduce(foreign, applied("kept")));
+  assert.deepEqual([kept?.applied, kept?.inFiles], [false, []], "what is kept was never ours to undo");
+  const reverted = newest(reduce(foreign, applied("reverted")));
+  assert.deepEqual([reverted?.applied, reverted?.inFiles], [true, ["/ws/a.py"]]);
+});
+
 test("the question about changes is known as such, also that of a step", () => {
   assert.equal(after(start, proposed, approval("Apply a.py?")).questions[0]?.aboutChanges, true);
   assert.equal(after(start, proposed, approval("Step 1/2 one: Apply a.py?")).questions[0]?.aboutChanges, true);

@@ -393,10 +393,11 @@ def test_the_steps_of_a_plan_are_written_before_it_starts(editor: Editor) -> Non
           local question = rig.state().questions[1]
           return question ~= nil and not vim.tbl_contains(question.choices, "Edit the steps")
         end)
+        local servers = #vim.lsp.get_clients({ name = "codeagent", _uninitialized = true })
         vim.cmd("CodeAgent pending")
         rig.ended("completed")
         local titles = vim.tbl_map(function(step) return step.title end, rig.newest().plan.steps)
-        return { text = rig.text(buffer), titles = titles }
+        return { text = rig.text(buffer), titles = titles, servers = servers }
         """,
         files={"a.py": SOURCE},
         script=[
@@ -405,6 +406,7 @@ def test_the_steps_of_a_plan_are_written_before_it_starts(editor: Editor) -> Non
             {"text": "Three."},
         ],
     )
+    assert played.found["servers"] == 1, "the page belongs to the workspace of its run"
     assert played.found["titles"] == ["The third value"]
     assert played.found["text"] == SOURCE.replace("return 3", "return 30")
 
@@ -430,6 +432,8 @@ def test_two_projects_have_a_server_each(tmp_path: Path) -> None:
           end
         end
         require("codeagent.client").call("undo", { runId = run_id })
+        vim.cmd("CodeAgent pending")
+        rig.heard("Nothing waits for you")
         vim.cmd("CodeAgent restart")
         rig.heard("has been restarted")
         rig.open("two/b.py")
@@ -443,7 +447,9 @@ def test_two_projects_have_a_server_each(tmp_path: Path) -> None:
         files={"one/a.py": SOURCE, "one/.git/HEAD": "", "two/b.py": SOURCE, "two/.git/HEAD": ""},
         script=[{"text": "It is a."}],
     )
-    assert played.found["sent"][0] == "first codeagent.undo"
+    undone, *asked = played.found["sent"]
+    assert undone == "first codeagent.undo"
+    assert sorted(asked[:2]) == ["first codeagent.pending", "second codeagent.pending"]
     assert played.found["apart"] and played.found["first_lives"] and played.found["second_is_new"]
 
 

@@ -12,7 +12,7 @@ local M = {}
 M.NAME = "codeagent"
 M.ROOT_MARKERS = { ".git", "pyproject.toml", "package.json", "Cargo.toml", "go.mod" }
 
-local PROMPTS = "/documents/prompt/" -- as in server/prompting
+local DOCUMENTS = "/documents/%a+/" -- in our state folder: prompts, plans, answers
 local TIMEOUT = 10000
 local told_none = false
 local leaving = {} ---@type table<integer, boolean> clients that were asked to stop
@@ -91,19 +91,19 @@ function M.root_dir(buffer, on_dir)
 end
 
 --- The folder a buffer belongs to: the nearest marker above it, else the working directory, else its own folder. A
---- prompt document, which is in the state folder, belongs to the workspace of the client that opened it.
+--- document of ours, which is in the state folder, belongs to the workspace of the client that opened it.
 ---@param buffer integer
 ---@return string
 function M.root_of(buffer)
   local name, here = vim.api.nvim_buf_get_name(buffer), vim.fn.getcwd()
-  local opener = openers[name] and vim.lsp.get_client_by_id(openers[name]) or name:find(PROMPTS, 1, true) and M.current()
+  local opener = openers[name] and vim.lsp.get_client_by_id(openers[name]) or name:find(DOCUMENTS) and M.current()
   if opener and opener.root_dir then return opener.root_dir end
   local marked = vim.fs.root(buffer, M.ROOT_MARKERS)
   if marked or name == "" or vim.fs.relpath(here, name) then return marked or here end
   return vim.fs.dirname(name)
 end
 
---- A client opens a prompt document, which then belongs to its workspace.
+--- A client opens a document of ours, which then belongs to its workspace.
 ---@param path string
 ---@param client_id integer
 function M.opens(path, client_id)
@@ -214,6 +214,24 @@ function M.call(name, arguments, done, failed)
       if done then done(result, client) end
     end)
   end)
+end
+
+--- Sends a command to the servers of all projects that are open; `done` gets what they list, together.
+---@param name string without `codeagent.`
+---@param done fun(list: table[])
+function M.call_all(name, done)
+  local all = vim.tbl_filter(ready, vim.lsp.get_clients({ name = M.NAME }))
+  if #all < 2 then return M.call(name, {}, done) end
+  local list, left = {}, #all
+  for _, client in ipairs(all) do
+    local request = { title = name, command = "codeagent." .. name, arguments = { vim.empty_dict() } }
+    client:exec_cmd(request, nil, function(problem, result)
+      if problem then notify.warn(problem.message) end
+      vim.list_extend(list, result or {})
+      left = left - 1
+      if left == 0 then done(list) end
+    end)
+  end
 end
 
 --- Remembers what was asked; the events tell only what comes of it. `queued`: it begins when its session is free.

@@ -249,6 +249,7 @@ M.SUBS = {
     complete = function() return require("codeagent.pickers").MODES end },
   { name = "trust", args = "[kind or name]", run = trust,
     complete = names_of({ "skills", "commands", "agents", "hooks", "tools" }) },
+  { name = "approvals", args = "", run = lazy("pickers", "approvals") },
   { name = "graph", args = "[function]", run = graph },
   { name = "doctor", args = "", run = lazy("pages", "doctor") },
   { name = "messages", args = "", run = lazy("pages", "messages") },

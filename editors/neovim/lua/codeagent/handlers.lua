@@ -69,7 +69,7 @@ local function show_document(problem, params, context)
   end
   local path = vim.uri_to_fname(params.uri)
   if folder == "prompt" and require("codeagent.input").takes(path, context.client_id) then return { success = true } end
-  if folder == "prompt" then require("codeagent.client").opens(path, context.client_id) end
+  if folder then require("codeagent.client").opens(path, context.client_id) end
   return vim.lsp.handlers["window/showDocument"](problem, params, context)
 end
 

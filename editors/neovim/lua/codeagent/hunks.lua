@@ -8,6 +8,7 @@ local colours = require("codeagent.colours")
 local config = require("codeagent.config")
 local diff = require("codeagent.diff")
 local notify = require("codeagent.notify")
+local queries = require("codeagent.queries")
 local store = require("codeagent.store")
 local texts = require("codeagent.texts")
 
@@ -189,8 +190,9 @@ local function hint()
   local item, number = here()
   if not item then return end
   local accept, discard = key("accept"), key("discard")
+  local words = { queries.verdicts(store.state().runs[item.run_id]) }
   local how = accept and discard
-      and ("%s %s · %s %s"):format(accept, texts.get("keys.accept"), discard, texts.get("keys.discard"))
+      and ("%s %s · %s %s"):format(accept, words[1], discard, words[2])
     or ":CodeAgent hunk"
   vim.api.nvim_buf_set_extmark(buffer, HINT, (lines_of(buffer, item)), 0, {
     virt_text = { { (" %d/%d  %s "):format(number, #placed[buffer], how), "CodeAgentReviewHint" } },

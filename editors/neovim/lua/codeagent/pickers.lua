@@ -76,6 +76,18 @@ function M.mode(mode)
   pick(M.MODES, "pick.mode", function(item) return texts.get("mode." .. item) end, set)
 end
 
+--- What the user has allowed or refused for good; the chosen one is asked again.
+function M.approvals()
+  client.call("approvals.list", {}, function(list)
+    if #list == 0 then return notify.tell(texts.get("told.no_approvals")) end
+    pick(list, "pick.approval", function(item) return vim.trim(item.shown .. "  " .. item.tool) end, function(item)
+      client.call("approvals.revoke", { approvalId = item.approvalId }, function()
+        notify.tell(texts.get("told.revoked", { name = item.shown }))
+      end)
+    end)
+  end)
+end
+
 local function answer(item)
   local function respond(value)
     if value and value ~= "" then client.call("respond", { requestId = item.requestId, answer = value }) end
@@ -102,7 +114,7 @@ end
 --- Everything that waits: questions first, then changes. One is opened at once, several are listed.
 function M.pending()
   if prompts.ask_now() then return end
-  client.call("pending", {}, function(list)
+  client.call_all("pending", function(list)
     local function open(item)
       if item.kind == "changes" then return require("codeagent.review").open(item.runId) end
       if item.itemId then return withdraw(item) end

@@ -15,6 +15,14 @@ function M.is_about_changes(run, title)
   return summary ~= "" and title:sub(-#summary) == summary
 end
 
+--- What accepting and discarding changes of a run is called. Those of other programs are in the files already.
+---@param run codeagent.Run?
+---@return string accept, string discard
+function M.verdicts(run)
+  if run and run.foreign then return texts.get("keys.keep"), texts.get("keys.revert") end
+  return texts.get("keys.accept"), texts.get("keys.discard")
+end
+
 --- The files of a run that wait for a decision, sorted.
 ---@param run codeagent.Run
 ---@return string[]

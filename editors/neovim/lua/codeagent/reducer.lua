@@ -23,6 +23,7 @@ local M = {}
 ---@field attempt_of string? the run for which it makes one of several attempts
 ---@field attempt integer? which of them it is, from 1
 ---@field beside boolean? whether it is not the user's own and hears nothing, such as that of another agent
+---@field foreign boolean? whether its changes are those of other programs, in the files already
 ---@field client_id integer?
 ---@field title string
 ---@field status string `queued`, `running`, or how it ended

@@ -132,7 +132,7 @@ end
 
 function draw.applied(block)
   if block.outcome == "full" then
-    local key = block.undo and "transcript.undone" or "transcript.applied"
+    local key = "transcript." .. (block.undo and "undone" or block.verdict or "applied")
     return signed(block.undo and "↶" or "✓", texts.get(key, { files = names(block.files) }), "CodeAgentDone")
   end
   local outcome = (block.outcome == "partial" or block.outcome == "none") and block.outcome or "unknown"

@@ -43,6 +43,11 @@ local function revision(run_id)
   return run and run.revision or 0
 end
 
+--- What accepting and discarding is called here.
+local function verdicts()
+  return queries.verdicts(store.state().runs[current.run_id])
+end
+
 local function cursor_place()
   local window = windows.showing(buffer())
   if not (current and window) then return end
@@ -62,10 +67,11 @@ local function head()
   if not (current and window) then return end
   local title = texts.get("review.title") .. "  "
     .. texts.get("review.counts", { files = #current.files, hunks = count_hunks() })
+  local accept, discard = verdicts()
   if current.busy then title = title .. "  " .. texts.get("review.busy") end
   windows.head(window, title, {
-    { "a", texts.get("keys.accept") },
-    { "x", texts.get("keys.discard") },
+    { "a", accept },
+    { "x", discard },
     { "A X", texts.get("keys.file") },
     { "ga gx", texts.get("keys.all") },
     { "]c", texts.get("keys.hunk") },
@@ -139,8 +145,7 @@ local function hint()
   local file, hunk = cursor_place()
   vim.api.nvim_buf_clear_namespace(target, HINT, 0, -1)
   if not file then return end
-  local words = hunk and hunk.id and (" a %s · x %s "):format(texts.get("keys.accept"), texts.get("keys.discard"))
-    or (" A %s · X %s "):format(texts.get("keys.accept"), texts.get("keys.discard"))
+  local words = (hunk and hunk.id and " a %s · x %s " or " A %s · X %s "):format(verdicts())
   vim.api.nvim_buf_set_extmark(target, HINT, (hunk or file).first - 1, 0, {
     virt_text = { { words, "CodeAgentReviewHint" } },
     virt_text_pos = "right_align",

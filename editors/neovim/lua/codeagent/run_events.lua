@@ -121,6 +121,7 @@ function on.response_start(run, event)
     attempt_of = whole,
     attempt = number,
     beside = event.beside ~= nil or nil,
+    foreign = event.foreign,
     title = event.beside or run.title,
     since = run.since or event.ts,
   })
@@ -328,6 +329,7 @@ function on.changes_applied(run, event)
     conflicts = event.conflicts or {},
     reason = event.reason,
     undo = event.undo == true,
+    verdict = event.verdict,
   })
 end
 

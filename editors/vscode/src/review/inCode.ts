@@ -3,6 +3,7 @@
  * is at the cursor. The server knows where each stands, also after the user has typed. Not here: deciding (`review.ts`).
  */
 import * as vscode from "vscode";
+import type { Verdicts } from "./verdicts";
 
 /** A change where it stands in the file as it is now; `hunk` is what the server calls it. */
 interface Placed {
@@ -21,23 +22,27 @@ export interface Chosen {
 export class InCode {
   private readonly placed = new Map<string, readonly Placed[]>();
 
-  /** `isAsked` says whether the question about a run's changes is open: then its own lenses say what the run's would. */
-  constructor(private readonly isAsked: (runId: string) => boolean) {}
+  /** `isAsked` says whether the question about a run's changes is open: then its own lenses say what the run's would. `verdicts` are the words for it. */
+  constructor(
+    private readonly isAsked: (runId: string) => boolean,
+    private readonly verdicts: (runId: string) => Verdicts,
+  ) {}
 
   /** The lenses that the server offers for a file, and those for the whole file beside the first of several changes. */
   lenses(document: vscode.TextDocument, found: readonly vscode.CodeLens[]): vscode.CodeLens[] {
     const placed = found.flatMap((lens) => placeOf(lens) ?? []);
     this.placed.set(document.uri.toString(), placed.toSorted((one, other) => one.line - other.line));
     const shown = found.filter((lens) => !this.isAsked(wholeRun(lens)));
-    const worded = shown.map((lens) => (placeOf(lens) || named(lens, "discard") ? inWords(lens) : lens));
+    const worded = shown.map((lens) => (placeOf(lens) || named(lens, "discard") ? this.inWords(lens) : lens));
     const first = placed[0];
     if (!first || placed.length < 2) return worded;
     const range = new vscode.Range(first.line, 0, first.line, 0);
     const place = { runId: first.runId, path: document.uri.fsPath };
+    const words = this.verdicts(first.runId);
     const whole = (title: string, command: string): vscode.CodeLens => new vscode.CodeLens(range, { title, command, arguments: [place] });
     return [
-      whole(vscode.l10n.t("$(check-all) Accept file"), "codeagent.review.acceptFile"),
-      whole(vscode.l10n.t("$(discard) Discard file"), "codeagent.review.discardFile"),
+      whole(words.acceptFile, "codeagent.review.acceptFile"),
+      whole(words.discardFile, "codeagent.review.discardFile"),
       ...worded,
     ];
   }
@@ -56,6 +61,13 @@ export class InCode {
   /** The lines at which changes stand. */
   async lines(document: vscode.TextDocument): Promise<readonly number[]> {
     return (await this.of(document)).map(({ line }) => line);
+  }
+
+  /** The same lens as in the review. */
+  private inWords(lens: vscode.CodeLens): vscode.CodeLens {
+    const [accepts, discards] = [named(lens, "apply"), named(lens, "discard")];
+    const words = this.verdicts((accepts ?? discards)?.runId ?? "");
+    return lens.command ? new vscode.CodeLens(lens.range, { ...lens.command, title: accepts ? words.accept : words.discard }) : lens;
   }
 
   /** Asks for the lenses, which come through `lenses`. */
@@ -82,10 +94,4 @@ function named({ command }: vscode.CodeLens, verdict: "apply" | "discard"): { ru
 function placeOf(lens: vscode.CodeLens): Placed | undefined {
   const about = named(lens, "apply");
   return about && { line: lens.range.start.line, ...about };
-}
-
-/** The same lens as in the review. */
-function inWords(lens: vscode.CodeLens): vscode.CodeLens {
-  const title = named(lens, "apply") ? vscode.l10n.t("$(check) Accept change") : vscode.l10n.t("$(close) Discard change");
-  return lens.command ? new vscode.CodeLens(lens.range, { ...lens.command, title }) : lens;
 }

@@ -11,6 +11,7 @@ import { type Hunk, hunkAt, hunksByFile } from "./hunks";
 import { InCode } from "./inCode";
 import { pathOf } from "./paths";
 import { ownTitle, titledRun } from "./titles";
+import { verdictsOf } from "./verdicts";
 
 export const BASE = "codeagent-base";
 export const PROPOSED = "codeagent-proposed";
@@ -53,7 +54,10 @@ export class Review implements vscode.Disposable {
     private readonly store: Store,
     private readonly offered: Offered,
   ) {
-    this.inCode = new InCode((runId) => store.state.questions.some((open) => open.runId === runId && open.aboutChanges));
+    this.inCode = new InCode(
+      (runId) => store.state.questions.some((open) => open.runId === runId && open.aboutChanges),
+      (runId) => verdictsOf(store.state.runs[runId]),
+    );
     const provider = (side: "base" | "text"): vscode.TextDocumentContentProvider => ({
       onDidChange: this.content.event,
       provideTextDocumentContent: (uri) => this.text(uri, side),
@@ -82,7 +86,7 @@ export class Review implements vscode.Disposable {
       return;
     }
     await this.refresh(run.runId);
-    const title = ownTitle(vscode.l10n.t("Agent's changes"), run.runId, this.titles); // the editor adds the number of files
+    const title = ownTitle(verdictsOf(run).title, run.runId, this.titles); // the editor adds the number of files
     this.titles.set(run.runId, title);
     const rows = files
       .slice(0, SHOWN_AT_ONCE)
@@ -196,18 +200,19 @@ export class Review implements vscode.Disposable {
     const lens = (line: number, title: string, command: string, argument: Place): vscode.CodeLens =>
       new vscode.CodeLens(new vscode.Range(line, 0, line, 0), this.offered.keep({ title, command, arguments: [argument] }));
     const hunks = this.of(place);
+    const words = verdictsOf(this.store.state.runs[place.runId]);
     const last = Math.max(0, document.lineCount - 1);
     const note = (line: number, title: string): vscode.CodeLens =>
       new vscode.CodeLens(new vscode.Range(Math.min(line, last), 0, Math.min(line, last), 0), { title, command: "" });
     const first = Math.min(hunks[0]?.start ?? 0, last); // the lines before it may be folded away
     return [
-      lens(first, vscode.l10n.t("$(check-all) Accept file"), "codeagent.review.acceptFile", place),
-      lens(first, vscode.l10n.t("$(discard) Discard file"), "codeagent.review.discardFile", place),
+      lens(first, words.acceptFile, "codeagent.review.acceptFile", place),
+      lens(first, words.discardFile, "codeagent.review.discardFile", place),
       ...(this.proofs.get(place.runId) ?? []).map((line) => note(first, line)),
       ...hunks.filter((hunk) => hunk.unneeded).map((hunk) => note(hunk.start, vscode.l10n.t("$(circle-slash) Not needed for the tests"))),
       ...(hunks.length < 2 ? [] : hunks).flatMap((hunk) => [
-        lens(Math.min(hunk.start, last), vscode.l10n.t("$(check) Accept change"), "codeagent.review.acceptHunk", { ...place, hunk: hunk.id }),
-        lens(Math.min(hunk.start, last), vscode.l10n.t("$(close) Discard change"), "codeagent.review.discardHunk", { ...place, hunk: hunk.id }),
+        lens(Math.min(hunk.start, last), words.accept, "codeagent.review.acceptHunk", { ...place, hunk: hunk.id }),
+        lens(Math.min(hunk.start, last), words.discard, "codeagent.review.discardHunk", { ...place, hunk: hunk.id }),
       ]),
     ];
   }

@@ -115,6 +115,10 @@ function decisions(): Words {
     "file.moved": l10n.t("moved"),
     acceptFile: l10n.t("Accept {0}"),
     discardFile: l10n.t("Discard {0}"),
+    keep: l10n.t("Keep"),
+    revert: l10n.t("Revert"),
+    keepFile: l10n.t("Keep {0}"),
+    revertFile: l10n.t("Revert {0}"),
     queued: l10n.t("Next:"),
     leaveOut: l10n.t("Leave it out"),
     answer: l10n.t("Answer…"),
@@ -132,6 +136,12 @@ function decisions(): Words {
     notApplied: l10n.t("Not applied: {0}"),
     undone: l10n.t("Undone: {0}"),
     discarded: l10n.t("Discarded: {0}"),
+    kept: l10n.t("Kept: {0}"),
+    reverted: l10n.t("Reverted: {0}"),
+    bringBackRun: l10n.t("Bring all of it back"),
+    bringBackFile: l10n.t("Bring back only {0}"),
+    foreign: l10n.t("Changed outside: {0} files, +{1} −{2}"),
+    foreignOne: l10n.t("Changed outside: +{1} −{2}"),
   };
 }
 

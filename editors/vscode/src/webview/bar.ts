@@ -1,7 +1,11 @@
-/** Above the input: the plan and the todo list of the run at work, its changes that wait, what is queued. */
+/**
+ * Above the input: questions that belong to no run, the plan and the todo list of the run at work, its changes that wait,
+ * what is queued.
+ */
 import type { Plan, Todo } from "../state";
-import type { Bar, Patch } from "../transcript";
+import type { Asked, Bar, Patch } from "../transcript";
 import { baseName, button, element, filled, iconButton } from "./dom";
+import { makeQuestion } from "./questions";
 import { drawSteps, STEP_ICONS } from "./steps";
 
 type Word = (key: string, ...values: readonly unknown[]) => string;
@@ -16,6 +20,7 @@ export class Shelf {
   private readonly pinned = document.createElement("details");
   private readonly changes = document.createElement("details");
   private readonly queue = element("ul", "queue");
+  private readonly aside = element("div", "aside");
   private bar: Bar = { run: "", files: [], proof: [] };
   private root = "";
   private drafted = false;
@@ -27,13 +32,14 @@ export class Shelf {
     this.pinned.className = "pinned";
     this.pinned.append(element("summary", ""), this.rows);
     this.changes.className = "changesbar";
-    this.pinned.hidden = this.changes.hidden = this.queue.hidden = true;
-    this.element.append(this.queue, this.pinned, this.changes);
+    this.pinned.hidden = this.changes.hidden = this.queue.hidden = this.aside.hidden = true;
+    this.element.append(this.aside, this.queue, this.pinned, this.changes);
   }
 
   apply(patch: Patch): void {
     if (patch.type === "bar") this.drawChanges(patch);
     if (patch.type === "queue") this.drawQueue(patch.items);
+    if (patch.type === "aside") this.drawAside(patch.questions);
   }
 
   /** The folder below which files are named. */
@@ -72,7 +78,7 @@ export class Shelf {
   private drawChanges(bar: Bar): void {
     const { word } = this;
     this.bar = bar;
-    const { run, files } = bar;
+    const { run, files, foreign } = bar;
     this.changes.hidden = files.length === 0;
     this.element.querySelector(".barActs")?.remove();
     if (files.length === 0) return;
@@ -88,13 +94,13 @@ export class Shelf {
       proof.title = bar.proof.join("\n");
     }
     const acts = filled(
-      "span", "acts", button(word("review"), "choice primary", { say: "review", run }), button(word("apply"), "choice", { say: "applyAll", run }),
-      button(word("discard"), "choice", { say: "discardAll", run }),
+      "span", "acts", button(word("review"), "choice primary", { say: "review", run }), button(word(foreign ? "keep" : "apply"), "choice", { say: "applyAll", run }),
+      button(word(foreign ? "revert" : "discard"), "choice", { say: "discardAll", run }),
     );
     // Buttons in a summary would fold it: they stand beside it.
     const summary = filled("summary", "", count, proof);
     const list = element("ul", "rows");
-    for (const file of files.slice(0, MOST)) list.append(this.row(run, file));
+    for (const file of files.slice(0, MOST)) list.append(this.row(bar, file));
     if (files.length > MOST) list.append(element("li", "note", word("moreFiles", files.length - MOST)));
     const open = this.changes.dataset["run"] === run ? this.changes.open : files.length <= FEW;
     this.changes.dataset["run"] = run;
@@ -103,7 +109,7 @@ export class Shelf {
     this.changes.after(filled("div", "barActs", acts));
   }
 
-  private row(run: string, file: Bar["files"][number]): HTMLElement {
+  private row({ run, foreign }: Bar, file: Bar["files"][number]): HTMLElement {
     const { word } = this;
     const shown = this.root && file.path.startsWith(this.root) ? file.path.slice(this.root.length + 1) : file.path;
     const name = button(baseName(shown), "file", { change: file.path, run, act: "open" });
@@ -112,9 +118,14 @@ export class Shelf {
     return filled(
       "li", "changed", name, element("span", "folder", folder), file.state === "changed" ? undefined : element("span", "kind", word(`file.${file.state}`)),
       filled("span", "counts", element("span", "added", `+${file.added}`), " ", element("span", "removed", `−${file.removed}`)),
-      iconButton("check", word("acceptFile", baseName(shown)), { change: file.path, run, act: "apply" }),
-      iconButton("close", word("discardFile", baseName(shown)), { change: file.path, run, act: "discard" }),
+      iconButton("check", word(foreign ? "keepFile" : "acceptFile", baseName(shown)), { change: file.path, run, act: "apply" }),
+      iconButton("close", word(foreign ? "revertFile" : "discardFile", baseName(shown)), { change: file.path, run, act: "discard" }),
     );
+  }
+
+  private drawAside(questions: readonly Asked[]): void {
+    this.aside.hidden = questions.length === 0;
+    this.aside.replaceChildren(...questions.map((asked) => makeQuestion(asked, { word: this.word })));
   }
 
   private drawQueue(items: readonly { readonly run: string; readonly title: string }[]): void {

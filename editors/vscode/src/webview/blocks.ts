@@ -96,7 +96,8 @@ function problem(text: string, code: string | undefined, { word, runId }: Contex
 }
 
 function changes(block: Extract<Block, { kind: "changes" }>, { word, runId }: Context): HTMLElement {
-  const words = word(block.files.length === 1 ? "proposedOne" : "proposed", block.files.length, block.added, block.removed);
+  const what = block.foreign ? "foreign" : "proposed";
+  const words = word(block.files.length === 1 ? `${what}One` : what, block.files.length, block.added, block.removed);
   const head = filled("div", "row", element("span", "summary", words), button(word("review"), "choice", { say: "review", run: runId }));
   const list = element("ul", "files");
   for (const file of block.files.slice(0, LISTED)) list.append(filled("li", "", fileButton(file, baseName(file))));
@@ -106,17 +107,18 @@ function changes(block: Extract<Block, { kind: "changes" }>, { word, runId }: Co
 
 function applied(block: Extract<Block, { kind: "applied" }>, { word, runId }: Context): HTMLElement {
   const row = element("div", `decision row ${block.outcome}`);
-  const key = block.outcome === "none" || block.outcome === "unknown" ? "notApplied" : block.undo ? "undone" : block.outcome === "partial" ? "partly" : "applied";
+  const key = block.outcome === "none" || block.outcome === "unknown" ? "notApplied" : block.undo ? "undone" : block.outcome === "partial" ? "partly" : (block.verdict ?? "applied");
   const about = block.conflicts.length > 0 ? block.conflicts : block.files.map(baseName);
   row.append(element("span", "summary", word(key, block.reason ?? short(about, word))));
-  if (key !== "applied" && key !== "partly") return row;
+  if (key === "notApplied" || key === "undone" || block.verdict === "kept") return row;
+  const undo = block.verdict === "reverted" ? "bringBack" : "undo";
   row.append(
     button(word("save"), "choice save", { say: "save", files: JSON.stringify(block.files) }),
-    button(word("undoRun"), "choice undo", { say: "undo", run: runId }),
+    button(word(`${undo}Run`), "choice undo", { say: "undo", run: runId }),
   );
   const files = element("ul", "accepted");
   for (const file of block.files.slice(0, LISTED)) {
-    files.append(filled("li", "row", fileButton(file, baseName(file)), button(word("undoFile", baseName(file)), "choice small undoFile", { undo: file, run: runId })));
+    files.append(filled("li", "row", fileButton(file, baseName(file)), button(word(`${undo}File`, baseName(file)), "choice small undoFile", { undo: file, run: runId })));
   }
   return filled("div", "", row, files);
 }

@@ -135,7 +135,7 @@ export class Runs {
       parts.push(more);
     }
     if (head.rewound) parts.push(element("span", "when", word(`rewound.${head.rewound}`)));
-    if (head.status !== "running" && !head.attempt && !head.rewound) {
+    if (head.own && head.status !== "running" && !head.attempt && !head.rewound) {
       const again = iconButton("edit", word("editAgain"));
       again.addEventListener("click", () => this.around.editAgain(head.run, text));
       const acts = filled(
