@@ -8,6 +8,7 @@ import platform
 import shutil
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,6 +34,17 @@ from codeagent_lsp.workspace.files.git_folders import outer_folders
 
 Verdict = Literal["ok", "warning", "failed"]
 MODEL_SECONDS = 20.0
+_EXTRAS = {
+    "local": "xllamacpp",
+    "keyring": "keyring",
+    "semantic": "lancedb",
+    "web": "ddgs",
+    "terminal": "terminado",
+    "batch": "ray",
+    "mcp": "mcp",
+    "acp": "acp",
+}
+"""The extras of our package, each with a module that comes with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +74,8 @@ async def diagnose(settings: Settings, state: Path, language: str) -> list[Check
         _state(state, language),
         await asyncio.to_thread(_index, settings, state / "index.sqlite", language),
         await _semantic(settings, language),
+        _doors(settings, language),
+        _extras(language),
     ]
 
 
@@ -250,6 +264,30 @@ async def _semantic(settings: Settings, language: str) -> Check:
         return Check(name, "warning", error.localized(language))
     finally:
         await embedder.close()
+
+
+def _doors(settings: Settings, language: str) -> Check:
+    """Tell by which commands other programs reach the agent or the editor, and which of them lack an extra."""
+    lacking = [name for name in ("acp", "mcp") if not _installed(_EXTRAS[name])]
+    lend = text(f"doctor.doors.{settings.lend.editor}", language)
+    if not lacking:
+        return Check("doors", "ok", text("doctor.doors", language, lend=lend))
+    return Check("doors", "ok", text("doctor.doors.lacking", language, lend=lend, extras=",".join(lacking)))
+
+
+def _extras(language: str) -> Check:
+    """Tell which extras of the package are installed; none is needed for the agent itself."""
+    found = [name for name, module in _EXTRAS.items() if _installed(module)]
+    missing = [name for name in _EXTRAS if name not in found]
+    detail = text("doctor.extras.found", language, names=", ".join(found)) if found else ""
+    if missing:
+        more = text("doctor.extras.missing", language, names=",".join(missing))
+        detail = f"{detail}; {more}" if detail else more
+    return Check("extras", "ok", detail)
+
+
+def _installed(module: str) -> bool:
+    return find_spec(module) is not None
 
 
 def _state(state: Path, language: str) -> Check:

@@ -1726,6 +1726,22 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "It will be rebuilt when it is needed next.",
         "下次需要时会自动重建。",
     ),
+    "doctor.doors": (
+        "`codeagent-lsp acp` for editors of the Agent Client Protocol, `codeagent-lsp editor-mcp` for other agents "
+        "({lend})",
+        "`codeagent-lsp acp` 供使用 Agent Client Protocol 的编辑器，`codeagent-lsp editor-mcp` 供其他智能体（{lend}）",
+    ),
+    "doctor.doors.lacking": (
+        "`codeagent-lsp acp` and `codeagent-lsp editor-mcp` ({lend}): pip install 'codeagent-lsp[{extras}]'",
+        "`codeagent-lsp acp` 和 `codeagent-lsp editor-mcp`（{lend}）：pip install 'codeagent-lsp[{extras}]'",
+    ),
+    "doctor.doors.ask": ("each is asked about once", "每个都会询问一次"),
+    "doctor.doors.off": ("switched off by lend.editor", "已由 lend.editor 关闭"),
+    "doctor.extras.found": ("installed: {names}", "已安装：{names}"),
+    "doctor.extras.missing": (
+        "not installed: pip install 'codeagent-lsp[{names}]'",
+        "未安装：pip install 'codeagent-lsp[{names}]'",
+    ),
     "doctor.vectors.off": (
         "switched off (index.enabled, index.semantic)",
         "已关闭（index.enabled、index.semantic）",

@@ -1,14 +1,15 @@
-"""What the doctor says of the vectors of the code search, by what is installed and set."""
+"""What the doctor says of the vectors of the code search, of doors and extras, by what is installed and set."""
 
 from __future__ import annotations
 
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from codeagent_lsp import doctor
-from codeagent_lsp.config import IndexSettings, Settings
+from codeagent_lsp.config import IndexSettings, LendSettings, Settings
 from codeagent_lsp.doctor import Check
 from codeagent_lsp.llm.builtin_embeddings import BuiltinEmbedder
 
@@ -90,3 +91,27 @@ async def test_it_is_among_the_checks(here: set[str], tmp_path: Path, monkeypatc
     assert [check.detail for check in checks if check.name == "vectors"] == [
         "未安装，仅按词搜索：pip install 'codeagent-lsp[semantic]'"
     ]
+
+
+def test_the_extras_are_those_of_the_package() -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    assert list(doctor._EXTRAS) == list(project["optional-dependencies"])
+
+
+@pytest.mark.parametrize(
+    ("missing", "doors", "extras"),
+    [
+        ((), "each is asked about once", "installed: local"),
+        (("acp",), "codeagent-lsp[acp]", "not installed: pip install 'codeagent-lsp[acp]'"),
+        (("mcp", "acp"), "codeagent-lsp[acp,mcp]", "codeagent-lsp[mcp,acp]"),
+        (tuple(doctor._EXTRAS), "codeagent-lsp[acp,mcp]", "not installed: pip install"),
+    ],
+)
+def test_doors_and_extras(monkeypatch: pytest.MonkeyPatch, missing: tuple[str, ...], doors: str, extras: str) -> None:
+    gone = {doctor._EXTRAS[name] for name in missing}
+    monkeypatch.setattr(doctor, "_installed", lambda module: module not in gone)
+    check = doctor._doors(Settings(), "en")
+    assert check.verdict == "ok"
+    assert doors in check.detail
+    assert extras in doctor._extras("en").detail
+    assert "lend.editor" in doctor._doors(Settings(lend=LendSettings(editor="off")), "en").detail
