@@ -30,7 +30,16 @@ from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.screens import Desk
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
-from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutput, RecordCommand, Shell, no_output
+from codeagent_lsp.shadow.shell import (
+    KILLED,
+    Command,
+    CommandResult,
+    Isolation,
+    OnOutput,
+    RecordCommand,
+    Shell,
+    no_output,
+)
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.commands.background import BackgroundCommands
 from codeagent_lsp.tools.context import (
@@ -316,12 +325,16 @@ class AuditedShell:
         return self._shell.isolation
 
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
-        """Run the command in the wrapped shell, and record it before and after."""
+        """Run the command in the wrapped shell, and record it before and after, however it ends."""
         # Before it runs: a command that takes the machine down has to be in the log.
         self._record(command.words, command.cwd, self.isolation.level, None)
-        result = await self._shell.run(command, on_output)
-        self._record(command.words, command.cwd, self.isolation.level, result.finished.exit_code)
-        return result
+        code = KILLED
+        try:
+            result = await self._shell.run(command, on_output)
+            code = result.finished.exit_code
+            return result
+        finally:
+            self._record(command.words, command.cwd, self.isolation.level, code)
 
 
 # Makes the hooks of one run.

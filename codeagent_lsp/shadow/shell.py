@@ -197,5 +197,8 @@ class Shell(Protocol):
 RecordCommand = Callable[[str, str, str, int | None], None]
 """Receives the command, its folder, the isolation level, and the exit code (None before the command has ended)."""
 
+KILLED = 128 + 9
+"""The exit code of a command that did not end by itself, as a shell would tell it."""
+
 Approve = Callable[[tuple[str, ...]], Awaitable[bool]]
 """Asks the user whether files that can run code later may become proposed changes."""

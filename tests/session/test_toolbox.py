@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.environments.container import CONTAINER
+from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.messages import ToolCall
-from codeagent_lsp.session.toolbox import commands_line
-from codeagent_lsp.shadow.shell import Finished, Isolation
+from codeagent_lsp.session.toolbox import AuditedShell, commands_line
+from codeagent_lsp.shadow.shell import KILLED, Command, CommandResult, Finished, Isolation, OnOutput, no_output
 from codeagent_lsp.tools.permissions.decision import Mode
 from tests.session.fakes import World, call, calls, say, world
 from tests.tools.shells import DIRECT, OPEN_COPY, OVERLAY, FakeEnvironments
@@ -168,3 +170,28 @@ async def test_the_mode_read_only_runs_no_program_of_the_workspace_either(tmp_pa
     ran = [command.words for shell in environments.shells for command in shell.commands]
     assert bool(ran) is (mode == "ask"), ran
     assert ("The mode readOnly runs no programs" in told_to_model(made)) is (mode == "readOnly")
+
+
+class Endless:
+    """A shell whose commands never end; with `problem` they cannot even begin."""
+
+    isolation = OVERLAY
+
+    def __init__(self, problem: Exception | None = None) -> None:
+        self._problem = problem
+
+    async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
+        if self._problem is not None:
+            raise self._problem
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+@pytest.mark.parametrize("problem", [None, ToolFailed("no room")])
+async def test_a_command_that_does_not_end_by_itself_is_recorded_to_its_end(problem: Exception | None) -> None:
+    seen: list[int | None] = []
+    shell = AuditedShell(Endless(problem), lambda words, folder, level, code: seen.append(code))
+    with pytest.raises(type(problem) if problem else TimeoutError):
+        async with asyncio.timeout(0.05):
+            await shell.run(Command("make", "/w"))
+    assert seen == [None, KILLED]

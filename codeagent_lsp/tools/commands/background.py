@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed, ToolRetry
-from codeagent_lsp.shadow.shell import Command, CommandResult, RecordCommand, Shell, Stream
+from codeagent_lsp.shadow.shell import KILLED, Command, CommandResult, RecordCommand, Shell, Stream
 from codeagent_lsp.tools.variables.variables import Variables
 
 MOST_AT_ONCE = 4
@@ -51,7 +51,6 @@ are passed on in pieces that no other process writes into: `+` if the line goes 
 """
 _PIECE = 900
 """Characters; with four bytes each, a piece is written to a pipe at once (`PIPE_BUF` is 4096 bytes)."""
-_KILLED = 128 + 9
 
 _OF_BESIDE = re.compile(r"(\d+)([|+])")
 
@@ -127,8 +126,11 @@ class BackgroundCommands:
         """
         running = self._named(name)
         self._record(script, running.command.cwd, running.level, None)
-        text, code = await running.beside(script, seconds)
-        self._record(script, running.command.cwd, running.level, code)
+        code = KILLED
+        try:
+            text, code = await running.beside(script, seconds)
+        finally:
+            self._record(script, running.command.cwd, running.level, code)
         return text, code
 
     def network(self, name: str) -> bool:
@@ -162,7 +164,7 @@ class BackgroundCommands:
         finally:
             running.over()
             if running.level:
-                code = _KILLED if running.code is None else running.code
+                code = KILLED if running.code is None else running.code
                 self._record(command.words, command.cwd, running.level, code)
             with suppress(AgentError):
                 await self._close_shell(running.name)
