@@ -49,7 +49,7 @@ from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.memory.knowledge import knowledge_for
 from codeagent_lsp.session.memory.remembering import Remembering
-from codeagent_lsp.session.request import FOREIGN, RunRequest
+from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.session_variables import session_variables
 from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.texts import text
@@ -177,7 +177,7 @@ class ConflictQuestions:
         if not isinstance(event, events.ChangesApplied) or not event.conflicts:
             return
         # Those of another program's changes have ways out of their own.
-        if not event.undo and self._manager().runs.get(event.run_id).record.kind == FOREIGN:
+        if not event.undo and self._manager().runs.get(event.run_id).record.foreign:
             return
         if event.undo:
             self._tasks.start(self._ask_to_undo(event.run_id, event.conflicts))
@@ -243,7 +243,7 @@ def waiting_items(inbox: Inbox, manager: SessionManager, language: str) -> tuple
         if run.proposal.changeset and run.record.attempt_of:
             items.append(other_attempt(run.record.run_id, run.record.title, language))
         elif run.proposal.changeset:
-            foreign = run.record.kind == FOREIGN
+            foreign = run.record.foreign
             items.extend(pending_changes(run.record.run_id, run.proposal.changeset.paths, language, foreign=foreign))
     for record in (manager.runs.get(run_id).record for run_id in manager.runs.active()):
         if not record.attempt_of:

@@ -121,7 +121,7 @@ class ForeignChanges:
                 self._watch.expects(str(each["path"]), each["text"], *new)
                 if each.get("moved_from"):
                     self._watch.expects(str(each["moved_from"]), None)
-        if event.conflicts and not event.undo and self._parts.manager.runs.get(event.run_id).record.kind == FOREIGN:
+        if event.conflicts and not event.undo and self._parts.manager.runs.get(event.run_id).record.foreign:
             self._tasks.start(self._ask_about_conflicts(event.run_id))
 
     async def _follow(self, folders: list[str], before: asyncio.Task[None] | None) -> None:
@@ -176,7 +176,7 @@ class ForeignChanges:
 
     def _waiting(self) -> Run | None:
         """Return the latest foreign run about which nobody has decided."""
-        waiting = (run for run in self._parts.manager.runs.all() if run.record.kind == FOREIGN and run.record.staged)
+        waiting = (run for run in self._parts.manager.runs.all() if run.record.foreign and run.record.staged)
         return next(iter(reversed(tuple(waiting))), None)
 
     async def _begin_run(self, changes: tuple[DiskChange, ...], unknown: tuple[str, ...]) -> None:

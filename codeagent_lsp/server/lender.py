@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import SessionError, UsageError
 from codeagent_lsp.lend.meeting import LendAnswer, LendRequest, MeetingPlace, holding
-from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.session.request import LENT, RunRequest
 from codeagent_lsp.state import changing, replace_json
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
@@ -248,7 +248,7 @@ class Lender:
         # One that it had before: each open session has a file, and a place for commands.
         free = self._free.get(connection.name)
         work = lent(connection)
-        run_id = backend.manager.start_beside(RunRequest("lent", "", title), work, free.pop() if free else None)
+        run_id = backend.manager.start_beside(RunRequest(LENT, "", title), work, free.pop() if free else None)
         self._attached[connection] = run_id
         self._tasks.start(backend.redactor.note("lend_attached", client=connection.name, run=run_id, pid=request.pid))
         task = backend.manager.runs.task(run_id)

@@ -18,7 +18,6 @@ from codeagent_lsp.server.lenses import Waiting, pending_part
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.plan.orders import roll_back
-from codeagent_lsp.session.request import FOREIGN
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.changes.reviewed import ChosenHunks, review_digest
@@ -241,7 +240,7 @@ class Reviews:
         return (*hunks, replace(file, lens=False))  # the first line has lenses for all changes of the run
 
     def _is_foreign(self, run_id: str) -> bool:
-        return self._manager().runs.get(run_id).record.kind == FOREIGN
+        return self._manager().runs.get(run_id).record.foreign
 
     def renew(self, run_id: str) -> None:
         """Write the diff of a run anew where it has been shown: after a decision it has fewer hunks."""
@@ -286,7 +285,7 @@ class Reviews:
         """Apply the chosen files and hunks of a run, and show the outcome."""
         applied = await run.proposal.apply(files, hunks, seen=seen)
         self.renew(run.record.run_id)
-        self._announcer.tell_outcome(applied, "foreign.kept" if run.record.kind == FOREIGN else "outcome.full")
+        self._announcer.tell_outcome(applied, "foreign.kept" if run.record.foreign else "outcome.full")
 
     async def revert(
         self, run: Run, files: frozenset[str] | None, hunks: ChosenHunks | None, seen: Changeset | None

@@ -336,7 +336,7 @@ class Proposal:
         """Return whether the user's settings or mode let changes be applied without a question: ours, not those of
         another agent.
         """
-        user, lent = self._services.user, self.record.kind == "lent"
+        user, lent = self._services.user, self.record.lent
         return not lent and (
             user.settings().edits.apply in ("auto", "live") or user.mode() in ("acceptEdits", "bypass")
         )

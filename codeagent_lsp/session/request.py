@@ -41,6 +41,8 @@ WITH_WORDS: tuple[RunKind, ...] = ("run", "ask", "explain", "test", *REWRITES)
 ANSWERS: tuple[RunKind, ...] = ("ask", "explain")
 FOREIGN: RunKind = "foreign"
 """The kind of the runs that gather what other programs changed."""
+LENT: RunKind = "lent"
+"""The kind of the runs in which another agent uses the editor."""
 TRIALS: tuple[RunKind, ...] = ("prove", "minimize")
 """Kinds that try the changes of another run."""
 

@@ -30,7 +30,7 @@ from codeagent_lsp.session.plan.plan_state import PlanState
 from codeagent_lsp.session.plan.run_planner import RunPlanner
 from codeagent_lsp.session.plan.steering import Steering
 from codeagent_lsp.session.proposal import Proposal
-from codeagent_lsp.session.request import FOREIGN, REWRITES, WITH_WORDS, Planning, RunKind, RunRequest, Target
+from codeagent_lsp.session.request import REWRITES, WITH_WORDS, Planning, RunKind, RunRequest, Target
 from codeagent_lsp.session.run_models import RunModels
 from codeagent_lsp.session.run_output import PLANNING_CALL, RunOutput
 from codeagent_lsp.session.run_parts import RunParts
@@ -68,7 +68,7 @@ class Run:
         self.record = record
         self._services = services
         self._output = RunOutput(session, record, services)
-        made = ForeignProposal if record.kind == FOREIGN else Proposal
+        made = ForeignProposal if record.foreign else Proposal
         self.proposal = made(
             record,
             services,

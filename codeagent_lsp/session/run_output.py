@@ -14,7 +14,6 @@ from typing import Any
 from codeagent_lsp import events
 from codeagent_lsp.errors import CodeAgentError, ErrorCode, UserError
 from codeagent_lsp.session.command_output import OutputStream
-from codeagent_lsp.session.request import FOREIGN
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.spending import usage_of
@@ -59,8 +58,8 @@ class RunOutput:
         self._begun = True
         held, self._held = self._held, []
         whole, number = self._record.attempt_of or None, self._record.attempt or None
-        beside = self._record.title if self._record.kind == "lent" else None
-        foreign = True if self._record.kind == FOREIGN else None
+        beside = self._record.title if self._record.lent else None
+        foreign = self._record.foreign or None
         start = events.ResponseStart(mode=mode, attempt_of=whole, attempt=number, beside=beside, foreign=foreign)
         for event in (start, *held):
             self._session.emit(self._record.run_id, event)

@@ -80,7 +80,7 @@ class Runs:
         hears nothing. SessionError if none is.
         """
         for run in map(self.get, reversed(self.active())):
-            if not run.record.attempt_of and run.record.kind != "lent":
+            if not run.record.attempt_of and not run.record.lent:
                 return run
         raise SessionError("steer.nothing")
 

@@ -19,6 +19,7 @@ from codeagent_lsp.messages import Message, ToolSpec, Usage
 from codeagent_lsp.session.conversation.repo_maps import Overviews
 from codeagent_lsp.session.memory.background import Background
 from codeagent_lsp.session.proving.proof import ProposalProof
+from codeagent_lsp.session.request import FOREIGN, LENT
 from codeagent_lsp.session.rewind.rewinds import AppliedPart, Rewinds
 from codeagent_lsp.session.spending import total, usage_data
 from codeagent_lsp.tools.permissions.approvals import Approvals
@@ -135,6 +136,16 @@ class RunRecord:
     attempts: tuple[str, ...] = ()
     unsettled: tuple[str, ...] = ()
     _intended: AppliedPart | None = None
+
+    @property
+    def foreign(self) -> bool:
+        """Return whether its changes are those of other programs: in the files already, to be kept or taken back."""
+        return self.kind == FOREIGN
+
+    @property
+    def lent(self) -> bool:
+        """Return whether another agent works in it, beside what the user does."""
+        return self.kind == LENT
 
     @property
     def changed_paths(self) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from codeagent_lsp.server.commands.session_commands import SessionCommands
 from codeagent_lsp.server.commands.tool_commands import ToolCommands
 from codeagent_lsp.server.prompting.prompting import Prompting
 from codeagent_lsp.session.plan.orders import arrange_steps, retry_step, skip_step
-from codeagent_lsp.session.request import FOREIGN, REWRITES, TRIALS, RunKind
+from codeagent_lsp.session.request import REWRITES, TRIALS, RunKind
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.context import tool_context
 from codeagent_lsp.tools.mcp.errors import McpProblem
@@ -172,7 +172,7 @@ class ChangeCommands:
         run, view = await recorded_run(self._backend, given["runId"]), self._backend.views.plain()
         reviews = self._backend.reviews
         files, hunks = chosen_files(given, view), chosen_hunks(given, view)
-        if run.record.kind == FOREIGN:  # it is in the files already
+        if run.record.foreign:  # it is in the files already
             seen = reviews.seen(run, given.get("digest"), hunks)
             taken = run.proposal.chosen(files, hunks, seen)
             self._later(reviews.revert(run, files, hunks, seen))
