@@ -12,6 +12,7 @@ import pytest
 
 from codeagent_lsp.workspace.files.uris import from_path
 from tests.foreign.outside import git, repository
+from tests.living import files_below
 from tests.server.conftest import StartEditor
 from tests.server.replies import edit, say
 from tests.server.stock_editor import STOCK, StockEditor
@@ -54,7 +55,7 @@ def follows(start: StartEditor, workspace: Path, *script: dict[str, Any], **opti
     editor = start(*script, settings=FOLLOWS, **options)
     state = workspace.parent / "state"
     many = sum(1 for each in workspace.iterdir() if each.is_file()) if not (workspace / ".git").exists() else 1
-    editor.wait_until(lambda: sum(1 for _ in state.rglob("before/*/*")) >= many, 60.0)
+    editor.wait_until(lambda: len(files_below(state, "before/*/*")) >= many, 60.0)
     time.sleep(0.5)
     return editor
 
@@ -236,4 +237,4 @@ def test_off_follows_nothing(start: StartEditor, workspace: Path, tmp_path: Path
     time.sleep(SETTLED)
     assert told(editor) == 0
     assert nothing_waits(editor)
-    assert not list((tmp_path / "state").rglob("before"))
+    assert not files_below(tmp_path / "state", "before/*/*")

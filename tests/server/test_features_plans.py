@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.workspace.files import uris
+from tests.living import files_below
 from tests.server.conftest import StartEditor
 from tests.server.replies import call, say, write
 from tests.server.stock_editor import STOCK, StockEditor
@@ -252,7 +253,7 @@ def test_the_plan_as_a_document_that_lives(start: StartEditor, tmp_path: Path) -
     editor.wait_until(lambda: files(editor) == [1])
     page = editor.command("codeagent.plan.show", runId=run_id)["markdown"]
     editor.wait_until(lambda: any("plan" in uri for uri in editor.shown))
-    place = next((tmp_path / "state").rglob(f"plan/{run_id}.md"))
+    place = files_below(tmp_path / "state", f"plan/{run_id}.md")[0]
     assert page.startswith("# the goal")
     editor.wait_until(lambda: "2. **b** *running*" in place.read_text())
     editor.command("codeagent.cancel", runId=run_id)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.living import contents
 from tests.server.stock_editor import StockEditor
 
 LOOK: dict[str, Any] = {"tool_calls": [{"name": "list_dir", "arguments": {}}], "delay": 0.4}
@@ -102,7 +103,7 @@ def test_secrets_are_not_found(place: Path, tmp_path: Path) -> None:
         editor.run("codeagent.ask", question=f"is {secret} a token?")
         assert editor.command("codeagent.session.search", query=secret) == []
         assert editor.command("codeagent.session.search", query="token")
-    assert not any(secret.encode() in path.read_bytes() for path in (tmp_path / "state").rglob("runs.sqlite*"))
+    assert not any(secret.encode() in held for held in contents(tmp_path / "state", "runs.sqlite*").values())
 
 
 def test_secrets_in_the_first_words_after_a_restart_are_not_found(place: Path, tmp_path: Path) -> None:

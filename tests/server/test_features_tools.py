@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.living import contents, files_below
 from tests.server.conftest import StartEditor
 from tests.server.replies import call, say
 from tests.server.stock_editor import STOCK, StockEditor
@@ -25,7 +26,7 @@ def state_of(editor: StockEditor, name: str) -> tuple[str, str, str]:
 
 def written(folder: Path) -> str:
     """Everything that is kept below a folder."""
-    return "\n".join(path.read_text("utf-8", "replace") for path in folder.rglob("*") if path.is_file())
+    return "\n".join(held.decode("utf-8", "replace") for held in contents(folder).values())
 
 
 def test_a_tool_that_rests_is_told_and_can_be_brought_back(start: StartEditor, workspace: Path) -> None:
@@ -74,7 +75,7 @@ def test_a_stock_client_learns_how_to_set_a_secret(start: StartEditor, tmp_path:
     editor.run("codeagent.run", task="upload it")
     assert "environment your editor is started from" in editor.told("Value of API_KEY for commands?")
     assert editor.prompts == []
-    assert not list((tmp_path / "state").rglob("answer/*"))
+    assert not files_below(tmp_path / "state", "answer/*")
 
 
 def test_a_secret_reaches_the_command_and_nothing_else(start: StartEditor, tmp_path: Path, workspace: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.bench.sanitizer import measure
+from tests.living import contents
 from tests.records.formats import PLACED, TOKENS
 from tests.records.lookalikes import everything
 from tests.records.test_sanitizer import survives
@@ -44,9 +45,9 @@ def secrets() -> dict[str, tuple[str, str]]:
 def ours(state: Path) -> dict[str, str]:
     """Everything below the state folder, by name, with escapes of JSON taken away as well."""
     texts = {}
-    for path in state.rglob("*"):
-        if path.is_file() and path.name != SCRIPT:
-            text = path.read_bytes().decode("utf-8", "replace")
+    for path, held in contents(state).items():
+        if path.name != SCRIPT:
+            text = held.decode("utf-8", "replace")
             texts[str(path.relative_to(state))] = text + "\n" + text.replace("\\n", "\n").replace('\\"', '"')
     return texts
 

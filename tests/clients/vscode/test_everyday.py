@@ -12,6 +12,7 @@ import pytest
 
 from tests.clients.vscode.support import ROOT, Editor, Window, window
 from tests.clients.vscode.test_runs import CHANGED, SOURCE, both_ends, until
+from tests.living import contents
 
 pytestmark = [pytest.mark.slow, pytest.mark.vscode]
 
@@ -26,7 +27,7 @@ def environment(pid: int) -> dict[str, str]:
 
 def files_with(folder: Path, words: str) -> list[Path]:
     """The files below a folder that hold the words."""
-    return [path for path in folder.rglob("*") if path.is_file() and words.encode() in path.read_bytes()]
+    return [path for path, held in contents(folder).items() if words.encode() in held]
 
 
 def test_the_key_is_in_the_servers_environment_and_nowhere_else(tmp_path: Path, editor: Editor) -> None:

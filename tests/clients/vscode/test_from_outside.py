@@ -12,6 +12,7 @@ import pytest
 from tests.clients.vscode.support import Editor, Window, window
 from tests.clients.vscode.test_runs import LAST, ONE, SOURCE, buffer, changed, until
 from tests.editor_mcp.rig import agent, said
+from tests.living import files_below
 
 pytestmark = [pytest.mark.slow, pytest.mark.vscode]
 
@@ -38,8 +39,7 @@ def test_what_another_program_changed_is_kept_and_reverted_in_those_words(tmp_pa
     settings = {"codeagent.foreign.watch": "auto"}
     with window(tmp_path, editor, files={"a.py": SOURCE}, script=[WAITS], settings=settings) as opened:
         opened.open("a.py")
-        copies = opened.state.glob
-        until(lambda: any(copies("**/before/*/*")), "the server does not follow the files")
+        until(lambda: bool(files_below(opened.state, "before/*/*")), "the server does not follow the files")
         opened.page.wait_for_timeout(2000)  # what it still reads of the start is not from outside
         (opened.workspace / "a.py").write_text(OUTSIDE)
         opened.command("CodeAgent: Open the Chat")
