@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from tests.editor_mcp.rig import ASKS, agent, choosing, listening, meeting, said
+from tests.language_servers.real import missing, path_with_servers
 from tests.server.conftest import StartEditor
 
 pytestmark = pytest.mark.slow  # whole servers at work
@@ -44,3 +45,27 @@ async def test_it_is_asked_for_reads_edits_and_is_undone(start: StartEditor, wor
     editor.command("codeagent.undo")
     editor.wait_until(lambda: editor.text(cart) == UNSAVED)
     assert uri
+
+
+async def test_it_asks_the_language_servers_and_renames_by_them(
+    start: StartEditor, workspace: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if why := missing("basedpyright-langserver"):
+        pytest.skip(why)
+    monkeypatch.setenv("PATH", path_with_servers())
+    cart, shop = workspace / "cart.py", workspace / "shop.py"
+    cart.write_text(SAVED)
+    shop.write_text('from cart import total\n\nprint(total([1]), "total")\n')
+    editor = start(state=state, choose=choosing())
+    editor.open(cart, UNSAVED)
+    async with agent(workspace, state) as client:
+        await said(client, "open_files")
+        assert "cart.py:2" in await said(client, "definition", symbol="total")
+        found = await said(client, "references", symbol="total")
+        assert "shop.py:1" in found and "shop.py:3" in found
+        await said(client, "rename", path="cart.py", symbol="total", new_name="sum_of")
+        assert "def sum_of" in await said(client, "read", path="cart.py")
+        assert "Accepted" in await said(client, "propose")
+    assert editor.text(cart) == UNSAVED.replace("total", "sum_of")
+    assert editor.text(shop) == 'from cart import sum_of\n\nprint(sum_of([1]), "total")\n'
+    assert cart.read_text() == SAVED
