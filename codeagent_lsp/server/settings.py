@@ -70,6 +70,9 @@ class SettingsLink:
             return
         value = answer[0] if isinstance(answer, list | tuple) and answer else None
         if isinstance(value, Mapping):
+            if _holds(value, self._initial):
+                # This client answers with all that it said at first: what it later says no more is no longer set.
+                self._initial = {}
             self._pulled = value
             self._merge()
 
@@ -123,6 +126,19 @@ class SettingsLink:
         for changed in self.on_change:
             changed()
         return self._settings
+
+
+def _holds(whole: Mapping[str, Any], part: Mapping[str, Any]) -> bool:
+    """Return whether all values of `part` stand in `whole`, too."""
+    return all(
+        name in whole
+        and (
+            _holds(whole[name], value)
+            if isinstance(value, Mapping) and isinstance(whole[name], Mapping)
+            else whole[name] == value
+        )
+        for name, value in part.items()
+    )
 
 
 def _section(options: Any) -> Mapping[str, Any]:
