@@ -25,7 +25,8 @@ async def applied(initial: Mapping[str, Any], *sections: Mapping[str, Any] | Non
     """What `edits.apply` is after each answer."""
     link = SettingsLink(lambda problem: None, {})
     link.initialize(initial)
-    server, found = cast(CodeAgentServer, Answers(*sections)), [link.settings.edits.apply]
+    server = cast(CodeAgentServer, Answers(*sections))
+    found: list[str] = [link.settings.edits.apply]
     for _ in sections:
         await link.pull(server)
         found.append(link.settings.edits.apply)
