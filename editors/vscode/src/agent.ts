@@ -8,10 +8,11 @@ import { type Host, makeClient } from "./server/client";
 import { own } from "./server/configuration";
 import { locate, offer } from "./server/locate";
 import type { ApiKey } from "./server/key";
-import type { Replayed } from "./state";
+import type { Picture, Replayed } from "./state";
 import type { Store } from "./store";
 
 const STOP_MS = 2500;
+const HANDOVER_MS = 60_000; // that a server of before may need to end, on a slow machine
 const SESSION = "codeagent.session";
 const NOT_OURS = "NOT_FOUND"; // the code of a session that is gone or open in another window
 
@@ -77,6 +78,8 @@ export class Agent implements vscode.Disposable {
     const started = await this.begin(command, argument, this.store.state.sessionId);
     if (!started) return false;
     const { runId, sessionId, queued } = started;
+    const { attachments } = argument as { attachments?: readonly Picture[] };
+    if (attachments) this.store.dispatch({ type: "local_pictures", run_id: runId, pictures: attachments });
     // Of one that is queued the server tells when it begins.
     this.store.dispatch({ type: queued ? "local_queued" : "local_request", run_id: runId, session_id: sessionId, title });
     await this.remember(sessionId);
@@ -206,13 +209,31 @@ export class Agent implements vscode.Disposable {
   private async goOn(): Promise<void> {
     const sessionId = this.store.state.sessionId ?? this.context.workspaceState.get<string>(SESSION);
     if (sessionId === undefined) return;
+    if ((await this.takeUp(sessionId)) === false) void this.takeUpLater(sessionId);
+  }
+
+  /** Goes on with a session; false where it is not to be had now. Without it the next run begins a new one. */
+  private async takeUp(sessionId: string): Promise<boolean | undefined> {
     try {
       await this.send("codeagent.session.resume", { sessionId });
-      this.store.dispatch({ type: "local_session", session_id: sessionId });
-      await this.replay(sessionId);
-    } catch {
-      await this.remember(undefined); // it is gone, or another window has it: the next run begins a new one
+    } catch (error) {
       this.store.dispatch({ type: "local_session", session_id: "" });
+      if ((error as { data?: { code?: string } }).data?.code === NOT_OURS) return false;
+      return void (await this.remember(undefined));
     }
+    this.store.dispatch({ type: "local_session", session_id: sessionId });
+    await this.replay(sessionId);
+    return true;
+  }
+
+  /** Tries again for a while: after a reload the server of before may still be ending. Not once the user has begun anew. */
+  private async takeUpLater(sessionId: string): Promise<void> {
+    const { client } = this;
+    for (const until = Date.now() + HANDOVER_MS; Date.now() < until;) {
+      await new Promise((resolve) => setTimeout(resolve, HANDOVER_MS / 60));
+      if (this.client !== client || this.store.state.sessionId) return;
+      if ((await this.takeUp(sessionId)) !== false) return;
+    }
+    await this.remember(undefined); // it is gone, or another window has it
   }
 }

@@ -1,5 +1,8 @@
 /** What the chat's webview and the extension tell each other. Types only; the host checks what it is told. */
+import type { Picture } from "./model";
 import type { Patch } from "./transcript";
+
+export type { Picture } from "./model";
 
 /** What the user works on in the editor, offered as part of a task. */
 export interface Place {
@@ -19,12 +22,6 @@ export interface Controls {
   readonly mode: string;
   readonly effort: string;
   readonly window: number;
-}
-
-/** A picture that goes along with a task: its bytes in base64. */
-export interface Picture {
-  readonly name: string;
-  readonly data: string;
 }
 
 /** What the user does with the steps of a plan that waits: never a whole list, which could be older than the plan. */

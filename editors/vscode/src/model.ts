@@ -106,6 +106,12 @@ export interface Usage {
   readonly context?: Readonly<Record<string, number>> | undefined;
 }
 
+/** A picture that goes along with a task: its bytes in base64. */
+export interface Picture {
+  readonly name: string;
+  readonly data: string;
+}
+
 export interface Run {
   readonly runId: string;
   readonly sessionId: string;
@@ -172,6 +178,8 @@ export interface State {
   readonly sessionId?: string | undefined;
   /** Titles of runs that have not begun. */
   readonly queued: Readonly<Record<string, string>>;
+  /** The pictures that the user sent along in this window, by run. */
+  readonly pictures: Readonly<Record<string, readonly Picture[]>>;
   /** What each rewind took back, by its run. */
   readonly gone: Readonly<Record<string, readonly string[]>>;
   /** The run that the user chose in the tree: an attempt is in the transcript only then. */
@@ -180,6 +188,7 @@ export interface State {
 
 /** What this editor knows of itself: what the user asked for, a restored change, the end of the server. */
 export type LocalEvent =
+  | { readonly type: "local_pictures"; readonly run_id: string; readonly pictures: readonly Picture[] }
   | { readonly type: "local_request"; readonly run_id: string; readonly session_id: string; readonly title: string }
   | { readonly type: "local_queued"; readonly run_id: string; readonly session_id: string; readonly title: string }
   | { readonly type: "local_shown"; readonly run_id: string }

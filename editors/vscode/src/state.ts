@@ -9,7 +9,7 @@ import { change, closed, ended, isAboutChanges, newRun, say } from "./runState";
 export * from "./model";
 export * from "./select";
 
-export const INITIAL: State = { runs: {}, order: [], questions: [], queued: {}, gone: {} };
+export const INITIAL: State = { runs: {}, order: [], questions: [], queued: {}, pictures: {}, gone: {} };
 
 /** The state after `event`. Events that are not known change nothing. */
 export function reduce(state: State, event: AnyEvent): State {
@@ -22,6 +22,8 @@ export function reduce(state: State, event: AnyEvent): State {
       return restored(state, event);
     case "local_queued":
       return { ...state, sessionId: event.session_id, queued: { ...state.queued, [event.run_id]: event.title } };
+    case "local_pictures":
+      return { ...state, pictures: { ...state.pictures, [event.run_id]: event.pictures } };
     case "local_shown":
       return { ...state, shown: event.run_id };
     case "local_withdrawn":
@@ -123,6 +125,7 @@ function cleared(state: State): State {
     questions: open,
     sessionId,
     queued,
+    pictures: Object.fromEntries(Object.entries(state.pictures).filter(([id]) => ids.has(id) || id in queued)),
     gone: {},
   };
 }

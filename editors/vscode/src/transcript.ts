@@ -3,7 +3,7 @@
  * Not here: sending them (`views/chat.ts`), drawing them (`webview/`).
  */
 import { difference } from "./diff";
-import { attemptsOf, type Block, type FileState, type Plan, type Run, type State, type Todo, type Usage, withChanges, working } from "./state";
+import { attemptsOf, type Block, type FileState, type Picture, type Plan, type Run, type State, type Todo, type Usage, withChanges, working } from "./state";
 
 /** What is told of a run besides its blocks. `attempt` is the number of an attempt, 0 for a run that is none. */
 export interface RunHead {
@@ -48,6 +48,7 @@ export interface Bar {
 export type Patch =
   | { readonly type: "reset" }
   | ({ readonly type: "run" } & RunHead)
+  | { readonly type: "sent"; readonly run: string; readonly pictures: readonly Picture[] }
   | { readonly type: "plan"; readonly run: string; readonly plan: Plan }
   | { readonly type: "block"; readonly run: string; readonly index: number; readonly block: Block }
   | { readonly type: "cut"; readonly run: string; readonly length: number }
@@ -69,6 +70,8 @@ export function patches(before: State | undefined, after: State): Patch[] {
   for (const id of now) {
     const run = after.runs[id];
     const was = kept && old.includes(id) ? before?.runs[id] : undefined;
+    const pictures = after.pictures[id];
+    if (run && pictures && (!was || before?.pictures[id] !== pictures)) found.push({ type: "sent", run: id, pictures });
     if (run) found.push(...ofRun(was && before && { run: was, head: headOf(was, before) }, run, headOf(run, after)));
   }
   const [waiting, waited] = [withChanges(after), before && withChanges(before)];

@@ -63,7 +63,7 @@ test("a question waits until it is answered", () => {
 });
 
 test("a question that belongs to no run waits, and is shown without a run", () => {
-  const aside = (event: AnyEvent): AnyEvent => ({ ...event, run_id: "", session_id: "" });
+  const aside = (event: AnyEvent): AnyEvent => ({ ...event, run_id: "", session_id: "" }) as AnyEvent;
   const before = after(start);
   const asked = reduce(before, aside(approval("Another agent wants this editor. Allow it?")));
   assert.equal(condition(asked), "waiting");
@@ -88,6 +88,19 @@ test("what another program changed is kept or reverted, in those words, and is n
   assert.deepEqual([kept?.applied, kept?.inFiles], [false, []], "what is kept was never ours to undo");
   const reverted = newest(reduce(foreign, applied("reverted")));
   assert.deepEqual([reverted?.applied, reverted?.inFiles], [true, ["/ws/a.py"]]);
+});
+
+test("pictures that went along stand with their run, once, also when it had to wait", () => {
+  const pictures = [{ name: "a.png", data: "AA==" }];
+  const sent: AnyEvent = { type: "local_pictures", run_id: "r", pictures };
+  const told = { type: "sent", run: "r", pictures };
+  const begun = after(sent, request, start);
+  assert.deepEqual(patches(undefined, begun).filter((patch) => patch.type === "sent"), [told]);
+  assert.deepEqual(patches(begun, reduce(begun, completed("completed"))).filter((patch) => patch.type === "sent"), []);
+  const waits = after({ type: "local_queued", run_id: "r", session_id: "s", title: "Do it" }, sent);
+  assert.deepEqual(patches(INITIAL, waits).filter((patch) => patch.type === "sent"), []);
+  assert.deepEqual(patches(waits, reduce(waits, start)).filter((patch) => patch.type === "sent"), [told]);
+  assert.deepEqual(reduce(reduce(begun, completed("completed")), { type: "local_clear" }).pictures, {});
 });
 
 test("the question about changes is known as such, also that of a step", () => {

@@ -55,7 +55,7 @@ def composer(opened: Window) -> tuple[Any, Any, Any]:
     frame = opened.transcript()
     area = frame.locator("#composer textarea")
     area.wait_for()
-    return area, frame.locator("#composer"), frame.locator(".thumb")
+    return area, frame.locator("#composer"), frame.locator("#composer .thumb")
 
 
 def test_pictures_are_pasted_and_dropped_taken_off_and_seen(tmp_path: Path, editor: Editor) -> None:
@@ -85,7 +85,11 @@ def test_pictures_are_pasted_and_dropped_taken_off_and_seen(tmp_path: Path, edit
         area.fill("What is on them?")
         area.press("Enter")
         opened.transcript().locator(".markdown").filter(has_text="A red and a green square.").wait_for()
-        assert thumbs.count() == 0
+        kept = opened.transcript().locator(".run .thumbs.sent img")
+        assert [image.get_attribute("alt") for image in kept.all()][1:] == ["green.png"]
+        assert form.locator(".thumb").count() == 0
+        until(lambda: all(image.evaluate(DRAWN) for image in kept.all()), "not drawn")
+        opened.page.screenshot(path=tmp_path / "sent.png")
         sent = [message.get("images") for body in fake.bodies for message in body.get("messages", ())]
         (images,) = [each for each in sent if each]
         # The clipboard encodes anew.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -120,3 +122,18 @@ def test_an_attempt_is_in_the_transcript_when_it_is_chosen(tmp_path: Path, edito
         opened.command("CodeAgent: Accept All Changes")
         opened.page.locator(".view-line").filter(has_text="x = 2").first.wait_for()
         assert buffer(opened) == "x = 2\n"
+
+
+def test_the_conversation_comes_back_when_the_server_of_before_ends_late(tmp_path: Path, editor: Editor) -> None:
+    with window(tmp_path, editor, files={"a.py": "x = 1\n"}, script=[{"text": "Hello."}]) as opened:
+        opened.task("say hello")
+        opened.idle()
+        (before,) = opened.servers()
+        os.kill(before, signal.SIGSTOP)
+        opened.load()
+        opened.command("CodeAgent: Open the Chat")
+        opened.transcript().locator("#composer textarea").wait_for()
+        assert not opened.transcript().locator(".prompt").count(), "the other server has it still"
+        os.kill(before, signal.SIGKILL)
+        opened.transcript().locator(".prompt").filter(has_text="say hello").wait_for()
+        opened.transcript().locator(".markdown").filter(has_text="Hello.").wait_for()

@@ -86,14 +86,10 @@ export class Pictures {
 
   private draw(): void {
     const { word } = this.host;
-    this.list.replaceChildren(...this.pictures.map((picture, index) => {
-      const shown = document.createElement("img");
-      shown.src = this.url(picture.data);
-      shown.alt = picture.name;
-      shown.title = picture.name;
-      const off = iconButton("close", word("removePicture", picture.name));
+    this.list.replaceChildren(...this.pictures.map((one, index) => {
+      const off = iconButton("close", word("removePicture", one.name));
       off.addEventListener("click", () => this.remove(index));
-      return filled("li", "thumb", shown, off);
+      return filled("li", "thumb", picture(one.name, this.url(one.data)), off);
     }));
     for (const [data, url] of this.urls) {
       if (this.pictures.some((picture) => picture.data === data)) continue;
@@ -113,10 +109,23 @@ export class Pictures {
   }
 
   private url(data: string): string {
-    const known = this.urls.get(data) ?? URL.createObjectURL(new Blob([Uint8Array.from(atob(data), (char) => char.charCodeAt(0))]));
+    const known = this.urls.get(data) ?? urlOf(data);
     this.urls.set(data, known);
     return known;
   }
+}
+
+/** An address for bytes in base64, until it is revoked. */
+export function urlOf(data: string): string {
+  return URL.createObjectURL(new Blob([Uint8Array.from(atob(data), (char) => char.charCodeAt(0))]));
+}
+
+/** A small picture. */
+export function picture(name: string, url: string): HTMLImageElement {
+  const shown = document.createElement("img");
+  shown.src = url;
+  shown.alt = shown.title = name;
+  return shown;
 }
 
 function base64(file: Blob): Promise<string> {

@@ -4,11 +4,13 @@ import type { Patch, RunHead } from "../transcript";
 import { type BlockView, makeBlock } from "./blocks";
 import { costLine } from "./cost";
 import { button, codicon, element, filled, iconButton } from "./dom";
+import { picture, urlOf } from "./pictures";
 import { STEP_ICONS } from "./steps";
 
 interface RunView {
   readonly section: HTMLElement;
   readonly prompt: HTMLElement;
+  readonly pictures: HTMLElement;
   readonly body: HTMLElement;
   readonly foot: HTMLElement;
   readonly attempts: HTMLElement;
@@ -41,12 +43,19 @@ export class Runs {
   apply(patch: Patch): boolean {
     switch (patch.type) {
       case "reset":
+        for (const { pictures } of this.views.values()) forget(pictures);
         this.views.clear();
         this.around.log.replaceChildren(this.around.empty);
         return true;
       case "run":
         this.head(patch);
         return true;
+      case "sent": {
+        const view = this.view(patch.run);
+        forget(view.pictures);
+        view.pictures.replaceChildren(...patch.pictures.map(({ name, data }) => filled("li", "thumb", picture(name, urlOf(data)))));
+        return true;
+      }
       case "block":
         this.put(patch.run, patch.index, patch.block);
         return true;
@@ -81,16 +90,18 @@ export class Runs {
     const known = this.views.get(id);
     if (known) return known;
     const prompt = element("div", "prompt");
+    const pictures = element("ul", "thumbs sent");
+    pictures.setAttribute("aria-label", this.around.word("pictures"));
     const body = element("div", "body");
     const activity = element("span", "state");
     const cost = element("span", "cost");
     const foot = filled("footer", "foot", activity, cost);
     const attempts = element("div", "attempts");
-    const section = filled("section", "run", prompt, body, attempts, foot);
+    const section = filled("section", "run", prompt, pictures, body, attempts, foot);
     this.around.empty.remove();
     this.around.log.append(section);
     this.around.added(section);
-    const made: RunView = { section, prompt, body, foot, attempts, activity, cost, blocks: [], head: undefined, plan: undefined };
+    const made: RunView = { section, prompt, pictures, body, foot, attempts, activity, cost, blocks: [], head: undefined, plan: undefined };
     this.views.set(id, made);
     return made;
   }
@@ -165,6 +176,11 @@ export class Runs {
   private tick(): void {
     for (const view of this.views.values()) if (view.head?.status === "running") this.cost(view);
   }
+}
+
+/** Lets go of the pictures that are shown. */
+function forget(shown: HTMLElement): void {
+  for (const image of shown.querySelectorAll("img")) URL.revokeObjectURL(image.src);
 }
 
 /** What is undone, or never came, has nothing to undo: its buttons say so. */
