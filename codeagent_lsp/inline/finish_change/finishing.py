@@ -1,0 +1,309 @@
+"""Repairs the callers of what the user has changed by hand, as far as a language server proves it.
+
+Concerned is what the server calls wrong with the change and did not without. A repair counts if the server, on exactly
+the repaired texts, no longer says so and says nothing new. Not here: which repairs there are (`sites.py`), which files
+are looked at and when (`server/finish_changes.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TYPE_CHECKING, Protocol
+
+from codeagent_lsp.inline.finish_change.changes import Change, changes_of
+from codeagent_lsp.inline.finish_change.sites import Site, applied, sites
+from codeagent_lsp.inline.next_edit.parsed_text import parsed_text
+from codeagent_lsp.tools.diagnostics import protocol_form
+from codeagent_lsp.tools.diagnostics.difference import difference
+from codeagent_lsp.tools.diagnostics.port import Diagnostic
+from codeagent_lsp.workspace.files.file_view import FileView
+
+if TYPE_CHECKING:
+    from codeagent_lsp.inline.finish_change.moves import Edit
+    from codeagent_lsp.language_servers.session_servers import FoundDiagnostics
+
+MOST_FILES = 80
+MOST_ROUNDS = 6
+SECONDS = 60.0
+_UNBOUND = "Unbound"
+"""In the code of pyright's warning that a name may have no value: for a repair it counts as an error."""
+
+
+class DiagnosingServers(Protocol):
+    """Port: language servers, as `SessionServers`."""
+
+    async def diagnostics(
+        self, view: FileView, paths: Sequence[str], seconds: float
+    ) -> dict[str, tuple[FoundDiagnostics, ...] | None]: ...
+
+
+Over = Callable[[Mapping[str, str]], FileView]
+"""Returns the user's files with other texts for some of them, by absolute path."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallerPlace:
+    """A place that the change broke: the file, and the line in the user's text, from 0."""
+
+    path: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The proved repairs of some changes: new texts by path, the places repaired and those that are left."""
+
+    changes: tuple[Change, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+    repaired: tuple[CallerPlace, ...] = ()
+    left: tuple[CallerPlace, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The changes in a line."""
+        first = self.changes[0].title if self.changes else ""
+        return f"{first} +{len(self.changes) - 1}" if len(self.changes) > 1 else first
+
+
+def changed(bases: Mapping[str, str], texts: Mapping[str, str]) -> tuple[Change, ...]:
+    """Return what the user has changed of declarations; `bases` are the texts before, `texts` those of now."""
+    pairs = []
+    for path, base in bases.items():
+        now = texts.get(path)
+        if now is None or now == base:
+            continue
+        before, after = parsed_text(path, base), parsed_text(path, now)
+        if before is not None and after is not None:
+            pairs.append((before, after))
+    return changes_of(pairs)
+
+
+async def finish(
+    changes: Sequence[Change],
+    bases: Mapping[str, str],
+    texts: Mapping[str, str],
+    servers: DiagnosingServers,
+    over: Over,
+    seconds: float = SECONDS,
+) -> Finished:
+    """Return the proved repairs in files with these `texts` of now. May be cancelled; what is not known in time is left
+    alone.
+    """
+    check = _Check(servers, over, time.monotonic() + seconds)
+    now = await check.errors(texts, list(texts))
+    wrong = [path for path, found in now.items() if found]
+    before = {path: bases.get(path, text) for path, text in texts.items()}
+    was = await check.errors(before, wrong) if wrong else {}
+    brought = {path: _brought(was[path], now[path], before[path], texts[path]) for path in wrong if path in was}
+    work = _Repairs(changes, {path: texts[path] for path in now}, now, brought)
+    await asyncio.to_thread(work.begin)
+    for _ in range(MOST_ROUNDS):
+        if not work.chosen:
+            break
+        new = work.texts()
+        after = await check.errors({**texts, **new}, list(now))
+        if not work.judge(after):
+            return work.finished()
+    return Finished(tuple(changes), {}, (), work.left())
+
+
+class _Check:
+    """The errors of texts, as the servers know them."""
+
+    def __init__(self, servers: DiagnosingServers, over: Over, deadline: float) -> None:
+        self._servers = servers
+        self._over = over
+        self._deadline = deadline
+
+    async def errors(self, texts: Mapping[str, str], paths: Sequence[str]) -> dict[str, tuple[Diagnostic, ...]]:
+        """Return the errors of some files; a file of which they are not known is left out."""
+        seconds = self._deadline - time.monotonic()
+        if seconds <= 0:
+            return {}
+        found = await self._servers.diagnostics(self._over(texts), paths, seconds)
+        return {
+            path: tuple(item for each in said for item in _errors(path, each))
+            for path, said in found.items()
+            if said is not None
+        }
+
+
+def _errors(path: str, said: FoundDiagnostics) -> Iterable[Diagnostic]:
+    for item in protocol_form.read(said.items, path, said.text, said.encoding):
+        if item.severity == "error" or _UNBOUND in item.code:
+            yield item
+
+
+def _brought(was: Sequence[Diagnostic], now: Sequence[Diagnostic], before: str, text: str) -> tuple[Diagnostic, ...]:
+    """Return the errors that a file has with the change and had not without."""
+    if not now:
+        return ()
+    return difference(was, now, {now[0].path: (before, text)}).new
+
+
+class _Repairs:
+    """The sites that are being tried: `chosen` by their files. One object for one question."""
+
+    def __init__(
+        self,
+        changes: Sequence[Change],
+        texts: Mapping[str, str],
+        now: Mapping[str, Sequence[Diagnostic]],
+        brought: Mapping[str, Sequence[Diagnostic]],
+    ) -> None:
+        self.chosen: dict[str, list[Site]] = {}
+        self._changes = changes
+        self._texts = texts
+        self._now = now
+        self._brought = brought
+        self._sites: dict[str, list[Site]] = {}
+        self._dropped: set[Site] = set()
+        self._starts = {
+            path: [0, *accumulate(map(len, text.splitlines(keepends=True)))] for path, text in texts.items()
+        }
+        self._unfixed: set[Diagnostic] = {each for items in brought.values() for each in items}
+
+    def begin(self) -> None:
+        """Find all sites, and choose those with an error of the change."""
+        for path, text in self._texts.items():
+            parsed = parsed_text(path, text)
+            if parsed is not None:
+                self._sites[path] = [site for change in self._changes for site in sites(parsed, change)]
+        for path, items in self._brought.items():
+            for item in items:
+                self._choose(path, self._offset(item))
+
+    def texts(self) -> dict[str, str]:
+        """Return the repaired texts."""
+        return {path: applied(self._texts[path], self._edits(path)) for path in self.chosen if self.chosen[path]}
+
+    def judge(self, after: Mapping[str, Sequence[Diagnostic]]) -> bool:
+        """Take back what is not right by what the server says of the repaired texts, and choose what has become wrong;
+        return whether anything is different now.
+        """
+        before = {path: tuple(found) for path, found in self.chosen.items()}
+        for path in list(self._texts):
+            if path not in after:
+                self._drop(path, self.chosen.get(path, ()))
+                continue
+            back = _Back(self._edits(path), self._texts[path], self.texts().get(path, self._texts[path]))
+            known = Counter((*_said(item), item.line) for item in self._now[path])
+            for item in after[path]:
+                at = back.offset(item)
+                key = (*_said(item), self._line(path, at) + 1)
+                if known[key] > 0:
+                    known[key] -= 1
+                    # It was there before: what it is about is not repaired.
+                    self._drop(path, [site for site in self._at(path, at) if self._is_brought(path, item, at)])
+                elif not self._choose(path, at):
+                    mine = self._at(path, at) or self._in_line(path, self._line(path, at))
+                    self._drop(path, mine or self.chosen.get(path, ()))
+        return before != {path: tuple(found) for path, found in self.chosen.items()}
+
+    def finished(self) -> Finished:
+        """Return what is proved."""
+        new = self.texts()
+        repaired = [CallerPlace(path, self._line(path, site.start)) for path in new for site in self.chosen[path]]
+        return Finished(tuple(self._changes), new, tuple(repaired), self.left())
+
+    def left(self) -> tuple[CallerPlace, ...]:
+        """Return the places that the change broke and nothing here repairs."""
+        words = {each.word for each in self._changes}
+        found: dict[CallerPlace, None] = {}
+        for path, items in self._brought.items():
+            lines = self._texts[path].splitlines()
+            for item in items:
+                at = self._offset(item)
+                mine = [site for site in self.chosen.get(path, ()) if site.start <= at <= site.end]
+                line = lines[item.line - 1] if item.line <= len(lines) else ""
+                if not mine and any(word in line for word in words):
+                    found[CallerPlace(path, item.line - 1)] = None
+        return tuple(found)
+
+    def _choose(self, path: str, at: int) -> bool:
+        """Choose the innermost site at a place that can be repaired; return whether one was added."""
+        here = [site for site in self._sites.get(path, ()) if site.start <= at < max(site.end, site.start + 1)]
+        for site in sorted(here, key=lambda site: site.end - site.start):
+            chosen = self.chosen.setdefault(path, [])
+            if site in chosen:
+                continue
+            if site.edits and site not in self._dropped and not any(_overlap(site, other) for other in chosen):
+                chosen.append(site)
+                return True
+            return False
+        return False
+
+    def _drop(self, path: str, found: Iterable[Site]) -> None:
+        gone = set(found)
+        self._dropped |= gone
+        if path in self.chosen:
+            self.chosen[path] = [site for site in self.chosen[path] if site not in gone]
+
+    def _at(self, path: str, at: int) -> list[Site]:
+        here = [site for site in self.chosen.get(path, ()) if site.start <= at <= site.end]
+        return sorted(here, key=lambda site: site.end - site.start)[:1]
+
+    def _in_line(self, path: str, line: int) -> list[Site]:
+        return [
+            site
+            for site in self.chosen.get(path, ())
+            if any(self._line(path, edit.start) <= line <= self._line(path, edit.end) for edit in site.edits or ())
+        ]
+
+    def _is_brought(self, path: str, item: Diagnostic, at: int) -> bool:
+        line = self._line(path, at) + 1
+        return any(_said(each) == _said(item) and each.line == line for each in self._brought.get(path, ()))
+
+    def _edits(self, path: str) -> list[Edit]:
+        return [edit for site in self.chosen.get(path, ()) for edit in site.edits or ()]
+
+    def _offset(self, item: Diagnostic) -> int:
+        starts = self._starts[item.path]
+        return starts[min(item.line - 1, len(starts) - 1)] + item.column - 1
+
+    def _line(self, path: str, offset: int) -> int:
+        return bisect_right(self._starts[path], offset) - 1
+
+
+class _Back:
+    """From places of a repaired text to those of the text before."""
+
+    def __init__(self, edits: Iterable[Edit], before: str, after: str) -> None:
+        self._edits = sorted(set(edits), key=lambda edit: (edit.start, edit.end))
+        self._starts = [0, *accumulate(map(len, after.splitlines(keepends=True)))]
+        self._end = len(before)
+
+    def offset(self, item: Diagnostic) -> int:
+        """Return where in the text before a diagnostic of the repaired one begins."""
+        at = self._starts[min(item.line - 1, len(self._starts) - 1)] + item.column - 1
+        shift = 0
+        for edit in self._edits:
+            start = edit.start + shift
+            if at < start:
+                break
+            if at < start + len(edit.new):
+                return edit.start
+            shift += len(edit.new) - (edit.end - edit.start)
+        return min(at - shift, self._end)
+
+
+def _said(item: Diagnostic) -> tuple[str, str, str]:
+    return item.source, item.code, " ".join(item.message.split())
+
+
+def _overlap(one: Site, other: Site) -> bool:
+    for mine in one.edits or ():
+        for theirs in other.edits or ():
+            if mine == theirs:
+                continue
+            if mine.start < theirs.end and theirs.start < mine.end:
+                return True
+            if mine.start == theirs.start and mine.start in (mine.end, theirs.end):
+                return mine.start == mine.end and theirs.start == theirs.end
+    return False
