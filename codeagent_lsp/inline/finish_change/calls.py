@@ -139,12 +139,9 @@ def _bound(arguments: Sequence[Argument], change: SignatureChange, family: Famil
         # JavaScript lets a call have more than there are parameters.
         else:
             return None
-    needed = [
-        each for each in change.old.parameters if not each.optional and each.kind not in ("rest", "rest_keywords")
-    ]
-    if not any(each.spread for each in arguments) and any(each.name not in found for each in needed):
-        return None  # it was no right call before
     spreads = any(each.spread for each in arguments)
+    if not spreads and any(each.name not in found for each in change.old.parameters if each.is_needed):
+        return None  # it was no right call before
     return _Bound(found, tuple(rest), tuple(others), frozenset(unknown), spreads)
 
 

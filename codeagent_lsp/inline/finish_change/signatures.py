@@ -36,6 +36,11 @@ class Parameter:
     annotation: str = ""
     default: str = ""
 
+    @property
+    def is_needed(self) -> bool:
+        """Whether every call has to give it."""
+        return not self.optional and self.kind not in ("rest", "rest_keywords")
+
 
 @dataclass(frozen=True, slots=True)
 class Signature:
