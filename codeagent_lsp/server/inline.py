@@ -15,6 +15,7 @@ from lsprotocol import types
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import CodeAgentError, EditorError, ModelError, UserError
 from codeagent_lsp.protocol import INLINE_STATUS_METHOD
+from codeagent_lsp.server.finish_changes import FinishChanges
 from codeagent_lsp.server.next_edits import NextEdits
 from codeagent_lsp.server.secret_sources import sanitizer_for
 from codeagent_lsp.texts import text
@@ -68,6 +69,7 @@ class Inline:
         self._lock = asyncio.Lock()
         self._tasks = BackgroundTasks()
         self.next_edits = NextEdits(parts)
+        self.finish_changes = FinishChanges(parts, self.next_edits)
         parts.front.settings_link.on_change.append(self.refresh)
         self._unsubscribe = parts.front.server.documents.subscribe(lambda uri, document: self._look_again())
 
@@ -126,6 +128,7 @@ class Inline:
 
     async def close(self) -> None:
         """End requests, and close the model."""
+        await self.finish_changes.close()
         await self.next_edits.close()
         self._unsubscribe()
         self._tasks.cancel()

@@ -183,12 +183,9 @@ def _fields(text: ParsedText, body: Node, by_name: bool) -> Signature:
 
 
 def _member(text: ParsedText, node: Node, owner: str) -> Iterator[Declaration]:
-    names = (
-        [node.child_by_field_name("name")] if node.type != "field_declaration" else node.children_by_field_name("name")
-    )
-    for name in names:
-        if name is not None:
-            yield _named(text, name, node, "member", owner)
+    # A field of a structure in Go may declare several at once.
+    for name in node.children_by_field_name("name") or node.children_by_field_name("property"):
+        yield _named(text, name, node, "member", owner)
 
 
 def _variable(text: ParsedText, node: Node, owner: str, family: Family) -> Iterator[Declaration]:

@@ -23,6 +23,7 @@ from codeagent_lsp.tools.diagnostics import protocol_form
 from codeagent_lsp.tools.diagnostics.difference import difference
 from codeagent_lsp.tools.diagnostics.port import Diagnostic
 from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.text.lines import split_lines
 
 if TYPE_CHECKING:
     from codeagent_lsp.inline.finish_change.moves import Edit
@@ -57,12 +58,15 @@ class CallerPlace:
 
 @dataclass(frozen=True)
 class Finished:
-    """The proved repairs of some changes: new texts by path, the places repaired and those that are left."""
+    """The proved repairs of some changes: new texts by path, the places repaired and those that are left. `checked` is
+    false where no server said anything.
+    """
 
     changes: tuple[Change, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
     repaired: tuple[CallerPlace, ...] = ()
     left: tuple[CallerPlace, ...] = ()
+    checked: bool = True
 
     @property
     def title(self) -> str:
@@ -110,7 +114,7 @@ async def finish(
         after = await check.errors({**texts, **new}, list(now))
         if not work.judge(after):
             return work.finished()
-    return Finished(tuple(changes), {}, (), work.left())
+    return Finished(tuple(changes), {}, (), work.left(), bool(now))
 
 
 class _Check:
@@ -164,10 +168,7 @@ class _Repairs:
         self._brought = brought
         self._sites: dict[str, list[Site]] = {}
         self._dropped: set[Site] = set()
-        self._starts = {
-            path: [0, *accumulate(map(len, text.splitlines(keepends=True)))] for path, text in texts.items()
-        }
-        self._unfixed: set[Diagnostic] = {each for items in brought.values() for each in items}
+        self._starts = {path: _starts(text) for path, text in texts.items()}
 
     def begin(self) -> None:
         """Find all sites, and choose those with an error of the change."""
@@ -217,7 +218,7 @@ class _Repairs:
         words = {each.word for each in self._changes}
         found: dict[CallerPlace, None] = {}
         for path, items in self._brought.items():
-            lines = self._texts[path].splitlines()
+            lines = split_lines(self._texts[path])
             for item in items:
                 at = self._offset(item)
                 mine = [site for site in self.chosen.get(path, ()) if site.start <= at <= site.end]
@@ -276,7 +277,7 @@ class _Back:
 
     def __init__(self, edits: Iterable[Edit], before: str, after: str) -> None:
         self._edits = sorted(set(edits), key=lambda edit: (edit.start, edit.end))
-        self._starts = [0, *accumulate(map(len, after.splitlines(keepends=True)))]
+        self._starts = _starts(after)
         self._end = len(before)
 
     def offset(self, item: Diagnostic) -> int:
@@ -291,6 +292,10 @@ class _Back:
                 return edit.start
             shift += len(edit.new) - (edit.end - edit.start)
         return min(at - shift, self._end)
+
+
+def _starts(text: str) -> list[int]:
+    return [0, *accumulate(map(len, split_lines(text)))]
 
 
 def _said(item: Diagnostic) -> tuple[str, str, str]:

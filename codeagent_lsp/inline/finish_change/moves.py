@@ -56,7 +56,7 @@ def named_imports(text: ParsedText, name: str) -> Iterator[NamedImport]:
 
 
 def import_edits(text: ParsedText, found: NamedImport, was_in: str, now_in: str) -> tuple[Edit, ...] | None:
-    """Return the edits that import the name from the file `now_in` instead of `was_in`; None where that is not plain."""
+    """Return the edits that import the name from the file `now_in`, not from `was_in`; None where that is not plain."""
     python = found.statement.type == "import_from_statement"
     written = text.of(found.module)
     if text.path == now_in:

@@ -229,15 +229,7 @@ def in_scope(text: ParsedText, node: Node, name: str) -> bool:
     wanted = name.encode()
     around = function_of(node)
     if around is None:
-        tops = (each for each in text.root.named_children if each.end_byte <= node.start_byte)
-        assigned = (
-            each.named_children[0] for each in tops if each.type == "expression_statement" and each.named_children
-        )
-        return any(
-            left is not None and left.text == wanted
-            for each in assigned
-            if (left := each.child_by_field_name("left")) is not None
-        )
+        return any(each.end_byte <= node.start_byte and _assigns(each, wanted) for each in text.root.named_children)
     while around is not None:
         inner = around
         for leaf in nodes_of(around, around.start_byte, node.start_byte):
@@ -247,6 +239,12 @@ def in_scope(text: ParsedText, node: Node, name: str) -> bool:
                 return True
         around = function_of(around)
     return False
+
+
+def _assigns(statement: Node, name: bytes) -> bool:
+    inner = statement.named_children[:1] if statement.type == "expression_statement" else []
+    left = inner[0].child_by_field_name("left") if inner else None
+    return left is not None and left.text == name
 
 
 def _is_around(function: Node | None, inner: Node) -> bool:
