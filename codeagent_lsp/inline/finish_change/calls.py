@@ -68,8 +68,12 @@ def repaired(
         now = change.now(name)
         if now is not None and now.kind not in ("rest", "rest_keywords"):
             kept[now.name] = number
-        elif arguments[number].effects:
-            return None  # to leave it out would leave out what it does
+        # To leave it out would leave out what it does; and where others came with the change, one may be for it.
+        elif arguments[number].effects or change.added:
+            return None
+    unknown = [name for name in bound.unknown_names if change.new.get(name) is None]
+    if unknown and not change.new.has("rest_keywords"):
+        return None
     values: dict[str, str] = {}
     for each in change.added:
         if each.optional or each.kind in ("rest", "rest_keywords") or each.name in bound.unknown_names:

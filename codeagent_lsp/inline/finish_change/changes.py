@@ -168,7 +168,8 @@ class _File:
             siblings = ["", *(other.name for other in side if other.owner == each.owner), ""]
             at = siblings.index(each.name)
             names.append((siblings[at - 1], siblings[at + 1]))
-        return any(one == other for one, other in zip(*names, strict=True))
+        # The ends of a list are like those of all others.
+        return names[0] == names[1] or any(one == other != "" for one, other in zip(*names, strict=True))
 
     def _take(self, before: Declaration, after: Declaration) -> None:
         self.gone = [each for each in self.gone if each is not before]

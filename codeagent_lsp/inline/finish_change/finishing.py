@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from codeagent_lsp.inline.finish_change.moves import Edit
     from codeagent_lsp.language_servers.session_servers import FoundDiagnostics
 
-MOST_FILES = 80
+MOST_FILES = 200
+MOST_CHECKED = 60
+"""Files that a server is asked about, of those that name what has changed."""
 MOST_ROUNDS = 6
 SECONDS = 60.0
 _UNBOUND = "Unbound"
@@ -64,7 +66,7 @@ class Finished:
 
     changes: tuple[Change, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
-    repaired: tuple[CallerPlace, ...] = ()
+    repaired: tuple[Site, ...] = ()
     left: tuple[CallerPlace, ...] = ()
     checked: bool = True
 
@@ -88,6 +90,19 @@ def changed(bases: Mapping[str, str], texts: Mapping[str, str]) -> tuple[Change,
     return changes_of(pairs)
 
 
+def concerned(changes: Sequence[Change], texts: Mapping[str, str]) -> dict[str, list[Site]]:
+    """Return the sites of texts that may be broken by changes, by their paths, files with plain repairs first. Parses:
+    slow.
+    """
+    found: dict[str, list[Site]] = {}
+    for path, text in texts.items():
+        parsed = parsed_text(path, text) if any(change.word in text for change in changes) else None
+        here = [site for change in changes for site in sites(parsed, change)] if parsed is not None else []
+        if here:
+            found[path] = here
+    return dict(sorted(found.items(), key=lambda item: not any(site.edits for site in item[1])))
+
+
 async def finish(
     changes: Sequence[Change],
     bases: Mapping[str, str],
@@ -99,19 +114,24 @@ async def finish(
     """Return the proved repairs in files with these `texts` of now. May be cancelled; what is not known in time is left
     alone.
     """
+    places = await asyncio.to_thread(concerned, changes, texts)
+    paths = list(places)[:MOST_CHECKED]
+    # Only what is looked at, and what the user has changed, need be open in the servers.
+    texts = {path: text for path, text in texts.items() if path in bases or path in paths}
+    if not any(site.edits for found in places.values() for site in found):
+        return Finished(tuple(changes))
     check = _Check(servers, over, time.monotonic() + seconds)
-    now = await check.errors(texts, list(texts))
-    wrong = [path for path, found in now.items() if found]
+    now = await check.errors(texts, paths)
+    work = _Repairs(changes, {path: texts[path] for path in now}, now, places)
     before = {path: bases.get(path, text) for path, text in texts.items()}
+    wrong = work.wrong()
     was = await check.errors(before, wrong) if wrong else {}
-    brought = {path: _brought(was[path], now[path], before[path], texts[path]) for path in wrong if path in was}
-    work = _Repairs(changes, {path: texts[path] for path in now}, now, brought)
-    await asyncio.to_thread(work.begin)
+    for path in was:
+        work.begin(path, _brought(was[path], now[path], before[path], texts[path]))
     for _ in range(MOST_ROUNDS):
         if not work.chosen:
             break
-        new = work.texts()
-        after = await check.errors({**texts, **new}, list(now))
+        after = await check.errors({**texts, **work.texts()}, list(now))
         if not work.judge(after):
             return work.finished()
     return Finished(tuple(changes), {}, (), work.left(), bool(now))
@@ -159,26 +179,36 @@ class _Repairs:
         changes: Sequence[Change],
         texts: Mapping[str, str],
         now: Mapping[str, Sequence[Diagnostic]],
-        brought: Mapping[str, Sequence[Diagnostic]],
+        places: Mapping[str, Sequence[Site]],
     ) -> None:
         self.chosen: dict[str, list[Site]] = {}
+        self._words = {each.word for each in changes}
         self._changes = changes
         self._texts = texts
         self._now = now
-        self._brought = brought
-        self._sites: dict[str, list[Site]] = {}
+        self._brought: dict[str, Sequence[Diagnostic]] = {}
+        self._sites = places
         self._dropped: set[Site] = set()
         self._starts = {path: _starts(text) for path, text in texts.items()}
 
-    def begin(self) -> None:
-        """Find all sites, and choose those with an error of the change."""
-        for path, text in self._texts.items():
-            parsed = parsed_text(path, text)
-            if parsed is not None:
-                self._sites[path] = [site for change in self._changes for site in sites(parsed, change)]
-        for path, items in self._brought.items():
-            for item in items:
-                self._choose(path, self._offset(item))
+    def wrong(self) -> list[str]:
+        """Return the files with an error at a site, or in a line that names what has changed."""
+        return [path for path, found in self._now.items() if any(self._is_near(path, item) for item in found)]
+
+    def begin(self, path: str, brought: Sequence[Diagnostic]) -> None:
+        """Choose the sites of a file that have an error of the change."""
+        self._brought[path] = brought
+        for item in brought:
+            self._choose(path, self._offset(item))
+
+    def _is_near(self, path: str, item: Diagnostic) -> bool:
+        at = self._offset(item)
+        named = any(word in self._line_of(item) for word in self._words)
+        return named or any(site.start <= at <= site.end for site in self._sites.get(path, ()))
+
+    def _line_of(self, item: Diagnostic) -> str:
+        starts, text = self._starts[item.path], self._texts[item.path]
+        return text[starts[item.line - 1] : starts[item.line]] if item.line < len(starts) else ""
 
     def texts(self) -> dict[str, str]:
         """Return the repaired texts."""
@@ -210,20 +240,17 @@ class _Repairs:
     def finished(self) -> Finished:
         """Return what is proved."""
         new = self.texts()
-        repaired = [CallerPlace(path, self._line(path, site.start)) for path in new for site in self.chosen[path]]
-        return Finished(tuple(self._changes), new, tuple(repaired), self.left())
+        repaired = tuple(site for path in new for site in self.chosen[path])
+        return Finished(tuple(self._changes), new, repaired, self.left())
 
     def left(self) -> tuple[CallerPlace, ...]:
         """Return the places that the change broke and nothing here repairs."""
-        words = {each.word for each in self._changes}
         found: dict[CallerPlace, None] = {}
         for path, items in self._brought.items():
-            lines = split_lines(self._texts[path])
             for item in items:
                 at = self._offset(item)
                 mine = [site for site in self.chosen.get(path, ()) if site.start <= at <= site.end]
-                line = lines[item.line - 1] if item.line <= len(lines) else ""
-                if not mine and any(word in line for word in words):
+                if not mine and self._is_near(path, item):
                     found[CallerPlace(path, item.line - 1)] = None
         return tuple(found)
 

@@ -235,7 +235,7 @@ def in_scope(text: ParsedText, node: Node, name: str) -> bool:
         for leaf in nodes_of(around, around.start_byte, node.start_byte):
             if leaf.child_count or leaf.text != wanted or not _NAMES.search(leaf.type):
                 continue
-            if binds(leaf) and role_of(leaf) != "keyword" and _is_around(function_of(leaf), inner):
+            if _binds(leaf) and role_of(leaf) != "keyword" and _is_around(function_of(leaf), inner):
                 return True
         around = function_of(around)
     return False
@@ -258,9 +258,12 @@ def _is_around(function: Node | None, inner: Node) -> bool:
 def _names(text: ParsedText, change: Change) -> Iterator[Site]:
     old, new = change.before.name, change.after.name
     collides = _has_name(text, new) and not change.before.owner
+    shadowing = [] if change.before.owner else _shadowing(text, old)
     for node in _leaves(text, old):
         role = role_of(node)
-        if role in ("keyword", "parameter") or (role == "defined" and not change.before.owner):
+        if role == "keyword" or _is_parameter(node) or (role == "defined" and not change.before.owner):
+            continue
+        if role != "member" and any(_covers(each, node) for each in shadowing):
             continue
         place = (text.char(node.start_byte), text.char(node.end_byte))
         if role == "imported" and not change.before.owner:
@@ -297,14 +300,35 @@ def _uses(text: ParsedText, imported: Node, old: str, new: str) -> Iterator[Edit
     """Yield the edits of a text's uses of an imported name."""
     if _is_aliased(imported):
         return
-    leaves = list(_leaves(text, old))
-    shadowing = [function_of(node) for node in leaves if role_of(node) != "imported" and binds(node)]
-    for node in leaves:
+    shadowing = _shadowing(text, old)
+    for node in _leaves(text, old):
         role = role_of(node)
-        if role not in ("plain", "called", "type") or any(_covers(each, node) for each in shadowing):
+        is_use = role in ("plain", "called", "type") or (role == "parameter" and not _is_parameter(node))
+        if not is_use or any(_covers(each, node) for each in shadowing):
             continue
         written = f"{old}: {new}" if node.type == _SHORTHAND else new
         yield _edit(text, node.start_byte, node.end_byte, written)
+
+
+def _shadowing(text: ParsedText, name: str) -> list[Node | None]:
+    """Return the functions in which a name is that of a variable."""
+    return [function_of(node) for node in _leaves(text, name) if role_of(node) != "imported" and _binds(node)]
+
+
+def _binds(node: Node) -> bool:
+    return _is_parameter(node) if role_of(node) == "parameter" else binds(node)
+
+
+def _is_parameter(node: Node) -> bool:
+    """Return whether a name is that of a parameter, not of its type or default."""
+    if role_of(node) != "parameter":
+        return False
+    inner, around = node, node.parent
+    while around is not None and not around.type.endswith(("parameters", "parameter_list")):
+        if any(around.child_by_field_name(field) == inner for field in ("type", "value", "right")):
+            return False
+        inner, around = around, around.parent
+    return True
 
 
 def _covers(function: Node | None, node: Node) -> bool:
