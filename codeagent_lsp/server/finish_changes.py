@@ -59,6 +59,7 @@ class _Made:
 
     changes: tuple[Change, ...]
     bases: Mapping[str, str]
+    texts: Mapping[str, str]
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -76,6 +77,8 @@ class FinishChanges:
         self._made: _Made | None = None
         self._looked: tuple[object, ...] = ()
         self._dismissed: set[str] = set()
+        # The texts when a change was finished last: callers may be as it left them, or as they were before all.
+        self._finished_at: dict[str, str] = {}
         self._looking: asyncio.Task[None] | None = None
         # After the next edits, which note the texts before the edits.
         self._unsubscribe = parts.front.server.documents.subscribe(self._changed)
@@ -141,6 +144,9 @@ class FinishChanges:
     def _changed(self, uri: str, document: Document | None) -> None:
         if self._looking is not None:
             self._looking.cancel()
+        path = uris.real_path(uri)
+        if document is None and path is not None:
+            self._finished_at.pop(path, None)
         if self._next_edits.history is None:
             return
         # One task at a time, as for next edits.
@@ -185,6 +191,7 @@ class FinishChanges:
             return "completed", " ".join((output.text("finish_change.nothing", change=title), left)).strip()
         rewritten = tuple((files[path], new) for path, new in found.texts.items())
         await stage_texts(parts, replace(request, rewritten=rewritten))
+        self._finished_at |= {path: text for path, text in made.texts.items() if path in made.bases}
         told = output.text("finish_change.done", **_counts(found))
         words = " ".join((told, left)).strip()
         output.emit(events.StatusChanged(message=words))
@@ -198,8 +205,11 @@ class FinishChanges:
         history = self._next_edits.history
         edited = [each for each in history.files if each.base != each.text] if history is not None else []
         bases = {each.path: each.base for each in edited}
-        found = await asyncio.to_thread(changed, bases, {each.path: each.text for each in edited})
-        return _Made(found, bases) if found else None
+        texts = {each.path: each.text for each in edited}
+        since = {path: text for path, text in self._finished_at.items() if text != texts.get(path)}
+        newer = await asyncio.to_thread(changed, since, texts) if since else ()
+        found = (*newer, *await asyncio.to_thread(changed, bases, texts))
+        return _Made(found, bases, texts) if found else None
 
     async def _finished(
         self, made: _Made, servers: SessionServers, seconds: float, index_seconds: float

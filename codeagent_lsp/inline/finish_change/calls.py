@@ -48,6 +48,12 @@ class SignatureChange:
         return self.new.get(self.renamed.get(name, name))
 
     @property
+    def retyped(self) -> bool:
+        """Whether a parameter that is still there has another type."""
+        kept = ((each, self.now(each.name)) for each in self.old.parameters)
+        return any(now is not None and was.annotation.split() != now.annotation.split() for was, now in kept)
+
+    @property
     def added(self) -> tuple[Parameter, ...]:
         """The parameters that were not there before."""
         known = {self.renamed.get(each.name, each.name) for each in self.old.parameters}
@@ -68,8 +74,8 @@ def repaired(
         now = change.now(name)
         if now is not None and now.kind not in ("rest", "rest_keywords"):
             kept[now.name] = number
-        # To leave it out would leave out what it does; and where others came with the change, one may be for it.
-        elif arguments[number].effects or change.added:
+        # To leave it out would leave out what it does; and another parameter may be there for it now.
+        elif arguments[number].effects or change.added or change.retyped:
             return None
     unknown = [name for name in bound.unknown_names if change.new.get(name) is None]
     if unknown and not change.new.has("rest_keywords"):

@@ -73,8 +73,8 @@ class Finished:
     @property
     def title(self) -> str:
         """The changes in a line."""
-        first = self.changes[0].title if self.changes else ""
-        return f"{first} +{len(self.changes) - 1}" if len(self.changes) > 1 else first
+        titles = tuple(dict.fromkeys(each.title for each in self.changes))
+        return f"{titles[0]} +{len(titles) - 1}" if len(titles) > 1 else "".join(titles)
 
 
 def changed(bases: Mapping[str, str], texts: Mapping[str, str]) -> tuple[Change, ...]:
@@ -231,7 +231,9 @@ class _Repairs:
                 if known[key] > 0:
                     known[key] -= 1
                     # It was there before: what it is about is not repaired.
-                    self._drop(path, [site for site in self._at(path, at) if self._is_brought(path, item, at)])
+                    if self._is_brought(path, item, at) and (mine := self._at(path, at)):
+                        self._drop(path, mine)
+                        self._choose(path, at)
                 elif not self._choose(path, at):
                     mine = self._at(path, at) or self._in_line(path, self._line(path, at))
                     self._drop(path, mine or self.chosen.get(path, ()))
@@ -259,12 +261,12 @@ class _Repairs:
         here = [site for site in self._sites.get(path, ()) if site.start <= at < max(site.end, site.start + 1)]
         for site in sorted(here, key=lambda site: site.end - site.start):
             chosen = self.chosen.setdefault(path, [])
-            if site in chosen:
+            # One repair of a place at a time: where an error stays with it, the next one is tried.
+            if any((site.start, site.end) == (other.start, other.end) for other in chosen):
                 continue
             if site.edits and site not in self._dropped and not any(_overlap(site, other) for other in chosen):
                 chosen.append(site)
                 return True
-            return False
         return False
 
     def _drop(self, path: str, found: Iterable[Site]) -> None:
