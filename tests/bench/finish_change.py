@@ -184,7 +184,9 @@ def compared(site: Site, text: str, found: Finished, then: str) -> tuple[str, bo
     first, last = now.count("\n", 0, start), now.count("\n", 0, start + len(shown))
     if "\n" not in shown:
         shown = now.splitlines()[first] if first < len(now.splitlines()) else shown
-    block = counterpart(now.splitlines(), then.splitlines(), first, last + 1)
+    # An import may stand at another place among its neighbours.
+    is_import = shown.lstrip().startswith(("from ", "import "))
+    block = then if is_import else counterpart(now.splitlines(), then.splitlines(), first, last + 1)
     return " ".join(shown.split()), plain(shown) in plain(block)
 
 
@@ -199,8 +201,10 @@ def counterpart(mine: list[str], theirs: list[str], first: int, last: int) -> st
 
 
 def plain(text: str) -> str:
-    """Return a text without what formatters change."""
-    return re.sub(r",(?=[)\]}])", "", re.sub(r"\s+", "", text)).replace("'", '"')
+    """Return a text without what formatters change, and without names of arguments that say the same."""
+    bare = re.sub(r",(?=[)\]}])", "", re.sub(r"\s+", "", text)).replace("'", '"')
+    # By name or by place: the same value for the same parameter.
+    return re.sub(r"\b(\w+)=(?=\1\b[,)])", "", bare)
 
 
 def row(name: str, figures: Figures) -> str:
