@@ -24,6 +24,7 @@ _EFFECTS = re.compile(
     r"^(?:call|call_expression|new_expression|await|await_expression|yield|yield_expression|"
     r"named_expression|assignment_expression|update_expression|unary_expression_receive)$"
 )
+_MAKES = re.compile(r"(?:\w+\.)*[A-Z]+[a-z]\w*|str|int|float|bool|len|list|dict|set|tuple|frozenset|repr|String|Number")
 _NAMES = re.compile(r"identifier$|identifier_pattern$")
 _SHORTHAND = "shorthand_property_identifier"
 
@@ -136,7 +137,7 @@ def _argument_edits(text: ParsedText, call: Node, given: Node, change: Change) -
 
 
 def _argument(text: ParsedText, node: Node) -> Argument:
-    effects = any(_EFFECTS.match(each.type) for each in nodes_of(node))
+    effects = any(_EFFECTS.match(each.type) and not _only_makes(text, each) for each in nodes_of(node))
     if node.type == "keyword_argument":
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         assert name is not None and value is not None
@@ -146,6 +147,13 @@ def _argument(text: ParsedText, node: Node) -> Argument:
     if node.type == "dictionary_splat":
         return Argument(text.of(node), "", "names", effects)
     return Argument(text.of(node), "", "", effects)
+
+
+def _only_makes(text: ParsedText, call: Node) -> bool:
+    """Return whether a call makes a value and does nothing else, so far as its name tells: a class, or a conversion."""
+    called = call.child_by_field_name("function") or call.child_by_field_name("constructor")
+    # In Go every exported function begins with a capital.
+    return text.language != "go" and called is not None and bool(_MAKES.fullmatch(text.of(called)))
 
 
 def _written(

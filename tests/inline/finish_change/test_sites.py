@@ -66,8 +66,9 @@ PYTHON = [
         "def load(name, folder, more=None): ...\n",
         "def load(name, more=None): ...\n",
         "load(1, 2)\nload(1, folder=2)\nload(1, 2, 3)\nload(1, make())\nload(\n    1,\n    2,\n)\n"
-        "load(load(1, 2), 3)\n",
-        "load(1)\nload(1)\nload(1, 3)\nload(1, make())\nload(\n    1,\n)\nload(load(1))\n",
+        "load(load(1, 2), 3)\nload(1, Box(2))\nload(1, Box(make()))\n",
+        "load(1)\nload(1)\nload(1, 3)\nload(1, make())\nload(\n    1,\n)\nload(load(1))\n"
+        "load(1)\nload(1, Box(make()))\n",
     ),
     (
         "all of them removed",
