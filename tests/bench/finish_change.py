@@ -112,7 +112,9 @@ def _commit(git: GitHistory, name: str, ending: str) -> ChangingCommit | None:
     ]
     if not used:
         return None
-    by_hand = {path for each in used for path in (each.path, each.was_in)}
+    # All but the callers: what the changed definitions are made of may be in other files.
+    broken = concerned(used, olds)
+    by_hand = {path for path in paths if path not in broken}
     return ChangingCommit(name, before, after, tuple(sorted(by_hand)), tuple({each.word for each in used}))
 
 

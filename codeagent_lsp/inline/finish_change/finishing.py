@@ -8,6 +8,7 @@ are looked at and when (`server/finish_changes.py`).
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from bisect import bisect_right
 from collections import Counter
@@ -34,6 +35,8 @@ MOST_CHECKED = 60
 """Files that a server is asked about, of those that name what has changed."""
 MOST_ROUNDS = 6
 SECONDS = 60.0
+_WORD = re.compile(r"[^\W\d]\w+")
+_IMPORT = re.compile(r"\s*(?:import|from|export)\b")
 _UNBOUND = "Unbound"
 """In the code of pyright's warning that a name may have no value: for a repair it counts as an error."""
 
@@ -115,19 +118,20 @@ async def finish(
     alone.
     """
     places = await asyncio.to_thread(concerned, changes, texts)
-    paths = list(places)[:MOST_CHECKED]
-    # Only what is looked at, and what the user has changed, need be open in the servers.
-    texts = {path: text for path, text in texts.items() if path in bases or path in paths}
     if not any(site.edits for found in places.values() for site in found):
         return Finished(tuple(changes))
-    check = _Check(servers, over, time.monotonic() + seconds)
-    now = await check.errors(texts, paths)
-    work = _Repairs(changes, {path: texts[path] for path in now}, now, places)
+    paths = list(places)[:MOST_CHECKED]
+    defined_in = [path for path in dict.fromkeys(change.path for change in changes) if path in texts]
+    # Only what is looked at, and what the user has changed, need be open in the servers.
+    texts = {path: text for path, text in texts.items() if path in bases or path in paths}
     before = {path: bases.get(path, text) for path, text in texts.items()}
-    wrong = work.wrong()
+    check = _Check(servers, over, time.monotonic() + seconds)
+    now = await check.errors(texts, list(dict.fromkeys((*paths, *defined_in))))
+    work = _Repairs(changes, {path: texts[path] for path in now}, now, places)
+    wrong = [*dict.fromkeys((*work.wrong(), *(path for path in defined_in if now.get(path))))]
     was = await check.errors(before, wrong) if wrong else {}
-    for path in was:
-        work.begin(path, _brought(was[path], now[path], before[path], texts[path]))
+    brought = {path: _brought(was[path], now[path], before[path], texts[path]) for path in was}
+    work.begin(brought, [change for change in changes if is_sound(change, brought.get(change.path, ()), texts)])
     for _ in range(MOST_ROUNDS):
         if not work.chosen:
             break
@@ -135,6 +139,33 @@ async def finish(
         if not work.judge(after):
             return work.finished()
     return Finished(tuple(changes), {}, (), work.left(), bool(now))
+
+
+def is_sound(change: Change, brought: Iterable[Diagnostic], texts: Mapping[str, str]) -> bool:
+    """Return whether a changed definition means something to the server: of one with types that are not there it says
+    nothing about callers, which would prove anything.
+    """
+    text, after = texts.get(change.path, ""), change.after
+    data = text.encode("utf-8", "replace")
+    start, end = after.node_range[0], after.node_range[1] - len(after.body.encode("utf-8", "replace"))
+    if after.kind == "class" and after.signature is None:
+        end = after.name_range[1]
+    head = data[start:end].decode("utf-8", "replace")
+    first = data[:start].count(b"\n") + 1
+    name = data[: after.name_range[0]].count(b"\n") + 1
+    column = (
+        len(data[data.rfind(b"\n", 0, after.name_range[0]) + 1 : after.name_range[0]].decode("utf-8", "replace")) + 1
+    )
+    words, lines = set(_WORD.findall(head)), split_lines(text)
+    for item in brought:
+        line = lines[item.line - 1] if item.line <= len(lines) else ""
+        inside = first <= item.line <= first + head.count("\n")
+        # At the name itself it is told what others make of it, such as the class that it overrides.
+        if inside and (item.line, item.column) != (name, column):
+            return False
+        if _IMPORT.match(line) and words & set(_WORD.findall(line)):
+            return False
+    return True
 
 
 class _Check:
@@ -186,7 +217,7 @@ class _Repairs:
         self._changes = changes
         self._texts = texts
         self._now = now
-        self._brought: dict[str, Sequence[Diagnostic]] = {}
+        self._brought: Mapping[str, Sequence[Diagnostic]] = {}
         self._sites = places
         self._dropped: set[Site] = set()
         self._starts = {path: _starts(text) for path, text in texts.items()}
@@ -195,11 +226,14 @@ class _Repairs:
         """Return the files with an error at a site, or in a line that names what has changed."""
         return [path for path, found in self._now.items() if any(self._is_near(path, item) for item in found)]
 
-    def begin(self, path: str, brought: Sequence[Diagnostic]) -> None:
-        """Choose the sites of a file that have an error of the change."""
-        self._brought[path] = brought
-        for item in brought:
-            self._choose(path, self._offset(item))
+    def begin(self, brought: Mapping[str, Sequence[Diagnostic]], sound: Sequence[Change]) -> None:
+        """Choose the sites of these changes that have an error of the user's edits."""
+        self._brought = brought
+        if len(sound) < len(self._changes):
+            self._sites = concerned(sound, self._texts)
+        for path, items in brought.items():
+            for item in items:
+                self._choose(path, self._offset(item))
 
     def _is_near(self, path: str, item: Diagnostic) -> bool:
         at = self._offset(item)

@@ -68,6 +68,20 @@ async def test_only_proved_repairs_are_made_in_python(tmp_path: Path) -> None:
     assert text_of(found, "any.py") == "", "that is another function"
 
 
+@pytest.mark.parametrize("written", ["Missing", "absent.Missing"])
+async def test_a_definition_that_means_nothing_proves_nothing(tmp_path: Path, written: str) -> None:
+    found = await finished(
+        tmp_path,
+        "basedpyright",
+        PYPROJECT,
+        {"lib.py": f"import absent\n\n\nclass Box:\n    breadth: {written}\n    height: int = 0\n"},
+        lib_py="import absent\n\n\nclass Box:\n    width: str\n    height: int = 0\n",
+        absent_py="",
+        use_py="from lib import Box\n\n\ndef use(box: Box) -> str:\n    return box.width.upper()\n",
+    )
+    assert not found.texts, "of a type that is not there the server says nothing"
+
+
 async def test_a_chain_of_imports_is_renamed_in_python(tmp_path: Path) -> None:
     found = await finished(
         tmp_path,
