@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.front import Front
     from codeagent_lsp.server.next_edits import NextEdits
     from codeagent_lsp.server.views import Views
+    from codeagent_lsp.session.manager import SessionManager
     from codeagent_lsp.session.own_commands import Ended
     from codeagent_lsp.session.own_runs import OwnWork
     from codeagent_lsp.session.request import RunRequest
@@ -51,6 +52,7 @@ class Parts(Protocol):
     index: IndexHost
     language_servers: LanguageServerPool
     announcer: Announcer
+    manager: SessionManager
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,8 @@ class FinishChanges:
         if self._looked == made.key and (self.found is None or not self.found.texts):
             return  # nothing was wrong with it, and bodies change nothing about that
         warm = next((servers for servers in self._parts.language_servers.warm if not servers.busy), None)
-        if warm is None:
+        # A run at work needs its servers itself.
+        if warm is None or self._parts.manager.runs.active():
             self._offer(None)
             return
         found, _ = await self._finished(made, warm, LOOK_SECONDS, 1.0)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.inline_completions import InlineCompletions
     from codeagent_lsp.server.models import Models
     from codeagent_lsp.server.views import Views
+    from codeagent_lsp.session.manager import SessionManager
     from codeagent_lsp.session.redaction.redactor import Redactor
     from codeagent_lsp.workspace.text.document import Document
 
@@ -54,6 +55,7 @@ class Parts(Protocol):
     language_servers: LanguageServerPool
     announcer: Announcer
     redactor: Redactor
+    manager: SessionManager
 
 
 class Inline:

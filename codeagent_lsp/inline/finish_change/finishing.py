@@ -131,12 +131,13 @@ async def finish(
     wrong = [*dict.fromkeys((*work.wrong(), *(path for path in defined_in if now.get(path))))]
     was = await check.errors(before, wrong) if wrong else {}
     brought = {path: _brought(was[path], now[path], before[path], texts[path]) for path in was}
-    work.begin(brought, [change for change in changes if is_sound(change, brought.get(change.path, ()), texts)])
+    sound = [change for change in changes if is_sound(change, brought.get(change.path, ()), texts)]
+    await asyncio.to_thread(work.begin, brought, sound)
     for _ in range(MOST_ROUNDS):
         if not work.chosen:
             break
         after = await check.errors({**texts, **work.texts()}, list(now))
-        if not work.judge(after):
+        if not await asyncio.to_thread(work.judge, after):
             return work.finished()
     return Finished(tuple(changes), {}, (), work.left(), bool(now))
 
