@@ -267,6 +267,9 @@ def _names(text: ParsedText, change: Change) -> Iterator[Site]:
     old, new = change.before.name, change.after.name
     collides = _has_name(text, new) and not change.before.owner
     shadowing = [] if change.before.owner else _shadowing(text, old)
+    imports = [] if change.before.owner else [node for node in _leaves(text, old) if role_of(node) == "imported"]
+    # What is used by its import is renamed there, too, whichever of both the server calls wrong.
+    together = _together(text, imports[0], old, new) if len(imports) == 1 and not _is_aliased(imports[0]) else None
     for node in _leaves(text, old):
         role = role_of(node)
         if role == "keyword" or _is_parameter(node) or (role == "defined" and not change.before.owner):
@@ -276,8 +279,10 @@ def _names(text: ParsedText, change: Change) -> Iterator[Site]:
         place = (text.char(node.start_byte), text.char(node.end_byte))
         if role == "imported" and not change.before.owner:
             taken = collides and not _is_aliased(node)
-            edits = None if taken else (Edit(*place, new), *_uses(text, node, old, new))
-            yield Site(text.path, *place, edits)
+            yield Site(text.path, *place, None if taken else _together(text, node, old, new))
+            continue
+        if together is not None and role != "member":
+            yield Site(text.path, *place, None if collides else together)
             continue
         written = new
         if node.type == _SHORTHAND:
@@ -302,6 +307,11 @@ def _has_name(text: ParsedText, name: str) -> bool:
 def _is_aliased(node: Node) -> bool:
     parent = node.parent
     return parent is not None and (parent.type == "aliased_import" or parent.child_by_field_name("alias") is not None)
+
+
+def _together(text: ParsedText, imported: Node, old: str, new: str) -> tuple[Edit, ...]:
+    """Return the edits of an import and of all uses of what it imports."""
+    return (_edit(text, imported.start_byte, imported.end_byte, new), *_uses(text, imported, old, new))
 
 
 def _uses(text: ParsedText, imported: Node, old: str, new: str) -> Iterator[Edit]:
