@@ -28,4 +28,4 @@ async def load(front: Front) -> Loaded:
 
     backend = Backend(front)
     inline = Inline(backend)
-    return Loaded(backend, Commands(backend, inline.next_edits), inline)
+    return Loaded(backend, Commands(backend, inline), inline)

@@ -213,6 +213,13 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("codeagent.nextEdit.dismiss", "Offers that change no more."),
     Command(
+        "codeagent.finishChange",
+        "Repairs the callers of what was changed by hand, a signature, a name or a place, as far as a language server "
+        "proves it, and proposes that.",
+        starts_run=True,
+    ),
+    Command("codeagent.finishChange.dismiss", "Offers to finish that change no more."),
+    Command(
         "codeagent.prove",
         "Runs the tests with and without the changes of a run, and proposes these again with the results.",
         (_needs("runId"),),

@@ -894,6 +894,35 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "There is no edit to repeat now. Make the same change in two places first.",
         "当前没有可重复的编辑。请先在两处做相同的更改。",
     ),
+    "lens.finish_change": (
+        "{change}: {repaired} of {count} place(s) can be repaired ·",
+        "{change}：可修复 {count} 处中的 {repaired} 处 ·",
+    ),
+    "lens.finish_change_apply": ("Finish my change", "完成我的更改"),
+    "action.finish_change": (
+        "Agent: Finish my change {change} ({repaired} of {count} places)",
+        "代理：完成我的更改 {change}（{count} 处中的 {repaired} 处）",
+    ),
+    "action.finish_change_look": ("Agent: Finish my change {change}", "代理：完成我的更改 {change}"),
+    "finish_change.looking": ("Looking for what {change} broke.", "正在查找 {change} 影响的位置。"),
+    "finish_change.done": (
+        "{change}: {repaired} of {count} places are repaired, and the language server finds no new error.",
+        "{change}：已修复 {count} 处中的 {repaired} 处，语言服务器未发现新的错误。",
+    ),
+    "finish_change.left": ("Left to you: {places}.", "留给您处理：{places}。"),
+    "finish_change.none": (
+        "There is no change to finish. Change a signature, a name or the place of a definition first.",
+        "当前没有需要完成的更改。请先更改签名、名称或定义的位置。",
+    ),
+    "finish_change.nothing": (
+        "{change}: nothing is wrong that could be repaired with proof. Nothing was changed.",
+        "{change}：没有可以经验证修复的错误，未做任何更改。",
+    ),
+    "finish_change.no_server": (
+        "{change}: no language server could check the files, so nothing was changed. `codeagent.doctor` says which "
+        "servers are there.",
+        "{change}：没有语言服务器可以检查这些文件，未做任何更改。`codeagent.doctor` 会列出可用的服务器。",
+    ),
     "lens.answer": ("Answer…", "回答…"),
     "lens.question": ("Agent asks: {title} ·", "代理提问：{title} ·"),
     "action.explain": ("Agent: Explain", "代理：解释"),
@@ -948,6 +977,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "title.test": ("Add tests", "添加测试"),
     "title.runfile": ("Run", "运行"),
     "title.nextedit_apply": ("Repeat the change", "重复更改"),
+    "title.finishchange": ("Finish my change", "完成我的更改"),
     "title.prove": ("Try the changes", "试验更改"),
     "title.session_rewind": ("Back to before “{title}”", "回到“{title}”之前"),
     "title.minimize": ("Find the changes that matter", "找出必要的更改"),

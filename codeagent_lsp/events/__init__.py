@@ -42,7 +42,9 @@ from codeagent_lsp.events.rewind import SessionForked, SessionRestored, SessionR
 
 Mode = Literal["direct", "plan"]
 RunStatus = Literal["completed", "failed", "cancelled", "stopped", "rejected", "waiting"]
-WITHOUT_TOOLS = ("runFile", "trust", "prove", "minimize", "nextEdit.apply", "session.rewind", "lent", "foreign")
+WITHOUT_TOOLS = (
+    *("runFile", "trust", "prove", "minimize", "nextEdit.apply", "finishChange", "session.rewind", "lent", "foreign"),
+)
 """The kinds of runs that need no server of tools: they call no tool, or only those that we bring."""
 
 __all__ = [

@@ -83,6 +83,7 @@ def _register_editing(server: CodeAgentServer, front: Front, loader: Loader) -> 
         if document is not None:
             end = document.position(len(document.text), server.documents.encoding)
             whole = types.Range(types.Position(0, 0), types.Position(end.line, end.character))
+            waiting = (*loader.at_problems(document, params.context.diagnostics), *waiting)
         offers = Offers(waiting, loader.own_commands(), is_review=loader.is_review(params.text_document.uri))
         return code_actions(params, front.client.policy, offers, whole, front.language())
 

@@ -15,6 +15,7 @@ from lsprotocol import types
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import CodeAgentError, EditorError, ModelError, UserError
 from codeagent_lsp.protocol import INLINE_STATUS_METHOD
+from codeagent_lsp.server.finish_changes import FinishChanges
 from codeagent_lsp.server.next_edits import NextEdits
 from codeagent_lsp.server.secret_sources import sanitizer_for
 from codeagent_lsp.texts import text
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.inline_completions import InlineCompletions
     from codeagent_lsp.server.models import Models
     from codeagent_lsp.server.views import Views
+    from codeagent_lsp.session.manager import SessionManager
     from codeagent_lsp.session.redaction.redactor import Redactor
     from codeagent_lsp.workspace.text.document import Document
 
@@ -53,6 +55,7 @@ class Parts(Protocol):
     language_servers: LanguageServerPool
     announcer: Announcer
     redactor: Redactor
+    manager: SessionManager
 
 
 class Inline:
@@ -68,6 +71,7 @@ class Inline:
         self._lock = asyncio.Lock()
         self._tasks = BackgroundTasks()
         self.next_edits = NextEdits(parts)
+        self.finish_changes = FinishChanges(parts, self.next_edits)
         parts.front.settings_link.on_change.append(self.refresh)
         self._unsubscribe = parts.front.server.documents.subscribe(lambda uri, document: self._look_again())
 
@@ -126,6 +130,7 @@ class Inline:
 
     async def close(self) -> None:
         """End requests, and close the model."""
+        await self.finish_changes.close()
         await self.next_edits.close()
         self._unsubscribe()
         self._tasks.cancel()

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.server.front import Front
 
 if TYPE_CHECKING:
+    from lsprotocol import types
+
     from codeagent_lsp.server.backend import Backend
     from codeagent_lsp.server.commands.commands import Commands
     from codeagent_lsp.server.inline import Inline
     from codeagent_lsp.server.lenses import Waiting
+    from codeagent_lsp.workspace.text.document import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,17 @@ class Loader:
         if there is None:
             return ()
         prompts = there.commands.prompting.documents.waiting(self._front.language())
-        return (*prompts, *there.backend.waiting(), *there.inline.next_edits.waiting())
+        return (
+            *prompts,
+            *there.backend.waiting(),
+            *there.inline.next_edits.waiting(),
+            *there.inline.finish_changes.waiting(),
+        )
+
+    def at_problems(self, document: Document, problems: Sequence[types.Diagnostic]) -> tuple[Waiting, ...]:
+        """Return what is offered at errors that the editor shows; nothing before the backend is loaded."""
+        there = self._there()
+        return there.inline.finish_changes.at_problems(document, problems) if there is not None else ()
 
     def parts(self, uri: str) -> tuple[Waiting, ...]:
         """Return the hunks and files that can be decided about in a document, each where it stands. Clients with events

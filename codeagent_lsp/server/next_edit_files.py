@@ -27,17 +27,20 @@ MARKERS = (
 
 @dataclass(frozen=True)
 class NextEditFiles:
-    """One state of the workspace. Paths are absolute; `may_read` says what may be shown without asking."""
+    """One state of the workspace. Paths are absolute; `may_read` says what may be shown without asking. An index that
+    is being built is waited for so many seconds.
+    """
 
     view: FileView
     index: IndexHost
     may_read: Callable[[str], bool]
+    index_seconds: float = INDEX_SECONDS
 
     async def files_with(self, words: Sequence[str], limit: int) -> Sequence[str]:
         """Return files that may have all words, by the index, and the open ones; without an index these alone."""
         opened = [path for path in self.view.over_disk() if Path(path).is_absolute()]
         try:
-            answers = await self.index.ready(INDEX_SECONDS)
+            answers = await self.index.ready(self.index_seconds)
         except ToolFailed:
             return opened
         return [*opened, *await asyncio.to_thread(self._indexed, answers, words, limit)]

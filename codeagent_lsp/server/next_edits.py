@@ -56,6 +56,19 @@ class NextEdits:
         for document in documents.all():
             self._changed(document.uri, document)
 
+    @property
+    def history(self) -> History | None:
+        """The last edits; None before the first one."""
+        return self._history
+
+    def files(self) -> NextEditFiles:
+        """Return the workspace of now. Blocks a little, as modules are loaded."""
+        from codeagent_lsp.server.next_edit_files import NextEditFiles  # late: parsers are heavy
+        from codeagent_lsp.tools.permissions.may_read import may_read  # late: as above
+
+        view = self._parts.views.plain()
+        return NextEditFiles(view, self._parts.index, may_read(self._parts.front.settings().permissions, view.roots))
+
     def waiting(self) -> tuple[Waiting, ...]:
         """Return the offers, one for each file in which something is due, at the first place."""
         language = self._parts.front.language()
@@ -157,12 +170,8 @@ class NextEdits:
 
     async def _found(self) -> tuple[NextEditFiles, tuple[Proposed, ...]]:
         from codeagent_lsp.inline.next_edit.search import search  # late: parsers are heavy
-        from codeagent_lsp.server.next_edit_files import NextEditFiles  # late: as above
-        from codeagent_lsp.tools.permissions.may_read import may_read  # late: as above
 
-        view = self._parts.views.plain()
-        allowed = may_read(self._parts.front.settings().permissions, view.roots)
-        files = NextEditFiles(view, self._parts.index, allowed)
+        files = self.files()
         if self._history is None:
             return files, ()
         return files, (await search(self._history, files, SEARCH_SECONDS)).proposed

@@ -24,6 +24,7 @@ RunKind = Literal[
     "prove",
     "minimize",
     "nextEdit.apply",
+    "finishChange",
     "session.rewind",
     "lent",
     "foreign",
@@ -32,7 +33,7 @@ RunKind = Literal[
 Planning = Literal["auto", "always", "never"]
 
 REWRITES: tuple[RunKind, ...] = ("edit", "fix", "refactor", "document")
-CHANGES: tuple[RunKind, ...] = (*REWRITES, "nextEdit.apply")
+CHANGES: tuple[RunKind, ...] = (*REWRITES, "nextEdit.apply", "finishChange")
 """Kinds that stage a change without calling a tool, so that no permission of a tool is asked for."""
 
 WITH_WORDS: tuple[RunKind, ...] = ("run", "ask", "explain", "test", *REWRITES)

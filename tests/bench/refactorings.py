@@ -44,7 +44,7 @@ class GitHistory:
     """A repository, read by git; `ending` is that of its sources."""
 
     def __init__(self, folder: str, ending: str) -> None:
-        self._folder = folder
+        self.folder = folder
         self._ending = ending
 
     def refactorings(self, most: int) -> Iterator[Refactoring]:
@@ -61,7 +61,7 @@ class GitHistory:
 
     def files_with(self, commit: str, words: tuple[str, ...]) -> list[str]:
         """Return the sources of a commit that have all of the words."""
-        command = ["git", f"--git-dir={self._folder}", "grep", "-l", "-F", "--all-match"]
+        command = ["git", f"--git-dir={self.folder}", "grep", "-l", "-F", "--all-match"]
         command += [part for word in words for part in ("-e", word)]
         done = subprocess.run([*command, commit, "--", f"*{self._ending}"], capture_output=True, check=False)
         return [line.partition(":")[2] for line in done.stdout.decode("utf-8", "replace").splitlines()]
@@ -80,7 +80,7 @@ class GitHistory:
 
     def git(self, *arguments: str) -> str:
         """Return what git prints."""
-        command = ["git", f"--git-dir={self._folder}", *arguments]
+        command = ["git", f"--git-dir={self.folder}", *arguments]
         return subprocess.run(command, capture_output=True, check=True).stdout.decode("utf-8", "replace")
 
     def _refactoring(self, commit: str) -> Refactoring | None:

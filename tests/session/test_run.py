@@ -250,7 +250,7 @@ async def test_a_rewrite(tmp_path: Path) -> None:
     assert made.text("a.py") == "def f():\n    return 2\n"
 
 
-@pytest.mark.parametrize("kind", ["edit", "fix", "refactor", "document", "nextEdit.apply"])
+@pytest.mark.parametrize("kind", ["edit", "fix", "refactor", "document", "nextEdit.apply", "finishChange"])
 async def test_nothing_is_rewritten_in_the_mode_read_only(tmp_path: Path, kind: str) -> None:
     made = world(tmp_path / "w", ScriptedReply("```\n    return 2\n```"), mode="readOnly")
     path = made.open("a.py", "def f():\n    return 1\n")

@@ -41,7 +41,7 @@ from codeagent_lsp.workspace.files import uris
 if TYPE_CHECKING:
     from codeagent_lsp.agent.custom_commands import CustomCommand
     from codeagent_lsp.server.backend import Backend
-    from codeagent_lsp.server.next_edits import NextEdits
+    from codeagent_lsp.server.inline import Inline
     from codeagent_lsp.tools.context import ToolContext
     from codeagent_lsp.tools.tool import ToolOutput
 
@@ -54,14 +54,15 @@ class Commands:
     documents in which tasks are written.
     """
 
-    def __init__(self, backend: Backend, next_edits: NextEdits) -> None:
+    def __init__(self, backend: Backend, inline: Inline) -> None:
         self._backend = backend
-        self._next_edits = next_edits
+        self._inline = inline
         self._tasks = BackgroundTasks()
         self.menu = CommandMenu(backend.knowledge.commands, backend.views.plain)
         self.prompting = Prompting(backend, self.menu)
         self._table: Table = {
-            "codeagent.nextEdit.dismiss": lambda given: next_edits.dismiss(),
+            "codeagent.nextEdit.dismiss": lambda given: inline.next_edits.dismiss(),
+            "codeagent.finishChange.dismiss": lambda given: inline.finish_changes.dismiss(),
             **question_commands(backend),
             **QueueCommands(backend, self._enqueue, self._later).table(),
             **ChangeCommands(backend, self._later).table(),
@@ -105,7 +106,7 @@ class Commands:
         if (refused := backend.front.settings_link.refusal) is not None:
             raise refused
         # Looked for now, as the texts may have changed since the lens was shown.
-        rewritten = await self._next_edits.rewritten() if kind == "nextEdit.apply" else ()
+        rewritten = await self._inline.next_edits.rewritten() if kind == "nextEdit.apply" else ()
         if kind not in (*REWRITES, *TRIALS, "runFile", "skills.install", "trust", "nextEdit.apply"):
             backend.index.wanted()  # a run with tools will use it
         await backend.ready()  # the redactor must be loaded before anything of a run is stored
@@ -117,6 +118,8 @@ class Commands:
             from codeagent_lsp.session.own_runs import trial  # late: with the parts of a run
 
             run_id = backend.manager.start(request, tried.session.session_id, trial(kind, tried.proposal))
+        elif kind == "finishChange":
+            run_id = backend.manager.start(request, given.get("sessionId"), self._inline.finish_changes.work())
         else:
             run_id = backend.manager.start(request, given.get("sessionId"))
         return started(backend.manager, run_id)

@@ -64,6 +64,8 @@ export const COMMANDS: readonly CommandInfo[] = [
   { name: "codeagent.undo", startsRun: false, required: [] },
   { name: "codeagent.nextEdit.apply", startsRun: true, required: [] },
   { name: "codeagent.nextEdit.dismiss", startsRun: false, required: [] },
+  { name: "codeagent.finishChange", startsRun: true, required: [] },
+  { name: "codeagent.finishChange.dismiss", startsRun: false, required: [] },
   { name: "codeagent.prove", startsRun: true, required: ["runId"] },
   { name: "codeagent.minimize", startsRun: true, required: ["runId"] },
   { name: "codeagent.plan.show", startsRun: false, required: ["runId"] },

@@ -235,6 +235,7 @@ M.SUBS = {
   { name = "discard", args = "", run = decide("discard") },
   { name = "prove", args = "", run = decide("prove") },
   { name = "minimize", args = "", run = decide("minimize") },
+  { name = "finish", args = "", run = function() client.run("finishChange", {}, "", started("finishChange")) end },
   { name = "write", args = "", run = lazy("reactions", "write") },
   { name = "undo", args = "[run|file]", run = undo, complete = names_of({ "%" }) },
   { name = "inline", args = "[on|off|status]", run = lazy("inline", "command"),

@@ -273,6 +273,18 @@ return {
       arguments = {},
     },
     {
+      name = "codeagent.finishChange",
+      summary = "Repairs the callers of what was changed by hand, a signature, a name or a place, as far as a language server proves it, and proposes that.",
+      starts_run = true,
+      arguments = {},
+    },
+    {
+      name = "codeagent.finishChange.dismiss",
+      summary = "Offers to finish that change no more.",
+      starts_run = false,
+      arguments = {},
+    },
+    {
       name = "codeagent.prove",
       summary = "Runs the tests with and without the changes of a run, and proposes these again with the results.",
       starts_run = true,

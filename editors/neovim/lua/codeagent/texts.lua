@@ -79,6 +79,10 @@ M.CATALOGUE = {
   ["sub.discard"] = { "Discards all changes that wait.", "放弃所有等待决定的更改。" },
   ["sub.prove"] = { "Runs the tests with and without the changes that wait, and tells what they say.", "分别在有和没有这些更改时运行测试，并说明结果。" },
   ["sub.minimize"] = { "Finds the smallest part of the changes with which the same tests pass, and marks the others.", "找出能让同样的测试通过的最小更改，并标出其余部分。" },
+  ["sub.finish"] = {
+    "Repairs the callers of what you changed by hand, a signature, a name or a place, as far as it can be proved.",
+    "修复您手动更改的签名、名称或位置的调用处，仅限可以验证的部分。",
+  },
   ["sub.undo"] = {
     "Takes back what the last run changed, with a file (`%`: this one) only there; what you typed since stays.",
     "撤销上次运行的更改，指定文件（`%` 为当前文件）时仅撤销该文件；您之后输入的内容保留。",

@@ -1,0 +1,266 @@
+"""The arguments of a call after the signature of what it calls has changed. Pure.
+
+Not here: which calls (`sites.py`), whether the result is right (`finishing.py` asks the language server).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from codeagent_lsp.inline.finish_change.signatures import Family, Parameter, Signature, empty_value
+
+Spread = Literal["", "places", "names"]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument as it is written: its value, its name where it has one, whether it spreads a list or a mapping, and
+    whether to compute it may have effects.
+    """
+
+    value: str
+    name: str = ""
+    spread: Spread = ""
+    effects: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An argument of the new call: the old one of this number (None for a new one), under this name."""
+
+    number: int | None
+    name: str = ""
+    value: str = ""
+
+
+@dataclass(frozen=True)
+class SignatureChange:
+    """Two signatures of one function, and the new names of its parameters by the old ones."""
+
+    old: Signature
+    new: Signature
+    renamed: Mapping[str, str] = field(default_factory=dict)
+
+    def now(self, name: str) -> Parameter | None:
+        """Return what a parameter is now; None where it is gone."""
+        return self.new.get(self.renamed.get(name, name))
+
+    @property
+    def retyped(self) -> bool:
+        """Whether a parameter that is still there has another type."""
+        kept = ((each, self.now(each.name)) for each in self.old.parameters)
+        return any(now is not None and was.annotation.split() != now.annotation.split() for was, now in kept)
+
+    @property
+    def added(self) -> tuple[Parameter, ...]:
+        """The parameters that were not there before."""
+        known = {self.renamed.get(each.name, each.name) for each in self.old.parameters}
+        return tuple(each for each in self.new.parameters if each.name not in known)
+
+
+def repaired(
+    arguments: Sequence[Argument], change: SignatureChange, family: Family, in_scope: Callable[[str], bool]
+) -> tuple[Placed, ...] | None:
+    """Return the arguments of a call for the new signature; None where that is not plain. `in_scope` tells whether a
+    name is that of a variable at the call.
+    """
+    bound = _bound(arguments, change, family)
+    if bound is None:
+        return None
+    kept: dict[str, int] = {}
+    for name, number in bound.by_parameter.items():
+        now = change.now(name)
+        if now is not None and now.kind not in ("rest", "rest_keywords"):
+            kept[now.name] = number
+        # To leave it out would leave out what it does; and another parameter may be there for it now.
+        elif arguments[number].effects or change.added or change.retyped:
+            return None
+    unknown = [name for name in bound.unknown_names if change.new.get(name) is None]
+    if unknown and not change.new.has("rest_keywords"):
+        return None
+    values: dict[str, str] = {}
+    for each in change.added:
+        if each.optional or each.kind in ("rest", "rest_keywords") or each.name in bound.unknown_names:
+            continue
+        # What is spread may have it, and nobody knows.
+        value = each.name if in_scope(each.name) else empty_value(each, family)
+        if not value or bound.spreads:
+            return None
+        values[each.name] = value
+    write = _python if family == "python" else _by_place
+    placed = write(arguments, change.new, _Given(kept, values, bound, family))
+    return None if placed is None or _is_reordered(arguments, placed) else placed
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """Which argument each old parameter has, by numbers; `rest` are those of `*args`, `others` those kept as they are
+    (of `**kwargs`, or spread), `unknown_names` the names among these.
+    """
+
+    by_parameter: Mapping[str, int]
+    rest: tuple[int, ...]
+    others: tuple[int, ...]
+    unknown_names: frozenset[str]
+    spreads: bool
+
+
+@dataclass(frozen=True)
+class _Given:
+    kept: Mapping[str, int]
+    values: Mapping[str, str]
+    bound: _Bound
+    family: Family
+
+
+def _bound(arguments: Sequence[Argument], change: SignatureChange, family: Family) -> _Bound | None:
+    places = change.old.by_place
+    found: dict[str, int] = {}
+    rest: list[int] = []
+    others: list[int] = []
+    unknown: set[str] = set()
+    spreads_places = any(each.spread == "places" for each in arguments)
+    if spreads_places and not _same_places(change):
+        return None
+    at = 0
+    for number, each in enumerate(arguments):
+        if each.spread:
+            others.append(number)
+        elif each.name:
+            known = change.old.get(each.name)
+            if known is None or known.kind == "positional":
+                if not change.old.has("rest_keywords"):
+                    return None
+                others.append(number)
+                unknown.add(each.name)
+            elif each.name in found:
+                return None
+            else:
+                found[each.name] = number
+        elif any(before.spread == "places" for before in arguments[:number]):
+            others.append(number)
+        elif at < len(places):
+            found[places[at].name] = number
+            at += 1
+        elif change.old.has("rest"):
+            rest.append(number)
+        # JavaScript lets a call have more than there are parameters.
+        else:
+            return None
+    spreads = any(each.spread for each in arguments)
+    if not spreads and any(each.name not in found for each in change.old.parameters if each.is_needed):
+        return None  # it was no right call before
+    return _Bound(found, tuple(rest), tuple(others), frozenset(unknown), spreads)
+
+
+def _same_places(change: SignatureChange) -> bool:
+    """Return whether nothing has changed in what is given by place."""
+    before = [change.renamed.get(each.name, each.name) for each in change.old.by_place]
+    return before == [each.name for each in change.new.by_place]
+
+
+def _python(arguments: Sequence[Argument], new: Signature, given: _Given) -> tuple[Placed, ...] | None:
+    by_place: list[Placed] = []
+    by_name: list[Placed] = []
+    bound = given.bound
+    spreads_places = any(arguments[number].spread == "places" for number in bound.others)
+    has_names = any(each.name for each in arguments)
+    open_places = True
+    needed_later = _needs_places(arguments, new, given)
+    for each in new.by_place:
+        number = given.kept.get(each.name)
+        if number is not None:
+            must = each.kind == "positional" or (bool(bound.rest) and not arguments[number].name)
+            wants_name = bool(arguments[number].name) and each.kind != "positional"
+            if open_places and not wants_name:
+                by_place.append(Placed(number))
+            elif must:
+                return None
+            else:
+                open_places = False
+                by_name.append(Placed(number, each.name))
+        elif each.name in given.values:
+            value = given.values[each.name]
+            if open_places and (each.kind == "positional" or each.name in needed_later or not has_names):
+                by_place.append(Placed(None, "", value))
+            elif each.kind == "positional":
+                return None
+            else:
+                open_places = False
+                by_name.append(Placed(None, each.name, value))
+        elif each.optional or spreads_places or bound.spreads:
+            open_places = open_places and spreads_places
+        elif each.name not in bound.unknown_names:
+            return None
+    if bound.rest and not (open_places and new.has("rest")):
+        return None
+    by_place += [Placed(number) for number in bound.rest]
+    for each in new.parameters:
+        if each.kind != "keyword":
+            continue
+        number = given.kept.get(each.name)
+        if number is not None:
+            by_name.append(Placed(number, each.name))
+        elif each.name in given.values:
+            by_name.append(Placed(None, each.name, given.values[each.name]))
+        elif not each.optional and each.name not in bound.unknown_names and not bound.spreads:
+            return None
+    # Old names stay in their order, new ones follow; what is spread stays where it was among the old ones.
+    spread = [Placed(number, arguments[number].name) for number in bound.others]
+    old = sorted((*(each for each in by_name if each.number is not None), *spread), key=lambda each: each.number or 0)
+    written = [each for each in by_name if each.number is None]
+    tail = next((at for at, each in enumerate(old) if arguments[each.number or 0].spread == "names"), len(old))
+    return (*by_place, *old[:tail], *written, *old[tail:])
+
+
+def _needs_places(arguments: Sequence[Argument], new: Signature, given: _Given) -> frozenset[str]:
+    """Return the parameters behind which another one is given by its place."""
+    places, needed, later = new.by_place, set[str](), bool(given.bound.rest)
+    for each in reversed(places):
+        if later:
+            needed.add(each.name)
+        number = given.kept.get(each.name)
+        later = later or (number is not None and not arguments[number].name)
+    return frozenset(needed)
+
+
+def _by_place(arguments: Sequence[Argument], new: Signature, given: _Given) -> tuple[Placed, ...] | None:
+    """Return the arguments where all are given by their places."""
+    bound = given.bound
+    if bound.spreads:
+        return tuple(map(Placed, range(len(arguments)))) if not given.values else None
+    placed: list[Placed] = []
+    waiting = 0
+    for each in new.by_place:
+        number = given.kept.get(each.name)
+        if number is None and each.name not in given.values:
+            if not each.optional:
+                return None
+            waiting += 1
+            continue
+        if waiting and given.family != "script":
+            return None
+        placed += [Placed(None, "", "undefined")] * waiting
+        waiting = 0
+        placed.append(Placed(number) if number is not None else Placed(None, "", given.values[each.name]))
+    if bound.rest:
+        if not new.has("rest"):
+            return None
+        if waiting and given.family != "script":
+            return None
+        placed += [Placed(None, "", "undefined")] * waiting
+        placed += [Placed(number) for number in bound.rest]
+    return tuple(placed)
+
+
+def _is_reordered(arguments: Sequence[Argument], placed: Sequence[Placed]) -> bool:
+    """Return whether what has effects would be computed in another order."""
+    order = [each.number for each in placed if each.number is not None and arguments[each.number].effects]
+    return order != sorted(order)
+
+
+def needs_nothing(arguments: Sequence[Argument], placed: Sequence[Placed]) -> bool:
+    """Return whether a call stays as it is."""
+    return [(each.number, each.name) for each in placed] == [(at, each.name) for at, each in enumerate(arguments)]
