@@ -127,7 +127,8 @@ def test_an_attempt_is_in_the_transcript_when_it_is_chosen(tmp_path: Path, edito
 def test_the_conversation_comes_back_when_the_server_of_before_ends_late(tmp_path: Path, editor: Editor) -> None:
     with window(tmp_path, editor, files={"a.py": "x = 1\n"}, script=[{"text": "Hello."}]) as opened:
         opened.task("say hello")
-        opened.idle()
+        opened.transcript().locator(".markdown").filter(has_text="Hello.").wait_for()
+        opened.page.wait_for_timeout(6000)  # the editor writes down what extensions keep, now and then
         (before,) = opened.servers()
         os.kill(before, signal.SIGSTOP)
         opened.load()
