@@ -12,6 +12,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from codeagent_lsp.records.before import before
 from codeagent_lsp.records.literals import LONGEST, MARGIN, Literal, heredoc, is_key, literal
 from codeagent_lsp.records.mark import MARK, Mark
 from codeagent_lsp.records.names import NameKind
@@ -105,6 +106,7 @@ _FOLDED = re.compile(  # lines that are one long word each, as a plain text of Y
     rf"(?:\r?\n(?:{MARGIN})?[ \t]{{2,80}}+(?=[^\s:]{{16}})[A-Za-z0-9+/=_.~!@$%^*-]{{16,}}+(?=[ \t]*(?:\r?\n|\Z)))++"
 )
 _LINES = re.compile(rf"[^\n]*+(?:\n(?:{MARGIN})?[ \t]{{1,80}}+[^\s:=\"'`]++(?=[ \t]*(?:\r?\n|\Z)))*+")
+_COMMENT_OF_XML = re.compile(r"\s{0,80}<!--[^<>]{0,400}-->\s{0,80}")
 _ENCLOSING = re.compile(r"(?<![=-])>[ \t]*\Z|%3[dDaA]")
 _NO_SIGN = frozenset(("", *"().;/#{}@~^"))
 """What follows a name that is given no value."""
@@ -117,6 +119,7 @@ _LINE_START = 200  # characters from a name back to the start of its line
 _ENV_LINE = re.compile(r"(?:export[ \t]+|set[ \t]+|ENV[ \t]+|ARG[ \t]+|-[ \t]+|\+[ \t]?|-)?\Z")
 _PIECE = re.compile(rf"(?P<mark>{_M})|(?P<quote>(?<![A-Za-z0-9]){_Q})|(?P<bare>[^{_SIGNS}\u2e80-\uffff“”„]{{12,}}+)")
 _GOES_ON = tuple("([{=:+|?\\>&.")
+_COMMENT_AT_END = re.compile(r"(?:\A|[ \t])[ \t]*(?:#|//)[ \t][^\n]*\Z|/\*[^*\n]*\*/\s*\Z")
 _COLUMNS = re.compile(r"[\"']?(?:[,;\t][\"']?\w+[\"']?)*")  # the names over a table
 _ARGUMENT = re.compile(rf"{_Q}[ \t]*,")
 _APART = re.compile(rf"\*{{0,2}}[ \t]*[:：]\*{{0,2}}[ \t]*(?:{_NEXT_LINE}){{1,2}}`{{0,3}}|(?P<cell>[ \t]*\|[ \t]*)`?")
@@ -133,6 +136,7 @@ class _Place(NamedTuple):
     value: int
     sure: bool
     spoken: bool = False  # in a sentence
+    named: bool = False  # the name is a value itself, as in `name="password" value="…"`
 
 
 def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
@@ -151,6 +155,8 @@ def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
         if span:
             spans.append(span)
             position = span[1]
+        else:
+            spans += before(text, name)
     parts, position = [], 0
     for start, end in sorted(spans):
         if start >= position:
@@ -194,6 +200,13 @@ class _Finder:
             return told
         if name.kind in (NameKind.SECRET, NameKind.PERHAPS):
             return self._near(name, place.value if place else name.end)
+        # `API_KEYS = {"alice": "…"}`: what a mapping of several holds.
+        if (
+            name.kind is NameKind.LOOKS
+            and place is not None
+            and self._text[place.value : place.value + 1] in ("{", "[")
+        ):
+            return self._near(name, place.value)
         return None
 
     def _place(self, name: Name) -> _Place | None:
@@ -213,7 +226,7 @@ class _Finder:
             if typed := _TYPE.match(text, name.end):
                 return _Place(name, "=", typed.end(), sure)
         if before.endswith(_BEFORE_NAME) and _NAME_OF.search(before[-16:]) and (named := _NAMED.match(text, name.end)):
-            return _Place(name, "=", named.end(), sure)
+            return _Place(name, "=", named.end(), sure, named=True)
         sign = _SIGN.match(text, name.end) if after not in "\r\n," else None
         if sign is None:
             return None
@@ -275,7 +288,7 @@ class _Finder:
     def _closes(self, place: _Place, found: Literal) -> bool:
         """Return whether the quote after an operator closes the string around the name, as in `prompt="Password: "`."""
         quote = self._text[place.value : place.value + 1]
-        if quote not in "\"'`" or quote in place.sign or found.start != place.value + 1:
+        if place.named or quote not in "\"'`" or quote in place.sign or found.start != place.value + 1:
             return False
         begin = max(0, place.name.start - _LINE_START)
         line = self._text[begin : place.name.start].rpartition("\n")[2]
@@ -337,6 +350,8 @@ class _Finder:
             return None
         if data := literal(text, start) if text.startswith("<![CDATA[", start) else None:
             return (data.start, data.end) if quoted_reveals(data.value, sure=place.sure) else None
+        if comment := _COMMENT_OF_XML.match(text, start):
+            start = comment.end()
         end = text.find("<", start, start + LONGEST)
         value = text[start:end].strip() if end >= 0 and text.startswith("</", end) else ""
         if not quoted_reveals(value, sure=place.sure) or (place.sign.strip() != ">" and not looks_random(value)):
@@ -436,7 +451,7 @@ class _Finder:
         for _ in range(6):
             if end < 0:
                 return limit
-            line = text[max(name.end, end - 80) : end].rstrip()
+            line = _COMMENT_AT_END.sub("", text[max(name.end, end - 80) : end]).rstrip()
             if line.endswith(tuple(_CLOSERS)):
                 close = text.find(_CLOSERS[line[-1]], end, limit)
                 return limit if close < 0 else close

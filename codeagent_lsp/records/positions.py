@@ -61,7 +61,9 @@ _CALLED: tuple[tuple[str, int], ...] = (
     *((name, 1) for name in ("UsernamePasswordCredentials", "BasicAWSCredentials", "NetworkCredential", "createUser")),
     *((name, 1) for name in ("jwt.encode", "jwt.sign", "jwt.verify", "jwt.decode", "createHmac", "createCipheriv")),
     *((name, 2) for name in ("getConnection", "mysqli_connect", "PDO", "PlainAuth", "create_user", "create_superuser")),
-    *((name, 0) for name in ("hmac.new",)),
+    *((name, 2) for name in ("DBI->connect", "PlainAuth.new")),
+    *((name, 1) for name in ("pgp_sym_encrypt", "pgp_sym_decrypt", "createDecipheriv", "aes_encrypt", "AES_ENCRYPT")),
+    *((name, 0) for name in ("hmac.new", "PBEKeySpec", "SecretKeySpec", "AES.new", "CryptoJS.HmacSHA256")),
 )
 """Functions of widely used libraries, and which of their arguments is a password or a key."""
 _SETTERS = tuple(f"{word}(" for word in "assword asswd assphrase pwd Pwd ecret api_key ApiKey APIKey oken".split())  # noqa: SIM905
