@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from codeagent_lsp.records.before import before
+from codeagent_lsp.records.before import before, has_before
 from codeagent_lsp.records.literals import LONGEST, MARGIN, Literal, heredoc, is_key, literal
 from codeagent_lsp.records.mark import MARK, Mark
 from codeagent_lsp.records.names import NameKind
@@ -35,6 +35,7 @@ from codeagent_lsp.records.values import (
 MOST_PIECES = 1000  # of a list
 DIGITS = 6  # of a token that is a number
 HEAD = 400  # characters of a value that are judged
+LEAST_PIECE = 12  # characters of a word without quotes
 FARTHEST = 240  # characters from a name to a value that does not stand right behind it
 
 # A quote: plain, behind backslashes as in nested JSON, as `\u0022`, of HTML, of a URL.
@@ -123,9 +124,21 @@ _COMMENT_AT_END = re.compile(r"(?:\A|[ \t])[ \t]*(?:#|//)[ \t][^\n]*\Z|/\*[^*\n]
 _COLUMNS = re.compile(r"[\"']?(?:[,;\t][\"']?\w+[\"']?)*")  # the names over a table
 _ARGUMENT = re.compile(rf"{_Q}[ \t]*,")
 _APART = re.compile(rf"\*{{0,2}}[ \t]*[:：]\*{{0,2}}[ \t]*(?:{_NEXT_LINE}){{1,2}}`{{0,3}}|(?P<cell>[ \t]*\|[ \t]*)`?")
+_BEFORE_APART = frozenset("*: \t|：")
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _WORD = re.compile(r"[A-Za-z0-9!@#$%^*+~/_.=-]{8,}+")
 _Span = tuple[int, int]
+
+
+class _Piece(NamedTuple):
+    """A word, or the content of a literal: its span, the offset behind it, how far a statement must go to have it."""
+
+    first: int
+    last: int
+    after: int
+    least: int
+    scrambled: bool = False
+    marked: bool = False
 
 
 class _Place(NamedTuple):
@@ -143,7 +156,7 @@ def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
     """Return `text` with the values of sensitive names masked; with `sessions`, also those of session and call ids."""
     spans: list[_Span] = []
     position = 0
-    finder = _Finder(text)
+    finder, looks_back = _Finder(text), has_before(text)
     for name in sensitive_names(text, sessions=sessions):
         # Before `position`: a word within a secret that was found already.
         if name.start < position or (name.kind is NameKind.SESSION and not sessions):
@@ -155,7 +168,7 @@ def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
         if span:
             spans.append(span)
             position = span[1]
-        else:
+        elif looks_back:
             spans += before(text, name)
     parts, position = [], 0
     for start, end in sorted(spans):
@@ -175,6 +188,7 @@ class _Finder:
         self._text = text
         self._run = (0, 0)  # the last word without quotes
         self._promise = self._judged = -1  # a word that may be generated, and how far words are judged
+        self._seen: dict[int, _Piece | None] = {}  # the first piece behind an offset
 
     def secret(self, name: Name) -> _Span | None:
         """Return the span of the secret behind a name; None when there is none."""
@@ -400,13 +414,21 @@ class _Finder:
         end = self._statement_end(name, start)
         if not self._promises(start, end):
             return None
-        while start < end and (piece := _PIECE.search(text, start, min(len(text), end))):
-            if piece["mark"]:
+        alone = name.kind is NameKind.SECRET and text[name.end : name.end + 1] in _BEFORE_APART
+        while start < end and (piece := self._first_piece(start)) and piece.least <= end:
+            if piece.marked:
                 return None
-            first, last, start = self._piece(piece)
-            if looks_scrambled(text[first : min(last, first + HEAD)]) or self._alone(name, first, last):
-                return first, last
+            if piece.scrambled or (alone and self._alone(name, piece.first, piece.last)):
+                return piece.first, piece.last
+            start = piece.after
         return None
+
+    def _first_piece(self, start: int) -> _Piece | None:
+        """Return the first piece behind an offset, if it is near; names close to one another share most pieces."""
+        if start not in self._seen:
+            found = _PIECE.search(self._text, start, start + 2 * FARTHEST)
+            self._seen[start] = self._piece(found) if found else None
+        return self._seen[start]
 
     def _promises(self, start: int, end: int) -> bool:
         """Return whether a word begins between two offsets that may be generated; each word is judged once."""
@@ -427,22 +449,26 @@ class _Finder:
         text = self._text
         after = text[last : last + 1]
         apart = _APART.fullmatch(text, name.end, first)
-        if apart is None or name.kind is not NameKind.SECRET:
+        if apart is None:
             return False
         if apart["cell"]:
             return after in ("\n", "`", " ") and looks_generated(text[first:last])
         return after in ("", "\r", "\n", "`") and looks_random(text[first:last])
 
-    def _piece(self, piece: re.Match[str]) -> tuple[int, int, int]:
-        """Return the span of a word or of the content of a literal, and the offset behind it."""
+    def _piece(self, found: re.Match[str]) -> _Piece:
         text = self._text
-        if piece["bare"]:
-            span = self._bare(_BARE if text.isascii() else _SPOKEN, piece.start())
-            return *_shortened(text, span), span[1]
-        found = literal(text, piece.start()) if piece["quote"] else None
-        if found is None:
-            return *piece.span(), piece.end()
-        return found.start, found.end, found.start if " " in found.value else found.after
+        if found["mark"]:
+            return _Piece(*found.span(), found.end(), found.end(), marked=True)
+        if found["bare"]:
+            span = self._bare(_BARE if text.isascii() else _SPOKEN, found.start())
+            first, last = _shortened(text, span)
+            after, least = span[1], found.start() + LEAST_PIECE
+        elif quoted := literal(text, found.start()):
+            first, last, least = quoted.start, quoted.end, found.end()
+            after = quoted.start if " " in quoted.value else quoted.after
+        else:
+            first, last, after, least = *found.span(), found.end(), found.end()
+        return _Piece(first, last, after, least, looks_scrambled(text[first : min(last, first + HEAD)]))
 
     def _statement_end(self, name: Name, start: int) -> int:
         """Return where the statement or sentence ends: with its line, unless that is unfinished."""
@@ -451,7 +477,10 @@ class _Finder:
         for _ in range(6):
             if end < 0:
                 return limit
-            line = _COMMENT_AT_END.sub("", text[max(name.end, end - 80) : end]).rstrip()
+            line = text[max(name.end, end - 80) : end]
+            if "#" in line or "/" in line:
+                line = _COMMENT_AT_END.sub("", line)
+            line = line.rstrip()
             if line.endswith(tuple(_CLOSERS)):
                 close = text.find(_CLOSERS[line[-1]], end, limit)
                 return limit if close < 0 else close

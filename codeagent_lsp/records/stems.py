@@ -55,13 +55,9 @@ class Name(NamedTuple):
 
 
 # JSON as many programs write it: names of other scripts by the numbers of their characters.
+_ONE_ESCAPED = len("\\u0000")
 _ESCAPED = re.compile(r"(?:\\u[0-9A-Fa-f]{4})++")
-# What stands around a `key` and says which: `api:` or `[api]` on the line above, `"api": {` before it.
-_PARENT = re.compile(
-    r"(?:^|[{,\s])[\"']?\[?(?P<name>[\w.-]{2,40})[\"'\]]{0,2}[ \t]{0,4}[:=]?[ \t]{0,4}\{?[ \t]{0,4}"
-    r"(?:\r?\n[ \t]{0,40})?[\"']?\Z",
-    re.MULTILINE,
-)
+_PARENT = re.compile(r"[\w.-]{2,40}\Z")
 _PARENTS = frozenset("\n \t\"'{")
 
 
@@ -108,17 +104,29 @@ def _name(text: str, start: int, end: int) -> Name | None:
 
 
 def _is_of_secret(text: str, key: int) -> bool:
-    """Return whether what stands around a `key` at an offset makes it one of a secret, as `api:` above it does."""
-    above = _PARENT.search(text, max(0, key - 60), key)
-    return above is not None and _kind(f"{above['name']}_key") is NameKind.SECRET
+    """Return whether what stands around a `key` at an offset makes it one of a secret: `api:` or `[api]` on the line
+    above, `"api": {` before it.
+    """
+    before = text[max(0, key - 60) : key].rstrip("\"'").rstrip(" \t")
+    if before.endswith("\n"):
+        before = before.rstrip("\r\n")
+    above = before.rstrip(" \t{").rstrip(" \t:=").rstrip("\"']")
+    name = _PARENT.search(above, max(0, len(above) - 40))
+    return above != before and name is not None and _kind(f"{name[0]}_key") is NameKind.SECRET
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)  # as many names as a large text has
 def _kind(words: str) -> NameKind:
     if "\\u" in words:
         words = _read(words)
     # `-DAPI_KEY=…` defines a name for a compiler, or a property for Java.
     return kind_of((words[2:] if _DEFINED.match(words) else words).strip("-.$"))
+
+
+@lru_cache(maxsize=4096)
+def _has_stem(escaped: str) -> bool:
+    read = _read(escaped).lower()
+    return any(stem in read for stem in _STEMS)
 
 
 def _read(escaped: str) -> str:
@@ -139,7 +147,7 @@ def _stems(text: str, stems: tuple[str, ...]) -> list[tuple[int, int]]:
             found.append((at, len(stem)))
             at = lower.find(stem, at + len(stem))
     for match in _ESCAPED.finditer(text) if "\\u" in text else ():
-        if any(stem in _read(match[0]).lower() for stem in stems):
+        if len(match[0]) > _ONE_ESCAPED and _has_stem(match[0]):
             found.append((match.start(), len(match[0])))
     found.sort()
     return found
