@@ -189,6 +189,7 @@ class _Finder:
         self._run = (0, 0)  # the last word without quotes
         self._promise = self._judged = -1  # a word that may be generated, and how far words are judged
         self._seen: dict[int, _Piece | None] = {}  # the first piece behind an offset
+        self._plain: dict[int, int] = {}  # how far there are only pieces that are no secret
 
     def secret(self, name: Name) -> _Span | None:
         """Return the span of the secret behind a name; None when there is none."""
@@ -415,12 +416,16 @@ class _Finder:
         if not self._promises(start, end):
             return None
         alone = name.kind is NameKind.SECRET and text[name.end : name.end + 1] in _BEFORE_APART
+        passed = []
         while start < end and (piece := self._first_piece(start)) and piece.least <= end:
             if piece.marked:
                 return None
             if piece.scrambled or (alone and self._alone(name, piece.first, piece.last)):
                 return piece.first, piece.last
-            start = piece.after
+            passed.append(start)
+            start = piece.after if alone else self._plain.get(piece.after, piece.after)
+        # From each of these on, there is nothing up to here: the next name need not look again.
+        self._plain |= dict.fromkeys(passed, start)
         return None
 
     def _first_piece(self, start: int) -> _Piece | None:

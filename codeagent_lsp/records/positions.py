@@ -18,6 +18,7 @@ from codeagent_lsp.records.values import bare_reveals, looks_generated, looks_ra
 
 MOST_ITEMS = 200
 MOST_FUNCTIONS = 50
+_FARTHEST_SIGN = 4_000  # characters from a name to the `=` behind the names beside it
 _FARTHEST = 400  # characters from a name back to the value before it
 _Span = tuple[int, int]
 
@@ -100,6 +101,8 @@ def is_one_of_several(text: str, name: Name) -> bool:
 
 
 def _targets(text: str, name: Name) -> re.Match[str] | None:
+    if text.find("=", name.end, name.end + _FARTHEST_SIGN) < 0:
+        return None
     start = text.rfind("\n", max(0, name.start - 200), name.start) + 1 or max(0, name.start - 200)
     line = re.compile(rf"(?:{MARGIN})?[ \t]*").match(text, start)
     found = _TARGETS.match(text, line.end()) if line else None
