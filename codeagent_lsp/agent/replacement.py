@@ -22,7 +22,7 @@ from codeagent_lsp.index.literals import (
     literals,
     may_hold_more,
 )
-from codeagent_lsp.workspace.text.lines import dominant_newline, split_lines, with_newlines
+from codeagent_lsp.workspace.text.lines import dominant_newline, margin_lines, split_lines, with_newlines
 
 OPEN, CLOSE = "<selection>", "</selection>"
 PLACE = "[the code to rewrite stands here]"
@@ -256,7 +256,12 @@ def _indented(code: str, selected: str, inside: Collection[Literal], known: Coun
     if want == have:
         return code
     lines, fixed = code.split("\n"), fixed_lines(inside)
-    rest = [line for number, line in enumerate(lines) if number and number not in fixed]
+    at_margin = {
+        number: lines[number]
+        for number in margin_lines(lines, selected)
+        if number and number not in fixed and lines[number] not in known
+    }
+    rest = [line for number, line in enumerate(lines) if number and number not in fixed and number not in at_margin]
     # Shifting would push lines that have less past the others; the model meant it as it is.
     if have and not all(line.startswith(have) or not line.strip() for line in rest):
         return code
@@ -267,7 +272,7 @@ def _indented(code: str, selected: str, inside: Collection[Literal], known: Coun
     def move(line: str) -> str:
         return want + line.removeprefix(have) if line.strip() else line
 
-    stay = kept(lines, inside, known, move)
+    stay = at_margin | kept(lines, inside, known, move)
     return "\n".join(stay.get(number, move(line)) for number, line in enumerate(lines))
 
 

@@ -83,7 +83,7 @@ def _parsed(path: str, text: str) -> SourceFile:
 
 
 def _reply(path: str, code: str, source: SourceFile) -> SourceFile:
-    plain = dedented(unmoved(with_newlines(code, "\n"), source), source.parsed.grammar)
+    plain = dedented(unmoved(with_newlines(code, "\n"), source), source.parsed.grammar, source.text)
     if source.language == "php" and "<?" not in plain:
         # Without the tag all of it is text to the grammar.
         plain = f"<?php\n{plain}"

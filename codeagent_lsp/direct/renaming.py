@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.tools.code.imports import ImportTargets
 from codeagent_lsp.tools.code.meaning import is_member
+from codeagent_lsp.tools.code.overriding import is_prescribed
 from codeagent_lsp.tools.code.references import defined, symbol_name
 from codeagent_lsp.tools.code.rename import Renamed, rename
 from codeagent_lsp.tools.code.rename_elsewhere import rename_elsewhere
@@ -114,8 +115,11 @@ def home_of(asked: Rename, sources: Mapping[str, SourceFile], named: Collection[
 
 def renames(asked: Rename, home: Home, sources: Mapping[str, SourceFile], files: ImportTargets) -> dict[str, Renamed]:
     """Return what changes in the files that change, by path; empty where the new name cannot be used, or where a use
-    may mean the definition or something else. Comments and strings stay as they are.
+    may mean the definition or something else, or where a base class or an interface may have given the name. Comments
+    and strings stay as they are.
     """
+    if is_prescribed(home.source, home.definitions, sources.values()):
+        return {}
     try:
         found = {path: _uses(asked, home, path, source, files) for path, source in sources.items()}
     except EditRefused:

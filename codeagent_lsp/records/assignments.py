@@ -12,6 +12,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from codeagent_lsp.records.before import before, has_before
 from codeagent_lsp.records.literals import LONGEST, MARGIN, Literal, heredoc, is_key, literal
 from codeagent_lsp.records.mark import MARK, Mark
 from codeagent_lsp.records.names import NameKind
@@ -34,6 +35,7 @@ from codeagent_lsp.records.values import (
 MOST_PIECES = 1000  # of a list
 DIGITS = 6  # of a token that is a number
 HEAD = 400  # characters of a value that are judged
+LEAST_PIECE = 12  # characters of a word without quotes
 FARTHEST = 240  # characters from a name to a value that does not stand right behind it
 
 # A quote: plain, behind backslashes as in nested JSON, as `\u0022`, of HTML, of a URL.
@@ -105,6 +107,7 @@ _FOLDED = re.compile(  # lines that are one long word each, as a plain text of Y
     rf"(?:\r?\n(?:{MARGIN})?[ \t]{{2,80}}+(?=[^\s:]{{16}})[A-Za-z0-9+/=_.~!@$%^*-]{{16,}}+(?=[ \t]*(?:\r?\n|\Z)))++"
 )
 _LINES = re.compile(rf"[^\n]*+(?:\n(?:{MARGIN})?[ \t]{{1,80}}+[^\s:=\"'`]++(?=[ \t]*(?:\r?\n|\Z)))*+")
+_COMMENT_OF_XML = re.compile(r"\s{0,80}<!--[^<>]{0,400}-->\s{0,80}")
 _ENCLOSING = re.compile(r"(?<![=-])>[ \t]*\Z|%3[dDaA]")
 _NO_SIGN = frozenset(("", *"().;/#{}@~^"))
 """What follows a name that is given no value."""
@@ -117,12 +120,25 @@ _LINE_START = 200  # characters from a name back to the start of its line
 _ENV_LINE = re.compile(r"(?:export[ \t]+|set[ \t]+|ENV[ \t]+|ARG[ \t]+|-[ \t]+|\+[ \t]?|-)?\Z")
 _PIECE = re.compile(rf"(?P<mark>{_M})|(?P<quote>(?<![A-Za-z0-9]){_Q})|(?P<bare>[^{_SIGNS}\u2e80-\uffff“”„]{{12,}}+)")
 _GOES_ON = tuple("([{=:+|?\\>&.")
+_COMMENT_AT_END = re.compile(r"(?:\A|[ \t])[ \t]*(?:#|//)[ \t][^\n]*\Z|/\*[^*\n]*\*/\s*\Z")
 _COLUMNS = re.compile(r"[\"']?(?:[,;\t][\"']?\w+[\"']?)*")  # the names over a table
 _ARGUMENT = re.compile(rf"{_Q}[ \t]*,")
 _APART = re.compile(rf"\*{{0,2}}[ \t]*[:：]\*{{0,2}}[ \t]*(?:{_NEXT_LINE}){{1,2}}`{{0,3}}|(?P<cell>[ \t]*\|[ \t]*)`?")
+_BEFORE_APART = frozenset("*: \t|：")
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _WORD = re.compile(r"[A-Za-z0-9!@#$%^*+~/_.=-]{8,}+")
 _Span = tuple[int, int]
+
+
+class _Piece(NamedTuple):
+    """A word, or the content of a literal: its span, the offset behind it, how far a statement must go to have it."""
+
+    first: int
+    last: int
+    after: int
+    least: int
+    scrambled: bool = False
+    marked: bool = False
 
 
 class _Place(NamedTuple):
@@ -133,13 +149,14 @@ class _Place(NamedTuple):
     value: int
     sure: bool
     spoken: bool = False  # in a sentence
+    named: bool = False  # the name is a value itself, as in `name="password" value="…"`
 
 
 def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
     """Return `text` with the values of sensitive names masked; with `sessions`, also those of session and call ids."""
     spans: list[_Span] = []
     position = 0
-    finder = _Finder(text)
+    finder, looks_back = _Finder(text), has_before(text)
     for name in sensitive_names(text, sessions=sessions):
         # Before `position`: a word within a secret that was found already.
         if name.start < position or (name.kind is NameKind.SESSION and not sessions):
@@ -151,6 +168,8 @@ def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
         if span:
             spans.append(span)
             position = span[1]
+        elif looks_back:
+            spans += before(text, name)
     parts, position = [], 0
     for start, end in sorted(spans):
         if start >= position:
@@ -169,6 +188,8 @@ class _Finder:
         self._text = text
         self._run = (0, 0)  # the last word without quotes
         self._promise = self._judged = -1  # a word that may be generated, and how far words are judged
+        self._seen: dict[int, _Piece | None] = {}  # the first piece behind an offset
+        self._plain: dict[int, int] = {}  # how far there are only pieces that are no secret
 
     def secret(self, name: Name) -> _Span | None:
         """Return the span of the secret behind a name; None when there is none."""
@@ -194,6 +215,13 @@ class _Finder:
             return told
         if name.kind in (NameKind.SECRET, NameKind.PERHAPS):
             return self._near(name, place.value if place else name.end)
+        # `API_KEYS = {"alice": "…"}`: what a mapping of several holds.
+        if (
+            name.kind is NameKind.LOOKS
+            and place is not None
+            and self._text[place.value : place.value + 1] in ("{", "[")
+        ):
+            return self._near(name, place.value)
         return None
 
     def _place(self, name: Name) -> _Place | None:
@@ -213,7 +241,7 @@ class _Finder:
             if typed := _TYPE.match(text, name.end):
                 return _Place(name, "=", typed.end(), sure)
         if before.endswith(_BEFORE_NAME) and _NAME_OF.search(before[-16:]) and (named := _NAMED.match(text, name.end)):
-            return _Place(name, "=", named.end(), sure)
+            return _Place(name, "=", named.end(), sure, named=True)
         sign = _SIGN.match(text, name.end) if after not in "\r\n," else None
         if sign is None:
             return None
@@ -275,7 +303,7 @@ class _Finder:
     def _closes(self, place: _Place, found: Literal) -> bool:
         """Return whether the quote after an operator closes the string around the name, as in `prompt="Password: "`."""
         quote = self._text[place.value : place.value + 1]
-        if quote not in "\"'`" or quote in place.sign or found.start != place.value + 1:
+        if place.named or quote not in "\"'`" or quote in place.sign or found.start != place.value + 1:
             return False
         begin = max(0, place.name.start - _LINE_START)
         line = self._text[begin : place.name.start].rpartition("\n")[2]
@@ -337,6 +365,8 @@ class _Finder:
             return None
         if data := literal(text, start) if text.startswith("<![CDATA[", start) else None:
             return (data.start, data.end) if quoted_reveals(data.value, sure=place.sure) else None
+        if comment := _COMMENT_OF_XML.match(text, start):
+            start = comment.end()
         end = text.find("<", start, start + LONGEST)
         value = text[start:end].strip() if end >= 0 and text.startswith("</", end) else ""
         if not quoted_reveals(value, sure=place.sure) or (place.sign.strip() != ">" and not looks_random(value)):
@@ -385,13 +415,25 @@ class _Finder:
         end = self._statement_end(name, start)
         if not self._promises(start, end):
             return None
-        while start < end and (piece := _PIECE.search(text, start, min(len(text), end))):
-            if piece["mark"]:
+        alone = name.kind is NameKind.SECRET and text[name.end : name.end + 1] in _BEFORE_APART
+        passed = []
+        while start < end and (piece := self._first_piece(start)) and piece.least <= end:
+            if piece.marked:
                 return None
-            first, last, start = self._piece(piece)
-            if looks_scrambled(text[first : min(last, first + HEAD)]) or self._alone(name, first, last):
-                return first, last
+            if piece.scrambled or (alone and self._alone(name, piece.first, piece.last)):
+                return piece.first, piece.last
+            passed.append(start)
+            start = piece.after if alone else self._plain.get(piece.after, piece.after)
+        # From each of these on, there is nothing up to here: the next name need not look again.
+        self._plain |= dict.fromkeys(passed, start)
         return None
+
+    def _first_piece(self, start: int) -> _Piece | None:
+        """Return the first piece behind an offset, if it is near; names close to one another share most pieces."""
+        if start not in self._seen:
+            found = _PIECE.search(self._text, start, start + 2 * FARTHEST)
+            self._seen[start] = self._piece(found) if found else None
+        return self._seen[start]
 
     def _promises(self, start: int, end: int) -> bool:
         """Return whether a word begins between two offsets that may be generated; each word is judged once."""
@@ -412,22 +454,26 @@ class _Finder:
         text = self._text
         after = text[last : last + 1]
         apart = _APART.fullmatch(text, name.end, first)
-        if apart is None or name.kind is not NameKind.SECRET:
+        if apart is None:
             return False
         if apart["cell"]:
             return after in ("\n", "`", " ") and looks_generated(text[first:last])
         return after in ("", "\r", "\n", "`") and looks_random(text[first:last])
 
-    def _piece(self, piece: re.Match[str]) -> tuple[int, int, int]:
-        """Return the span of a word or of the content of a literal, and the offset behind it."""
+    def _piece(self, found: re.Match[str]) -> _Piece:
         text = self._text
-        if piece["bare"]:
-            span = self._bare(_BARE if text.isascii() else _SPOKEN, piece.start())
-            return *_shortened(text, span), span[1]
-        found = literal(text, piece.start()) if piece["quote"] else None
-        if found is None:
-            return *piece.span(), piece.end()
-        return found.start, found.end, found.start if " " in found.value else found.after
+        if found["mark"]:
+            return _Piece(*found.span(), found.end(), found.end(), marked=True)
+        if found["bare"]:
+            span = self._bare(_BARE if text.isascii() else _SPOKEN, found.start())
+            first, last = _shortened(text, span)
+            after, least = span[1], found.start() + LEAST_PIECE
+        elif quoted := literal(text, found.start()):
+            first, last, least = quoted.start, quoted.end, found.end()
+            after = quoted.start if " " in quoted.value else quoted.after
+        else:
+            first, last, after, least = *found.span(), found.end(), found.end()
+        return _Piece(first, last, after, least, looks_scrambled(text[first : min(last, first + HEAD)]))
 
     def _statement_end(self, name: Name, start: int) -> int:
         """Return where the statement or sentence ends: with its line, unless that is unfinished."""
@@ -436,7 +482,10 @@ class _Finder:
         for _ in range(6):
             if end < 0:
                 return limit
-            line = text[max(name.end, end - 80) : end].rstrip()
+            line = text[max(name.end, end - 80) : end]
+            if "#" in line or "/" in line:
+                line = _COMMENT_AT_END.sub("", line)
+            line = line.rstrip()
             if line.endswith(tuple(_CLOSERS)):
                 close = text.find(_CLOSERS[line[-1]], end, limit)
                 return limit if close < 0 else close

@@ -24,7 +24,7 @@ _JWT = re.compile(
 _JWT_PREFIXED = re.compile(r"(?:sk|ops_)\.?eyJ(?<![\w.-]sk\.eyJ)(?<![\w.-]ops_eyJ)[\w.-]{20,}+", re.ASCII)
 _BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr](?:[ \t]{1,4}|%20|\\u0020|\+)([A-Za-z0-9._~+/=|:-]{8,}+)")
 _TAIL = 4096
-_KUBERNETES = re.compile(r"^kind:[ \t]*Secret[ \t]*$", re.MULTILINE)
+_KUBERNETES = re.compile(r"^kind:[ \t]*[\"']?Secret[\"']?[ \t]*\r?$", re.MULTILINE)
 _DATA = re.compile(
     r"^([ \t]{0,8})(?:data|stringData):[ \t]*\r?\n(?P<body>(?:\1[ \t]+\S[^\r\n]*(?:\r?\n|\Z)){1,200})", re.MULTILINE
 )

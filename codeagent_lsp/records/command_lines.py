@@ -21,7 +21,7 @@ _TOOLS = re.compile(
     r"ldapsearch|smbclient|nexus|az|sqlcmd|rclone|skopeo|7z|zip|unzip|openssl|gpg|machine)\b[^\r\n]{1,65536}"
 )
 _USER = re.compile(
-    r"(?P<head>(?:^|\s)(?:-u|--user|--proxy-user|-U|--creds|--src-creds|--dest-creds)[ =]?[\"']?[^\s:\"']{1,100}:)"
+    r"(?P<head>(?:^|\s)(?:-u|--user|--proxy-user|-U|--creds|--src-creds|--dest-creds)[ =]?[\"']?[^\s:\"'<>]{1,100}:)"
     rf"(?P<value>{_V}{{1,65536}}+)"
 )
 _SHORT = re.compile(rf"(?P<head>(?:^|\s)-(?:p|a|w|P)[ ]?[\"']?)(?P<value>(?!-){_V}{{4,65536}}+)")
@@ -39,7 +39,7 @@ _IDENTIFIED = re.compile(
     + _VALUE_OF_SQL,
     re.IGNORECASE,
 )
-_SQL_PASSWORD = re.compile(r"(?P<head>\b(?:PASSWORD\s{0,4}\(?\s{0,4}|password\s{1,4})" + _VALUE_OF_SQL)
+_SQL_PASSWORD = re.compile(r"(?P<head>\b(?:PASSWORD(?:\s{1,4}\(?|\()\s{0,4}|password\s{1,4})" + _VALUE_OF_SQL)
 # Two tokens that belong together: the identifier, or the service's name, and then the secret.
 _AFTER_AWS = re.compile(
     r"(?P<head>(?:\baws\b[^\r\n]{0,60}?|<secret:[0-9a-f]{6}>)[\s:,\"'|]{1,6})(?P<value>(?<![\w/+])[A-Za-z0-9/+]{40})(?![\w/+=])"
@@ -54,7 +54,8 @@ _TWILIO_ID = re.compile(
 # The password comes first: piped into the program that reads it, or named behind it.
 _PIPED = re.compile(
     rf"(?P<head>(?:echo|printf)\s{{1,4}}(?:-\w\s{{1,4}})?[\"']?(?:[\w.-]{{1,64}}:)?)(?P<value>{_V}{{4,65536}}+)"
-    r"(?=[\"']?[ \t]{0,4}\|[ \t]{0,4}(?:sudo[ \t]|(?:ch|smb|htp?)?passwd\b|[^\r\n|]{0,200}?--password-stdin"
+    r"(?=[\"']?[ \t]{0,4}\|[ \t]{0,4}(?:sudo[ \t]|(?:ch|smb|htp?)?passwd\b"
+    r"|[^\r\n|]{0,200}?--(?:password-stdin|with-token|passphrase-fd)\b"
     r"|(?P<container>docker[ \t]|podman[ \t])(?P<reads>[^\r\n|]{0,200}?(?:\blogin\b|secret|passw|token|cred))?))"
 )
 _FED_TO = re.compile(
@@ -74,6 +75,18 @@ _LONGEST_SAID, _LONGEST_UNSPACED = 4_096, 64  # characters of a word, and of one
 _SAYING = (" is ", " as ", " ist ", " als ", " est ", " es ", " é ", " è ", "がパスワード", "はパスワード")
 _SECRET_WORDS = ("pass", "secret", "token", "key", "kennwort", "contrase", "senha", "パスワード", "暗証")
 _PORT = re.compile(r":(?:\*|[1-9][0-9]{3,4}):")
+# A user and the password behind a sign of the program's own: `sqlplus bob/…@db`, `smbclient -U bob%…`, and programs
+# that take it as a word.
+_AFTER_USER = re.compile(
+    r"(?P<head>(?:\b(?:sqlplus|sqlldr|expdp|impdp)[ \t](?:-\w+[ \t])*[\w.-]{1,64}/|:thin:[\w.-]{1,64}/"
+    r"|\b(?:smbclient|rpcclient)[ \t][^\r\n]{0,200}?(?:-U|--user)[ =]?[\w.\\-]{1,64}%|\bvault[ \t]login[ \t]"
+    r"|\buser(?:add|mod)[ \t][^\r\n]{0,80}?-p[ \t]|\bopenssl[ \t][^\r\n]{0,120}?[ \t]-[kK][ \t]"
+    rf"|/user:[\w.\\-]{{1,64}}[ \t]|/pass:)[\"']?)(?P<value>(?:(?!@){_V}){{6,65536}}+)"
+)
+_USERS = (
+    *("sqlplus", "sqlldr", "expdp", "impdp", ":thin:", "smbclient", "rpcclient", "vault login", "useradd", "usermod"),
+    *("openssl", "/user:", "/pass:"),
+)
 _SPOKEN_TO_SERVER = re.compile(  # FTP, POP, IMAP, IRC
     rf"(?P<head>^(?:[\w.]{{1,8}}[ |:+>]{{1,2}})?(?:PASS|LOGIN[ ]\S{{1,100}}|AUTH)[ ]\"?)(?P<value>{_V}{{6,65536}}+)",
     re.MULTILINE,
@@ -108,6 +121,8 @@ def mask_command_lines(text: str, mark: Mark) -> str:
         text = _SPOKEN_TO_SERVER.sub(lambda match: _scrambled(match, mark), text)
     if "<<" in text and any(word in text for word in ("passw", "with-token", "kinit", "cryptsetup", "sudo")):
         text = _near(("<<",), text, lambda lines: _FED_TO.sub(lambda match: _masked(match, mark), lines))
+    if any(word in text for word in _USERS):
+        text = _near(_USERS, text, lambda lines: _AFTER_USER.sub(lambda match: _random(match, mark), lines), behind=0)
     if "|" in text and ("echo " in text or "printf " in text):
         text = _PIPED.sub(lambda match: _piped(match, mark), text)
     lower = text.lower()
@@ -132,14 +147,14 @@ def mask_command_lines(text: str, mark: Mark) -> str:
     return text
 
 
-def _near(words: Iterable[str], text: str, masked: Callable[[str], str]) -> str:
+def _near(words: Iterable[str], text: str, masked: Callable[[str], str], behind: int = _LINES_BEHIND) -> str:
     """Return a text masked in the lines that have one of the words, and in some behind each: to look for a word alone
     takes a tenth of the time for a form around it.
     """
     spans: list[tuple[int, int]] = []
     for at in sorted(at for word in words for at in _places(text, word)):
         start, end = text.rfind("\n", 0, at) + 1, at
-        for _ in range(1 + _LINES_BEHIND):
+        for _ in range(1 + behind):
             end = text.find("\n", end) + 1 or len(text)
         joined = spans.pop() if spans and start < spans[-1][1] else (start, end)
         spans.append((joined[0], end))
@@ -206,6 +221,10 @@ def _sayings(text: str) -> list[re.Match[str]]:
 
 def _scrambled(match: re.Match[str], mark: Mark) -> str:
     return match["head"] + mark(match["value"]) if looks_scrambled(match["value"]) else match[0]
+
+
+def _random(match: re.Match[str], mark: Mark) -> str:
+    return match["head"] + mark(match["value"]) if looks_random(match["value"], least=6) else match[0]
 
 
 def _mixed(match: re.Match[str], mark: Mark) -> str:

@@ -56,9 +56,10 @@ _KEYS = frozenset((
     "encrypt", "webhook", "hmac", "jwt", "ingest", "write", "admin", "storage", "integration",
     "fernet", "pragma", "wep", "wpa", "wifi", "priv", "preshared", "aes", "kms", "enc", "cipher", "openai", "anthropic",
     "openrouter", "gemini", "groq", "mistral", "cohere", "deepseek", "stripe", "azure", "google", "maps", "sendgrid",
-    "mailgun", "fcm", "twilio", "algolia", "datadog", "sentry", "cloudflare",
+    "mailgun", "gpr", "fcm", "twilio", "algolia", "datadog", "sentry", "cloudflare",
 ))  # fmt: skip
 _WEAK = frozenset((
+    "clave", "chave", "chiave", "jeton", "ключ", "токен", "キー", "키",
     "mdp", "pw", "token", "mnemonic", "auth", "cookie", "credential", "credentials", "bearer", "cred", "creds", "jwt",
 ))  # fmt: skip
 _WEAK_KEYS = frozenset((

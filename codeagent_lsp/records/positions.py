@@ -18,6 +18,7 @@ from codeagent_lsp.records.values import bare_reveals, looks_generated, looks_ra
 
 MOST_ITEMS = 200
 MOST_FUNCTIONS = 50
+_FARTHEST_SIGN = 4_000  # characters from a name to the `=` behind the names beside it
 _FARTHEST = 400  # characters from a name back to the value before it
 _Span = tuple[int, int]
 
@@ -61,7 +62,9 @@ _CALLED: tuple[tuple[str, int], ...] = (
     *((name, 1) for name in ("UsernamePasswordCredentials", "BasicAWSCredentials", "NetworkCredential", "createUser")),
     *((name, 1) for name in ("jwt.encode", "jwt.sign", "jwt.verify", "jwt.decode", "createHmac", "createCipheriv")),
     *((name, 2) for name in ("getConnection", "mysqli_connect", "PDO", "PlainAuth", "create_user", "create_superuser")),
-    *((name, 0) for name in ("hmac.new",)),
+    *((name, 2) for name in ("DBI->connect", "PlainAuth.new")),
+    *((name, 1) for name in ("pgp_sym_encrypt", "pgp_sym_decrypt", "createDecipheriv", "aes_encrypt", "AES_ENCRYPT")),
+    *((name, 0) for name in ("hmac.new", "PBEKeySpec", "SecretKeySpec", "AES.new", "CryptoJS.HmacSHA256")),
 )
 """Functions of widely used libraries, and which of their arguments is a password or a key."""
 _SETTERS = tuple(f"{word}(" for word in "assword asswd assphrase pwd Pwd ecret api_key ApiKey APIKey oken".split())  # noqa: SIM905
@@ -98,6 +101,8 @@ def is_one_of_several(text: str, name: Name) -> bool:
 
 
 def _targets(text: str, name: Name) -> re.Match[str] | None:
+    if text.find("=", name.end, name.end + _FARTHEST_SIGN) < 0:
+        return None
     start = text.rfind("\n", max(0, name.start - 200), name.start) + 1 or max(0, name.start - 200)
     line = re.compile(rf"(?:{MARGIN})?[ \t]*").match(text, start)
     found = _TARGETS.match(text, line.end()) if line else None

@@ -24,6 +24,7 @@ _STEMS = (
     "schlüssel", "masterauth", "mdp", "_pat", "_sk",
     "secret", "token", "jeton", "jwt", "psk", "fernet", "key", "auth", "cred", "cookie", "bearer", "session", "call_id",
     "callid", "mnemonic", "seed",
+    "clave", "chave", "chiave", "ключ", "токен", "キー", "키",
     "парол", "пасворд", "секрет", "κωδικ", "סיסמ", "كلمة المرور", "كلمة السر", "पासवर्ड", "รหัสผ่าน",
     "密码", "密碼", "口令", "密钥", "密鑰", "秘钥", "金鑰", "令牌", "暗号", "パスワード", "合言葉",
     "シークレット", "トークン", "秘密鍵",
@@ -34,6 +35,7 @@ _BEFORE = string.ascii_letters + string.digits + "_.$-"
 _BEFORE_SET = frozenset(_BEFORE)
 _UNSPACED = "\u0e00"  # from here on are the scripts that write words without spaces between them
 _TAIL = re.compile(rf"(?:[^\W{_UNSPACED}-\uffff]|-)*+")
+_DEFINED = re.compile(r"-D(?=[A-Z_]{2})")
 _ALONE = re.compile(r"(?<![A-Za-z0-9_.-])PAT(?=[\"']?[ \t]?[=:])")  # a personal access token
 _FIRST = frozenset((
     "api", "access", "secret", "private", "auth", "encryption", "signing", "master", "license", "security", "service",
@@ -50,6 +52,13 @@ class Name(NamedTuple):
     start: int
     end: int
     kind: NameKind
+
+
+# JSON as many programs write it: names of other scripts by the numbers of their characters.
+_ONE_ESCAPED = len("\\u0000")
+_ESCAPED = re.compile(r"(?:\\u[0-9A-Fa-f]{4})++")
+_PARENT = re.compile(r"[\w.-]{2,40}\Z")
+_PARENTS = frozenset("\n \t\"'{")
 
 
 def sensitive_names(text: str, *, sessions: bool) -> Iterator[Name]:
@@ -83,6 +92,8 @@ def _name(text: str, start: int, end: int) -> Name | None:
     kind = _kind(words)
     if kind is NameKind.SECRET:
         return Name(words, start, end, kind)
+    if words in ("key", "Key") and text[start - 1 : start] in _PARENTS and _is_of_secret(text, start):
+        return Name(words, start, end, NameKind.PERHAPS)
     if text[start - 1 : start] == " " and words.lower() in _SECOND:
         before = text[max(0, start - 16) : start - 1].lower()
         first = "mot de" if before.endswith("mot de") else (before.split() or [""])[-1].lstrip("*_`'\"([|")
@@ -92,9 +103,34 @@ def _name(text: str, start: int, end: int) -> Name | None:
     return None if kind in (NameKind.PLAIN, NameKind.IDENTITY) else Name(text[start:end], start, end, kind)
 
 
-@lru_cache(maxsize=4096)
+def _is_of_secret(text: str, key: int) -> bool:
+    """Return whether what stands around a `key` at an offset makes it one of a secret: `api:` or `[api]` on the line
+    above, `"api": {` before it.
+    """
+    before = text[max(0, key - 60) : key].rstrip("\"'").rstrip(" \t")
+    if before.endswith("\n"):
+        before = before.rstrip("\r\n")
+    above = before.rstrip(" \t{").rstrip(" \t:=").rstrip("\"']")
+    name = _PARENT.search(above, max(0, len(above) - 40))
+    return above != before and name is not None and _kind(f"{name[0]}_key") is NameKind.SECRET
+
+
+@lru_cache(maxsize=16_384)  # as many names as a large text has
 def _kind(words: str) -> NameKind:
-    return kind_of(words.strip("-.$"))
+    if "\\u" in words:
+        words = _read(words)
+    # `-DAPI_KEY=…` defines a name for a compiler, or a property for Java.
+    return kind_of((words[2:] if _DEFINED.match(words) else words).strip("-.$"))
+
+
+@lru_cache(maxsize=4096)
+def _has_stem(escaped: str) -> bool:
+    read = _read(escaped).lower()
+    return any(stem in read for stem in _STEMS)
+
+
+def _read(escaped: str) -> str:
+    return _ESCAPED.sub(lambda found: "".join(chr(int(code, 16)) for code in found[0].split("\\u")[1:]), escaped)
 
 
 def _stems(text: str, stems: tuple[str, ...]) -> list[tuple[int, int]]:
@@ -110,5 +146,8 @@ def _stems(text: str, stems: tuple[str, ...]) -> list[tuple[int, int]]:
         while at >= 0:
             found.append((at, len(stem)))
             at = lower.find(stem, at + len(stem))
+    for match in _ESCAPED.finditer(text) if "\\u" in text else ():
+        if len(match[0]) > _ONE_ESCAPED and _has_stem(match[0]):
+            found.append((match.start(), len(match[0])))
     found.sort()
     return found

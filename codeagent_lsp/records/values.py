@@ -187,7 +187,9 @@ def looks_scrambled(value: str) -> bool:
 
     Letters and digits, or capitals and small letters, change places every two or three characters; words do not.
     """
-    if len(value) < SHORTEST_SCRAMBLED or MARK.search(value) or _SPACE.search(value[:200]):
+    if len(value) < SHORTEST_SCRAMBLED or not _may_be_irregular(value[:400]):
+        return False
+    if MARK.search(value) or _SPACE.search(value[:200]):
         return False
     # The longest part, as prefixes and ids around a token are words.
     head = max(_PARTS.split(value[:400]), key=len)[:SCRAMBLED_HEAD]
@@ -196,6 +198,11 @@ def looks_scrambled(value: str) -> bool:
     if len(set(head)) < 6 or _NO_SECRET.match(value) or is_placeholder(value) or _is_path_or_version(value):
         return False
     return _irregular(head)
+
+
+def _may_be_irregular(text: str) -> bool:
+    """Return whether a text has capitals and small letters, or two digits: most words have neither."""
+    return not (text.islower() or text.isupper()) or len(_DIGIT.findall(text)) > 1
 
 
 def _irregular(text: str) -> bool:

@@ -482,6 +482,73 @@ API密钥：§
 토큰은 §
 API 토큰: §
 """,
+    "beside and before names": r"""
+if "§" == password:
+assert "§" == user.password
+tok = "§"  # token
+x = "§"  # password for the staging db
+API_KEYS = {⏎    "alice": "§",⏎}
+z.string().default("§") // password
+password: // dev⏎  "§",
+if ('§' === password) {
+return "§"; // password
+spec = new PBEKeySpec("§".toCharArray(), s, 1);
+SecretKeySpec k = new SecretKeySpec("§".getBytes(), "AES");
+`json:"x" default:"§"` // password
+#[arg(long, default_value = "§")]⏎password: String,
+#[serde(default = "§")]⏎token: String,
+DBI->connect("dbi:x", "bob", "§")
+""",
+    "programs and what they read": r"""
+[ "$PASSWORD" = "§" ] && x
+net use \\s\x /user:bob §
+tool \⏎  --password \⏎  §
+sqlplus bob/§@db
+openssl enc -k § -in a
+echo § | gh auth login --with-token
+smbclient //s/x -U bob%§
+cmdkey /add:h /user:bob /pass:§
+vault login §
+useradd -p '§' bob
+add_definitions(-DAPI_KEY="§")
+-DAPI_KEY=\"§\"
+SELECT pgp_sym_encrypt('x', '§') -- key
+""",
+    "parents of keys": r"""
+password:⏎    # the staging one⏎    §
+credentials:⏎  - user: a⏎    pass: §
+kind: Secret⏎apiVersion: v1⏎data:⏎  tls: §
+apiVersion: v1⏎data:⏎  k: §⏎kind: Secret
+api:⏎  key: "§"
+api:⏎  key: §
+encryption:⏎  key: "§"
+tokens = [⏎  "§",⏎]
+api = { key = "§" }
+[api]⏎key = "§"
+jdbc.url=jdbc:oracle:thin:bob/§@h:1521/x
+systemProp.gpr.key=§
+<password><!-- x -->§</password>
+<input type="password" name="p" value="§">
+{"tokens":["a1","§"]}
+{"apiKeys":{"x":"§"}}
+{"\u5bc6\u7801":"§"}
+""",
+    "keys of other languages": r"""
+La clave es §
+clave: §
+La clave de API es §
+chave de API: §
+A chave é §
+La chiave API è §
+chiave: §
+Le jeton est §
+Ключ API: §
+токен: §
+APIキーは§です
+APIキー：§
+API 키: §
+API 키는 §입니다
+""",
 }
 
 

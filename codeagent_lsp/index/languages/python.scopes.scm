@@ -15,6 +15,7 @@
 (for_in_clause left: (_) @local)
 (as_pattern_target (_) @hoisted)
 (case_pattern (dotted_name . (identifier) @hoisted .))
+(keyword_pattern (dotted_name . (identifier) @hoisted .))
 (splat_pattern (identifier) @hoisted)
 (global_statement (identifier) @free)
 (nonlocal_statement (identifier) @free)

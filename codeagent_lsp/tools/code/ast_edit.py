@@ -32,7 +32,8 @@ def replaced(source: SourceFile, definition: Definition, code: str) -> Splice:
     _refuse_shared(source, definition)
     extent = extent_of(source, definition)
     indent = indentation(source, extent.top)
-    new = shift.with_line_ends(source, shift.shifted(source, code, indent), extent.core).removeprefix(indent)
+    own = source.slice(extent.top, extent.end)
+    new = shift.with_line_ends(source, shift.shifted(source, code, indent, own), extent.core).removeprefix(indent)
     tail = source.slice(extent.end, extent.tail).strip()
     # The comma behind an entry stays, unless the code brings one.
     end = extent.tail if tail and new.rstrip().endswith(tail) else extent.end

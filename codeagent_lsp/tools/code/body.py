@@ -129,13 +129,20 @@ def _expression(source: SourceFile, definition: Definition, body: Node, code: st
 
 
 def _below(source: SourceFile, code: str, indent: str, near: Node) -> str:
-    return _lines(source, "\n" + shift.shifted(source, code, indent), "", near)
+    return _lines(source, "\n" + shift.shifted(source, code, indent, _own(source, near)), "", near)
 
 
 def _lines(source: SourceFile, code: str, indent: str, near: Node) -> str:
     """Return the code with the line ends used near a node; shifted to `indent` unless that is empty."""
-    text = shift.shifted(source, code, indent) if indent or not code.startswith("\n") else code
+    moves = indent or not code.startswith("\n")
+    text = shift.shifted(source, code, indent, _own(source, near)) if moves else code
     return shift.with_line_ends(source, text, near.start_byte)
+
+
+def _own(source: SourceFile, near: Node) -> str:
+    """Return the definition around a body, without its last line, where its closing bracket stands."""
+    around = near.parent if near.parent is not None else near
+    return source.slice(around.start_byte, around.end_byte).rpartition("\n")[0]
 
 
 def _closing_indent(source: SourceFile, definition: Definition, body: Node) -> str:

@@ -16,6 +16,11 @@ SELVES = frozenset(("self", "this", "cls", "Self", "$this", "static", "super", "
 _WITHOUT_SELF = frozenset(("java", "c", "cpp", "csharp", "ruby"))
 """Languages in which a method refers to another member of its class by the bare name."""
 _TYPES = frozenset(("class", "struct", "interface", "enum", "type"))
+_BINDING_IMPORTS = frozenset(("python", "javascript", "typescript", "tsx"))
+_IMPORTS = frozenset(("import_statement", "import_from_statement", "export_statement"))
+_WITH_OWN_THIS = frozenset(
+    ("function_expression", "function_declaration", "generator_function", "generator_function_declaration")
+)
 
 
 class Elsewhere(NamedTuple):
@@ -41,7 +46,7 @@ def surely_means(source: SourceFile, uses: Uses, definitions: Sequence[Definitio
     if not is_member(source, first):
         if use.access == "member" and first.symbol.parent:
             return _dotted(use.receiver) == first.symbol.parent
-        if use.access != "plain" or uses.binder(use) != uses.home(first):
+        if use.access != "plain" or uses.binder(use) != uses.home(first) or _is_from_elsewhere(source, use):
             return False
         return uses.home(first) is not None or not hidden(source, definitions, use)
     owner = first.symbol.parent
@@ -144,9 +149,32 @@ def is_self(source: SourceFile, use: Use, owner: str) -> bool:
     simple = owner.rpartition(".")[2]
     if _dotted(use.receiver) in (simple, owner):
         return True
-    if not inside(source, owner, use):
+    if not inside(source, owner, use) or (use.receiver == "this" and _has_own_this(use)):
         return False
     return use.receiver in SELVES or use.receiver == _go_receiver(source, use)
+
+
+def _has_own_this(use: Use) -> bool:
+    """Return whether a function between a use and its class has a `this` of its own, as JavaScript's have."""
+    node = use.node.parent
+    while node is not None and node.type not in ("class_body", "program"):
+        in_object = node.type == "method_definition" and node.parent is not None and node.parent.type == "object"
+        if in_object or node.type in _WITH_OWN_THIS:
+            return True
+        node = node.parent
+    return False
+
+
+def _is_from_elsewhere(source: SourceFile, use: Use) -> bool:
+    """Return whether a use is a name that an import of this text takes from another file, in a language whose imports
+    bind the names that they take.
+    """
+    if not use.imported or source.language not in _BINDING_IMPORTS:
+        return False
+    node = use.node.parent
+    while node is not None and node.type not in _IMPORTS:
+        node = node.parent
+    return node is not None and (node.type != "export_statement" or node.child_by_field_name("source") is not None)
 
 
 def _belongs_to_another(source: SourceFile, name: str, owners: Collection[str], use: Use) -> bool:

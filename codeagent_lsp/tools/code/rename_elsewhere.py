@@ -65,7 +65,9 @@ def rename_elsewhere(
         if of_class:
             return use.access == "member" and plain and _dotted(use.receiver) == outer and _unbound(uses, use)
         if use.access == "member":
-            return _dotted(use.receiver) in brought.modules and _unbound(uses, use)
+            module = _dotted(use.receiver)
+            again = source.language == "python" and _defines(source, module)  # `import a`, and later `a = …`
+            return module in brought.modules and _unbound(uses, use) and not again
         return use.access == "plain" and plain and uses.binder(use) is None
 
     old, others = first.symbol.name, elsewhere([(home, each) for each in definitions])

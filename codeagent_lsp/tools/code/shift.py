@@ -9,21 +9,28 @@ import re
 from collections import Counter
 
 from codeagent_lsp.index.grammars import Grammar
-from codeagent_lsp.index.literals import fixed_lines, kept, literal_lines, literals_of_piece
+from codeagent_lsp.index.literals import fixed_lines, kept, literal_lines, literals, literals_of_piece
 from codeagent_lsp.tools.code.source import SourceFile
-from codeagent_lsp.workspace.text.lines import dominant_newline, shared_ends, with_newlines, without_line_numbers
+from codeagent_lsp.workspace.text.lines import (
+    dominant_newline,
+    margin_lines,
+    shared_ends,
+    with_newlines,
+    without_line_numbers,
+)
 
 _BLANKS = re.compile(r"[ \t]*")
 _OFF_SIDE = "python"
 
 
-def shifted(source: SourceFile, code: str, indent: str) -> str:
+def shifted(source: SourceFile, code: str, indent: str, before: str = "") -> str:
     """Return `code` re-indented to `indent` with its relative indentation kept; LF, without blank lines around it. What
-    stands inside strings stays as it is, or as the text has it, where the code was moved together with them.
+    stands inside strings stays as it is, or as the text has it, where the code was moved together with them; so do
+    lines at the margin that the code `before`, which it replaces, has there as well.
     """
     lines = _lines(code)
     inside = literals_of_piece("\n".join(lines), source.parsed.grammar)
-    fixed = fixed_lines(inside)
+    fixed = fixed_lines(inside) | _margin(lines, before, source.parsed.grammar)
     loose = [line for number, line in enumerate(lines) if line.strip() and number not in fixed]
     if not loose:
         return "\n".join(lines)
@@ -37,16 +44,19 @@ def shifted(source: SourceFile, code: str, indent: str) -> str:
         return indent + line.removeprefix(had) if line.strip() else line
 
     stay = kept(lines, inside, literal_lines(source.text, source.parsed.grammar) if inside else Counter(), move)
+    stay |= {number: lines[number] for number in fixed if number not in stay}
     return "\n".join(
         stay[number] if number in stay else indent + line[common:] if line.strip() else ""
         for number, line in enumerate(lines)
     )
 
 
-def dedented(code: str, grammar: Grammar) -> str:
-    """Return code without the indentation that all its lines share; what stands inside strings stays as it is."""
+def dedented(code: str, grammar: Grammar, before: str = "") -> str:
+    """Return code without the indentation that all its lines share; what stands inside strings stays as it is, and so
+    do lines at the margin that the text `before` has there as well.
+    """
     lines = code.split("\n")
-    fixed = fixed_lines(literals_of_piece(code, grammar))
+    fixed = fixed_lines(literals_of_piece(code, grammar)) | _margin(lines, before, grammar)
     loose = [line for number, line in enumerate(lines) if line.strip() and number not in fixed]
     common = _common([_blanks(line) for line in loose]) if loose else 0
     return "\n".join(
@@ -109,6 +119,18 @@ def unit(source: SourceFile) -> str:
     likely = [step for step, _ in steps.most_common() if step == "\t" or step in ("  ", "   ", "    ", " " * 8)]
     default = "\t" if source.language == "go" else "    "
     return likely[0] if likely else default
+
+
+def _margin(lines: list[str], before: str, grammar: Grammar) -> frozenset[int]:
+    """Return the numbers of the lines at the margin that code before them had there, too, and not inside a string."""
+    first = next((number for number, line in enumerate(lines) if line.strip()), 0)
+    found = frozenset(number for number in margin_lines(lines, before) if number > first)
+    if not found:
+        return found
+    inside = (literals if "<?" in before else literals_of_piece)(before, grammar)
+    there = before.split("\n")
+    fixed = {there[number].rstrip("\r") for number in fixed_lines(inside)}
+    return frozenset(number for number in found if lines[number] not in fixed)
 
 
 def _common(blanks: list[str]) -> int:

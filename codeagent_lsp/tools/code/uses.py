@@ -42,7 +42,8 @@ _MEMBERS: dict[tuple[str, str], str] = {
 
 _KEYS = frozenset(
     (("keyword_argument", "name"), ("pair", "key"), ("field_initializer", "field"), ("name_colon", "name"),
-     ("jsx_attribute", ""), ("argument", "name"), ("field_initializer", "name"), ("element_value_pair", "key"),
+     ("jsx_attribute", ""), ("keyword_pattern", ""),
+     ("argument", "name"), ("field_initializer", "name"), ("element_value_pair", "key"),
      ("keyed_element", "key"))
 )  # fmt: skip
 # Nodes around a name with type arguments, such as `Box<T>`: the role of the name is theirs.
@@ -52,7 +53,9 @@ NAMES_APART = frozenset(("java", "php", "bash"))
 """Languages in which callables and variables have separate namespaces."""
 _TYPES = frozenset(("class", "struct", "interface", "enum", "type", "module"))
 _TAGS = frozenset(("struct_specifier", "union_specifier", "enum_specifier"))
-_TYPE, _VALUE, _CALL, _MACRO = (frozenset((space,)) for space in ("type", "value", "call", "macro"))
+_TYPE, _VALUE, _CALL, _MACRO, _LIFETIME = (
+    frozenset((space,)) for space in ("type", "value", "call", "macro", "lifetime")
+)
 _KINDS = ("class", "scope", "function")
 _NAMES = frozenset(
     ("identifier", "shorthand_property_identifier_pattern", "shorthand_field_identifier", "type_identifier")
@@ -61,6 +64,7 @@ _NO_PATTERNS = frozenset(
     ("attribute", "subscript", "member_expression", "subscript_expression", "field_expression", "call", "type",
      "element_reference", "scoped_identifier", "scope_resolution", "qualified_identifier", "type_annotation")
 )  # fmt: skip
+_PARAMETERS = frozenset(("default_parameter", "typed_default_parameter", "typed_parameter"))
 _NO_PATTERN_FIELDS = frozenset(("right", "value", "type", "default", "default_value", "key", "size", "parameters"))
 
 
@@ -152,6 +156,8 @@ class Uses:
             case "typescript" | "tsx" if not is_type:
                 both = kind in ("export_specifier", "nested_identifier", "nested_type_identifier", "export_statement")
                 return _VALUE | _TYPE if both else _VALUE
+            case "rust" if kind in ("lifetime", "label"):
+                return _LIFETIME
             case "rust" if not is_type:
                 if kind == "macro_invocation" and _field(parent, node) == "macro":  # type: ignore[arg-type] # as kind
                     return _MACRO
@@ -372,6 +378,9 @@ class Scopes:
             # Names of a class body are not seen from within its methods.
             if not inside or (binding.kind == "class" and not self._directly_in(node, scope)):
                 continue
+            # Defaults and annotations are evaluated where the function stands.
+            if binding.kind == "function" and self._is_in_head(node, scope):
+                continue
             if found is None or scope.start_byte >= found.start_byte:
                 found = scope
         return found
@@ -395,7 +404,9 @@ class Scopes:
                 for name in _names(node, constants=self.source.language != "rust"):
                     text = name.text or b""
                     if scope.parent is not None and (scope.id, text) not in self._free:
-                        self._bindings.setdefault(text, []).append(Binding(scope, kind, since))
+                        # Until it is assigned in a class of Python, the name is that of the text around.
+                        first = _statement_end(name, scope) if kind == "class" and capture == "hoisted" else since
+                        self._bindings.setdefault(text, []).append(Binding(scope, kind, first))
                         self._sites[name.start_byte] = scope
 
     def _scope(self, node: Node, *, hoisted: bool) -> tuple[Node, str]:
@@ -409,13 +420,32 @@ class Scopes:
             node, around = around, around.parent
         return node, "root"
 
+    def _is_in_head(self, node: Node, function: Node) -> bool:
+        """Return whether a name stands in a default value or an annotation of a function of Python."""
+        around = node
+        while self.source.language == "python" and around != function and (parent := around.parent) is not None:
+            if parent == function:
+                return function.child_by_field_name("return_type") == around
+            if parent.type in _PARAMETERS and parent.parent is not None and parent.parent.parent == function:
+                return around in (parent.child_by_field_name("value"), parent.child_by_field_name("type"))
+            around = parent
+        return False
+
     def _directly_in(self, node: Node, scope: Node) -> bool:
         around = node.parent
         while around is not None and around != scope:
-            if self._kinds.get(around.id) == "function" and around.child_by_field_name("name") != node:
+            named = around.child_by_field_name("name") == node
+            if self._kinds.get(around.id) == "function" and not named and not self._is_in_head(node, around):
                 return False
             around = around.parent
         return True
+
+
+def _statement_end(node: Node, scope: Node) -> int:
+    """Return where the statement ends that a name stands in, below the body of a class."""
+    while node.parent is not None and node.parent.parent is not None and node.parent.parent != scope:
+        node = node.parent
+    return node.end_byte
 
 
 def _names(pattern: Node, *, constants: bool) -> Iterator[Node]:

@@ -10,6 +10,9 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+_DIRECTIVE = re.compile(
+    r"#[ \t]*(?:if|ifn?def|elif|else|endif|define|undef|include|import|pragma|(?:end)?region|error|line|warning)\b"
+)
 _NUMBERED = re.compile(r"[ \t]*(\d{1,7})\|")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 
@@ -57,6 +60,19 @@ def with_newlines(text: str, newline: str) -> str:
     """Return `text` with every line ending replaced by `newline`."""
     unified = text.replace("\r\n", "\n").replace("\r", "\n")
     return unified if newline == "\n" else unified.replace("\n", newline)
+
+
+def margin_lines(lines: Sequence[str], before: str) -> frozenset[int]:
+    """Return the 0-based numbers of the lines that stand at the margin in the text `before`, too, which they replace:
+    directives of a preprocessor, labels, old code in comments. They do not move with the code around them.
+    """
+    there = {content_of(line) for line in split_lines(before)[1:] if line[:1].strip()}
+    directives = any(map(_DIRECTIVE.match, there))
+    return frozenset(
+        number
+        for number, line in enumerate(lines)
+        if line[:1].strip() and (line in there or (directives and _DIRECTIVE.match(line)))
+    )
 
 
 def without_line_numbers(text: str) -> str:
