@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from codeagent_lsp.index.grammars import Grammar
 from codeagent_lsp.index.literals import (
-    Language,
     Literal,
     fixed_lines,
     kept,
@@ -60,9 +59,10 @@ def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str
         code = given_code
     inside = _inside(text, first, end, code, path)
     language = language_of(path, text)
-    known = literal_lines(text, language) if inside else Counter[str]()
+    there = literals(text, language)
+    known = literal_lines(text, there) if inside else Counter[str]()
     if isinstance(language, Grammar) or not path:  # in other files tabs may be more than indentation
-        code = in_style(code, _without_literals(text, language), inside, known)
+        code = in_style(code, _without_literals(text, there), inside, known)
     # Nothing is known of the language but its quotes: where the code may hold a literal, no line of it is moved.
     elif may_hold_more(code, language):
         inside = [Literal(-1, code.count("\n"))]
@@ -188,9 +188,9 @@ def _pasted(text: str, start: int, end: int, code: str) -> str:
     return with_newlines(text[:start], "\n") + code + ending + with_newlines(text[end:], "\n")
 
 
-def _without_literals(text: str, language: Language) -> str:
-    """Return the lines of a text that do not begin inside a literal."""
-    within = frozenset(line for each in literals(text, language) for line in range(each.first, each.last + 1))
+def _without_literals(text: str, inside: Iterable[Literal]) -> str:
+    """Return the lines of a text that do not begin inside its literals."""
+    within = frozenset(line for each in inside for line in range(each.first, each.last + 1))
     return "".join(line for number, line in enumerate(split_lines(text)) if number not in within)
 
 

@@ -148,9 +148,10 @@ def literals_of_piece(code: str, grammar: Grammar) -> tuple[Literal, ...]:
     )
 
 
-def literal_lines(text: str, language: Language) -> Counter[str]:
-    """Return the lines of a text that begin inside a literal, without their line ends, and how often each occurs."""
-    return _lines_of(text, literals(text, language))
+def literal_lines(text: str, inside: Iterable[Literal]) -> Counter[str]:
+    """Return the lines of a text that begin inside its literals, without their line ends, and how often each occurs."""
+    lines = [content_of(line) for line in split_lines(text)]
+    return Counter(line for each in inside for line in lines[each.first : each.last + 1] if line.strip())
 
 
 def fixed_lines(inside: Iterable[Literal]) -> frozenset[int]:
@@ -195,7 +196,7 @@ def refuse_altered(path: str, before: str, after: str, given: Iterable[str]) -> 
     language = language_of(path, before or after)
     fixed = [each for each in literals(after, language) if not each.moves]
     # Counted, so that one more copy of a line is new as well.
-    new = _lines_of(after, fixed) - literal_lines(before, language) if fixed else Counter[str]()
+    new = literal_lines(after, fixed) - literal_lines(before, literals(before, language)) if fixed else Counter[str]()
     said = {content_of(line) for text in (before, *given) for line in split_lines(text)} if new else set()
     wrong = next((line for line in new if line not in said), None)
     if wrong is not None and not _only_shifted(
@@ -261,11 +262,6 @@ def _loses_margin(lines: Sequence[str], inside: Literal, name: str) -> bool:
     )
 
 
-def _lines_of(text: str, inside: Iterable[Literal]) -> Counter[str]:
-    lines = [content_of(line) for line in split_lines(text)]
-    return Counter(line for each in inside for line in lines[each.first : each.last + 1] if line.strip())
-
-
 def _same(lines: Iterable[str], known: Counter[str]) -> int:
     return sum(1 for line in lines if line.strip() and line in known)
 
@@ -302,8 +298,8 @@ def _is_docstring(node: Node) -> bool:
 
 def _moves_with_code(node: Node) -> bool:
     """Return whether no line of a comment or docstring stands left of the line in which it begins."""
-    lines = (node.text or b"").split(b"\n")[1:]
-    return all(len(line) - len(line.lstrip(b" \t")) >= _indentation(node) for line in lines if line.strip())
+    lines, depth = (node.text or b"").split(b"\n")[1:], _indentation(node)
+    return all(len(line) - len(line.lstrip(b" \t")) >= depth for line in lines if line.strip())
 
 
 def _indentation(node: Node) -> int:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.index import grammars
@@ -57,14 +59,29 @@ def find(path: str, data: bytes | str, *, seconds: float = SECONDS) -> RawTags:
     )
 
 
-class Parsed(NamedTuple):
-    """A parsed text: its UTF-8 bytes, syntax tree, query captures and definitions."""
+@dataclass(frozen=True)
+class Parsed:
+    """A parsed text: its UTF-8 bytes and syntax tree. What the query of its language finds is looked for when asked
+    for: it takes longer than parsing, and who judges the syntax alone does not need it.
+    """
 
+    path: str
     grammar: grammars.Grammar
     source: bytes
     tree: Tree
-    captures: Mapping[str, Sequence[Node]]
-    outline: Outline
+
+    @cached_property
+    def captures(self) -> Mapping[str, Sequence[Node]]:
+        """The nodes that the query captures, by the names that it gives them."""
+        return _captures(self.grammar, self.tree)
+
+    @cached_property
+    def outline(self) -> Outline:
+        """The definitions."""
+        outline = Outline(self.source, by_last_line(self.captures.get("above", ())))
+        for definition in ordered(self.captures):
+            outline.add(self.path, definition)
+        return outline
 
 
 def parsed(path: str, data: bytes | str, *, seconds: float = SECONDS) -> Parsed | None:
@@ -93,11 +110,7 @@ def _parsed(path: str, grammar: grammars.Grammar, source: bytes, seconds: float)
     tree = _tree(grammars.parser(grammar), source, stop)
     if tree is None or _is_hopeless(tree):
         return None
-    captures = _captures(grammar, tree)
-    outline = Outline(source, by_last_line(captures.get("above", ())))
-    for definition in ordered(captures):
-        outline.add(path, definition)
-    return Parsed(grammar, source, tree, captures, outline)
+    return Parsed(path, grammar, source, tree)
 
 
 class _Clock:

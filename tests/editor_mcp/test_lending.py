@@ -79,7 +79,7 @@ async def test_once_allowed_it_is_remembered_by_name(start: StartEditor, workspa
     editor = allowed(start, workspace, state)
     async with agent(workspace, state) as client:
         await said(client, "open_files")
-    editor.wait_until(lambda: not listening(state))
+    editor.wait_until(lambda: not editor.command("codeagent.lend.list")[0]["attached"])  # its session is free again
     async with agent(workspace, state) as client, agent(workspace, state) as second:
         await said(client, "open_files")
         await said(second, "open_files")

@@ -43,7 +43,7 @@ def shifted(source: SourceFile, code: str, indent: str, before: str = "") -> str
     def move(line: str) -> str:
         return indent + line.removeprefix(had) if line.strip() else line
 
-    stay = kept(lines, inside, literal_lines(source.text, source.parsed.grammar) if inside else Counter(), move)
+    stay = kept(lines, inside, _literal_lines(source) if inside else Counter(), move)
     stay |= {number: lines[number] for number in fixed if number not in stay}
     return "\n".join(
         stay[number] if number in stay else indent + line[common:] if line.strip() else ""
@@ -88,7 +88,7 @@ def unmoved(code: str, source: SourceFile) -> str:
             return " " * -by + line if line.strip() else line
         return line[by:] if not line[:by].strip() else line
 
-    stay = kept(lines, inside, literal_lines(source.text, source.parsed.grammar), back)
+    stay = kept(lines, inside, _literal_lines(source), back)
     return "\n".join(stay.get(number, line) for number, line in enumerate(lines))
 
 
@@ -119,6 +119,10 @@ def unit(source: SourceFile) -> str:
     likely = [step for step, _ in steps.most_common() if step == "\t" or step in ("  ", "   ", "    ", " " * 8)]
     default = "\t" if source.language == "go" else "    "
     return likely[0] if likely else default
+
+
+def _literal_lines(source: SourceFile) -> Counter[str]:
+    return literal_lines(source.text, literals(source.text, source.parsed.grammar))
 
 
 def _margin(lines: list[str], before: str, grammar: Grammar) -> frozenset[int]:
