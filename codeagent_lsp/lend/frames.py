@@ -38,7 +38,7 @@ REASONS = {
     "busy": "Too many connections are open.",
     "frame": "The frame is neither a call nor a cancel.",
     "off": "The user's settings do not lend the editor.",
-    "cancelled": "The user has ended this. What was staged stays for their decision.",
+    "cancelled": "The user has ended this.",
     "ended": "The editor has ended.",
 }
 """What the reason of a refusal or an end means, for the client."""

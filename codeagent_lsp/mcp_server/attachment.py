@@ -43,7 +43,7 @@ REFUSED = {
     ),
     "workspace": NONE_OPEN,
 }
-BROKE = "The connection to the editor has ended: {reason} What was staged there stays for the user's decision."
+BROKE = "The connection to the editor has ended: {reason} What was staged there waits for the user's decision."
 NOT_LET_IN = "The editor did not let {client} in: {reason}"
 
 
