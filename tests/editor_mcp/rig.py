@@ -70,7 +70,7 @@ def until(condition: Callable[[], Any], seconds: float = 10.0) -> None:
 
 def meeting(state: Path) -> list[Path]:
     """The folders by which servers have announced themselves."""
-    return sorted(state.glob("workspaces/*/lend/*"))
+    return sorted(path.parent for path in state.glob("workspaces/*/lend/*/server.json"))
 
 
 def listening(state: Path) -> list[str]:
