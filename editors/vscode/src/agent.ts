@@ -13,7 +13,7 @@ import type { Store } from "./store";
 
 const STOP_MS = 2500;
 const HANDOVER_MS = 60_000; // that a server of before may need to end, on a slow machine
-const SESSION = "codeagent.session";
+const SESSION = "session"; // the name of a file in the folder that the editor keeps for the workspace
 const NOT_OURS = "NOT_FOUND"; // the code of a session that is gone or open in another window
 
 interface Started {
@@ -136,7 +136,23 @@ export class Agent implements vscode.Disposable {
 
   /** The session to go on with after a restart; undefined forgets it. */
   private async remember(sessionId: string | undefined): Promise<void> {
-    await this.context.workspaceState.update(SESSION, sessionId);
+    await this.kept(sessionId ?? "");
+  }
+
+  /** What is remembered, after it was changed: in a file, as the editor writes its own store down late, or never at a crash. */
+  private async kept(value?: string): Promise<string> {
+    const folder = this.context.storageUri;
+    if (!folder) return "";
+    const file = vscode.Uri.joinPath(folder, SESSION);
+    try {
+      if (value === undefined) return new TextDecoder().decode(await vscode.workspace.fs.readFile(file));
+      await vscode.workspace.fs.createDirectory(folder);
+      await vscode.workspace.fs.writeFile(file, new TextEncoder().encode(value));
+      return value;
+    } catch (error) {
+      if (value !== undefined) this.channel.warn(`The session cannot be kept: ${String(error)}`);
+      return ""; // nothing is remembered yet
+    }
   }
 
   /** Tells the server that settings, or the trust in the workspace, have changed. */
@@ -207,8 +223,8 @@ export class Agent implements vscode.Disposable {
 
   /** After a start, the server knows the last session again. */
   private async goOn(): Promise<void> {
-    const sessionId = this.store.state.sessionId ?? this.context.workspaceState.get<string>(SESSION);
-    if (sessionId === undefined) return;
+    const sessionId = this.store.state.sessionId ?? (await this.kept());
+    if (!sessionId) return;
     if ((await this.takeUp(sessionId)) === false) void this.takeUpLater(sessionId);
   }
 

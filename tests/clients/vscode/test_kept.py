@@ -128,7 +128,6 @@ def test_the_conversation_comes_back_when_the_server_of_before_ends_late(tmp_pat
     with window(tmp_path, editor, files={"a.py": "x = 1\n"}, script=[{"text": "Hello."}]) as opened:
         opened.task("say hello")
         opened.transcript().locator(".markdown").filter(has_text="Hello.").wait_for()
-        opened.page.wait_for_timeout(6000)  # the editor writes down what extensions keep, now and then
         (before,) = opened.servers()
         os.kill(before, signal.SIGSTOP)
         opened.load()
