@@ -2,6 +2,8 @@
  * The server as the rest of the extension sees it: started when needed, asked by commands.
  * Not here: what is shown, what the server is asked for.
  */
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import * as vscode from "vscode";
 import { type LanguageClient, State as ClientState } from "vscode-languageclient/node";
 import { type Host, makeClient } from "./server/client";
@@ -143,11 +145,11 @@ export class Agent implements vscode.Disposable {
   private async kept(value?: string): Promise<string> {
     const folder = this.context.storageUri;
     if (!folder) return "";
-    const file = vscode.Uri.joinPath(folder, SESSION);
+    const file = join(folder.fsPath, SESSION);
     try {
-      if (value === undefined) return new TextDecoder().decode(await vscode.workspace.fs.readFile(file));
-      await vscode.workspace.fs.createDirectory(folder);
-      await vscode.workspace.fs.writeFile(file, new TextEncoder().encode(value));
+      if (value === undefined) return await readFile(file, "utf8");
+      await mkdir(folder.fsPath, { recursive: true });
+      await writeFile(file, value);
       return value;
     } catch (error) {
       if (value !== undefined) this.channel.warn(`The session cannot be kept: ${String(error)}`);
