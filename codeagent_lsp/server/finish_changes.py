@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.views import Views
     from codeagent_lsp.session.manager import SessionManager
     from codeagent_lsp.session.own_commands import Ended
-    from codeagent_lsp.session.own_runs import OwnWork
     from codeagent_lsp.session.request import RunRequest
     from codeagent_lsp.session.run_parts import RunParts
     from codeagent_lsp.workspace.files.file_view import FileText, FileView
@@ -133,9 +132,35 @@ class FinishChanges:
         self._dismissed |= {each.title for each in made.changes} if made is not None else set()
         self._offer(None)
 
-    def work(self) -> OwnWork:
-        """Return the work of a run that finishes the change."""
-        return self._run
+    async def finish(self, parts: RunParts, request: RunRequest) -> Ended:
+        """Do the work of a run that finishes the change: stage what is proved, and say what is left."""
+        from codeagent_lsp import events  # late: with the parts of a run
+        from codeagent_lsp.session.own_commands import stage_texts  # late, as above
+
+        output = parts.output
+        made = await self._changes()
+        if made is None:
+            return "completed", output.text("finish_change.none")
+        title = made.changes[0].title
+        output.emit(events.StatusChanged(message=output.text("finish_change.looking", change=title)))
+        pool = self._parts.language_servers
+        servers = next(iter(pool.warm), None) or pool.of(parts.session.session_id)
+        found, files = await self._finished(made, servers, RUN_SECONDS, INDEX_SECONDS)
+        if not found.checked:
+            return "completed", output.text("finish_change.no_server", change=title)
+        names = parts.proposal.view.roots.relative
+        places = [f"{names(each.path)}:{each.line + 1}" for each in found.left]
+        left = output.text("finish_change.left", places=", ".join(_some(places))) if places else ""
+        if not found.texts:
+            return "completed", " ".join((output.text("finish_change.nothing", change=title), left)).strip()
+        rewritten = tuple((files[path], new) for path, new in found.texts.items())
+        await stage_texts(parts, replace(request, rewritten=rewritten))
+        self._finished_at |= {path: text for path, text in made.texts.items() if path in made.bases}
+        told = output.text("finish_change.done", **_counts(found))
+        words = " ".join((told, left)).strip()
+        output.emit(events.StatusChanged(message=words))
+        self._offer(None)
+        return "completed", words
 
     async def close(self) -> None:
         """Stop watching."""
@@ -171,35 +196,6 @@ class FinishChanges:
         found, _ = await self._finished(made, warm, LOOK_SECONDS, 1.0)
         self._looked = made.key if found.checked else ()
         self._offer(found if found.checked else None)
-
-    async def _run(self, parts: RunParts, request: RunRequest) -> Ended:
-        from codeagent_lsp import events  # late: with the parts of a run
-        from codeagent_lsp.session.own_commands import stage_texts  # late, as above
-
-        output = parts.output
-        made = await self._changes()
-        if made is None:
-            return "completed", output.text("finish_change.none")
-        title = made.changes[0].title
-        output.emit(events.StatusChanged(message=output.text("finish_change.looking", change=title)))
-        pool = self._parts.language_servers
-        servers = next(iter(pool.warm), None) or pool.of(parts.session.session_id)
-        found, files = await self._finished(made, servers, RUN_SECONDS, INDEX_SECONDS)
-        if not found.checked:
-            return "completed", output.text("finish_change.no_server", change=title)
-        names = parts.proposal.view.roots.relative
-        places = [f"{names(each.path)}:{each.line + 1}" for each in found.left]
-        left = output.text("finish_change.left", places=", ".join(_some(places))) if places else ""
-        if not found.texts:
-            return "completed", " ".join((output.text("finish_change.nothing", change=title), left)).strip()
-        rewritten = tuple((files[path], new) for path, new in found.texts.items())
-        await stage_texts(parts, replace(request, rewritten=rewritten))
-        self._finished_at |= {path: text for path, text in made.texts.items() if path in made.bases}
-        told = output.text("finish_change.done", **_counts(found))
-        words = " ".join((told, left)).strip()
-        output.emit(events.StatusChanged(message=words))
-        self._offer(None)
-        return "completed", words
 
     async def _changes(self) -> _Made | None:
         """Return what the user has changed of definitions; None for nothing."""

@@ -22,6 +22,9 @@ ALIKE = 0.7
 MOST_TOKENS = 3000
 MOST_CHANGES = 12
 
+_Whole = tuple[Family, str, Declaration]
+"""A declaration of a file's own, no member: the rules of its language, the file, and what is declared."""
+
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -67,33 +70,27 @@ def changes_of(pairs: Iterable[tuple[ParsedText, ParsedText]]) -> tuple[Change, 
     is in the middle of something.
     """
     found: list[Change] = []
-    gone: list[tuple[str, Declaration]] = []
-    come: list[tuple[str, Declaration]] = []
+    gone: list[_Whole] = []
+    come: list[_Whole] = []
     for before, after in pairs:
         family = FAMILIES.get(after.language)
         if family is None or before.text == after.text or (after.root.has_error and not before.root.has_error):
             continue
         file = _File(family, after.path, declarations(before), declarations(after))
         found += file.changes()
-        gone += [(after.path, each) for each in file.gone if not each.owner]
-        come += [(after.path, each) for each in file.come if not each.owner]
+        gone += [(family, after.path, each) for each in file.gone if not each.owner]
+        come += [(family, after.path, each) for each in file.come if not each.owner]
     found += _moved(gone, come)
     return tuple(found[:MOST_CHANGES])
 
 
-def _moved(gone: Sequence[tuple[str, Declaration]], come: Sequence[tuple[str, Declaration]]) -> Iterator[Change]:
-    for was_in, before in gone:
-        to = [(path, after) for path, after in come if after.name == before.name and after.kind == before.kind]
-        family = _family_of(was_in)
+def _moved(gone: Sequence[_Whole], come: Sequence[_Whole]) -> Iterator[Change]:
+    for family, was_in, before in gone:
+        to = [(path, after) for _, path, after in come if after.name == before.name and after.kind == before.kind]
         if len(to) == 1 and to[0][0] != was_in and family in ("python", "script"):
             path, after = to[0]
             if likeness(before, after) >= ALIKE:
                 yield Change(family, was_in, path, before, after)
-
-
-def _family_of(path: str) -> Family:
-    ending = PurePath(path).suffix
-    return "python" if ending in (".py", ".pyi") else "go" if ending == ".go" else "script"
 
 
 class _File:

@@ -119,7 +119,7 @@ class Commands:
 
             run_id = backend.manager.start(request, tried.session.session_id, trial(kind, tried.proposal))
         elif kind == "finishChange":
-            run_id = backend.manager.start(request, given.get("sessionId"), self._inline.finish_changes.work())
+            run_id = backend.manager.start(request, given.get("sessionId"), self._inline.finish_changes.finish)
         else:
             run_id = backend.manager.start(request, given.get("sessionId"))
         return started(backend.manager, run_id)

@@ -45,7 +45,7 @@ def surely_means(source: SourceFile, uses: Uses, definitions: Sequence[Definitio
         return False
     if not is_member(source, first):
         if use.access == "member" and first.symbol.parent:
-            return _dotted(use.receiver) == first.symbol.parent
+            return dotted(use.receiver) == first.symbol.parent
         if use.access != "plain" or uses.binder(use) != uses.home(first) or _is_from_elsewhere(source, use):
             return False
         return uses.home(first) is not None or not hidden(source, definitions, use)
@@ -147,11 +147,16 @@ def inside(source: SourceFile, owner: str, use: Use) -> bool:
 def is_self(source: SourceFile, use: Use, owner: str) -> bool:
     """Return whether the expression in front of the dot is the class itself or its own instance."""
     simple = owner.rpartition(".")[2]
-    if _dotted(use.receiver) in (simple, owner):
+    if dotted(use.receiver) in (simple, owner):
         return True
     if not inside(source, owner, use) or (use.receiver == "this" and _has_own_this(use)):
         return False
     return use.receiver in SELVES or use.receiver == _go_receiver(source, use)
+
+
+def dotted(path: str) -> str:
+    """Return the path of a receiver or a module with dots between its names, whatever its language puts there."""
+    return path.replace("::", ".").replace("\\", ".").strip(".")
 
 
 def _has_own_this(use: Use) -> bool:
@@ -215,10 +220,6 @@ def _in_module(source: SourceFile, module: str, use: Use) -> bool:
         and each.outer.start_byte <= use.node.start_byte < each.outer.end_byte
         for each in source.definitions
     )
-
-
-def _dotted(receiver: str) -> str:
-    return receiver.replace("::", ".").replace("\\", ".").strip(".")
 
 
 def _go_receiver(source: SourceFile, use: Use) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.index.symbols import Import
 from codeagent_lsp.tools.code.imports import ImportTargets, resolved
-from codeagent_lsp.tools.code.meaning import cannot_mean, is_member
+from codeagent_lsp.tools.code.meaning import cannot_mean, dotted, is_member
 from codeagent_lsp.tools.code.references import elsewhere
 from codeagent_lsp.tools.code.rename import Renamed, blind, left, written
 from codeagent_lsp.tools.code.source import Definition, SourceFile
@@ -63,9 +63,9 @@ def rename_elsewhere(
         if use.imported:
             return not of_class and _is_imported(use, brought)
         if of_class:
-            return use.access == "member" and plain and _dotted(use.receiver) == outer and _unbound(uses, use)
+            return use.access == "member" and plain and dotted(use.receiver) == outer and _unbound(uses, use)
         if use.access == "member":
-            module = _dotted(use.receiver)
+            module = dotted(use.receiver)
             again = source.language == "python" and _defines(source, module)  # `import a`, and later `a = …`
             return module in brought.modules and _unbound(uses, use) and not again
         return use.access == "plain" and plain and uses.binder(use) is None
@@ -115,7 +115,7 @@ def _modules(source: SourceFile, home: SourceFile, imported: Import, node: Node)
     """Yield what a file calls the module that an import names."""
     text = source.slice(source.line_start(node.start_byte), node.end_byte)
     stem = posixpath.basename(posixpath.splitext(home.path)[0])
-    module = _dotted(imported.module)
+    module = dotted(imported.module)
     if source.language == "python":
         if not imported.names:
             yield from [each[1] for each in _ALIAS.finditer(text)] or [module]
@@ -185,7 +185,3 @@ def _unbound(uses: Uses, use: Use) -> bool:
     while node is not None and node.named_child_count and node.named_children[0].start_byte == node.start_byte:
         node = node.named_children[0]
     return node is not None and uses.scopes.bound_at(node) is None
-
-
-def _dotted(receiver: str) -> str:
-    return receiver.replace("::", ".").replace("\\", ".").strip(".")
