@@ -101,6 +101,12 @@ class ModelSettings:
         "Model that completes code while you type, written as for `model.small`; empty for `model.name`.",
         restricted=True,
     )
+    next_edit: str | None = _setting(
+        None,
+        "Next-edit model (Sweep, Zeta, Mercury) that is asked where the rules find no next edit, written as for "
+        "`model.small`; empty for none.",
+        restricted=True,
+    )
     fallback: tuple[str, ...] = _setting(
         (),
         "Models, at most three, that take over in this order when one fails; written as for `model.small`.",

@@ -894,6 +894,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "There is no edit to repeat now. Make the same change in two places first.",
         "当前没有可重复的编辑。请先在两处做相同的更改。",
     ),
+    "lens.expected_edit": ("Next: {change} ·", "下一处：{change} ·"),
+    "next_edit.unknown_model": (
+        "{name} is no next-edit model that is known. `model.nextEdit` takes Sweep Next-Edit, Zeta, Zeta 2 and Mercury.",
+        "{name} 不是已知的“下一处编辑”模型。`model.nextEdit` 支持 Sweep Next-Edit、Zeta、Zeta 2 和 Mercury。",
+    ),
     "lens.finish_change": (
         "{change}: {repaired} of {count} place(s) can be repaired ·",
         "{change}：可修复 {count} 处中的 {repaired} 处 ·",

@@ -57,21 +57,24 @@ class SuggestionChecks:
         self._servers = servers
         self._view = view
 
-    def begin(self, place: Place) -> Check | None:
-        """Begin to look at a place, before its answer is there; None where nothing can be checked."""
+    def begin(self, place: Place, old: str = "") -> Check | None:
+        """Begin to look at a place, before the answer that replaces `old` is there; None where none can be checked."""
         servers = self._servers()
         if place.file is None or not servers or len(place.text) > LONGEST_TEXT:
             return None
-        return _PlaceCheck(servers, self._view, place, place.file)
+        return _PlaceCheck(servers, self._view, place, place.file, old)
 
 
 class _PlaceCheck:
-    def __init__(self, servers: Sequence[WarmServers], view: Callable[[], FileView], place: Place, file: str) -> None:
+    def __init__(
+        self, servers: Sequence[WarmServers], view: Callable[[], FileView], place: Place, file: str, old: str
+    ) -> None:
         self._servers = servers
         self._view = view
         self._place = place
         self._file = file
-        self._before = self._trial = self._look("")
+        self._old = old
+        self._before = self._trial = self._look(old)
 
     def expect(self, answer: str) -> None:
         # One after the other: a server would not be done with either.
@@ -112,7 +115,7 @@ class _PlaceCheck:
 
     def _text(self, answer: str) -> str:
         text, offset = self._place.text, self._place.offset
-        return f"{text[:offset]}{answer}{text[offset:]}"
+        return f"{text[:offset]}{answer}{text[offset + len(self._old) :]}"
 
     def _lines(self, answer: str) -> tuple[int, int]:
         """Return the first and the last line of an answer, from 1."""

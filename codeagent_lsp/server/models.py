@@ -18,6 +18,7 @@ from codeagent_lsp.llm.model import Model
 
 if TYPE_CHECKING:
     from codeagent_lsp.llm.factory import Surroundings
+    from codeagent_lsp.llm.fill.edit_formats import Rewriter
     from codeagent_lsp.llm.fill.open_filler import Found
     from codeagent_lsp.llm.providers.embedded import EmbeddedHosts
     from codeagent_lsp.server.settings import SettingsLink
@@ -88,6 +89,15 @@ class Models:
         opener = await asyncio.to_thread(import_module, "codeagent_lsp.llm.fill.open_filler")
         found: Found | None = await opener.open_filler(other, await self._around(network, fills=fills))
         return found
+
+    async def open_rewriter(self) -> Rewriter:
+        """Return the next-edit model of the settings, the caller's to close. Raises ModelError."""
+        settings, network, _ = self._wanted()
+        other = named(settings, settings.next_edit or "")
+        self.check_named(settings, other)
+        opener = await asyncio.to_thread(import_module, "codeagent_lsp.llm.fill.open_filler")
+        rewriter: Rewriter = await opener.open_rewriter(other, await self._around(network))
+        return rewriter
 
     async def names(self, *, check: bool = False) -> list[str]:
         """Return the names of the models that the endpoint offers; with `check` raise ModelError where it is not there

@@ -1,32 +1,49 @@
 """Watches what the user changes, and offers the same change where it is due, too: as lenses, actions and completions.
 
-Nothing is looked for before a second edit was made, and only in a pause of typing. Not here: finding the places
-(`inline/next_edit/`), the run that proposes them (`session/own_runs.py`).
+Rules look for a second edit like the last one; where they find nothing, the next-edit model that the user names is
+asked, in a longer pause. Not here: finding the places, prompts and answers (`inline/next_edit/`), the run that proposes
+them (`session/own_runs.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from codeagent_lsp.errors import UsageError
+from lsprotocol import types
+
+from codeagent_lsp.errors import CodeAgentError, ModelError, ModelRejected, UsageError, UserError
 from codeagent_lsp.server.lenses import Waiting
+from codeagent_lsp.server.secret_sources import sanitizer_for
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files import uris
 
 if TYPE_CHECKING:
     from codeagent_lsp.index.host import IndexHost
     from codeagent_lsp.inline.next_edit.history import History
+    from codeagent_lsp.inline.next_edit.predicting import Shown
     from codeagent_lsp.inline.next_edit.proposals import Proposed
+    from codeagent_lsp.language_servers.pool import LanguageServerPool
+    from codeagent_lsp.llm.fill.edit_formats import Rewriter
     from codeagent_lsp.server.announcer import Announcer
     from codeagent_lsp.server.front import Front
+    from codeagent_lsp.server.models import Models
     from codeagent_lsp.server.next_edit_files import NextEditFiles
     from codeagent_lsp.server.views import Views
+    from codeagent_lsp.session.redaction.redactor import Redactor
     from codeagent_lsp.workspace.files.file_view import FileText
     from codeagent_lsp.workspace.text.document import Document
 
 PAUSE_SECONDS = 0.15
+MODEL_PAUSE_SECONDS = 0.25
+"""How much longer than for the rules typing has to pause: a request costs time, and often money."""
+AGAIN_SECONDS = 30.0
+"""How long a server that was not there is left alone."""
 SEARCH_SECONDS = 3.0
+
+logger = logging.getLogger(__name__)
 
 Rewritten = tuple[tuple["FileText", str], ...]
 """Files as they were read, and their new texts."""
@@ -36,17 +53,25 @@ class Parts(Protocol):
     """The parts of a server that next edits need."""
 
     front: Front
+    models: Models
     views: Views
     index: IndexHost
+    language_servers: LanguageServerPool
     announcer: Announcer
+    redactor: Redactor
 
 
 class NextEdits:
-    """The next edits of one server. `due` is where the last change is due, of the texts of now."""
+    """The next edits of one server. `due` is where the last change is due, of the texts of now, or what a model expects
+    next.
+    """
 
     def __init__(self, parts: Parts) -> None:
         self.due: tuple[Proposed, ...] = ()
         self._parts = parts
+        self._model = NextEditModel(parts)
+        # What the model expects, and the texts it was asked about: the rules look again, a model is not asked again.
+        self._expected: tuple[History | None, tuple[Proposed, ...]] = (None, ())
         self._history: History | None = None
         self._dismissed: set[str] = set()
         self._texts: dict[str, str] = {}
@@ -78,7 +103,11 @@ class NextEdits:
             mine = [each for each in self.due if each.path == path]
             document = self._parts.front.server.documents.by_path(path)
             line = document.text.count("\n", 0, mine[0].start) if document is not None else 0
-            title = text("lens.next_edit", language, change=mine[0].title, count=len(self.due))
+            if self.due is self._expected[1]:
+                others = f" (+{len(mine) - 1})" if len(mine) > 1 else ""
+                title = text("lens.expected_edit", language, change=f"{mine[0].title}{others}")
+            else:
+                title = text("lens.next_edit", language, change=mine[0].title, count=len(self.due))
             offers: tuple[tuple[str, str, dict[str, Any]], ...] = (
                 (text("lens.next_edit_apply", language), "codeagent.nextEdit.apply", {}),
                 (text("lens.next_edit_dismiss", language), "codeagent.nextEdit.dismiss", {}),
@@ -97,12 +126,15 @@ class NextEdits:
 
     def _in(self, document: Document) -> list[Proposed]:
         opened = self._parts.front.server.documents
-        mine = (each for each in self.due if opened.by_path(each.path) is document)
+        # What is only added stands nowhere in the text, which therefore has to be the one that was asked about.
+        due = self._still_expected() if self.due is self._expected[1] else self.due
+        mine = (each for each in due if opened.by_path(each.path) is document)
         return [each for each in mine if document.text[each.start : each.end] == each.old]
 
     async def rewritten(self) -> Rewritten:
         """Look once more, and return the files in which something is due, with their new texts. UsageError for none."""
         files, due = await self._found()
+        due = due or self._still_expected()
         texts: list[tuple[FileText, str]] = []
         for path in dict.fromkeys(each.path for each in due):
             file = await asyncio.to_thread(files.read, path)
@@ -129,6 +161,8 @@ class NextEdits:
         self._unsubscribe()
         if self._looking is not None:
             self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+        await self._model.close()
 
     def _changed(self, uri: str, document: Document | None) -> None:
         path = uris.real_path(uri)
@@ -166,7 +200,20 @@ class NextEdits:
     async def _look(self) -> None:
         await asyncio.sleep(PAUSE_SECONDS)
         _, due = await self._found()
-        self._offer(tuple(each for each in due if each.title not in self._dismissed))
+        due = tuple(each for each in due if each.title not in self._dismissed)
+        self._offer(due)
+        if not due and (history := self._history) is not None:
+            expected = await self._model.predicted(history)
+            expected = tuple(each for each in expected if each.title not in self._dismissed)
+            self._expected = (history, expected)
+            self._offer(expected)
+
+    def _still_expected(self) -> tuple[Proposed, ...]:
+        """Return what the model expects, if the text is the one that it was asked about."""
+        asked, expected = self._expected
+        now = self._history
+        same = asked is not None and now is not None and all(asked.of(e.path) == now.of(e.path) for e in expected)
+        return expected if same else ()
 
     async def _found(self) -> tuple[NextEditFiles, tuple[Proposed, ...]]:
         from codeagent_lsp.inline.next_edit.search import search  # late: parsers are heavy
@@ -180,3 +227,99 @@ class NextEdits:
         if due != self.due:
             self.due = due
             self._parts.announcer.refresh_lenses()
+
+
+# The model that predicts the next edit, where the user names one: opened when it is first needed, asked in a pause, and
+# its answer checked by the language servers that run.
+
+
+class NextEditModel:
+    """The next-edit model of one server; nothing is opened as long as none is named."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._rewriter: Rewriter | None = None
+        # The settings with which it was opened, or could not be, and when it could not.
+        self._wanted: object = None
+        self._failed = 0.0
+
+    async def predicted(self, history: History) -> tuple[Proposed, ...]:
+        """Return what the model expects next; nothing where none is named, or it cannot be asked. May be cancelled."""
+        if not self._parts.front.settings().model.next_edit:
+            await self.close()
+            return ()
+        await asyncio.sleep(MODEL_PAUSE_SECONDS)
+        rewriter = await self._ready()
+        if rewriter is None:
+            return ()
+        from codeagent_lsp.inline.next_edit.predicting import predict  # late: most servers have no such model
+
+        try:
+            found = await predict(rewriter, history, await asyncio.to_thread(self._shown))
+        except ModelError as error:
+            logger.warning("no next edit: %s", error)
+            return ()
+        return () if await self._brings_error(history, found) else tuple(found)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        rewriter, self._rewriter, self._wanted = self._rewriter, None, None
+        if rewriter is not None:
+            await rewriter.close()
+
+    async def _ready(self) -> Rewriter | None:
+        settings = self._parts.front.settings()
+        wanted = (settings.model, settings.network)
+        if wanted == self._wanted and (self._rewriter or time.monotonic() - self._failed < AGAIN_SECONDS):
+            return self._rewriter
+        known = self._wanted
+        await self.close()
+        try:
+            self._rewriter = await self._parts.models.open_rewriter()
+        except CodeAgentError as error:
+            self._failed = time.monotonic()
+            # What only another setting mends is said once; a server that is away may come back.
+            if isinstance(error, ModelRejected) and known != wanted:
+                self._parts.front.client.tell(self._words(error), types.MessageType.Warning)
+            logger.warning("no next edit: %s", error)
+        self._wanted = wanted
+        return self._rewriter
+
+    def _shown(self) -> Shown:
+        """Return what may be shown now. Blocks a little, as rules are read."""
+        from codeagent_lsp.inline.next_edit.predicting import Shown  # late: as above
+        from codeagent_lsp.tools.permissions.may_read import may_read  # late: as above
+
+        view = self._parts.views.plain()
+        allowed = may_read(self._parts.front.settings().permissions, view.roots)
+
+        def name(path: str) -> str | None:
+            inside = view.roots.root_of(path) is not None
+            return view.roots.relative(path) if inside and not view.is_ignored(path) and allowed(path) else None
+
+        return Shown(name, sanitizer_for(self._parts.front, self._parts.redactor).for_model().text)
+
+    async def _brings_error(self, history: History, found: list[Proposed]) -> bool:
+        """Return whether all of the answer together would bring an error into its lines."""
+        from codeagent_lsp.inline.checking import SuggestionChecks  # late: as above
+        from codeagent_lsp.inline.place import Place  # late: as above
+
+        edited = history.of(found[0].path) if found else None
+        if edited is None:
+            return False
+        start, end = found[0].start, found[-1].end
+        old, new = edited.text[start:end], ""
+        for each in found:
+            new += edited.text[start : each.start] + each.new
+            start = each.end
+        checks = SuggestionChecks(lambda: self._parts.language_servers.warm, self._parts.views.plain)
+        check = checks.begin(Place(edited.path, edited.text, found[0].start, file=edited.path), old)
+        if check is None:
+            return False
+        try:
+            return await check.brings_error(new)
+        finally:
+            await check.close()
+
+    def _words(self, error: CodeAgentError) -> str:
+        return error.localized(self._parts.front.language()) if isinstance(error, UserError) else str(error)

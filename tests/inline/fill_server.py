@@ -109,17 +109,17 @@ def _listing(path: str, kind: str, model: str, window: int) -> dict[str, Any] | 
 
 
 def _chunk(path: str, piece: str) -> str:
-    if path == "/infill":
+    if path in ("/infill", "/completion"):
         return json.dumps({"content": piece, "stop": False})
     if path == "/api/generate":
         return json.dumps({"response": piece, "done": False})
-    if path.endswith("/fim/completions"):
+    if path.endswith(("/fim/completions", "/edit/completions")):
         return json.dumps({"choices": [{"index": 0, "delta": {"content": piece}, "finish_reason": None}]})
     return json.dumps({"choices": [{"index": 0, "text": piece, "finish_reason": None}]})
 
 
 def _last(path: str) -> str:
-    if path == "/infill":
+    if path in ("/infill", "/completion"):
         return json.dumps({"content": "", "stop": True, "timings": {}})
     if path == "/api/generate":
         return json.dumps({"response": "", "done": True})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.inline.fill_server import FillServer, fill_server
 from tests.server.conftest import StartEditor
 from tests.server.stock_editor import StockEditor
 
@@ -132,3 +134,76 @@ def test_the_request_of_other_clients_is_answered_in_their_shape(editor: StockEd
     assert edit["textDocument"] == about
     old = {**place, "textDocument": {**about, "version": 0}}
     assert editor.client.result("textDocument/copilotInlineEdit", old) == {"edits": []}
+
+
+# Where the rules find nothing, by a next-edit model.
+
+ONE = "def area(w):\n    return w\n\n\nprint(area(3))\n"
+
+
+def rewrite(path: str, body: dict[str, Any]) -> list[str]:
+    """What the model makes of the window: the second factor, wherever the first edit is in the text."""
+    window = body["prompt"].partition("<|file_sep|>current/a.py\n")[2].partition("<|file_sep|>")[0]
+    return ["\n", window.replace("return w", "return w * h").replace("area(3)", "area(3, 4)")]
+
+
+@pytest.fixture
+def model() -> Iterator[FillServer]:
+    with fill_server(rewrite, model="sweep-next-edit-1.5b") as server:
+        yield server
+
+
+def with_model(start: StartEditor, workspace: Path, name: str) -> tuple[StockEditor, str]:
+    (workspace / "a.py").write_text(ONE)
+    editor = loaded(start(settings={"model": {"nextEdit": name}}))
+    return editor, editor.open(workspace / "a.py")
+
+
+def test_where_the_rules_find_nothing_the_model_is_asked(
+    start: StartEditor, workspace: Path, model: FillServer
+) -> None:
+    editor, uri = with_model(start, workspace, f"sweep-next-edit-1.5b@{model.url}")
+    for number, char in enumerate(", h"):
+        editor.type(uri, (0, 10 + number), (0, 10 + number), char)
+    apply, _ = offered(editor, uri)
+    assert apply["command"]["title"].startswith("Next: return w → return w * h (+1)")
+    assert apply["range"]["start"]["line"] == 1
+    (path, body), *more = model.asked
+    assert not more, "in a pause, and once"
+    assert path == "/completion"
+    assert body["prompt"].endswith("<|file_sep|>updated/a.py")
+    assert "a.py.diff\noriginal:\ndef area(w):" in body["prompt"]
+    about = {"uri": uri, "version": editor.buffers[uri].version}
+    place = {"textDocument": about, "position": {"line": 4, "character": 0}, "context": {"triggerKind": 2}}
+    (edit,) = editor.client.result("textDocument/copilotInlineEdit", place)["edits"]
+    assert (edit["text"], edit["range"]["start"]) == (", 4", {"line": 4, "character": 12})
+    editor.run("codeagent.nextEdit.apply")
+    assert editor.text(workspace / "a.py") == ONE.replace("(w)", "(w, h)").replace("w\n\n", "w * h\n\n").replace(
+        "3", "3, 4"
+    )
+    assert (workspace / "a.py").read_text() == ONE
+
+
+def test_what_it_expects_is_not_offered_for_another_text(
+    start: StartEditor, workspace: Path, model: FillServer
+) -> None:
+    editor, uri = with_model(start, workspace, f"sweep-next-edit-1.5b@{model.url}")
+    editor.type(uri, (0, 10), (0, 10), ", h")
+    offered(editor, uri)
+    # A key later, before anything is looked for again, an addition would stand one character too far to the left.
+    editor.type(uri, (1, 4), (1, 4), "x")
+    about = {"uri": uri, "version": editor.buffers[uri].version}
+    place = {"textDocument": about, "position": {"line": 1, "character": 0}, "context": {"triggerKind": 2}}
+    assert editor.client.result("textDocument/copilotInlineEdit", place) == {"edits": []}
+
+
+def test_a_model_whose_format_is_not_known_is_said_once_and_not_asked(start: StartEditor, workspace: Path) -> None:
+    with fill_server(lambda path, body: ["x"], model="llama-4") as server:
+        editor, uri = with_model(start, workspace, f"llama-4@{server.url}")
+        for number in range(2):
+            editor.type(uri, (0, 10), (0, 10), f", h{number}")
+            time.sleep(1.5)
+        assert "Sweep" in editor.told("llama-4")
+        with pytest.raises(TimeoutError):
+            editor.told("llama-4", 0.5)
+        assert server.asked == []

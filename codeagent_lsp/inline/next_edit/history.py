@@ -18,12 +18,13 @@ MOST_OTHERS = 24
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A file: the text before the edits, the text of now, and where it was changed last, in characters."""
+    """A file: the text before the edits, the text of now, and what was changed last, the characters `at` to `end`."""
 
     path: str
     base: str
     text: str
     at: int = 0
+    end: int = 0
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class History:
         if known.text == text:
             return self
         at = _first_difference(text, known.text)
-        return self._with(replace(known, text=text, at=at), first=True)
+        end = len(text) - _common_end(text[at:], known.text[at:])
+        return self._with(replace(known, text=text, at=at, end=end), first=True)
 
     def closed(self, path: str) -> History:
         """Return the history without a file."""
@@ -97,6 +99,18 @@ def _first_difference(one: str, other: str) -> int:
     while low < high:
         middle = (low + high + 1) // 2
         if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _common_end(one: str, other: str) -> int:
+    """Return the length of the common end, as above."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[len(one) - middle :] == other[len(other) - middle :]:
             low = middle
         else:
             high = middle - 1

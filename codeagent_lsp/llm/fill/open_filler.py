@@ -1,4 +1,4 @@
-"""Finds the model of the settings that fills in the middle, and how its server does it.
+"""Finds the model of the settings that fills in the middle, or rewrites lines, and how its server does it.
 
 Servers are asked what they are, never for an answer: nothing here makes a model work. Not here: the ways (`ways.py`).
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Generic
 from urllib.parse import urlsplit
 
 from codeagent_lsp.config import ModelSettings
@@ -15,9 +16,21 @@ from codeagent_lsp.errors import ModelError, ModelNotFound, ModelRejected, Model
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.exchange import DONE, Exchange, json_object
 from codeagent_lsp.llm.factory import Surroundings, embedded_host, endpoint_of, has_embedded, home_of
+from codeagent_lsp.llm.fill.edit_formats import EditFormat, EditRequest, Rewriter, format_of
 from codeagent_lsp.llm.fill.filler import Filler, FillRequest
 from codeagent_lsp.llm.fill.fim_tokens import Family, family_of
-from codeagent_lsp.llm.fill.ways import MISTRAL, OLLAMA, SUFFIX, Body, Way, by_tokens, infill, ollama_by_tokens
+from codeagent_lsp.llm.fill.ways import (
+    MISTRAL,
+    OLLAMA,
+    SUFFIX,
+    Body,
+    Request,
+    Way,
+    by_tokens,
+    infill,
+    ollama_by_tokens,
+    rewriting,
+)
 from codeagent_lsp.llm.providers import discovery
 from codeagent_lsp.llm.providers.embedded import FILL_SLOT, EmbeddedHost
 from codeagent_lsp.llm.providers.ollama import KEEP_ALIVE, loaded_window
@@ -55,6 +68,36 @@ async def open_filler(settings: ModelSettings, around: Surroundings) -> Found | 
     return _embedded(settings, around) if settings.provider == "auto" else None
 
 
+@dataclass(frozen=True, slots=True)
+class HttpRewriter:
+    """A `Rewriter` over HTTP."""
+
+    form: EditFormat
+    http: HttpFiller[EditRequest]
+
+    def stream(self, request: EditRequest) -> AsyncGenerator[str, None]:
+        """See `Rewriter`."""
+        return self.http.stream(request)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.http.close()
+
+
+async def open_rewriter(settings: ModelSettings, around: Surroundings) -> Rewriter:
+    """Return the next-edit model of these settings. Raises ModelError, also for a model whose format is not known."""
+    home = home_of(settings)
+    where = endpoint_of(settings, home, around) if home else await _discovered(settings, around)
+    if where is None:
+        raise ModelRejected("next_edit.unknown_model", name=settings.name or settings.provider)
+    server = await survey(where, settings.provider, _ASK, named=bool(settings.name))
+    name = settings.name or server.chosen()
+    form = format_of(f"{name} {server.props.model_path if server.props else ''}")
+    if form is None or server.kind in _NEVER:
+        raise ModelRejected("next_edit.unknown_model", name=name)
+    return HttpRewriter(form, HttpFiller(where, name, [rewriting(server.kind, form)]))
+
+
 def _embedded(settings: ModelSettings, around: Surroundings) -> Found | None:
     return Found(EmbeddedFiller(embedded_host(settings, around)), at_hand=True) if has_embedded(around) else None
 
@@ -79,7 +122,7 @@ async def _at(where: Endpoint, settings: ModelSettings) -> Found | None:
     return Found(HttpFiller(where, name, ways), at_hand=where.loopback and family is not None)
 
 
-def _ways(server: Survey, family: Family | None) -> list[Way]:
+def _ways(server: Survey, family: Family | None) -> list[Way[FillRequest]]:
     """Return the ways to try, in the order of the server's own first."""
     if server.kind == "llamacpp":
         return [infill()]
@@ -101,7 +144,7 @@ class EmbeddedFiller:
     def __init__(self, host: EmbeddedHost) -> None:
         self.name = host.weights.stem
         self._host = host
-        self._http: HttpFiller | None = None
+        self._http: HttpFiller[FillRequest] | None = None
 
     async def stream(self, request: FillRequest) -> AsyncGenerator[str, None]:
         """See `Filler`."""
@@ -115,7 +158,7 @@ class EmbeddedFiller:
         await self._drop()
         await self._host.release()
 
-    async def _ready(self) -> HttpFiller:
+    async def _ready(self) -> HttpFiller[FillRequest]:
         where = await self._host.ready()
         # The child was started anew, at another port and with another key.
         if self._http is None or self._http.where is not where:
@@ -129,14 +172,22 @@ class EmbeddedFiller:
             await http.close()
 
 
-# Filling in by a server over HTTP: tries the ways of the server in order, and stays with the first that it takes.
+# Filling in, or rewriting, by a server over HTTP: its ways are tried in order, and the first that it takes is kept.
 
 
-class HttpFiller:
-    """A `Filler` at `where`. `ways` are tried in order: one that the server refuses is never asked again."""
+class HttpFiller(Generic[Request]):
+    """A `Filler`, or a `Rewriter`, at `where`. `ways` are tried in order: one that the server refuses is never asked
+    again.
+    """
 
     def __init__(
-        self, where: Endpoint, name: str, ways: Sequence[Way], *, slow: bool = False, limits: TimeLimits = LIMITS
+        self,
+        where: Endpoint,
+        name: str,
+        ways: Sequence[Way[Request]],
+        *,
+        slow: bool = False,
+        limits: TimeLimits = LIMITS,
     ) -> None:
         self.where = where
         self.name = name
@@ -150,7 +201,7 @@ class HttpFiller:
         """The name of the way that is used, for people."""
         return self._ways[0].name
 
-    async def stream(self, request: FillRequest) -> AsyncGenerator[str, None]:
+    async def stream(self, request: Request) -> AsyncGenerator[str, None]:
         """See `Filler`."""
         fresh = False
         while True:
@@ -173,7 +224,7 @@ class HttpFiller:
         """Close the connections."""
         await self._http.close()
 
-    def _another(self, refused: Way, error: ModelError) -> bool:
+    def _another(self, refused: Way[Request], error: ModelError) -> bool:
         """Return whether to ask again in another way: this one was refused, by this request or another at once."""
         if self._ways[0] is not refused:
             return True
@@ -182,7 +233,7 @@ class HttpFiller:
             return True
         return False
 
-    async def _asked(self, way: Way, request: FillRequest) -> AsyncGenerator[str, None]:
+    async def _asked(self, way: Way[Request], request: Request) -> AsyncGenerator[str, None]:
         body = await self._body(way, request)
         clock, length = Clock.start(self._limits), 0
         async with (
@@ -192,15 +243,18 @@ class HttpFiller:
             async for data in objects:
                 if data.strip() == DONE:
                     return
-                text, ended = way.text(self._object(data))
+                chunk = self._object(data)
+                text, ended = way.text(chunk)
                 length += len(text)
                 if text:
                     yield text
+                if way.is_cut(chunk):
+                    raise ModelStreamBroken("model.stream_cut", url=self.where.root)
                 if ended or length > LONGEST:
                     await self._http.drain(objects)
                     return
 
-    async def _body(self, way: Way, request: FillRequest) -> Body:
+    async def _body(self, way: Way[Request], request: Request) -> Body:
         """Return the body of a request, on Ollama such that the model stays loaded as the agent has it."""
         body = way.body(self.name, request)
         if way.keeps_model:

@@ -1,4 +1,5 @@
-"""The ways in which servers fill in the middle: where to ask, with what body, and the text in their answers.
+"""The ways in which servers fill in the middle, or go on with a prompt: where to ask, with what body, and the text in
+their answers.
 
 llama.cpp's `/infill`, Ollama's `/api/generate`, Mistral's `/v1/fim/completions`, `/v1/completions` with a suffix or the
 model's own tokens. Pure. Not here: sending (`open_filler.py`), which ways a server gets (`open_filler.py`).
@@ -8,29 +9,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 from codeagent_lsp.llm.endpoint import Endpoint
+from codeagent_lsp.llm.fill.edit_formats import EditFormat, EditRequest
 from codeagent_lsp.llm.fill.filler import FillRequest
 from codeagent_lsp.llm.fill.fim_tokens import Family, harmless, prompt_of, tokens_of
 
 Body = dict[str, Any]
+Request = TypeVar("Request")
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Way(Generic[Request]):
     """One way of asking: `url` of an endpoint, `body` of a request for a model, `text` of an object of the answer, and
-    whether that object is the last. `keeps_model` for servers that load a model anew for another window.
+    whether that object is the last. `keeps_model` for servers that load a model anew for another window; `is_cut` says
+    of an object that the answer reached its limit, where the end of an answer counts.
     """
 
     name: str
     url: Callable[[Endpoint], str]
-    body: Callable[[str, FillRequest], Body]
+    body: Callable[[str, Request], Body]
     text: Callable[[Mapping[str, Any]], tuple[str, bool]]
     keeps_model: bool = False
+    is_cut: Callable[[Mapping[str, Any]], bool] = lambda chunk: False
 
 
-def infill(slot: int | None = None) -> Way:
+def infill(slot: int | None = None) -> Way[FillRequest]:
     """Return the `Way` of llama.cpp's `/infill` endpoint, using the server's slot `slot`, or any slot for None."""
 
     def body(_: str, request: FillRequest) -> Body:
@@ -72,7 +78,7 @@ SUFFIX = Way("suffix", lambda where: f"{where.api}/completions", _suffix, lambda
 MISTRAL = Way("mistral", lambda where: f"{where.api}/fim/completions", _suffix, lambda chunk: _openai_text(chunk))
 
 
-def by_tokens(family: Family) -> Way:
+def by_tokens(family: Family) -> Way[FillRequest]:
     """Return the way of servers that complete any prompt: the model's own tokens are written into it."""
 
     def body(model: str, request: FillRequest) -> Body:
@@ -82,13 +88,28 @@ def by_tokens(family: Family) -> Way:
     return Way("tokens", lambda where: f"{where.api}/completions", body, _openai_text)
 
 
-def ollama_by_tokens(family: Family) -> Way:
+def ollama_by_tokens(family: Family) -> Way[FillRequest]:
     """Return the way of Ollama for a model whose template knows no suffix: its tokens, without the template."""
 
     def body(model: str, request: FillRequest) -> Body:
         return _ollama(model, request, {"prompt": prompt_of(family, request), "raw": True})
 
     return Way("ollama-tokens", OLLAMA.url, body, _ollama_text, keeps_model=True)
+
+
+def rewriting(kind: str, form: EditFormat) -> Way[EditRequest]:
+    """Return the way in which a server of this kind goes on with the prompt of a next-edit model."""
+    if form.as_message:
+        return Way(
+            "edit", lambda at: f"{at.api}/edit/completions", partial(_message, form), _openai_text, is_cut=_is_cut
+        )
+    if kind == "llamacpp":
+        return Way(
+            "completion", lambda at: f"{at.root}/completion", partial(_prompt, form), _llamacpp_text, is_cut=_is_cut
+        )
+    if kind == "ollama":
+        return Way("raw", OLLAMA.url, partial(_ollama_raw, form), _ollama_text, keeps_model=True, is_cut=_is_cut)
+    return Way("prompt", SUFFIX.url, partial(_openai_prompt, form), _openai_text, is_cut=_is_cut)
 
 
 def with_comments(request: FillRequest) -> str:
@@ -98,6 +119,25 @@ def with_comments(request: FillRequest) -> str:
         lines.append(f"{request.comment} {piece.path}:")
         lines += [f"{request.comment} {line}".rstrip() for line in piece.text.splitlines()]
     return harmless("".join(f"{line}\n" for line in lines) + request.prefix)
+
+
+def _prompt(form: EditFormat, _: str, request: EditRequest) -> Body:
+    limits = {"n_predict": request.max_tokens, "temperature": 0.0, "cache_prompt": True, "stop": list(form.stop)}
+    return {"prompt": form.prompt(request), "stream": True, **limits}
+
+
+def _ollama_raw(form: EditFormat, model: str, request: EditRequest) -> Body:
+    options = {"num_predict": request.max_tokens, "temperature": 0.0, "stop": list(form.stop)}
+    return {"model": model, "prompt": form.prompt(request), "raw": True, "stream": True, "options": options}
+
+
+def _openai_prompt(form: EditFormat, model: str, request: EditRequest) -> Body:
+    limits = {"max_tokens": request.max_tokens, "temperature": 0.0, "stop": list(form.stop[:4])}
+    return {"model": model, "prompt": form.prompt(request), "stream": True, **limits}
+
+
+def _message(form: EditFormat, model: str, request: EditRequest) -> Body:
+    return {"model": model, "messages": [{"role": "user", "content": form.prompt(request)}], "stream": True}
 
 
 def _ollama(model: str, request: FillRequest, given: Body) -> Body:
@@ -125,6 +165,14 @@ def _openai_text(chunk: Mapping[str, Any]) -> tuple[str, bool]:
     inner = choice.get("delta") or choice.get("message") or {}
     inner_text = inner.get("content") if isinstance(inner, Mapping) else None
     return _string(choice.get("text")) or _string(inner_text), bool(choice.get("finish_reason"))
+
+
+def _is_cut(chunk: Mapping[str, Any]) -> bool:
+    """Return whether an object of any of these servers says that the answer reached its limit."""
+    choices = chunk.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
+    reasons = (choice.get("finish_reason"), chunk.get("done_reason"), chunk.get("stop_type"))
+    return bool({"length", "limit"} & {str(reason) for reason in reasons} or chunk.get("stopped_limit"))
 
 
 def _string(value: object) -> str:

@@ -121,6 +121,7 @@ export const SETTINGS: readonly { readonly key: string; readonly restricted: boo
   { key: "model.maxTokens", restricted: false },
   { key: "model.small", restricted: true },
   { key: "model.inline", restricted: true },
+  { key: "model.nextEdit", restricted: true },
   { key: "model.fallback", restricted: true },
   { key: "model.contextWindow", restricted: false },
   { key: "model.timeoutSeconds", restricted: false },

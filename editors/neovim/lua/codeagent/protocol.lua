@@ -718,6 +718,12 @@ return {
       restricted = true,
     },
     {
+      key = "model.nextEdit",
+      allowed = "text",
+      description = "Next-edit model (Sweep, Zeta, Mercury) that is asked where the rules find no next edit, written as for `model.small`; empty for none.",
+      restricted = true,
+    },
+    {
       key = "model.fallback",
       default = {},
       allowed = "list of texts",
