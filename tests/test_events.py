@@ -57,6 +57,7 @@ DOCUMENTED = (
     "context_compacted",
     "tool_disabled",
     "tool_enabled",
+    "thought",
     "usage",
     "run_completed",
 )

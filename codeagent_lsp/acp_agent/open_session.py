@@ -382,10 +382,11 @@ class OpenSession:
     def _next(self) -> Event:
         """Return the next event; a piece of text with those behind it that have come, too."""
         event = self._events.popleft()
-        if event["type"] != "token":
+        kind, run_id = event["type"], event.get("run_id")
+        if kind not in ("token", "thought"):
             return event
         pieces = [event["content"]]
-        while self._events and self._events[0]["type"] == "token" and self._events[0]["run_id"] == event["run_id"]:
+        while self._events and (self._events[0]["type"], self._events[0].get("run_id")) == (kind, run_id):
             pieces.append(self._events.popleft()["content"])
         return {**event, "content": "".join(pieces)}
 

@@ -1,4 +1,4 @@
-"""Events of our sessions as updates of the Agent Client Protocol: text, tool calls with kinds, places and diffs, plan,
+"""Events of our sessions as updates of the Agent Client Protocol: text, thoughts, tool calls with kinds, places and diffs, plan,
 usage. Each object follows one session. Pure: sending is not here (`open_session.py`), nor are questions
 (`questions.py`).
 """
@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from acp import schema
-from acp.helpers import text_block, tool_content, update_agent_message_text, update_user_message_text
+from acp.helpers import (
+    text_block,
+    tool_content,
+    update_agent_message_text,
+    update_agent_thought_text,
+    update_user_message_text,
+)
 
 from codeagent_lsp.session.transcript import call_words
 from codeagent_lsp.texts import text
@@ -106,6 +112,9 @@ class Updates:
     def _on_token(self, event: Mapping[str, Any]) -> Iterable[Update]:
         self._said += event["content"]
         return [update_agent_message_text(event["content"])]
+
+    def _on_thought(self, event: Mapping[str, Any]) -> Iterable[Update]:
+        return [update_agent_thought_text(event["content"])]
 
     def _on_run_completed(self, event: Mapping[str, Any]) -> Iterable[Update]:
         """Say how a run ended where its own words do not."""

@@ -218,6 +218,7 @@ class AgentLoop:
                     self._emit(events.Token(content=item.text))
                 else:
                     thought += estimate_tokens(item.text)
+                    self._emit(events.Thought(content=item.text))
                 # Counted only until the first word: a model that has begun to answer has come out of its thoughts.
                 if not shown and request.thinks and thought > (self._limits.thought_tokens or thought):
                     return Reply("", finish_reason="length", reasoning="…"), None

@@ -204,7 +204,7 @@ class Subagents:
         def tell(event: events.Event) -> None:
             match event:
                 # Its text would run into the answer of the run; the report has it.
-                case events.Token():
+                case events.Token() | events.Thought():
                     return
                 case events.ToolCalls():
                     # Two agents may use the same ids, and clients pair calls with results by them.

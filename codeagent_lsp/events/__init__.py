@@ -171,6 +171,13 @@ class Token(Event, name="token", transient=True):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Thought(Event, name="thought", transient=True):
+    """A piece of what the model thinks before it answers, where its server tells that."""
+
+    content: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class MessageAdded(Event, name="message", internal=True):
     """A message that joined the conversation, as sent to the model; what a resumed session starts from. `item_id` is
     that of the user's words to a run at work.

@@ -37,7 +37,7 @@ EVENT_NAMES: Mapping[str, str] = {
     "run_completed": "stop_reason",
 }
 """The names of what happens in a turn, by our own type of record or event."""
-PIECES = frozenset(("token", "stdout", "stderr", "step_output"))
+PIECES = frozenset(("token", "thought", "stdout", "stderr", "step_output"))
 LONG, TOO_LONG = 65_536, 262_144
 
 

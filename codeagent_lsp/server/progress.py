@@ -172,7 +172,7 @@ def reported(event: events.Event, language: str) -> str | None:
     match event:
         case events.ToolCalls(calls=calls) if calls:
             return " · ".join(dict.fromkeys(map(_call_line, calls)))[:120]
-        case events.ToolFinished():
+        case events.ToolFinished() | events.Thought():
             return text("progress.thinking", language)
         case events.Token():
             return text("progress.writing", language)

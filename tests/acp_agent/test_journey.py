@@ -29,7 +29,7 @@ EDIT = call("edit_file", path="calc.py", old_str="a - b", new_str="a + b")
 FIX: list[dict[str, Any]] = [
     call("read_file", path="calc.py"),
     EDIT,
-    {"text": "The **sign** was wrong.", "chunks": 4, "delay": 0.01},
+    {"text": "The **sign** was wrong.", "reasoning": "It subtracts.", "chunks": 4, "delay": 0.01},
 ]
 TASK = "Fix the sign in calc.py"
 CLOCK = Path(__file__).with_name("clock_server.py")
@@ -66,6 +66,7 @@ async def test_a_change_is_shown_and_then_written(workspace: Path, state: Path) 
     assert end.usage
     assert end.usage.total_tokens > 0
     assert "The **sign** was wrong." in editor.said()
+    assert "".join(each.content.text for each in editor.of(schema.AgentThoughtChunk)) == "It subtracts."
     assert (workspace / "calc.py").read_text() == FIXED
     [asked] = editor.permissions
     [diff] = diffs_of(asked.tool_call)

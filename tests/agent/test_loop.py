@@ -202,6 +202,14 @@ async def test_text_that_repeats_is_cut_short_and_only_its_beginning_is_kept(tmp
     assert len(made.of(events.Token)) < 400
 
 
+async def test_what_the_model_thinks_is_told_and_not_part_of_its_answer(tmp_path: Path) -> None:
+    result, made = await run(tmp_path, ScriptedReply("Four.", reasoning="Two and two."))
+    assert result.text == "Four."
+    assert [event.content for event in made.of(events.Thought)] == ["Two and two."]
+    assert [event.content for event in made.of(events.Token)] == ["Four."]
+    assert all("Two" not in message.content for message in made.history.messages)
+
+
 async def test_reasoning_that_repeats_is_seen_too(tmp_path: Path) -> None:
     circle = ScriptedReply("x", reasoning="Wait, maybe I should check that again before. " * 60)
     result, made = await run(tmp_path, circle, say("better"))

@@ -32,6 +32,8 @@ export interface Plan {
 export type Block =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "output"; readonly text: string }
+  /** What the model thinks before it answers; gone with the window, as it is not kept. */
+  | { readonly kind: "thought"; readonly text: string }
   | ToolCard
   | { readonly kind: "note" | "command"; readonly text: string }
   | { readonly kind: "error"; readonly text: string; readonly code?: string | undefined }

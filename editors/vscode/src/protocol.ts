@@ -435,6 +435,12 @@ export interface Token extends EventBase {
   readonly content: string;
 }
 
+/** A piece of what the model thinks before it answers, where its server tells that. */
+export interface Thought extends EventBase {
+  readonly type: "thought";
+  readonly content: string;
+}
+
 /** Tokens of one model call, and its cost in USD where the prices are known. `context` is what its prompt consisted of, in tokens: `system`, `tools` (their descriptions), `notes` (maps, files and rules that came with a task), `summary` (of older turns), `talk` (what the user and the model said, and calls of tools), `files` (that tools have shown), `output` (of commands), `results` (of other tools), `pictures`. Only the sum is counted; None for questions beside the conversation. */
 export interface UsageReported extends EventBase {
   readonly type: "usage";
@@ -596,6 +602,7 @@ export type ServerEvent =
   | StatusChanged
   | Failure
   | Token
+  | Thought
   | UsageReported
   | AnomalyDetected
   | ContextCompacted

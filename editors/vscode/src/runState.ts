@@ -50,6 +50,8 @@ function ofRun(run: Run, event: ServerEvent): Run | undefined {
       return say(run, { kind: "error", text: event.error, code: event.code });
     case "token":
       return stream(run, "text", event.content);
+    case "thought":
+      return stream({ ...run, activity: lastLine(event.content) || run.activity }, "thought", event.content);
     case "usage": {
       const { prompt, cached, completion, cost } = run.usage;
       return {
@@ -247,7 +249,7 @@ export function say(run: Run, block: Block): Run {
   return { ...run, blocks: [...run.blocks, block] };
 }
 
-function stream(run: Run, kind: "text" | "output", content: string): Run {
+function stream(run: Run, kind: "text" | "output" | "thought", content: string): Run {
   const last = run.blocks.at(-1);
   if (last?.kind !== kind) return say(run, { kind, text: content });
   return { ...run, blocks: [...run.blocks.slice(0, -1), { kind, text: last.text + content }] };

@@ -126,7 +126,7 @@ function headOf(run: Run, state: State): RunHead {
 }
 
 function blockPatch(run: string, index: number, old: Block | undefined, block: Block): Patch {
-  if (old && (block.kind === "text" || block.kind === "output") && old.kind === block.kind && block.text.startsWith(old.text)) {
+  if (old && (block.kind === "text" || block.kind === "output" || block.kind === "thought") && old.kind === block.kind && block.text.startsWith(old.text)) {
     return { type: "append", run, index, text: block.text.slice(old.text.length) };
   }
   return { type: "block", run, index, block };

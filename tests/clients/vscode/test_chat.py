@@ -37,8 +37,8 @@ def test_a_conversation_and_what_stands_around_it(tmp_path: Path, editor: Editor
         both_ends(),
         {"text": "Changed."},
         {"tool_calls": [call("AskUser", questions=[{"text": "Which colour?", "options": ["Red", "Blue"]}])]},
-        {"tool_calls": [call("list_dir", path=".")], "delay": 3},
-        {"text": "It is short.", "expect": "and be brief"},
+        {"tool_calls": [call("list_dir", path=".")], "delay": 8},
+        {"text": "It is short.", "reasoning": "How long is it?\nOne file only.", "expect": "and be brief"},
         {"text": "The next."},
     ]
     source = "def one():\n    return 1\n\n\ndef f0():\n    return 0\n\n\ndef last():\n    return 99\n"
@@ -89,6 +89,11 @@ def test_a_conversation_and_what_stands_around_it(tmp_path: Path, editor: Editor
         except AssertionError:
             raise AssertionError(log.inner_text()[-900:]) from None
         assert "It is short." in log.inner_text()
+        thought = frame.locator("details.thought")
+        assert thought.locator(".line").inner_text() == "One file only."
+        thought.locator("summary").click()
+        assert thought.locator(".unfolded").inner_text() == "How long is it?\nOne file only."
+        wrong["thought"] = serious(opened)
         opened.idle()
         assert not frame.locator(".queue li").count()
         area.press("ArrowUp")

@@ -637,6 +637,7 @@ return {
     "step_error",
     "step_output",
     "step_started",
+    "thought",
     "token",
     "tool_calls",
     "tool_disabled",

@@ -179,6 +179,12 @@ function on.token(run, event)
   return stream(run, "text", event.content or "")
 end
 
+--- What the model thinks is shown while it does, and not kept.
+function on.thought(run, event)
+  local line = last_line(event.content)
+  return line ~= "" and with(run, { activity = line }) or run
+end
+
 function on.status(run, event)
   return with(run, { activity = event.message or "" })
 end

@@ -22,6 +22,7 @@ function conversation(): Words {
     "rewound.changes": l10n.t("Taken back: its changes"),
     "rewound.talk": l10n.t("Taken back: the talk"),
     taken: l10n.t("Taken; the agent reads it with its next step"),
+    thought: l10n.t("Thought"),
     compacted: l10n.t("Older turns were summarised ({0} → {1} tokens)."),
     exit: l10n.t("Exit code {0}, {1} s"),
     completed: l10n.t("Done"),

@@ -38,6 +38,8 @@ export function makeBlock(block: Block, context: Context, old: HTMLElement | und
     }
     case "output":
       return output(block.text);
+    case "thought":
+      return thought(block.text, context, old instanceof HTMLDetailsElement && old.open);
     case "plan":
       return planView(context);
     case "tool": {
@@ -49,7 +51,7 @@ export function makeBlock(block: Block, context: Context, old: HTMLElement | und
   }
 }
 
-function still(block: Exclude<Block, { kind: "text" | "output" | "plan" | "tool" }>, context: Context): HTMLElement {
+function still(block: Exclude<Block, { kind: "text" | "output" | "thought" | "plan" | "tool" }>, context: Context): HTMLElement {
   const { word } = context;
   switch (block.kind) {
     case "note":
@@ -150,6 +152,24 @@ function output(text: string): BlockView {
   };
   append(text);
   return grows(shown, append);
+}
+
+/** What the model thinks: folded, with its last line in sight while it grows. */
+function thought(text: string, { word }: Context, open: boolean): BlockView {
+  const box = document.createElement("details");
+  box.className = "thought";
+  box.open = open;
+  const words = element("div", "unfolded", "");
+  const last = element("span", "line", "");
+  box.append(filled("summary", "", element("span", "label", word("thought")), last), words);
+  let whole = "";
+  const append = (more: string): void => {
+    whole = (whole + more).slice(-OUTPUT_LIMIT);
+    words.textContent = whole.trim();
+    last.textContent = whole.trimEnd().split("\n").at(-1)?.trim() ?? "";
+  };
+  append(text);
+  return grows(box, append);
 }
 
 function planView({ word, runId }: Context): BlockView {
