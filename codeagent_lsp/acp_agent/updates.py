@@ -1,5 +1,5 @@
-"""Events of our sessions as updates of the Agent Client Protocol: text, thoughts, tool calls with kinds, places and diffs, plan,
-usage. Each object follows one session. Pure: sending is not here (`open_session.py`), nor are questions
+"""Events of our sessions as updates of the Agent Client Protocol: text, thoughts, tool calls with kinds, places and
+diffs, plan, usage. Each object follows one session. Pure: sending is not here (`open_session.py`), nor are questions
 (`questions.py`).
 """
 

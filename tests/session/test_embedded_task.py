@@ -40,8 +40,8 @@ CHANGES = {
 READ = (1880, 2000)
 SIZES = {"orders.py": 300, "stock.py": 180}  # functions of eight lines
 TASK = """\
-Change three values, and read one place. All stand in the middle of long files. Every item is a step of its own: find the
-line with grep, then change it with edit_file.
+Change three values, and read one place. All stand in the middle of long files. Every item is a step of its own: find
+the line with grep, then change it with edit_file.
 1. In orders.py change MAX_ITEMS to 40.
 2. In orders.py change RUSH_FEE to 15.
 3. In stock.py change LOW_LEVEL to 8.
