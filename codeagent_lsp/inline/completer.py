@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from codeagent_lsp.errors import ModelError
 from codeagent_lsp.inline.checking import Check
 from codeagent_lsp.inline.context import FAST, SLOW, Budget, Material, pieces_for, prefix_of, suffix_of
-from codeagent_lsp.inline.place import Place
+from codeagent_lsp.inline.place import Place, draft_of
 from codeagent_lsp.llm.fill.filler import Filler, FillRequest, Piece
 from codeagent_lsp.llm.fill.fim_tokens import cut_tokens
 
@@ -57,6 +57,7 @@ class Counts:
 
     asked: int = 0
     known: int = 0
+    drafts: int = 0
     joined: int = 0
     sent: int = 0
     dropped: int = 0
@@ -103,6 +104,12 @@ class Completer:
         if known is not None and (known or not invoked):
             self.counts.known += 1
             return known
+        draft = "" if invoked else await self._draft(place)
+        if draft:
+            self.counts.drafts += 1
+            return draft
+        if self._latest is not token:
+            return ""
         joined = await self._joined(place)
         if joined is not None:
             return joined
@@ -141,6 +148,17 @@ class Completer:
         """End what is on its way and close the filler."""
         await self._land()
         await self.filler.close()
+
+    async def _draft(self, place: Place) -> str:
+        """Return what the text itself says, at once; '' also for one that would bring an error here."""
+        draft = draft_of(place)
+        check = self._checks(place) if draft else None
+        if check is None:
+            return draft
+        try:
+            return "" if await check.brings_error(draft) else draft
+        finally:
+            await check.close()
 
     async def _joined(self, place: Place) -> str | None:
         flight = self._flight

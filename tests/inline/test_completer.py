@@ -59,6 +59,63 @@ def end(text: str) -> Place:
     return Place("x.py", text, len(text))
 
 
+LIKE = "".join(f"    self.rows.append(row, key=None)\n    x{number}\n" for number in range(3))
+
+
+async def test_what_all_lines_that_begin_so_say_is_there_without_the_model() -> None:
+    filler = Typewriter(lambda request: "model")
+    completer = completer_of(filler)
+    assert await completer.complete(end(f"{LIKE}        self.rows.a"), Options(pause=60.0)) == "ppend(row, key=None)"
+    crlf = f"{LIKE}    self.rows.append(".replace("\n", "\r\n")
+    assert await completer.complete(end(crlf), NOW) == "row, key=None)"
+    assert filler.requests == []
+    assert completer.counts.drafts == 2
+    assert await completer.complete(end(f"{LIKE}    self.rows.a"), NOW, invoked=True) == "model", "asked for by a key"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{LIKE}    self",  # a word is not begun like a line
+        f"{LIKE}    self.rows.appendix",
+        f"{LIKE}    self.rows.append(other)\n    self.rows.a",
+        f"{LIKE}    self.rows.a\n    self.rows.a",
+        f"{LIKE.replace('x1', 'y')[80:]}    self.rows.a",  # too few
+        f"{LIKE}    x = self.rows.a",
+        f"{LIKE}    self.rows.append(row, key=None",  # next to nothing is left
+    ],
+)
+async def test_the_model_is_asked_where_the_lines_do_not_agree(text: str) -> None:
+    assert await completer_of(Typewriter(lambda request: "model")).complete(end(text), NOW) == "model"
+
+
+async def test_in_the_middle_of_a_line_there_is_no_draft() -> None:
+    text = f"{LIKE}    self.rows.a"
+    place = Place("x.py", f"{text} + 1\n", len(text))
+    assert await completer_of(Typewriter(lambda request: "model")).complete(place, NOW) == "model"
+
+
+class Objecting:
+    """A check that finds an error in everything that has `row` in it."""
+
+    def expect(self, answer: str) -> None: ...
+
+    async def brings_error(self, answer: str) -> bool:
+        return "row" in answer
+
+    async def close(self) -> None: ...
+
+
+async def test_a_draft_that_brings_an_error_gives_way_to_the_model() -> None:
+    async def nothing(place: Place) -> Material:
+        return Material()
+
+    errors: list[ModelError] = []
+    completer = Completer(Typewriter(lambda request: "model"), nothing, str, errors.append, lambda place: Objecting())
+    assert await completer.complete(end(f"{LIKE}    self.rows.a"), NOW) == "model"
+    assert completer.counts.drafts == 0
+
+
 async def test_an_answer_is_made_once_and_typed_along() -> None:
     filler = Typewriter(lambda request: "total + 1\n")
     completer = completer_of(filler)
