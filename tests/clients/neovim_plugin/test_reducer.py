@@ -90,7 +90,10 @@ def test_the_status_has_seconds_tokens_cost_and_the_share_from_the_cache() -> No
         end
         go({ type = "response_start", mode = "direct", ts = 100 })
         return {
-          go({ type = "thought", content = "It is long.\\nthinking" }),
+          (function()
+            go({ type = "thought", content = "It is long.\\nthink" })
+            return go({ type = "thought", content = "ing" })
+          end)(),
           go({ type = "usage", prompt_tokens = 100, cached_tokens = 0, completion_tokens = 1, cost = 0.042 }),
           go({ type = "usage", prompt_tokens = 200, cached_tokens = 190, completion_tokens = 1, cost = 1.2 }),
           go({ type = "status", message = "waiting for the model" }, 107.35),

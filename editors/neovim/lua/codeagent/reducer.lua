@@ -28,6 +28,7 @@ local M = {}
 ---@field title string
 ---@field status string `queued`, `running`, or how it ended
 ---@field activity string what it does now, in a few words
+---@field thought? string the line of what the model thinks that it is at
 ---@field blocks codeagent.Block[]
 ---@field staged table<string, boolean> files that wait for a decision
 ---@field revision integer counts what happened to its changes

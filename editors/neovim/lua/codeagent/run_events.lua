@@ -176,13 +176,15 @@ function on.run_completed(run, event)
 end
 
 function on.token(run, event)
-  return stream(run, "text", event.content or "")
+  local thought = run.thought and run.thought ~= ""
+  return stream(thought and with(run, { thought = "", activity = "" }) or run, "text", event.content or "")
 end
 
---- What the model thinks is shown while it does, and not kept.
+--- What the model thinks is shown while it does, the line that it is at, and not kept: it comes in pieces of words.
 function on.thought(run, event)
-  local line = last_line(event.content)
-  return line ~= "" and with(run, { activity = line }) or run
+  local line = ((run.thought or "") .. (event.content or "")):gsub("^.*\n", "")
+  local words = trimmed(line)
+  return with(run, { thought = line, activity = words ~= "" and words or run.activity })
 end
 
 function on.status(run, event)
