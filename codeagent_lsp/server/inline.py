@@ -172,7 +172,8 @@ class Inline:
 
     async def _none(self, why: str) -> None:
         self._capability.tell("unavailable", why)
-        await self._capability.offer(offered=False)
+        # What a next-edit model expects is shown in the same way.
+        await self._capability.offer(offered=bool(self._parts.front.settings().model.next_edit))
 
     def _made(self, filler: Filler) -> InlineCompletions:
         from codeagent_lsp.inline.checking import SuggestionChecks  # late: as below

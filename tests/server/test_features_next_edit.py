@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from tests.inline.fill_server import FillServer, fill_server
 from tests.server.conftest import StartEditor
-from tests.server.stock_editor import StockEditor
+from tests.server.stock_editor import STOCK, StockEditor
 
 FIRST = "from lib import fetch\n\n\ndef one(a):\n    return fetch(a)\n\n\ndef two(b):\n    return fetch(b)\n\n\n"
 MORE = "def three(c):\n    return fetch(c)\n"
@@ -182,6 +183,29 @@ def test_where_the_rules_find_nothing_the_model_is_asked(
         "3", "3, 4"
     )
     assert (workspace / "a.py").read_text() == ONE
+
+
+def test_what_it_expects_is_a_completion_in_its_line_where_nothing_else_completes(
+    start: StartEditor, workspace: Path, model: FillServer
+) -> None:
+    (workspace / "a.py").write_text(ONE)
+    capabilities = copy.deepcopy(STOCK)
+    capabilities["textDocument"]["inlineCompletion"] = {"dynamicRegistration": True}
+    registered: list[str] = []
+    editor = start(
+        capabilities=capabilities,
+        settings={"model": {"nextEdit": f"sweep-next-edit-1.5b@{model.url}"}},
+        answers={
+            "client/registerCapability": lambda params: registered.append(params["registrations"][0]["method"]),
+        },
+    )
+    uri = loaded(editor).open(workspace / "a.py")
+    editor.wait_until(lambda: "textDocument/inlineCompletion" in registered)
+    editor.type(uri, (0, 10), (0, 10), ", h")
+    offered(editor, uri)
+    place = {"textDocument": {"uri": uri}, "position": {"line": 1, "character": 0}, "context": {"triggerKind": 2}}
+    (item,) = editor.client.result("textDocument/inlineCompletion", place)["items"]
+    assert (item["insertText"], item["range"]["start"]) == (" * h", {"line": 1, "character": 12})
 
 
 def test_what_it_expects_is_not_offered_for_another_text(
