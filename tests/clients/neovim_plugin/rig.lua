@@ -31,8 +31,10 @@ vim.ui.select, vim.ui.input = select, input
 
 vim.notify = function(message) table.insert(rig.told, message) end
 
+local PATIENCE = 3 -- a machine that is busy with other things is waited for
+
 function rig.wait(what, milliseconds, condition)
-  if not vim.wait(milliseconds, condition, 10) then
+  if not vim.wait(milliseconds * PATIENCE, condition, 10) then
     error(("never came: %s\ntold: %s\nstate: %s"):format(what, vim.inspect(rig.told), vim.inspect(rig.state())))
   end
 end
