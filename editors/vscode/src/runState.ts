@@ -49,12 +49,9 @@ function ofRun(run: Run, event: ServerEvent): Run | undefined {
     case "error":
       return say(run, { kind: "error", text: event.error, code: event.code });
     case "token":
-      return stream(run.blocks.at(-1)?.kind === "thought" ? { ...run, activity: "" } : run, "text", event.content);
-    case "thought": {
-      const thinking = stream(run, "thought", event.content);
-      const block = thinking.blocks.at(-1);
-      return { ...thinking, activity: (block?.kind === "thought" && lastLine(block.text)) || run.activity };
-    }
+      return stream(run, "text", event.content);
+    case "thought":
+      return stream(run, "thought", event.content);
     case "usage": {
       const { prompt, cached, completion, cost } = run.usage;
       return {

@@ -172,12 +172,10 @@ test("tokens join; a tool between them begins a new text", () => {
   assert.ok(blocks?.[1]?.kind === "tool" && blocks[1].subject === "x y");
 });
 
-test("thoughts join in a block of their own and show their last line at work", () => {
+test("thoughts join in a block of their own", () => {
   const thought = (content: string): AnyEvent => ({ ...base, type: "thought", content });
   const run = newest(after(thought("First this.\n"), thought("Then that."), { ...base, type: "token", content: "Done." }));
-  assert.equal(run?.activity, "");
   assert.deepEqual(run?.blocks, [{ kind: "thought", text: "First this.\nThen that." }, { kind: "text", text: "Done." }]);
-  assert.equal(newest(after(thought("First this.\nThen"), thought(" that")))?.activity, "Then that");
 });
 
 test("where a plan stands", () => {

@@ -160,6 +160,7 @@ function thought(text: string, { word }: Context, open: boolean): BlockView {
   box.className = "thought";
   box.open = open;
   const words = element("div", "unfolded", "");
+  words.tabIndex = 0; // it scrolls
   const last = element("span", "line", "");
   box.append(filled("summary", "", element("span", "label", word("thought")), last), words);
   let whole = "";
