@@ -227,21 +227,22 @@ export class Agent implements vscode.Disposable {
   private async goOn(): Promise<void> {
     const sessionId = this.store.state.sessionId ?? (await this.kept());
     if (!sessionId) return;
-    if ((await this.takeUp(sessionId)) === false) void this.takeUpLater(sessionId);
+    if ((await this.takeUp(sessionId)) === "elsewhere") void this.takeUpLater(sessionId);
   }
 
-  /** Goes on with a session; false where it is not to be had now. Without it the next run begins a new one. */
-  private async takeUp(sessionId: string): Promise<boolean | undefined> {
+  /** Goes on with a session that is there, not elsewhere, and not gone. Without it the next run begins a new one. */
+  private async takeUp(sessionId: string): Promise<"here" | "elsewhere" | "gone"> {
     try {
       await this.send("codeagent.session.resume", { sessionId });
     } catch (error) {
       this.store.dispatch({ type: "local_session", session_id: "" });
-      if ((error as { data?: { code?: string } }).data?.code === NOT_OURS) return false;
-      return void (await this.remember(undefined));
+      if ((error as { data?: { code?: string } }).data?.code === NOT_OURS) return "elsewhere";
+      await this.remember(undefined);
+      return "gone";
     }
     this.store.dispatch({ type: "local_session", session_id: sessionId });
     await this.replay(sessionId);
-    return true;
+    return "here";
   }
 
   /** Tries again for a while: after a reload the server of before may still be ending. Not once the user has begun anew. */
@@ -250,7 +251,7 @@ export class Agent implements vscode.Disposable {
     for (const until = Date.now() + HANDOVER_MS; Date.now() < until;) {
       await new Promise((resolve) => setTimeout(resolve, HANDOVER_MS / 60));
       if (this.client !== client || this.store.state.sessionId) return;
-      if ((await this.takeUp(sessionId)) !== false) return;
+      if ((await this.takeUp(sessionId)) !== "elsewhere") return;
     }
     await this.remember(undefined); // it is gone, or another window has it
   }
