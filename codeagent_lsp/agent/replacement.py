@@ -21,6 +21,7 @@ from codeagent_lsp.index.literals import (
     literals,
     may_hold_more,
 )
+from codeagent_lsp.workspace.edits.merge import with_line_ends_of
 from codeagent_lsp.workspace.text.lines import dominant_newline, margin_lines, split_lines, with_newlines
 
 OPEN, CLOSE = "<selection>", "</selection>"
@@ -54,9 +55,12 @@ def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str
         code = _without_rest_of_line(bare, selected, prefix.strip(), suffix.strip())
     given_code, code = code.strip("\n"), code.strip("\n").rstrip()
     first = line_start if whole_lines else start
-    # Blanks at the end of a reply mean nothing, unless they are the content of a string that goes on behind it.
-    if given_code != code and _ends_inside(text, first, end, given_code, path):
-        code = given_code
+    # Blanks at the end of a reply mean nothing, unless they are the content of a string that goes on behind it, or were
+    # there before, as those that break a line of Markdown.
+    if given_code != code:
+        blanks = given_code[len(code) :]
+        stood = with_newlines(selected, "\n").rstrip("\n").endswith(blanks)
+        code = given_code if stood or _ends_inside(text, first, end, given_code, path) else code
     inside = _inside(text, first, end, code, path)
     language = language_of(path, text)
     there = literals(text, language)
@@ -68,6 +72,8 @@ def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str
         inside = [Literal(-1, code.count("\n"))]
     newline = dominant_newline(text)
     new = fitted(code, selected, newline, prefix if not prefix.strip() else "", inside, known)
+    if selected.endswith(("\n", "\r")):
+        new = with_line_ends_of(selected, new)
     if not selected and not prefix.strip() and suffix.strip():  # lines that are put in before one
         new += newline + prefix
     return text[:start] + new + text[end:]
@@ -114,7 +120,7 @@ def fitted(
     body = code
     in_literal = any(each.first < 0 and not each.moves for each in inside)  # all of it, from before on
     if "\n" not in body and not prefix and core == core.lstrip() and not in_literal:
-        body = body.strip()
+        body = body.lstrip()
     elif not in_literal:
         wanted = prefix + with_newlines(core, "\n") if core else prefix + "x"
         body = _indented(body, wanted, inside, known or Counter()).removeprefix(prefix)
