@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from codeagent_lsp.index.grammars import Grammar
+from codeagent_lsp.index.indent_style import in_style, without_literals
 from codeagent_lsp.index.literals import (
     Literal,
     fixed_lines,
@@ -22,7 +23,7 @@ from codeagent_lsp.index.literals import (
     may_hold_more,
 )
 from codeagent_lsp.workspace.edits.merge import with_line_ends_of
-from codeagent_lsp.workspace.text.lines import dominant_newline, margin_lines, split_lines, with_newlines
+from codeagent_lsp.workspace.text.lines import dominant_newline, margin_lines, with_newlines
 
 OPEN, CLOSE = "<selection>", "</selection>"
 PLACE = "[the code to rewrite stands here]"
@@ -66,7 +67,7 @@ def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str
     there = literals(text, language)
     known = literal_lines(text, there) if inside else Counter[str]()
     if isinstance(language, Grammar) or not path:  # in other files tabs may be more than indentation
-        code = in_style(code, _without_literals(text, there), inside, known)
+        code = in_style(code, without_literals(text, there), inside, known)
     # Nothing is known of the language but its quotes: where the code may hold a literal, no line of it is moved.
     elif may_hold_more(code, language):
         inside = [Literal(-1, code.count("\n"))]
@@ -127,43 +128,6 @@ def fitted(
     return lead + body.replace("\n", newline) + ending
 
 
-def in_style(code: str, text: str, inside: Collection[Literal] = (), known: Counter[str] | None = None) -> str:
-    """Return `code` indented with tabs or with spaces, whichever `text` uses exclusively, but for what is `inside`
-    literals. Comments follow the code around them; deeper blanks stay, unless the line is `known` with other ones.
-    """
-    tabs, blanks = re.search(r"^\t+\S", text, re.MULTILINE), re.search(r"^ {2,}\S", text, re.MULTILINE)
-    # Both or none: the file has no style to follow.
-    if bool(tabs) == bool(blanks):
-        return code
-    lines, fixed = code.split("\n"), fixed_lines(inside)
-    loose = [line for number, line in enumerate(lines) if number not in fixed]
-    like = loose if tabs else text.split("\n")
-    # The smallest indentation is one level.
-    unit = min((len(found[1]) for line in like if (found := re.match(r"( {2,8})\S", line))), default=4)
-
-    def to_tabs(line: str) -> str:
-        return re.sub(rf"^(?: {{{unit}}})+", lambda match: "\t" * (len(match[0]) // unit), line)
-
-    def to_blanks(line: str) -> str:
-        return re.sub(r"^\t+", lambda match: " " * unit * len(match[0]), line)
-
-    change = to_tabs if tabs else to_blanks
-    depths = {
-        number: _indent(lines[max(each.first - 1, 0)])
-        for each in inside
-        if each.moves
-        for number in range(max(each.first, 0), each.last + 1)
-    }
-
-    def changed(number: int, line: str) -> str:
-        depth = depths.get(number)
-        if number in fixed or depth is None or (known and change(line) in known) or not line.startswith(depth):
-            return line if number in fixed else change(line)
-        return change(depth) + line.removeprefix(depth)
-
-    return "\n".join(changed(number, line) for number, line in enumerate(lines))
-
-
 def _inside(text: str, start: int, end: int, code: str, path: str) -> list[Literal]:
     """Return the lines of `code` that begin inside a literal once it stands in the place of `start:end`. One that has
     begun before has the first line -1.
@@ -192,12 +156,6 @@ def _pasted(text: str, start: int, end: int, code: str) -> str:
     """Return the text with LF line ends, and with code in the place of `start:end`, on lines of its own if that was."""
     ending = "\n" if text[start:end].endswith(("\n", "\r")) else ""
     return with_newlines(text[:start], "\n") + code + ending + with_newlines(text[end:], "\n")
-
-
-def _without_literals(text: str, inside: Iterable[Literal]) -> str:
-    """Return the lines of a text that do not begin inside its literals."""
-    within = frozenset(line for each in inside for line in range(each.first, each.last + 1))
-    return "".join(line for number, line in enumerate(split_lines(text)) if number not in within)
 
 
 def _filled(text: str) -> list[str]:

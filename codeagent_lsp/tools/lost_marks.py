@@ -15,12 +15,12 @@ from codeagent_lsp.tools.traits import ToolTraits
 
 LOST = "{mark} stands for a secret that is not known any more. Read the file again, then write."
 RESPELT = (
-    "It has the mark of a secret, {mark}, in another spelling: in capitals, or with its signs escaped. Nothing puts the "
-    "secret back for that. Write the mark exactly as you read it, or leave what is in the file."
+    "It has the mark of a secret, {mark}, in another spelling: in capitals, or with its signs escaped. Nothing puts "
+    "the secret back for that. Write the mark exactly as you read it, or leave what is in the file."
 )
 BROKEN = (
-    "{written} looks like a part of the mark of a secret, and a secret of the file would be lost. Write its mark exactly "
-    "as you read it."
+    "{written} looks like a part of the mark of a secret, and a secret of the file would be lost. Write its mark "
+    "exactly as you read it."
 )
 
 
