@@ -23,7 +23,7 @@ _STOP_WORDS = """
     on off password passwd passphrase pass pwd secret token apikey api_key api-key access_token auth key value var
     variable changeme change_me change-me foo bar baz foobar prompt ask input env file stdin header cookie query
     body basic bearer digest oauth oauth2 jwt inherit write read none. is was the a an for in of and or to with must
-    should can may not as if when that which your my our new old type field secretstr error ok expired valid public
+    should can may not as if when await async function typeof instanceof yield that which your my our new old type field secretstr error ok expired valid public
     username user name email options option flag flags argument arguments nextchar secret_key supersecret mysecret
     mypassword mytoken xxxx disabled enabled 字符串 无 空 必填 可选 错误
 """
@@ -67,6 +67,7 @@ _NAMED_WITH_NUMBER = re.compile(  # 0x0001, sha256, base64, utf-8, x86_64, pytho
 _IDENTIFIER_OR_WORDS = re.compile(r"[A-Za-z_][\w-]*")
 _SEPARATORS = re.compile(r"[\W_]+")
 _PARTS = re.compile(r"[-_./:=]")
+_LONGEST_RUNS = 4.6  # characters of a run on average, and signs between them: more than what is scrambled has
 _RUNS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _NO_SECRET = re.compile(  # addresses in memory and of machines, dates, colours and code points, hashes by their name
     r"0[xX][0-9A-Fa-f]{1,16}\Z|(?:[0-9A-Fa-f]{2}[:-]){5,}|[0-9]{4}-[0-9]{2}-|(?:sha|md)[0-9]{1,3}[-:=$]|[a-z][\w+.-]*://"
@@ -198,6 +199,17 @@ def looks_scrambled(value: str) -> bool:
     if len(set(head)) < 6 or _NO_SECRET.match(value) or is_placeholder(value) or _is_path_or_version(value):
         return False
     return _irregular(head)
+
+
+@lru_cache(maxsize=16_384)  # the words of a text come again and again
+def may_hold_scrambled(word: str) -> bool:
+    """Return whether a word, up to 400 characters, may be a part of a value that looks scrambled. Many that do not are
+    among those that may.
+    """
+    if not _may_be_irregular(word) or not looks_random(word):
+        return False
+    parts = [part[:SCRAMBLED_HEAD] for part in _PARTS.split(word) if len(part) >= SHORTEST_PART]
+    return any(len(part) <= _LONGEST_RUNS * len(_RUNS.findall(part)) for part in parts)
 
 
 def _may_be_irregular(text: str) -> bool:
