@@ -1,0 +1,138 @@
+"""Secrets whose name says nothing, but what holds them does: entries of `[tokens]`, `stringData: {…}`, `passwords:`;
+the second of a user and a password, `login: bob / …`; what a shell prints in place of a value, `$(printf …)`; `-p…`.
+
+Such places hold other things as well, so only what looks like a password or a token counts. Not here: secrets of a
+sensitive name (`assignments.py`), options of programs that are known (`command_lines.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from codeagent_lsp.records.mark import MARK, Mark
+from codeagent_lsp.records.values import (
+    is_placeholder,
+    looks_chosen,
+    looks_random,
+    looks_scrambled,
+    quoted_reveals,
+)
+
+MOST_ENTRIES = 200
+_Span = tuple[int, int]
+_HOLDS = r"(?P<holds>stringData|secrets|passwords|passwd|credentials|creds|tokens|api[_-]?[kK]eys|auth[_-]?tokens)"
+_TABLE = re.compile(
+    rf"^[ \t]*\[{{1,2}}(?:[\w.-]{{1,60}}\.)?[\"']?{_HOLDS}[\"']?\]{{1,2}}[ \t]*(?:#[^\n]*)?\n", re.MULTILINE
+)
+_TABLE_LINE = re.compile(
+    r"[ \t]*(?:[\w.\"'-]{1,80}[ \t]*=[ \t]*(?:(?P<q>[\"'])(?P<value>[^\"'\n]{1,4096})(?P=q))?|#|(?=\r?\n))"
+    r"[^\n\[]*(?:\n|\Z)"
+)
+_BLOCK = re.compile(rf"^(?P<indent>[ \t]{{0,40}})(?:- )?[\"']?{_HOLDS}[\"']?:[ \t]*(?:#[^\n]*)?\n", re.MULTILINE)
+_BLOCK_LINE = re.compile(
+    r"(?P<indent>[ \t]{1,60})(?:- )?[\w.\"'-]{1,80}:(?:[ \t]+(?:(?P<q>[\"'])(?P<value>[^\"'\n]{1,4096})(?P=q)"
+    r"|(?P<bare>[^\s\"'#&*!|>{\[](?:[^\n#]|(?<=\S)#){0,4096}?)(?=[ \t]*(?:[ \t]#[^\n]*)?(?:\r?\n|\Z))))?[^\n]*(?:\n|\Z)"
+    r"|[ \t]*(?:#[^\n]*)?\r?\n"
+)
+_FLOW = re.compile(rf"(?<![\w.])[\"']?{_HOLDS}[\"']?[ \t]*(?::|=>?)[ \t]*\{{(?P<body>[^{{}}]{{1,4096}})\}}")
+_ENTRY = re.compile(
+    r"[\w.\"'-]{1,80}[ \t]*(?::|=>?)[ \t]*"
+    r"(?:(?P<q>[\"'])(?P<value>[^\"'\n]{1,4096})(?P=q)|(?P<bare>[^\s,\"'{}]{1,4096}))"
+)
+_WIDE = frozenset(("stringData", "secrets", "passwords", "passwd", "credentials", "creds"))
+"""What holds secrets and nothing else; the others count things, too: `tokens = {max: 4096}`."""
+_USER_AND = re.compile(
+    r"(?<![\w/.])(?P<head>(?:log-?ins?|sign-?ins?|credentials?|creds|user(?:name)?[ ]?/[ ]?pass(?:word)?"
+    r"|zugang(?:sdaten)?|anmeldung|identifiants?|accesos?|账号|帳號|帐号|アカウント|ログイン)"
+    r"(?:[ \t]?[:：=][ \t]*|[ \t](?:is|are|ist|est)[ \t]:?[ \t]?|:?[ \t]*\n[ \t]*[-*][ \t]+)"
+    r"[\"'`]?[\w.@+-]{2,64}[\"'`]?[ \t]*[/,|][ \t]*[\"'`]?)(?P<value>[^\s\"'`<>{}()\[\]]{8,256})",
+    re.IGNORECASE,
+)
+_PRINTED = re.compile(
+    r"(?P<before>[\w.-]{0,40}(?:[:=]|[ \t]=[ \t])[\"']?)(?:\$\(|`)[ \t]*(?:printf|echo)[ \t]+(?:-\w+[ \t]+)?"
+    r"(?:[\"']?%s(?:\\n)?[\"']?[ \t]+)?(?:(?P<q>[\"'])(?P<value>[^\"'\n$`\\]{4,4096})(?P=q)"
+    r"|(?P<bare>[^\s\"'`$|;&<>()\\]{4,4096}))(?=[ \t]*[)`])"
+)
+_OF_SECRET = re.compile(r"(?i:pass(?:word|wd|phrase)?|pwd|secret|token|key|auth|cred\w*)\w{0,12}\W{1,5}\Z")
+_OPTION = re.compile(
+    r"(?<=[ \t])(?P<head>-p)(?:(?P<q>[\"'])(?P<value>[^\"'\n]{8,256})(?P=q)|(?P<bare>[^\s\"'`;|&<>=]{8,256}))"
+    r"|(?<=[ \t])-p[ \t](?P<apart>[^\s\"'`;|&<>=/]{12,256})(?=\s|\Z)"
+    r"|(?<![\w-])(?:pw|pwd|passwd)[ \t](?P<told>[^\s\"'`;|<>()=]{8,256})"
+)
+_LOGINS = (
+    *("login", "log-in", "sign", "cred", "user", "zugang", "anmeld", "identif", "acceso"),
+    *("账号", "帳號", "帐号", "アカウ", "ログイ"),
+)
+_PATH_OR_FILE = re.compile(r"[/\\]|\.\w{2,4}\Z")
+_PUNCTUATION = ".,;:?)"
+
+
+def mask_held(text: str, mark: Mark) -> str:
+    """Return `text` with secrets masked that what is around them tells."""
+    spans = sorted(span for span in _spans(text) if not MARK.search(text, *span))
+    parts, position = [], 0
+    for start, end in spans:
+        if start >= position:
+            parts += [text[position:start], mark(text[start:end])]
+            position = end
+    return "".join((*parts, text[position:])) if parts else text
+
+
+def _spans(text: str) -> Iterator[_Span]:
+    lower = text.lower()
+    if any(word in text for word in ("stringData", "secrets", "passw", "cred", "tokens", "eys")):
+        yield from _of_lines(text, _TABLE, _TABLE_LINE)
+        yield from _of_lines(text, _BLOCK, _BLOCK_LINE)
+        yield from _of_flow(text)
+    if any(word in lower for word in _LOGINS):
+        for found in _USER_AND.finditer(text):
+            value = found["value"].rstrip(_PUNCTUATION)
+            if looks_chosen(value):
+                yield found.start("value"), found.start("value") + len(value)
+    if "printf" in text or "echo" in text:
+        for found in _PRINTED.finditer(text):
+            part = "value" if found["value"] is not None else "bare"
+            told = _OF_SECRET.search(found["before"]) or (found["before"].endswith(":") and looks_random(found[part]))
+            if looks_scrambled(found[part]) or (told and quoted_reveals(found[part], sure=True)):
+                yield found.span(part)
+    if " -p" in text or "\t-p" in text or "pw" in lower or "passwd" in lower:
+        for found in _OPTION.finditer(text):
+            part = next(name for name in ("value", "bare", "apart", "told") if found[name] is not None)
+            if looks_scrambled(found[part]) if part == "apart" else looks_chosen(found[part].rstrip(_PUNCTUATION)):
+                yield found.span(part)
+
+
+def _of_lines(text: str, heading: re.Pattern[str], line: re.Pattern[str]) -> Iterator[_Span]:
+    """Yield the values in the lines below a heading that hold secrets, as far as they belong to it."""
+    for head in heading.finditer(text):
+        indent = len(head.groupdict().get("indent") or "")
+        place = head.end()
+        for _ in range(MOST_ENTRIES):
+            found = line.match(text, place)
+            if found is None or (heading is _BLOCK and found["indent"] and len(found["indent"]) <= indent):
+                break
+            part = "bare" if heading is _BLOCK and found["value"] is None else "value"
+            if found[part] and _is_held(found[part], head["holds"]):
+                yield found.span(part)
+            place = found.end()
+
+
+def _of_flow(text: str) -> Iterator[_Span]:
+    for held in _FLOW.finditer(text):
+        for found in _ENTRY.finditer(text, *held.span("body")):
+            part = "value" if found["value"] is not None else "bare"
+            if _is_held(found[part], held["holds"]):
+                yield found.span(part)
+
+
+def _is_held(value: str, holds: str) -> bool:
+    if " " in value or is_placeholder(value):
+        return False
+    return looks_chosen(value) or looks_scrambled(value) or (holds in _WIDE and _is_word_of_secret(value))
+
+
+def _is_word_of_secret(value: str) -> bool:
+    """Return whether a value where only secrets are expected is one: not a name, a path or a file."""
+    has_digit = any(map(str.isdigit, value[:400]))
+    return has_digit and quoted_reveals(value, sure=False) and not _PATH_OR_FILE.search(value)
