@@ -8,7 +8,7 @@ sensitive name (`assignments.py`), options of programs that are known (`command_
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from codeagent_lsp.records.mark import MARK, Mark
 from codeagent_lsp.records.values import (
@@ -35,7 +35,7 @@ _BLOCK_LINE = re.compile(
     r"|(?P<bare>[^\s\"'#&*!|>{\[](?:[^\n#]|(?<=\S)#){0,4096}?)(?=[ \t]*(?:[ \t]#[^\n]*)?(?:\r?\n|\Z))))?[^\n]*(?:\n|\Z)"
     r"|[ \t]*(?:#[^\n]*)?\r?\n"
 )
-_FLOW = re.compile(rf"(?<![\w.])[\"']?{_HOLDS}[\"']?[ \t]*(?::|=>?)[ \t]*\{{(?P<body>[^{{}}]{{1,4096}})\}}")
+_FLOW = re.compile(rf"{_HOLDS}[\"']?[ \t]*(?::|=>?)[ \t]*\{{(?P<body>[^{{}}]{{1,4096}})\}}")
 _ENTRY = re.compile(
     r"[\w.\"'-]{1,80}[ \t]*(?::|=>?)[ \t]*"
     r"(?:(?P<q>[\"'])(?P<value>[^\"'\n]{1,4096})(?P=q)|(?P<bare>[^\s,\"'{}]{1,4096}))"
@@ -50,20 +50,21 @@ _USER_AND = re.compile(
     re.IGNORECASE,
 )
 _PRINTED = re.compile(
-    r"(?P<before>[\w.-]{0,40}(?:[:=]|[ \t]=[ \t])[\"']?)(?:\$\(|`)[ \t]*(?:printf|echo)[ \t]+(?:-\w+[ \t]+)?"
+    r"(?:\$\(|`)[ \t]*(?:printf|echo)[ \t]+(?:-\w+[ \t]+)?"
     r"(?:[\"']?%s(?:\\n)?[\"']?[ \t]+)?(?:(?P<q>[\"'])(?P<value>[^\"'\n$`\\]{4,4096})(?P=q)"
     r"|(?P<bare>[^\s\"'`$|;&<>()\\]{4,4096}))(?=[ \t]*[)`])"
 )
 _OF_SECRET = re.compile(r"(?i:pass(?:word|wd|phrase)?|pwd|secret|token|key|auth|cred\w*)\w{0,12}\W{1,5}\Z")
 _OPTION = re.compile(
-    r"(?<=[ \t])(?P<head>-p)(?:(?P<q>[\"'])(?P<value>[^\"'\n]{8,256})(?P=q)|(?P<bare>[^\s\"'`;|&<>=]{8,256}))"
-    r"|(?<=[ \t])-p[ \t](?P<apart>[^\s\"'`;|&<>=/]{12,256})(?=\s|\Z)"
+    r"[ \t]-p(?:(?P<q>[\"'])(?P<value>[^\"'\n]{8,256})(?P=q)|(?P<bare>[^\s\"'`;|&<>=]{8,256}))"
+    r"|[ \t]-p[ \t](?P<apart>[^\s\"'`;|&<>=/]{12,256})(?=\s|\Z)"
     r"|(?<![\w-])(?:pw|pwd|passwd)[ \t](?P<told>[^\s\"'`;|<>()=]{8,256})"
 )
-_LOGINS = (
-    *("login", "log-in", "sign", "cred", "user", "zugang", "anmeld", "identif", "acceso"),
-    *("账号", "帳號", "帐号", "アカウ", "ログイ"),
-)
+_LOGINS = ("login", "log-in", "sign-in", "signin", "cred", "user/", "user /", "username", "zugang", "anmeldung")
+_FOREIGN_LOGINS = ("identifiant", "acceso", "账号", "帳號", "帐号", "アカウント", "ログイン")
+_HOLDERS = ("stringData", "secrets", "passw", "cred", "tokens", "api_k", "api-k", "apik", "apiK", "auth_t", "auth-t")
+_LONGEST_LEAD = 100  # characters before such a word on its line
+_WORD_BEFORE = re.compile(r"[\w.]\Z")
 _PATH_OR_FILE = re.compile(r"[/\\]|\.\w{2,4}\Z")
 _PUNCTUATION = ".,;:?)"
 
@@ -80,50 +81,63 @@ def mask_held(text: str, mark: Mark) -> str:
 
 
 def _spans(text: str) -> Iterator[_Span]:
+    # Words are looked for as plain text, and a form only where one of them stands.
+    for at in _places(text, _HOLDERS):
+        start = text.rfind("\n", 0, at) + 1
+        if at - start <= _LONGEST_LEAD:
+            yield from _of_lines(text, _TABLE.match(text, start), _TABLE_LINE)
+            yield from _of_lines(text, _BLOCK.match(text, start), _BLOCK_LINE)
+        if (held := _FLOW.match(text, at)) and not _WORD_BEFORE.search(text[max(0, at - 2) : at]):
+            yield from _of_flow(text, held)
     lower = text.lower()
-    if any(word in text for word in ("stringData", "secrets", "passw", "cred", "tokens", "eys")):
-        yield from _of_lines(text, _TABLE, _TABLE_LINE)
-        yield from _of_lines(text, _BLOCK, _BLOCK_LINE)
-        yield from _of_flow(text)
-    if any(word in lower for word in _LOGINS):
-        for found in _USER_AND.finditer(text):
-            value = found["value"].rstrip(_PUNCTUATION)
-            if looks_chosen(value):
-                yield found.start("value"), found.start("value") + len(value)
-    if "printf" in text or "echo" in text:
-        for found in _PRINTED.finditer(text):
-            part = "value" if found["value"] is not None else "bare"
-            told = _OF_SECRET.search(found["before"]) or (found["before"].endswith(":") and looks_random(found[part]))
+    if len(lower) == len(text):
+        for at in _places(lower, _LOGINS if text.isascii() else (*_LOGINS, *_FOREIGN_LOGINS)):
+            if found := _USER_AND.match(text, at):
+                value = found["value"].rstrip(_PUNCTUATION)
+                if looks_chosen(value):
+                    yield found.start("value"), found.start("value") + len(value)
+    for at in _places(text, ("$(printf", "$(echo", "`printf", "`echo", "$( printf", "$( echo")):
+        if found := _PRINTED.match(text, at):
+            part, before = "value" if found["value"] is not None else "bare", text[max(0, at - 60) : at]
+            told = _OF_SECRET.search(before) or (before.endswith(":") and looks_random(found[part]))
             if looks_scrambled(found[part]) or (told and quoted_reveals(found[part], sure=True)):
                 yield found.span(part)
-    if " -p" in text or "\t-p" in text or "pw" in lower or "passwd" in lower:
-        for found in _OPTION.finditer(text):
+    for at in _places(text, (" -p", "\t-p", "pw ", "pwd ", "passwd ")):
+        if found := _OPTION.match(text, at):
             part = next(name for name in ("value", "bare", "apart", "told") if found[name] is not None)
             if looks_scrambled(found[part]) if part == "apart" else looks_chosen(found[part].rstrip(_PUNCTUATION)):
                 yield found.span(part)
 
 
-def _of_lines(text: str, heading: re.Pattern[str], line: re.Pattern[str]) -> Iterator[_Span]:
+def _places(text: str, words: Iterable[str]) -> Iterator[int]:
+    for word in words:
+        at = text.find(word)
+        while at >= 0:
+            yield at
+            at = text.find(word, at + len(word))
+
+
+def _of_lines(text: str, head: re.Match[str] | None, line: re.Pattern[str]) -> Iterator[_Span]:
     """Yield the values in the lines below a heading that hold secrets, as far as they belong to it."""
-    for head in heading.finditer(text):
-        indent = len(head.groupdict().get("indent") or "")
-        place = head.end()
-        for _ in range(MOST_ENTRIES):
-            found = line.match(text, place)
-            if found is None or (heading is _BLOCK and found["indent"] and len(found["indent"]) <= indent):
-                break
-            part = "bare" if heading is _BLOCK and found["value"] is None else "value"
-            if found[part] and _is_held(found[part], head["holds"]):
-                yield found.span(part)
-            place = found.end()
+    if head is None:
+        return
+    block = line is _BLOCK_LINE
+    place = head.end()
+    for _ in range(MOST_ENTRIES):
+        found = line.match(text, place)
+        if found is None or (block and found["indent"] and len(found["indent"]) <= len(head["indent"])):
+            break
+        part = "bare" if block and found["value"] is None else "value"
+        if found[part] and _is_held(found[part], head["holds"]):
+            yield found.span(part)
+        place = found.end()
 
 
-def _of_flow(text: str) -> Iterator[_Span]:
-    for held in _FLOW.finditer(text):
-        for found in _ENTRY.finditer(text, *held.span("body")):
-            part = "value" if found["value"] is not None else "bare"
-            if _is_held(found[part], held["holds"]):
-                yield found.span(part)
+def _of_flow(text: str, held: re.Match[str]) -> Iterator[_Span]:
+    for found in _ENTRY.finditer(text, *held.span("body")):
+        part = "value" if found["value"] is not None else "bare"
+        if _is_held(found[part], held["holds"]):
+            yield found.span(part)
 
 
 def _is_held(value: str, holds: str) -> bool:
