@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from codeagent_lsp.index.grammars import Grammar
+from codeagent_lsp.index.indent_style import in_style, without_literals
 from codeagent_lsp.index.literals import (
     Literal,
     fixed_lines,
@@ -21,7 +22,8 @@ from codeagent_lsp.index.literals import (
     literals,
     may_hold_more,
 )
-from codeagent_lsp.workspace.text.lines import dominant_newline, margin_lines, split_lines, with_newlines
+from codeagent_lsp.workspace.edits.merge import with_line_ends_of
+from codeagent_lsp.workspace.text.lines import dominant_newline, margin_lines, with_newlines
 
 OPEN, CLOSE = "<selection>", "</selection>"
 PLACE = "[the code to rewrite stands here]"
@@ -54,20 +56,25 @@ def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str
         code = _without_rest_of_line(bare, selected, prefix.strip(), suffix.strip())
     given_code, code = code.strip("\n"), code.strip("\n").rstrip()
     first = line_start if whole_lines else start
-    # Blanks at the end of a reply mean nothing, unless they are the content of a string that goes on behind it.
-    if given_code != code and _ends_inside(text, first, end, given_code, path):
-        code = given_code
+    # Blanks at the end of a reply mean nothing, unless they are the content of a string that goes on behind it, or were
+    # there before, as those that break a line of Markdown.
+    if given_code != code:
+        blanks = given_code[len(code) :]
+        stood = with_newlines(selected, "\n").rstrip("\n").endswith(blanks)
+        code = given_code if stood or _ends_inside(text, first, end, given_code, path) else code
     inside = _inside(text, first, end, code, path)
     language = language_of(path, text)
     there = literals(text, language)
     known = literal_lines(text, there) if inside else Counter[str]()
     if isinstance(language, Grammar) or not path:  # in other files tabs may be more than indentation
-        code = in_style(code, _without_literals(text, there), inside, known)
+        code = in_style(code, without_literals(text, there), inside, known)
     # Nothing is known of the language but its quotes: where the code may hold a literal, no line of it is moved.
     elif may_hold_more(code, language):
         inside = [Literal(-1, code.count("\n"))]
     newline = dominant_newline(text)
     new = fitted(code, selected, newline, prefix if not prefix.strip() else "", inside, known)
+    if selected.endswith(("\n", "\r")):
+        new = with_line_ends_of(selected, new)
     if not selected and not prefix.strip() and suffix.strip():  # lines that are put in before one
         new += newline + prefix
     return text[:start] + new + text[end:]
@@ -114,48 +121,11 @@ def fitted(
     body = code
     in_literal = any(each.first < 0 and not each.moves for each in inside)  # all of it, from before on
     if "\n" not in body and not prefix and core == core.lstrip() and not in_literal:
-        body = body.strip()
+        body = body.lstrip()
     elif not in_literal:
         wanted = prefix + with_newlines(core, "\n") if core else prefix + "x"
         body = _indented(body, wanted, inside, known or Counter()).removeprefix(prefix)
     return lead + body.replace("\n", newline) + ending
-
-
-def in_style(code: str, text: str, inside: Collection[Literal] = (), known: Counter[str] | None = None) -> str:
-    """Return `code` indented with tabs or with spaces, whichever `text` uses exclusively, but for what is `inside`
-    literals. Comments follow the code around them; deeper blanks stay, unless the line is `known` with other ones.
-    """
-    tabs, blanks = re.search(r"^\t+\S", text, re.MULTILINE), re.search(r"^ {2,}\S", text, re.MULTILINE)
-    # Both or none: the file has no style to follow.
-    if bool(tabs) == bool(blanks):
-        return code
-    lines, fixed = code.split("\n"), fixed_lines(inside)
-    loose = [line for number, line in enumerate(lines) if number not in fixed]
-    like = loose if tabs else text.split("\n")
-    # The smallest indentation is one level.
-    unit = min((len(found[1]) for line in like if (found := re.match(r"( {2,8})\S", line))), default=4)
-
-    def to_tabs(line: str) -> str:
-        return re.sub(rf"^(?: {{{unit}}})+", lambda match: "\t" * (len(match[0]) // unit), line)
-
-    def to_blanks(line: str) -> str:
-        return re.sub(r"^\t+", lambda match: " " * unit * len(match[0]), line)
-
-    change = to_tabs if tabs else to_blanks
-    depths = {
-        number: _indent(lines[max(each.first - 1, 0)])
-        for each in inside
-        if each.moves
-        for number in range(max(each.first, 0), each.last + 1)
-    }
-
-    def changed(number: int, line: str) -> str:
-        depth = depths.get(number)
-        if number in fixed or depth is None or (known and change(line) in known) or not line.startswith(depth):
-            return line if number in fixed else change(line)
-        return change(depth) + line.removeprefix(depth)
-
-    return "\n".join(changed(number, line) for number, line in enumerate(lines))
 
 
 def _inside(text: str, start: int, end: int, code: str, path: str) -> list[Literal]:
@@ -186,12 +156,6 @@ def _pasted(text: str, start: int, end: int, code: str) -> str:
     """Return the text with LF line ends, and with code in the place of `start:end`, on lines of its own if that was."""
     ending = "\n" if text[start:end].endswith(("\n", "\r")) else ""
     return with_newlines(text[:start], "\n") + code + ending + with_newlines(text[end:], "\n")
-
-
-def _without_literals(text: str, inside: Iterable[Literal]) -> str:
-    """Return the lines of a text that do not begin inside its literals."""
-    within = frozenset(line for each in inside for line in range(each.first, each.last + 1))
-    return "".join(line for number, line in enumerate(split_lines(text)) if number not in within)
 
 
 def _filled(text: str) -> list[str]:

@@ -8,6 +8,7 @@ which definition is meant (`pairing.py`), the imports (`imports.py`).
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,9 +18,11 @@ from codeagent_lsp.direct.pairing import Given, address, is_method, placed
 from codeagent_lsp.errors import EditRefused, ToolFailed
 from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
 from codeagent_lsp.tools.code.body import has_body
+from codeagent_lsp.tools.code.extent import extent_of, indentation, statement_of
 from codeagent_lsp.tools.code.shift import dedented, unmoved
 from codeagent_lsp.tools.code.source import Definition, SourceFile, required, source_of
 from codeagent_lsp.tools.code.splices import problem
+from codeagent_lsp.tools.code.targets import find_one
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.lines import with_newlines
 
@@ -28,6 +31,7 @@ _CALLED = frozenset(("function", "method"))
 # Methods of these have no keyword, so that one alone is a syntax error outside of a class.
 _INSIDE_CLASSES = frozenset(("javascript", "typescript", "tsx", "java", "csharp"))
 _AROUND = "_Around"
+_MARKED_DOC = re.compile(r"/\*\*|///|//!")
 
 
 def with_definitions(path: str, text: str, code: str, preferred: Sequence[str] = ()) -> str:
@@ -168,8 +172,11 @@ def _counted(definitions: Sequence[Definition]) -> Counter[str]:
 def _code(reply: SourceFile, definition: Definition) -> str:
     start = reply.line_start(definition.outer.start_byte)
     indent = reply.slice(start, definition.outer.start_byte)
-    start = start if not indent.strip() else definition.outer.start_byte
-    return dedented(reply.slice(start, reply.trimmed(definition.outer.end_byte)), reply.parsed.grammar)
+    # A form feed is no indentation: it stands before the definition in the file, too.
+    start = start if not indent.strip(" \t") else definition.outer.start_byte
+    # The `;` of `exports.f = function () {};` belongs to the statement.
+    end = statement_of(definition.outer).end_byte
+    return dedented(reply.slice(start, reply.trimmed(end)), reply.parsed.grammar)
 
 
 def _replaced(path: str, source: SourceFile, given: Sequence[Given], preferred: Sequence[str]) -> str:
@@ -177,11 +184,12 @@ def _replaced(path: str, source: SourceFile, given: Sequence[Given], preferred: 
     after: dict[str, list[str]] = {}
     anchor = ""
     for target, each in placed(source, given, preferred):
+        code = _with_parts(source, target, each)
         if target:
-            edits.append(AstEdit(target, "replace", each.code))
+            edits.append(AstEdit(target, "replace", code))
             anchor = target.partition("#")[0]
         else:
-            after.setdefault(each.parent or _owner(source, each, preferred) or anchor, []).append(each.code)
+            after.setdefault(each.parent or _owner(source, each, preferred) or anchor, []).append(code)
     text = source.text
     if edits:
         try:
@@ -193,6 +201,30 @@ def _replaced(path: str, source: SourceFile, given: Sequence[Given], preferred: 
     for beside, codes in after.items():
         text = _added(path, text, beside, "\n\n".join(code.strip("\n") for code in codes))
     return text
+
+
+def _with_parts(source: SourceFile, target: str, given: Given) -> str:
+    """Return the code of a definition with the attributes and the doc comment above it. Words that a model writes above
+    an old function, such as the name of the file, are no doc comment of a language that does not mark them, unless the
+    function has some.
+    """
+    reply, outer = given.reply, given.definition.outer
+    extent = extent_of(reply, given.definition)
+    parts = [part for part in extent.parts if part.start < outer.start_byte]
+    has_comment = not target or extent_of(source, find_one(source, target)).has("comment")
+    name = source.path.replace("\\", "/").rpartition("/")[2]
+    while parts and parts[0].kind == "comment":
+        line = reply.slice(parts[0].start, reply.line_end(parts[0].start))
+        if name not in line and (has_comment or _MARKED_DOC.match(line)):
+            break
+        parts.pop(0)
+    if not parts:
+        return given.code
+    *lines, front = reply.slice(reply.line_start(parts[0].start), outer.start_byte).split("\n")
+    indent = indentation(reply, outer.start_byte)
+    above = [line.removeprefix(indent) for line in lines]
+    # An attribute in front on the same line.
+    return "\n".join((*above, front.lstrip(" \t") + given.code))
 
 
 def _owner(source: SourceFile, given: Given, preferred: Sequence[str]) -> str:

@@ -57,6 +57,10 @@ SEVERAL = "It had several code blocks. Answer with one fenced code block that ho
 DIFF = "It was a diff. Answer with one fenced code block that holds the new code itself."
 BLOCKS = "It held search and replace blocks. Answer with one fenced code block that holds the new code itself."
 WORDS = "Its code block held words, not code. Answer with the new code, or with `NO CHANGE:` and the reason."
+FENCES = (
+    "The code to rewrite has code fences of its own, and the new code has none. Answer with all of the new code, its "
+    "fences too, between two lines of four backticks."
+)
 ELISION = "It left code out. Give all of the new code, without placeholders."
 LEAST_COMMON = 0.3
 """The share of words and signs that a block which reads as prose has in common, at least, with the code it replaces."""
@@ -65,6 +69,7 @@ _FENCE = re.compile(
     r"^ {0,3}(?P<marks>```+|~~~+)[^\n`]*\n(?P<body>.*)^ {0,3}(?P=marks)[ \t]*$", re.MULTILINE | re.DOTALL
 )
 _FENCE_LINE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
+_LONG_FENCE = re.compile(r"^ {0,3}(?:````|~~~~)", re.MULTILINE)
 # `NO CHANGE: it is right already`, also with Markdown around it: `**NO CHANGE:** …`.
 _DECLINED = re.compile(
     r"\A[\s*_`#>-]*NO[ _]CHANGES?\b[*_`]*\s*[:.\uff1a-]?[*_`]*\s*(?P<reason>.*)", re.IGNORECASE | re.DOTALL
@@ -329,7 +334,11 @@ def read_envelope(reply: str, selected: str) -> Envelope:
         return Envelope(prose=prose, problem=NO_FENCE)
     if refused := _declined(code, prose):
         return refused
-    if wrong := _wrong_content(code, selected):
+    wrong = _wrong_content(code, selected)
+    # A reply without an envelope: the fences that it has are the document's own, and what stands around is no prose.
+    if not wrong and _FENCE_LINE.search(selected) and not _FENCE_LINE.search(code) and not _LONG_FENCE.search(unified):
+        wrong = FENCES
+    if wrong:
         return Envelope(prose="\n".join(filter(None, (prose, code.strip() if wrong == WORDS else ""))), problem=wrong)
     return Envelope(code, prose)
 

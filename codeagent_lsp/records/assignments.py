@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from codeagent_lsp.records.before import before, has_before
+from codeagent_lsp.records.before import Behind, before
 from codeagent_lsp.records.literals import LONGEST, MARGIN, Literal, heredoc, is_key, literal
 from codeagent_lsp.records.mark import MARK, Mark
 from codeagent_lsp.records.names import NameKind
@@ -28,6 +28,7 @@ from codeagent_lsp.records.values import (
     looks_random,
     looks_scrambled,
     looks_spoken,
+    may_hold_scrambled,
     quoted_reveals,
     repeats,
 )
@@ -111,6 +112,8 @@ _COMMENT_OF_XML = re.compile(r"\s{0,80}<!--[^<>]{0,400}-->\s{0,80}")
 _ENCLOSING = re.compile(r"(?<![=-])>[ \t]*\Z|%3[dDaA]")
 _NO_SIGN = frozenset(("", *"().;/#{}@~^"))
 """What follows a name that is given no value."""
+_SIGN_OF_TWO = {"&": "q", "+": "=", "!": "=", "?": "=?", "[": "0123456789]", "%": "32"}
+"""Of what follows a name, the signs that give no value unless one of these stands behind them."""
 _HEADER = re.compile(r"(?i:(?:set-|proxy-)?(?:cookie2?|authorization))")  # read by `headers.py`
 _LINE_MARGIN = re.compile(MARGIN)
 # In C: `#define TOKEN_END 0x25`, `#define SECRET(x) …`.
@@ -156,10 +159,10 @@ def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
     """Return `text` with the values of sensitive names masked; with `sessions`, also those of session and call ids."""
     spans: list[_Span] = []
     position = 0
-    finder, looks_back = _Finder(text), has_before(text)
+    finder, behind = _Finder(text), Behind(text)
     for name in sensitive_names(text, sessions=sessions):
         # Before `position`: a word within a secret that was found already.
-        if name.start < position or (name.kind is NameKind.SESSION and not sessions):
+        if name.start < position or (name.kind is NameKind.SESSION and not sessions) or finder.is_idle(name, behind):
             continue
         if found := list(elsewhere(text, name)):
             spans += found
@@ -168,7 +171,7 @@ def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
         if span:
             spans.append(span)
             position = span[1]
-        elif looks_back:
+        elif behind.may_have(name.start):
             spans += before(text, name)
     parts, position = [], 0
     for start, end in sorted(spans):
@@ -187,9 +190,25 @@ class _Finder:
     def __init__(self, text: str) -> None:
         self._text = text
         self._run = (0, 0)  # the last word without quotes
-        self._promise = self._judged = -1  # a word that may be generated, and how far words are judged
+        # By whether a value alone on its line counts: a word that may be one, and how far words are judged.
+        self._promised = {True: (-1, -1), False: (-1, -1)}
         self._seen: dict[int, _Piece | None] = {}  # the first piece behind an offset
         self._plain: dict[int, int] = {}  # how far there are only pieces that are no secret
+
+    def is_idle(self, name: Name, behind: Behind) -> bool:
+        """Return whether nothing around a name can give it a value: no operator, no word near that may be a secret, no
+        neighbour with which it is assigned. Code is full of such names, so this has to be cheap.
+        """
+        text, end = self._text, name.end
+        after = text[end : end + 1]
+        if after not in _NO_SIGN and (after not in _SIGN_OF_TWO or text[end + 1 : end + 2] in _SIGN_OF_TWO[after]):
+            return False
+        if name.kind is NameKind.LOOKS:
+            return True
+        around = text[max(0, name.start - 8) : name.start]
+        if "ame" in around or "ey" in around or "," in around[-3:]:
+            return False
+        return not behind.may_have(name.start) and not self._promises(end, min(len(text), end + FARTHEST), alone=False)
 
     def secret(self, name: Name) -> _Span | None:
         """Return the span of the secret behind a name; None when there is none."""
@@ -410,12 +429,13 @@ class _Finder:
     def _near(self, name: Name, start: int) -> _Span | None:
         """Return the span of the first surely generated value of the statement behind a name."""
         text = self._text
-        if start >= name.end + FARTHEST or not self._promises(start, min(len(text), name.end + FARTHEST)):
+        alone = name.kind is NameKind.SECRET and text[name.end : name.end + 1] in _BEFORE_APART
+        limit = min(len(text), name.end + FARTHEST)
+        if start >= name.end + FARTHEST or not self._promises(start, limit, alone=alone):
             return None
         end = self._statement_end(name, start)
-        if not self._promises(start, end):
+        if not self._promises(start, end, alone=alone):
             return None
-        alone = name.kind is NameKind.SECRET and text[name.end : name.end + 1] in _BEFORE_APART
         passed = []
         while start < end and (piece := self._first_piece(start)) and piece.least <= end:
             if piece.marked:
@@ -435,18 +455,21 @@ class _Finder:
             self._seen[start] = self._piece(found) if found else None
         return self._seen[start]
 
-    def _promises(self, start: int, end: int) -> bool:
-        """Return whether a word begins between two offsets that may be generated; each word is judged once."""
-        if start <= self._promise < end:
+    def _promises(self, start: int, end: int, *, alone: bool) -> bool:
+        """Return whether a word begins between two offsets that may be a secret; each word is judged once."""
+        promise, judged = self._promised[alone]
+        if start <= promise < end:
             return True
-        at = max(start, self._judged)
+        if judged >= end:
+            return False
+        at, judge = max(start, judged), looks_random if alone else may_hold_scrambled
         # A word that begins before the end may go on behind it.
         while at < end and (word := _WORD.search(self._text, at, end + 32)) and word.start() < end:
             at = word.end()
-            if looks_random(word[0][:HEAD]):
-                self._promise, self._judged = word.start(), at
+            if judge(word[0][:HEAD]):
+                self._promised[alone] = (word.start(), at)
                 return True
-        self._judged = max(self._judged, end)
+        self._promised[alone] = (promise, max(judged, end))
         return False
 
     def _alone(self, name: Name, first: int, last: int) -> bool:

@@ -7,7 +7,9 @@ Not here: values behind their name (`assignments.py`), the value of an object wh
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
+from functools import cached_property
 
 from codeagent_lsp.records.mark import MARK
 from codeagent_lsp.records.names import NameKind
@@ -22,18 +24,39 @@ _QUOTED = r"(?P<q>[\"'`])(?P<value>[^\"'`\s]{6,4096}+)(?P=q)"
 _COMPARED = re.compile(rf"{_QUOTED}[ \t]{{0,4}}(?:[!=]==?|<>|eq|ne)[ \t]{{0,4}}\(?[\w.>$@-]{{0,60}}\Z")
 _COMPARES = ("=", "<>", " eq ", " ne ")
 _COMPARING = re.compile(r"[\"'`][ \t]{0,4}(?:[!=]==?|<>|eq|ne)[ \t]{0,4}\(?[\w.>$@-]{0,60}\Z")
-_COMPARING_ANYWHERE = re.compile(r"[\"'`][ \t]{0,4}(?:[!=]=|<>|eq|ne)")
+_COMPARING_ANYWHERE = re.compile(r"[\"'`][ \t]{0,4}(?:[!=]=|<>|(?:eq|ne)[ \t(])")
 _COMMENT = re.compile(r"[ \t;,)}`](?P<sign>#|//|--|/\*|;)[ \t]")
 _VALUE = re.compile(rf"{_QUOTED}|(?<![^\s=:(])(?P<bare>[^\s\"'`,;()\[\]{{}}<>]{{12,4096}}+)")
 _HASH = re.compile(r"[0-9a-f]{7,128}")
 # `#[arg(default_value = "…")]`, `@Value(defaultValue = "…")` above a field.
 _ANNOTATION = re.compile(r"[ \t]*(?:#\[|@|\[)[^\n]*\bdefault", re.IGNORECASE)
+_DEFAULT = re.compile("default|DEFAULT")
 _OWN_LINE = re.compile(r"[ \t]*(?:[A-Za-z_][\w<>?.]*[ \t]+){0,4}\Z")
 
 
-def has_before(text: str) -> bool:
-    """Return whether a text has anything of what may stand before a name: most have not, and need no further look."""
-    return bool(_COMPARING_ANYWHERE.search(text) or _COMMENT.search(text) or "default" in text or "DEFAULT" in text)
+class Behind:
+    """Where one text has anything of what may stand before a name; most names need no further look."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def may_have(self, start: int) -> bool:
+        """Return whether there is any near before the name that begins at an offset."""
+        return _has(self._near, start - _NEAR - 1, start) or _has(self._defaults, start - 2 * _LONGEST, start)
+
+    @cached_property
+    def _near(self) -> list[int]:
+        found = [match.start() for match in _COMPARING_ANYWHERE.finditer(self._text)]
+        return sorted(found + [match.start() for match in _COMMENT.finditer(self._text)])
+
+    @cached_property
+    def _defaults(self) -> list[int]:
+        return [match.start() for match in _DEFAULT.finditer(self._text)]
+
+
+def _has(places: list[int], first: int, last: int) -> bool:
+    at = bisect_left(places, first)
+    return at < len(places) and places[at] < last
 
 
 def before(text: str, name: Name) -> Iterator[_Span]:

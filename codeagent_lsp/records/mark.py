@@ -14,9 +14,26 @@ from collections.abc import Callable
 Mark = Callable[[str], str]
 
 MARK = re.compile(r"<secret:[0-9a-f]{6}>")
+# As programs write `<`, `:` and `>` in JSON, HTML and addresses, or all of it in capitals.
+_OTHER_MARK = re.compile(
+    r"(?:<|&lt;|&#60;|%3c|\\u003c|\\x3c)secret(?::|%3a|&#58;|\\u003a)(?P<digits>[0-9a-f]{6})(?:>|&gt;|&#62;|%3e|\\u003e|\\x3e)",
+    re.IGNORECASE,
+)
+_BROKEN_MARK = re.compile(r"<secret:(?![0-9a-f]{6}>)[0-9a-f]{0,8}(?=[\s\"'`<>,;)\]}]|\Z)")
 
 _EDGE = 4
 _STARS = "***"
+
+
+def respelt_marks(text: str) -> dict[str, str]:
+    """Return what stands in a text for marks in another spelling, such as `&lt;secret:3f2a9c&gt;`, by the marks."""
+    found = _OTHER_MARK.finditer(text) if "secret" in text or "SECRET" in text or "Secret" in text else ()
+    return {f"<secret:{each['digits'].lower()}>": each[0] for each in found if not MARK.fullmatch(each[0])}
+
+
+def broken_marks(text: str) -> tuple[str, ...]:
+    """Return the beginnings of marks in a text that lack a part, such as `<secret:3f2a`."""
+    return tuple(_BROKEN_MARK.findall(text)) if "<secret:" in text else ()
 
 
 class Marker:

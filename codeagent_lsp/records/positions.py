@@ -29,6 +29,9 @@ _TARGETS = re.compile(
     rf"(?P<names>{_TARGET}(?:[ \t]*,[ \t]*{_TARGET}){{1,12}}+)[ \t]*,?[ \t]*[)\]}}]?[ \t]*(?::=|=(?![=>]))[ \t]*"
     r"(?:\w+(?=\())?[(\[{]?\s{0,80}"
 )
+# What may stand between one of these names and the `=` behind all of them.
+_UP_TO_SIGN = re.compile(r"[^=();'\"?+!|/<{}\[\]\\\r\n]{0,4000}+[)\]}]?[ \t]*:?=(?![=>])")
+_LINE_START = re.compile(rf"(?:{MARGIN})?[ \t]*")
 _OPENING = re.compile(
     r"[ \t]*(?:\[\])?(?::[ \t]*[\w<>\[\], ]{1,60}?)?[\"']?\]?[ \t]*(?:=>|:=|=|:)[ \t]*"
     r"(?:new[ \t]+\w+[ \t]*(?:\[\])?[ \t]*|(?:(?:\w+\.)?(?:of|asList|listOf|setOf|arrayOf|tuple|list|set|frozenset)"
@@ -101,10 +104,11 @@ def is_one_of_several(text: str, name: Name) -> bool:
 
 
 def _targets(text: str, name: Name) -> re.Match[str] | None:
-    if text.find("=", name.end, name.end + _FARTHEST_SIGN) < 0:
+    ahead = _UP_TO_SIGN.match(text, name.end, name.end + _FARTHEST_SIGN)
+    if ahead is None:
         return None
     start = text.rfind("\n", max(0, name.start - 200), name.start) + 1 or max(0, name.start - 200)
-    line = re.compile(rf"(?:{MARGIN})?[ \t]*").match(text, start)
+    line = _LINE_START.match(text, start)
     found = _TARGETS.match(text, line.end()) if line else None
     inside = found is not None and found.start("names") <= name.start and name.end <= found.end("names")
     return found if inside else None

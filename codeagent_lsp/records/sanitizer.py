@@ -23,6 +23,7 @@ from codeagent_lsp.records.assignments import DIGITS, mask_assignments
 from codeagent_lsp.records.blocks import mask_blocks
 from codeagent_lsp.records.command_lines import mask_command_lines
 from codeagent_lsp.records.headers import mask_headers
+from codeagent_lsp.records.holders import mask_held
 from codeagent_lsp.records.mark import MARK, Mark, Marker, mask_id
 from codeagent_lsp.records.names import NameKind, kind_of
 from codeagent_lsp.records.own import OwnSecrets
@@ -153,6 +154,7 @@ class Sanitizer:
         text = mask_headers(text, mark)
         text = mask_command_lines(text, mark)
         text = mask_calls(text, mark)
+        text = mask_held(text, mark)
         return mask_assignments(text, mark, sessions=self._identities)
 
     def _shortened(self, text: str) -> str:

@@ -25,7 +25,7 @@ _STOP_WORDS = """
     body basic bearer digest oauth oauth2 jwt inherit write read none. is was the a an for in of and or to with must
     should can may not as if when that which your my our new old type field secretstr error ok expired valid public
     username user name email options option flag flags argument arguments nextchar secret_key supersecret mysecret
-    mypassword mytoken xxxx disabled enabled 字符串 无 空 必填 可选 错误
+    mypassword mytoken xxxx disabled enabled await async function typeof instanceof yield 字符串 无 空 必填 可选 错误
 """
 _WORDS_THAT_SAY_NOTHING = frozenset(_STOP_WORDS.split())
 _PLACEHOLDER = re.compile(
@@ -67,9 +67,16 @@ _NAMED_WITH_NUMBER = re.compile(  # 0x0001, sha256, base64, utf-8, x86_64, pytho
 _IDENTIFIER_OR_WORDS = re.compile(r"[A-Za-z_][\w-]*")
 _SEPARATORS = re.compile(r"[\W_]+")
 _PARTS = re.compile(r"[-_./:=]")
+_LONGEST_RUNS = 4.6  # characters of a run on average, and signs between them: more than what is scrambled has
 _RUNS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _NO_SECRET = re.compile(  # addresses in memory and of machines, dates, colours and code points, hashes by their name
     r"0[xX][0-9A-Fa-f]{1,16}\Z|(?:[0-9A-Fa-f]{2}[:-]){5,}|[0-9]{4}-[0-9]{2}-|(?:sha|md)[0-9]{1,3}[-:=$]|[a-z][\w+.-]*://"
+)
+_CHOSEN_SIGN = re.compile(r"[!#$%&~@]")
+# Addresses, references, patterns, calls, hours and dates, pages of a manual.
+_NO_CHOSEN = re.compile(
+    r"[^@\s]+@[^@\s]+\.[a-z]{2,}\Z|\A[$%@&*#0-9]|[(){}\[\]<>\\]|\*\Z|%[0-9A-F]{2}|%[sdif]\b"
+    r"|\A[A-Z][a-z]+[0-9]{1,4}\Z|\A/|//"
 )
 _WORDS = re.compile(r"[^\W\d_]+(?:[ '’][^\W\d_]+)*[.:!?…]*")
 _CAPITAL_FIRST = re.compile(r"[A-Z][a-z]+(?:[ -][A-Za-z][a-z]*)*[.:!?…]*")
@@ -182,6 +189,22 @@ def looks_spoken(value: str) -> bool:
     return digits >= 2 and looks_random(value, least=6) and not _NAMED_WITH_NUMBER.match(value)
 
 
+def looks_chosen(value: str) -> bool:
+    """Return whether `value` looks like a password and nothing else, wherever it stands: 8 characters or more, with
+    capitals, small letters and two digits, or with a digit and a sign that words and names have not.
+    """
+    head = value[:256]
+    if len(value) < 8 or not looks_random(value) or _is_path_or_version(value):
+        return False
+    if _NAMED_WITH_NUMBER.match(value) and not looks_scrambled(value):
+        return False
+    if _URL.match(value) or _NO_CHOSEN.search(head) or not _LETTER.search(head):
+        return False
+    digits = len(_DIGIT.findall(head))
+    signs = bool(_CHOSEN_SIGN.search(head))
+    return (digits >= 2 and bool(_UPPER.search(head) and _LOWER.search(head))) or (signs and digits >= 1)
+
+
 def looks_scrambled(value: str) -> bool:
     """Return whether `value` is so irregular that it is a secret wherever it stands near a sensitive name.
 
@@ -198,6 +221,17 @@ def looks_scrambled(value: str) -> bool:
     if len(set(head)) < 6 or _NO_SECRET.match(value) or is_placeholder(value) or _is_path_or_version(value):
         return False
     return _irregular(head)
+
+
+@lru_cache(maxsize=16_384)  # the words of a text come again and again
+def may_hold_scrambled(word: str) -> bool:
+    """Return whether a word, up to 400 characters, may be a part of a value that looks scrambled. Many that do not are
+    among those that may.
+    """
+    if not _may_be_irregular(word) or not looks_random(word):
+        return False
+    parts = [part[:SCRAMBLED_HEAD] for part in _PARTS.split(word) if len(part) >= SHORTEST_PART]
+    return any(len(part) <= _LONGEST_RUNS * len(_RUNS.findall(part)) for part in parts)
 
 
 def _may_be_irregular(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,36 @@ def test_a_text_that_is_staged_gets_its_secrets_back() -> None:
     with pytest.raises(EditRefused, match="not known any more"):
         with_secrets(redaction, "conf.py", text, lost)
     assert with_secrets(redaction, "conf.py", lost, f"{lost}x = 1\n") == f"{lost}x = 1\n"
+
+
+OTHERWISE = {
+    "capitals": str.upper,
+    "HTML": lambda mark: mark.replace("<", "&lt;").replace(">", "&gt;"),
+    "an address": lambda mark: mark.replace("<", "%3C").replace(":", "%3A").replace(">", "%3E"),
+    "JSON of Go": lambda mark: mark.replace("<", "\\u003c").replace(">", "\\u003e"),
+    "the opening alone": lambda mark: mark.replace("<", "\\x3c"),
+    "cut": lambda mark: mark[:11],
+    "without its digits": lambda mark: mark[:8],
+    "without its end": lambda mark: mark[:-1],
+}
+
+
+@pytest.mark.parametrize("other", OTHERWISE.values(), ids=OTHERWISE.keys())
+def test_a_mark_in_another_spelling_is_refused(other: Callable[[str], str]) -> None:
+    masking = Masking()
+    text = f"TOKEN = '{KEY}'\nlevel = 1\n"
+    seen, mark = masking.hide(text), masking.hide(KEY)
+    redaction = Redaction(masking.hide, masking.reveal, masking.lost)
+    with pytest.raises(EditRefused, match="mark"):
+        with_secrets(redaction, "conf.py", text, seen.replace(mark, other(mark)))
+    kept = seen + f"# {other(mark)}\n"  # the file's own text
+    assert with_secrets(redaction, "conf.py", text + f"# {other(mark)}\n", kept) == text + f"# {other(mark)}\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["<secret:NAME> is a mark\n", "`<secret:…>`\n", "<SECRET:abcdef>\n", 'M = "<secret:"\n']
+)
+def test_words_about_marks_may_be_written(text: str) -> None:
+    masking = Masking()
+    redaction = Redaction(masking.hide, masking.reveal, masking.lost)
+    assert with_secrets(redaction, "a.md", f"key = '{KEY}'\n", f"key = '{masking.hide(KEY)}'\n{text}").endswith(text)

@@ -72,6 +72,18 @@ NEXT = re.compile(
     re.MULTILINE,
 )
 
+# A call in a form that is not read, such as `<write_to_file><path>…</path>` or `<｜DSML｜invoke …>` of DeepSeek: what
+# stands inside is its content, whatever it looks like.
+_ELEMENT = re.compile(
+    r"^[ \t]*<(?P<name>｜DSML｜\w+|[A-Za-z][\w.\-]*)(?:[ \t][^<>\n]*)?>\s*(?:<(?P<inner>[\w.\-]+)>)?", re.M
+)
+_USUAL_PARAMETERS = frozenset(("path", "file_path", "command", "content", "args", "diff"))
+_MOST_ELEMENTS = 200
+UNREAD_FORM = (
+    "A call of {name} is written in a form that is not understood, so nothing of it ran. Write it exactly as told, as "
+    "one JSON object."
+)
+
 _TAG = re.compile(r"<(?P<closes>/?)(?P<name>[A-Za-z][\w:.\-]*)(?:\s[^<>]*)?>|(?P<opens><!--)|(?P<ends>-->)")
 _QUOTING = frozenset(
     """
@@ -207,8 +219,16 @@ class _Finder:
         if self._whole(text):
             return
         position = 0
+        unread = self._unread_forms(text)
         while match := NEXT.search(text, position):
-            if match["fence"]:
+            # An element that a fence has in it is an example.
+            unread = [each for each in unread if each[0] >= position]
+            if unread and unread[0][0] <= match.start():
+                begin, position, name = unread.pop(0)
+                self.problems.append(UNREAD_FORM.format(name=name))
+                self.unusable.append(ToolCall(UNREADABLE, {}))
+                self.spans.append((begin, position))
+            elif match["fence"]:
                 position = self._fence(text, match)
             elif match["action"]:
                 position = self._action(text, match)
@@ -218,7 +238,36 @@ class _Finder:
                 position = self._inline_json(text, match.start())
             else:
                 position = match.end()
+        for begin, end, name in (each for each in unread if each[0] >= position):
+            self.problems.append(UNREAD_FORM.format(name=name))
+            self.unusable.append(ToolCall(UNREADABLE, {}))
+            self.spans.append((begin, end))
         self._settle(text)
+
+    def _unread_forms(self, text: str) -> list[tuple[int, int, str]]:
+        """Return begin, end and tool of the elements that are calls in a form that is not read, in order."""
+        found: list[tuple[int, int, str]] = []
+        for match in islice(_ELEMENT.finditer(text), _MOST_ELEMENTS):
+            name, inner = match["name"], match["inner"]
+            if found and match.start() < found[-1][1]:
+                continue
+            foreign = name.startswith("｜DSML｜")
+            if not foreign and (inner is None or not self._takes(name, inner)):
+                continue
+            # Its last end: the content may have the same tag.
+            end = text.rfind(f"</{name}>", match.end())
+            if end >= 0:
+                found.append((match.start(), end + len(name) + 3, "a tool" if foreign else name))
+        return found
+
+    def _takes(self, name: str, parameter: str) -> bool:
+        """Return whether a tool of this name may have such a parameter."""
+        if f"<{name}>" in dialects.READERS or not is_known(name, self.tools):
+            return False
+        own = next((tool for tool in self.tools if tool["name"] == name), None)
+        return parameter in _USUAL_PARAMETERS or (
+            own is not None and parameter in (own.get("parameters", {}).get("properties") or {})
+        )
 
     def remaining(self, text: str) -> str:
         pieces, position = [], 0

@@ -34,6 +34,8 @@ def replaced(source: SourceFile, definition: Definition, code: str) -> Splice:
     indent = indentation(source, extent.top)
     own = source.slice(extent.top, extent.end)
     new = shift.with_line_ends(source, shift.shifted(source, code, indent, own), extent.core).removeprefix(indent)
+    if source.data[: extent.top].endswith(b"\f"):
+        new = new.removeprefix("\f")
     tail = source.slice(extent.end, extent.tail).strip()
     # The comma behind an entry stays, unless the code brings one.
     end = extent.tail if tail and new.rstrip().endswith(tail) else extent.end

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 
 from codeagent_lsp.index.grammars import Grammar
+from codeagent_lsp.index.indent_style import in_style, without_literals
 from codeagent_lsp.index.literals import fixed_lines, kept, literal_lines, literals, literals_of_piece
 from codeagent_lsp.tools.code.source import SourceFile
 from codeagent_lsp.workspace.text.lines import (
@@ -30,6 +31,10 @@ def shifted(source: SourceFile, code: str, indent: str, before: str = "") -> str
     """
     lines = _lines(code)
     inside = literals_of_piece("\n".join(lines), source.parsed.grammar)
+    if any(line.startswith((" ", "\t")) for line in lines):
+        there = literals(source.text, source.parsed.grammar)
+        known = literal_lines(source.text, there) if inside else Counter[str]()
+        lines = in_style("\n".join(lines), without_literals(source.text, there), inside, known).split("\n")
     fixed = fixed_lines(inside) | _margin(lines, before, source.parsed.grammar)
     loose = [line for number, line in enumerate(lines) if line.strip() and number not in fixed]
     if not loose:
@@ -45,8 +50,14 @@ def shifted(source: SourceFile, code: str, indent: str, before: str = "") -> str
 
     stay = kept(lines, inside, _literal_lines(source) if inside else Counter(), move)
     stay |= {number: lines[number] for number in fixed if number not in stay}
+    # Lines of blanks alone are those of the file where it has them so, a form feed among them.
+    own = frozenset(line for line in source.text.split("\n") if line and not line.strip())
+
+    def blank(line: str) -> str:
+        return next((each for each in (indent + line[common:], line) if each in own), "")
+
     return "\n".join(
-        stay[number] if number in stay else indent + line[common:] if line.strip() else ""
+        stay[number] if number in stay else indent + line[common:] if line.strip() else blank(line)
         for number, line in enumerate(lines)
     )
 
@@ -59,9 +70,7 @@ def dedented(code: str, grammar: Grammar, before: str = "") -> str:
     fixed = fixed_lines(literals_of_piece(code, grammar)) | _margin(lines, before, grammar)
     loose = [line for number, line in enumerate(lines) if line.strip() and number not in fixed]
     common = _common([_blanks(line) for line in loose]) if loose else 0
-    return "\n".join(
-        line if number in fixed else line[common:] if line.strip() else "" for number, line in enumerate(lines)
-    )
+    return "\n".join(line if number in fixed or "\f" in line else line[common:] for number, line in enumerate(lines))
 
 
 def unmoved(code: str, source: SourceFile) -> str:

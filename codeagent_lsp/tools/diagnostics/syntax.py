@@ -29,9 +29,13 @@ _MAX_QUOTE = 40
 DATA_SOURCE = "syntax"
 MAX_CHARS = 2_000_000
 
-_JSON = frozenset((".json", ".webmanifest", ".geojson", ".har", ".map", ".topojson"))
+_JSON = frozenset(
+    ".json .webmanifest .geojson .har .map .topojson .avsc .jsonld .gltf .tfstate .arb .resjson".split()  # noqa: SIM905
+)
 _LINES = frozenset((".jsonl", ".ndjson"))
-_WITH_COMMENTS = re.compile(r"(?:^|/)(?:[tj]sconfig[^/]*\.json|\.vscode/[^/]+\.json|devcontainer\.json|[^/]+\.jsonc)$")
+_WITH_COMMENTS = re.compile(
+    r"(?:^|/)(?:[tj]sconfig[^/]*\.json|\.vscode/[^/]+\.json|devcontainer\.json|[^/]+\.(?:jsonc|code-workspace))$"
+)
 # Strings first, so that `//` in one is kept; then comments, and commas before a closing bracket.
 _COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=\s*(?://[^\n]*\s*|/\*.*?\*/\s*)*[}\]])', re.DOTALL)
 _TOML_PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$| \(at end of document\)$")
@@ -115,7 +119,7 @@ def _check_for(path: str) -> Callable[[str], Error | None] | None:
         return lambda text: _json(_plain(text))
     if suffix in _JSON:
         return _json
-    return _CHECKS.get(suffix)
+    return _BY_NAME.get(PurePosixPath(name).name.lower()) or _CHECKS.get(suffix)
 
 
 def _json(text: str) -> Error | None:
@@ -198,14 +202,37 @@ def _xml(text: str) -> Error | None:
     return None
 
 
+def _ini(text: str) -> Error | None:
+    import configparser  # only where such a file is written
+
+    try:
+        configparser.RawConfigParser(allow_no_value=True).read_string(text)
+    except configparser.Error as error:
+        line = getattr(error, "lineno", None) or next(iter(getattr(error, "errors", ())), (1,))[0]
+        return int(line), 1, f"not a valid INI file: {str(error).splitlines()[0]}"
+    return None
+
+
 _YAML = (".yml", ".yaml")
+_XML = """
+.xml .svg .xsd .xsl .xslt .csproj .vbproj .fsproj .vcxproj .props .targets .nuspec .plist .entitlements .xaml .axaml
+.resx .xlf .xliff .storyboard .xib .xcscheme .wsdl .rng .rss .atom .kml .gpx .iml .urdf .qrc .fxml .jrxml .wxs .dita
+""".split()  # noqa: SIM905
 _CHECKS: dict[str, Callable[[str], Error | None]] = {
     **dict.fromkeys(_LINES, _json_lines),
     ".ipynb": _notebook,
     ".toml": _toml,
-    **dict.fromkeys(_YAML, _yaml),
-    **dict.fromkeys((".xml", ".svg", ".xsd", ".xsl", ".csproj", ".props", ".plist"), _xml),
+    **dict.fromkeys((*_YAML, ".cff"), _yaml),
+    **dict.fromkeys(_XML, _xml),
 }
+_BY_NAME: dict[str, Callable[[str], Error | None]] = {
+    **dict.fromkeys(("composer.lock", "pipfile.lock", "flake.lock", "deno.lock", ".swcrc", ".jsbeautifyrc"), _json),
+    **dict.fromkeys(("cargo.lock", "poetry.lock", "uv.lock", "pdm.lock", "pipfile"), _toml),
+    **dict.fromkeys((".clang-format", ".clang-tidy", ".clangd", ".yamllint", "pubspec.lock"), _yaml),
+    # Those that programs read with the same parser; other files that end so have a grammar of their own.
+    **dict.fromkeys(("setup.cfg", "tox.ini", "pytest.ini", "mypy.ini", "alembic.ini", ".coveragerc", ".flake8"), _ini),
+}
+"""Files that their name tells more of than its end."""
 
 
 # What a change of YAML does to lines that it does not touch: there the indentation of one line decides where the next

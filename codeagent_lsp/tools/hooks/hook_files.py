@@ -61,7 +61,7 @@ class Hook:
     def is_met(self, names: Sequence[str], subjects: Sequence[str], command: str = "") -> bool:
         """Return whether its condition holds for a tool with these names, called for one of `subjects`: a path as the
         user and as the system knows it, or the commands in the line `command`, which is read as the permissions read
-        it. Where these are not known, it holds: a guard rather runs too often.
+        it. Where these are not known, or cannot be seen before they run, it holds: a guard rather runs too often.
         """
         match = _CONDITION.fullmatch(self.only)
         if match is None or not names:
@@ -75,9 +75,9 @@ class Hook:
             return True
         if not command:
             return False
-        from codeagent_lsp.tools.permissions.shell_policy import covering_rule  # late: only commands need a parser
+        from codeagent_lsp.tools.permissions.shell_policy import may_be_covered  # late: only commands need a parser
 
-        return covering_rule(patterns, command) is not None
+        return may_be_covered(patterns, command)
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,14 @@ def covering_rule(rules: Sequence[str], command: str) -> str | None:
     return _covered(rules, command, unwrap(read(command)), *wide_readings(command)) if rules else None
 
 
+def may_be_covered(rules: Sequence[str], command: str) -> bool:
+    """Return whether a deny rule with one of these patterns would stop a script, or would have it asked about because
+    what it runs cannot be seen.
+    """
+    judged = judge(command, deny=rules) if command.strip() else None
+    return judged is not None and (judged.decision == "deny" or bool(judged.unread))
+
+
 def covered_by(rules: Sequence[str], command: str) -> bool:
     """Return whether the user's allow rules cover every command of a plain script."""
     script = read(command[:MAX_BYTES])

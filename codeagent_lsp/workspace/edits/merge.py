@@ -92,15 +92,23 @@ def select_runs(old: str, new: str, chosen: Collection[Run]) -> str:
 
 
 def with_line_ends_of(old: str, new: str) -> str:
-    """Return `new` with the line ends of `old`: unchanged lines keep their own, all others get the dominant one."""
+    """Return `new` with the line ends of `old`: unchanged lines keep their own, lines in the place of as many others
+    get theirs, all others the dominant one.
+    """
     before, after = split_lines(old), split_lines(with_newlines(new, dominant_newline(old)))
     uniform = "".join(after)
     # By content: the line ends are what may differ.
     matcher = LineMatcher(None, [*map(content_of, before)], [*map(content_of, after)])
+    i_end = j_end = 0
     for i, j, size in matcher.get_matching_blocks():
+        if i - i_end == j - j_end:
+            for old_line, place in zip(before[i_end:i], range(j_end, j), strict=True):
+                if ending_of(old_line) and ending_of(after[place]):
+                    after[place] = content_of(after[place]) + ending_of(old_line)
         for old_line, place in zip(before[i : i + size], range(j, j + size), strict=True):
             if ending_of(old_line) and ending_of(after[place]):
                 after[place] = old_line
+        i_end, j_end = i + size, j + size
     mixed = "".join(after)
     return mixed if len(split_lines(mixed)) == len(after) else uniform  # a CR and the LF after it would be one end
 

@@ -53,7 +53,7 @@ class TestReplace:
             ("a.py", "# c\n@d\ndef f(): 1\n", "f", "def f(): 2", "# c\n@d\ndef f(): 2\n"),
             ("a.py", "# c\n@d\ndef f(): 1\n", "f", "@e\n@g\ndef f(): 2", "# c\n@e\n@g\ndef f(): 2\n"),
             ("a.py", "# c\n@d\ndef f(): 1\n", "f", "# new\ndef f(): 2", "@d\n# new\ndef f(): 2\n"),
-            ("a.py", "class A:\n\tdef f(self):\n\t\tx\n", "A.f", "def f(self):\n    y", "class A:\n\tdef f(self):\n\t    y\n"),
+            ("a.py", "class A:\n\tdef f(self):\n\t\tx\n", "A.f", "def f(self):\n    y", "class A:\n\tdef f(self):\n\t\ty\n"),
             ("a.py", "class A:\n    x = 1  # why\n", "A.x", "x: int = 2", "class A:\n    x: int = 2  # why\n"),
             ("a.ts", "/** c */\nexport const f = () => 1;\n", "f", "const f = () => 2;", "/** c */\nexport const f = () => 2;\n"),
             ("a.ts", "export function f() {}\n", "f", "export default function f() { 1 }", "export default function f() { 1 }\n"),

@@ -196,3 +196,32 @@ def _places(text: str, left_out: int) -> list[tuple[int, str, tuple[int, ...]]]:
     assert root is not None
     walk(root, ())
     return found
+
+
+NAMED = {
+    "json": (
+        ("composer.lock", "Pipfile.lock", "flake.lock", "a.avsc", "a.tfstate", "a.gltf", "a.code-workspace"),
+        '{"a": 1}\n',
+        '{"a": 1\n',
+    ),
+    "toml": (("Cargo.lock", "poetry.lock", "uv.lock", "pdm.lock", "Pipfile"), "a = 1\n", "a =\n"),
+    "yaml": ((".clang-format", ".clang-tidy", "CITATION.cff", ".yamllint", "pubspec.lock"), "a: 1\n", "a: [1\n"),
+    "xml": (
+        ("a.xaml", "a.resx", "a.xlf", "a.storyboard", "a.xib", "a.targets", "a.wsdl", "a.kml", "a.iml", "a.fxml"),
+        "<a><b/></a>\n",
+        "<a><b></a>\n",
+    ),
+    "ini": (("setup.cfg", "tox.ini", "pytest.ini", "mypy.ini", ".coveragerc"), "[a]\nb = 1\n", "[a]\nb = 1\nb = 2\n"),
+}
+
+
+@pytest.mark.parametrize(("paths", "whole", "broken"), NAMED.values(), ids=NAMED.keys())
+def test_data_files_of_other_names(paths: tuple[str, ...], whole: str, broken: str) -> None:
+    for path in paths:
+        assert data_errors(f"/w/{path}", whole) == (), path
+        assert data_errors(f"/w/{path}", broken), path
+
+
+@pytest.mark.parametrize("path", ["yarn.lock", "a.lock", "a.ini", "a.cfg", "a.conf", "Gemfile.lock"])
+def test_other_files_of_such_an_end_are_not_judged(path: str) -> None:
+    assert data_errors(f"/w/{path}", "a = [\n") is None

@@ -14,7 +14,7 @@ from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.commands.command_tools import RunCmd
 from codeagent_lsp.tools.hooks.hook_files import Hook, HookFile, HookShelf
 from codeagent_lsp.tools.hooks.hook_input import MOST_CHARS, as_json, command_line, names_of, subjects, tool_input
-from codeagent_lsp.tools.permissions.shell_policy import covering_rule
+from codeagent_lsp.tools.permissions.shell_policy import covering_rule, judge
 from codeagent_lsp.tools.skills.trust import Trust
 from codeagent_lsp.tools.traits import ToolTraits
 from tests.clock import processor_seconds
@@ -522,6 +522,9 @@ def test_long_events_are_cut() -> None:
         "git pu\\sh",
         "printf 'git push' | sh",
         "xargs git push < refs",
+        "git >log push",
+        "git 2>&1 push origin",
+        "git <in push",
     ],
 )
 def test_a_guard_reads_a_line_as_a_deny_rule_does(shelf: Shelf, tmp_path: Path, line: str) -> None:
@@ -532,3 +535,27 @@ def test_a_guard_reads_a_line_as_a_deny_rule_does(shelf: Shelf, tmp_path: Path, 
     assert covering_rule(["git push*"], line) is not None
     assert hook.is_met(names_of(RunCmd.traits), subjects(told, Bench(tmp_path / "w").view.roots), command_line(told))
     assert not hook.is_met(names_of(RunCmd.traits), ("git status",), "git status")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "alias g=git; g push",
+        "make -f - <<< $'a:\\n\\tgit push'",
+        "git pus?",
+        "/usr/bin/g?t push",
+        "git ${x}push",
+        "read x <<< push; git $x",
+        "printf -v x push; git $x",
+        "x=pu; x+=sh; git $x",
+    ],
+)
+def test_a_guard_runs_where_what_a_line_runs_cannot_be_seen(shelf: Shelf, tmp_path: Path, line: str) -> None:
+    entry = {"type": "command", "command": "x", "if": "Bash(git push*)"}
+    shelf.put(hooks(PreToolUse=[{"hooks": [entry]}]))
+    (hook,) = shelf.only.hooks
+    told = {"tool_input": {"command": line}}
+    assert judge(line, allow=("*",), deny=("git push*",)).unread
+    assert hook.is_met(names_of(RunCmd.traits), subjects(told, Bench(tmp_path / "w").view.roots), command_line(told))
+    for harmless in ("make test", "ls *.py", "for f in *.py; do python $f; done", "git diff HEAD~1 > p"):
+        assert not hook.is_met(names_of(RunCmd.traits), (harmless,), harmless)

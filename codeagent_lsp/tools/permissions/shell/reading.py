@@ -213,6 +213,7 @@ class _Found:
                 words.extend(fields(child, variables))
                 if self._wide and len(words) == 1 and words[0] not in _TAKE_FILES:
                     variables = {name: text for name, text in variables.items() if not name.startswith(_QUOTED)}
+        words.extend(word for child in _behind_redirections(place) for word in fields(child, variables))
         keyword = node.children[0].type if node.type in ("declaration_command", "unset_command") else ""
         if keyword:
             words.insert(0, keyword)
@@ -265,10 +266,9 @@ class _Found:
 
     def _redirect(self, node: Node) -> None:
         operators = {child.type for child in node.children if not child.is_named}
-        for child in node.named_children:
-            if child.type != "file_descriptor":
-                target = self.writes if operators & _WRITES else self.reads
-                target.extend(fields(child, self._variables))
+        target = self.writes if operators & _WRITES else self.reads
+        for child in node.children_by_field_name("destination")[:1]:
+            target.extend(fields(child, self._variables))
 
     def _assign(self, node: Node) -> None:
         name, given = node.child_by_field_name("name"), node.child_by_field_name("value")
@@ -340,6 +340,20 @@ class _Found:
         # The walk goes by the text, so the last one found is the one before the pipe.
         before = self.invocations[-1]
         return printed(before.name, before.words[1:], before.stdin)
+
+
+def _behind_redirections(place: NodePlace) -> Iterator[Node]:
+    """Yield the words of a command that stand behind a redirection of it, as in `git >x push`: the grammar takes them
+    for more files of the redirection.
+    """
+    above = place.above.node if place.above is not None else None
+    if above is None or above.type != "redirected_statement" or above.child_by_field_name("body") != place.node:
+        return
+    for child in above.named_children:
+        if child.type == "file_redirect":
+            yield from child.children_by_field_name("destination")[1:]
+        elif child.type == "heredoc_redirect":
+            yield from child.children_by_field_name("argument")
 
 
 def _positions(values: Sequence[str]) -> dict[str, str]:

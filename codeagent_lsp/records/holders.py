@@ -1,0 +1,152 @@
+"""Secrets whose name says nothing, but what holds them does: entries of `[tokens]`, `stringData: {…}`, `passwords:`;
+the second of a user and a password, `login: bob / …`; what a shell prints in place of a value, `$(printf …)`; `-p…`.
+
+Such places hold other things as well, so only what looks like a password or a token counts. Not here: secrets of a
+sensitive name (`assignments.py`), options of programs that are known (`command_lines.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from codeagent_lsp.records.mark import MARK, Mark
+from codeagent_lsp.records.values import (
+    is_placeholder,
+    looks_chosen,
+    looks_random,
+    looks_scrambled,
+    quoted_reveals,
+)
+
+MOST_ENTRIES = 200
+_Span = tuple[int, int]
+_HOLDS = r"(?P<holds>stringData|secrets|passwords|passwd|credentials|creds|tokens|api[_-]?[kK]eys|auth[_-]?tokens)"
+_TABLE = re.compile(
+    rf"^[ \t]*\[{{1,2}}(?:[\w.-]{{1,60}}\.)?[\"']?{_HOLDS}[\"']?\]{{1,2}}[ \t]*(?:#[^\n]*)?\n", re.MULTILINE
+)
+_TABLE_LINE = re.compile(
+    r"[ \t]*(?:[\w.\"'-]{1,80}[ \t]*=[ \t]*(?:(?P<q>[\"'])(?P<value>[^\"'\n]{1,4096})(?P=q))?|#|(?=\r?\n))"
+    r"[^\n\[]*(?:\n|\Z)"
+)
+_BLOCK = re.compile(rf"^(?P<indent>[ \t]{{0,40}})(?:- )?[\"']?{_HOLDS}[\"']?:[ \t]*(?:#[^\n]*)?\n", re.MULTILINE)
+_BLOCK_LINE = re.compile(
+    r"(?P<indent>[ \t]{1,60})(?:- )?[\w.\"'-]{1,80}:(?:[ \t]+(?:(?P<q>[\"'])(?P<value>[^\"'\n]{1,4096})(?P=q)"
+    r"|(?P<bare>[^\s\"'#&*!|>{\[](?:[^\n#]|(?<=\S)#){0,4096}?)(?=[ \t]*(?:[ \t]#[^\n]*)?(?:\r?\n|\Z))))?[^\n]*(?:\n|\Z)"
+    r"|[ \t]*(?:#[^\n]*)?\r?\n"
+)
+_FLOW = re.compile(rf"{_HOLDS}[\"']?[ \t]*(?::|=>?)[ \t]*\{{(?P<body>[^{{}}]{{1,4096}})\}}")
+_ENTRY = re.compile(
+    r"[\w.\"'-]{1,80}[ \t]*(?::|=>?)[ \t]*"
+    r"(?:(?P<q>[\"'])(?P<value>[^\"'\n]{1,4096})(?P=q)|(?P<bare>[^\s,\"'{}]{1,4096}))"
+)
+_WIDE = frozenset(("stringData", "secrets", "passwords", "passwd", "credentials", "creds"))
+"""What holds secrets and nothing else; the others count things, too: `tokens = {max: 4096}`."""
+_USER_AND = re.compile(
+    r"(?<![\w/.])(?P<head>(?:log-?ins?|sign-?ins?|credentials?|creds|user(?:name)?[ ]?/[ ]?pass(?:word)?"
+    r"|zugang(?:sdaten)?|anmeldung|identifiants?|accesos?|账号|帳號|帐号|アカウント|ログイン)"
+    r"(?:[ \t]?[:：=][ \t]*|[ \t](?:is|are|ist|est)[ \t]:?[ \t]?|:?[ \t]*\n[ \t]*[-*][ \t]+)"
+    r"[\"'`]?[\w.@+-]{2,64}[\"'`]?[ \t]*[/,|][ \t]*[\"'`]?)(?P<value>[^\s\"'`<>{}()\[\]]{8,256})",
+    re.IGNORECASE,
+)
+_PRINTED = re.compile(
+    r"(?:\$\(|`)[ \t]*(?:printf|echo)[ \t]+(?:-\w+[ \t]+)?"
+    r"(?:[\"']?%s(?:\\n)?[\"']?[ \t]+)?(?:(?P<q>[\"'])(?P<value>[^\"'\n$`\\]{4,4096})(?P=q)"
+    r"|(?P<bare>[^\s\"'`$|;&<>()\\]{4,4096}))(?=[ \t]*[)`])"
+)
+_OF_SECRET = re.compile(r"(?i:pass(?:word|wd|phrase)?|pwd|secret|token|key|auth|cred\w*)\w{0,12}\W{1,5}\Z")
+_OPTION = re.compile(
+    r"[ \t]-p(?:(?P<q>[\"'])(?P<value>[^\"'\n]{8,256})(?P=q)|(?P<bare>[^\s\"'`;|&<>=]{8,256}))"
+    r"|[ \t]-p[ \t](?P<apart>[^\s\"'`;|&<>=/]{12,256})(?=\s|\Z)"
+    r"|(?<![\w-])(?:pw|pwd|passwd)[ \t](?P<told>[^\s\"'`;|<>()=]{8,256})"
+)
+_LOGINS = ("login", "log-in", "sign-in", "signin", "cred", "user/", "user /", "username", "zugang", "anmeldung")
+_FOREIGN_LOGINS = ("identifiant", "acceso", "账号", "帳號", "帐号", "アカウント", "ログイン")
+_HOLDERS = ("stringData", "secrets", "passw", "cred", "tokens", "api_k", "api-k", "apik", "apiK", "auth_t", "auth-t")
+_LONGEST_LEAD = 100  # characters before such a word on its line
+_WORD_BEFORE = re.compile(r"[\w.]\Z")
+_PATH_OR_FILE = re.compile(r"[/\\]|\.\w{2,4}\Z")
+_PUNCTUATION = ".,;:?)"
+
+
+def mask_held(text: str, mark: Mark) -> str:
+    """Return `text` with secrets masked that what is around them tells."""
+    spans = sorted(span for span in _spans(text) if not MARK.search(text, *span))
+    parts, position = [], 0
+    for start, end in spans:
+        if start >= position:
+            parts += [text[position:start], mark(text[start:end])]
+            position = end
+    return "".join((*parts, text[position:])) if parts else text
+
+
+def _spans(text: str) -> Iterator[_Span]:
+    # Words are looked for as plain text, and a form only where one of them stands.
+    for at in _places(text, _HOLDERS):
+        start = text.rfind("\n", 0, at) + 1
+        if at - start <= _LONGEST_LEAD:
+            yield from _of_lines(text, _TABLE.match(text, start), _TABLE_LINE)
+            yield from _of_lines(text, _BLOCK.match(text, start), _BLOCK_LINE)
+        if (held := _FLOW.match(text, at)) and not _WORD_BEFORE.search(text[max(0, at - 2) : at]):
+            yield from _of_flow(text, held)
+    lower = text.lower()
+    if len(lower) == len(text):
+        for at in _places(lower, _LOGINS if text.isascii() else (*_LOGINS, *_FOREIGN_LOGINS)):
+            if found := _USER_AND.match(text, at):
+                value = found["value"].rstrip(_PUNCTUATION)
+                if looks_chosen(value):
+                    yield found.start("value"), found.start("value") + len(value)
+    for at in _places(text, ("$(printf", "$(echo", "`printf", "`echo", "$( printf", "$( echo")):
+        if found := _PRINTED.match(text, at):
+            part, before = "value" if found["value"] is not None else "bare", text[max(0, at - 60) : at]
+            told = _OF_SECRET.search(before) or (before.endswith(":") and looks_random(found[part]))
+            if looks_scrambled(found[part]) or (told and quoted_reveals(found[part], sure=True)):
+                yield found.span(part)
+    for at in _places(text, (" -p", "\t-p", "pw ", "pwd ", "passwd ")):
+        if found := _OPTION.match(text, at):
+            part = next(name for name in ("value", "bare", "apart", "told") if found[name] is not None)
+            if looks_scrambled(found[part]) if part == "apart" else looks_chosen(found[part].rstrip(_PUNCTUATION)):
+                yield found.span(part)
+
+
+def _places(text: str, words: Iterable[str]) -> Iterator[int]:
+    for word in words:
+        at = text.find(word)
+        while at >= 0:
+            yield at
+            at = text.find(word, at + len(word))
+
+
+def _of_lines(text: str, head: re.Match[str] | None, line: re.Pattern[str]) -> Iterator[_Span]:
+    """Yield the values in the lines below a heading that hold secrets, as far as they belong to it."""
+    if head is None:
+        return
+    block = line is _BLOCK_LINE
+    place = head.end()
+    for _ in range(MOST_ENTRIES):
+        found = line.match(text, place)
+        if found is None or (block and found["indent"] and len(found["indent"]) <= len(head["indent"])):
+            break
+        part = "bare" if block and found["value"] is None else "value"
+        if found[part] and _is_held(found[part], head["holds"]):
+            yield found.span(part)
+        place = found.end()
+
+
+def _of_flow(text: str, held: re.Match[str]) -> Iterator[_Span]:
+    for found in _ENTRY.finditer(text, *held.span("body")):
+        part = "value" if found["value"] is not None else "bare"
+        if _is_held(found[part], held["holds"]):
+            yield found.span(part)
+
+
+def _is_held(value: str, holds: str) -> bool:
+    if " " in value or is_placeholder(value):
+        return False
+    return looks_chosen(value) or looks_scrambled(value) or (holds in _WIDE and _is_word_of_secret(value))
+
+
+def _is_word_of_secret(value: str) -> bool:
+    """Return whether a value where only secrets are expected is one: not a name, a path or a file."""
+    has_digit = any(map(str.isdigit, value[:400]))
+    return has_digit and quoted_reveals(value, sure=False) and not _PATH_OR_FILE.search(value)
