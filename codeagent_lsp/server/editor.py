@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 APPLY_SECONDS = 30.0
 SETTLE_SECONDS = 0.8  # Eglot tells what has become of a text after half a second
+BUSY_SECONDS = 2.2  # so much later a busy editor may tell that it has done what it has said yes to
 REFUSED_SECONDS = 0.2  # a client that refuses may have applied a part, and sends it up to 150 ms later
 STALE_SECONDS = 0.7  # so much later some tell what was typed, for which they have refused; Eglot after half a second
 TYPING_SECONDS = 20.0  # as long changes are sent again while the user types
@@ -172,11 +173,15 @@ class _Applying:
         return sent is not None and sent.change == change and sent.onto(Current(now)) is not None
 
     def _has_moved(self, group: Sequence[FileChange]) -> bool:
-        """Return whether a text that was sent with its version has another one now."""
+        """Return whether a text that was sent with its version is another one now."""
         return self._policy.versioned_edits and any(
-            change.kind == "edit" and change.version not in (None, self._texts.current(change.path).version)
-            for change in group
+            change.kind == "edit" and change.version is not None and self._is_other(change) for change in group
         )
+
+    def _is_other(self, change: FileChange) -> bool:
+        # The text as well: a file that is opened anew begins with the version that it began with before.
+        now = self._texts.current(change.path)
+        return now.version != change.version or now.text not in (change.base, change.text)
 
     def _give_up(self, group: Sequence[FileChange]) -> None:
         names = ", ".join(PurePath(change.path).name for change in group)
@@ -280,6 +285,8 @@ class _Applying:
         # Where a yes can mean *skipped*, only a newer version or the change itself in the text ends the waiting.
         if said == "yes" and not (of_open and self._policy.drops_stale):
             await arrivals.until(lambda: False, SETTLE_SECONDS)
+            if of_open and not self._has_moved(group):  # nothing is told yet: it is busy, or has done nothing
+                await arrivals.until(lambda: self._has_moved(group), BUSY_SECONDS)
         elif said == "yes":
             await arrivals.until(lambda: self._has_moved(group), TYPING_SECONDS)  # one of the two it tells, in a pause
             if not all(self._is_out(each, self._texts.current(each.path).text) for each in arrivals.missing):

@@ -177,6 +177,8 @@ async def _take_back_changes(
     files that the editor did not change. SessionError, and nothing of it waits, if it makes none of the changes.
     """
     proposal, relative = parts.proposal, parts.proposal.view.roots.relative
+    for each in gone:
+        runs.get(each).proposal.note_late()
     changed = (path for part in _applied(parts.session, gone, runs) for path in part.changeset.paths)
     # Before the texts are read: what the editor opens is read from its buffer.
     await parts.services.workspace.editor.open_unclear(changed)
