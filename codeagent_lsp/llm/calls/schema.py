@@ -86,7 +86,7 @@ def _fit(value: Any, schema: Mapping[str, Any], place: str, depth: int) -> Any:
     types = types_of(schema)
     if types and not matches(value, types):
         value = _coerce(value, types, schema, place)
-    value = _enum(value, schema, place)
+    value = _enum(float(value) if isinstance(value, jsontext.WrittenNumber) else value, schema, place)
     if isinstance(value, str) and _HALF.search(value):
         raise Misfit(f"{place or 'the arguments'} has half of a character (\\ud800 to \\udfff), which no file can hold")
     if isinstance(value, dict):
