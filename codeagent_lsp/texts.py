@@ -776,8 +776,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "progress.waiting": ("waiting for you", "等待您的回答"),
     "outcome.full": ("Applied {count} file(s).", "已应用 {count} 个文件。"),
     "outcome.partial": (
-        "Partly applied, {count} file(s). Changes that conflict with your text were left out; see the review.",
-        "已部分应用，{count} 个文件。与您的文本冲突的更改未应用，请查看审阅。",
+        "Partly applied, {count} file(s). What is not in your text as it was proposed still waits; see the review.",
+        "已部分应用，{count} 个文件。尚未按建议写入您文本的更改仍在等待，请查看审阅。",
     ),
     "outcome.unknown": (
         "The editor did not confirm the changes. Look at the files before you go on.",

@@ -30,6 +30,7 @@ from codeagent_lsp.server.wire.client_requests import METHOD_NOT_FOUND
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange, HunkConflict
 from codeagent_lsp.workspace.changes.editor import Applied
 from codeagent_lsp.workspace.text.lines import shared_ends, split_lines
+from codeagent_lsp.workspace.text.position import Encoding, units
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.client import Client
@@ -212,6 +213,9 @@ class _Applying:
                 reason = str(EditorError("editor.encoding", file=change.moved_from or change.path))
                 self._tries[change.path] = Try(change, arrived=False, before=None, now=None, said="no", reason=reason)
                 continue
+            if self._is_left_open(change):
+                ready.append(change)
+                continue
             sent = self._prepared.get(change.path)
             # Much quicker than a new merge, during which the user could type again and make this attempt late, too.
             follows = sent.onto(now) if sent is not None else None
@@ -223,6 +227,14 @@ class _Applying:
             self._conflicts[change.path] = rebased.conflicts
             ready.extend(each for each in rebased.changeset if self._is_safe(each))
         return ready
+
+    def _is_left_open(self, change: FileChange) -> bool:
+        """Return whether a file that is to be made is not there, but open with its text: it was deleted, and the
+        editor has not closed it.
+        """
+        document = self._texts.document(change.path)
+        is_absent = Path(change.path).is_absolute() and not os.path.lexists(change.path)
+        return change.kind == "create" and is_absent and document is not None and document.text == change.text
 
     def _is_misread(self, change: FileChange, now: Current) -> bool:
         """Return whether it is not known how the editor reads a file, or it has lost characters of it: to edit it
@@ -352,6 +364,9 @@ class _Applying:
         return operations
 
     def _edits(self, change: FileChange) -> Sequence[types.TextEdit]:
+        document = self._texts.document(change.path)
+        if change.kind == "create" and document is not None and change.text and document.text == change.text:
+            return [_same_line(document.text, self._client.server.documents.encoding)]
         known = self._prepared.get(change.path)
         if known is None or known.change != change:
             encoding = self._client.server.documents.encoding
@@ -380,6 +395,13 @@ def _filling(change: FileChange, now: Current) -> Changeset:
     """Return a new file that exists already but is empty as an edit: an earlier attempt may have made it."""
     fills = change.kind == "create" and now.text == ""
     return Changeset((replace(change, base="") if fills else change,))
+
+
+def _same_line(text: str, encoding: Encoding) -> types.TextEdit:
+    """Return an edit that changes nothing, after which an editor takes its text for unsaved: the file is empty."""
+    line = split_lines(text)[0].rstrip("\r\n")
+    end = types.Position(0, units(line, 0, len(line), encoding))
+    return types.TextEdit(types.Range(types.Position(0, 0), end), line)
 
 
 def _plain_edits(edit: types.TextDocumentEdit) -> list[types.TextEdit]:
