@@ -557,6 +557,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "question.choices": ("The answer must be one of: {choices}.", "答案必须是以下之一：{choices}。"),
     "question.one": ("Exactly one answer is needed.", "需要且仅需要一个答案。"),
     "changes.none": ("There are no such staged changes.", "没有这样的暂存更改。"),
+    "changes.late": (
+        "The editor has made these changes after all: {files}. Undo takes them back.",
+        "编辑器后来还是应用了这些更改：{files}。可用撤销将其收回。",
+    ),
     "changes.gone": (
         "The change {hunk} is not staged any more: it was decided about, or the run has changed it. "
         "Nothing was done. Staged now: {staged}",
@@ -772,8 +776,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "progress.waiting": ("waiting for you", "等待您的回答"),
     "outcome.full": ("Applied {count} file(s).", "已应用 {count} 个文件。"),
     "outcome.partial": (
-        "Partly applied, {count} file(s). Changes that conflict with your text were left out; see the review.",
-        "已部分应用，{count} 个文件。与您的文本冲突的更改未应用，请查看审阅。",
+        "Partly applied, {count} file(s). What is not in your text as it was proposed still waits; see the review.",
+        "已部分应用，{count} 个文件。尚未按建议写入您文本的更改仍在等待，请查看审阅。",
     ),
     "outcome.unknown": (
         "The editor did not confirm the changes. Look at the files before you go on.",
@@ -784,6 +788,14 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "完成。更改等待您的决定（应用或放弃）。",
     ),
     "outcome.none": ("Nothing could be applied: {reason}", "无法应用任何更改：{reason}"),
+    "outcome.silent": (
+        "The editor has made none of the changes and gave no reason.",
+        "编辑器没有执行任何更改，也未说明原因。",
+    ),
+    "outcome.waits": (
+        "Nothing is in your files. The changes wait for your decision (Apply or Discard).",
+        "您的文件未作更改。更改等待您的决定（应用或放弃）。",
+    ),
     "outcome.conflict": (
         "You changed the same lines in the meantime, so these changes were left out: {places}",
         "您在此期间修改了相同的行，因此以下更改未应用：{places}",

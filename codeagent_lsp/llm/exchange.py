@@ -51,7 +51,7 @@ class Exchange:
             raise failures.from_exception(error, self._where, self._limits) from error
         try:
             sse.check_coding(response, self._where)
-            if response.status_code != 200:
+            if response.status_code not in wire.REPLIES:
                 body_start = await sse.read_body(response, self._where, self._limits, failures.BODY_LIMIT)
                 raise failures.from_response(response.status_code, response.headers, body_start, self._where)
             # A login page of a proxy or a wrong path, with status 200.

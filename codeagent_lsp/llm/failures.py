@@ -95,7 +95,7 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
     if status == 400 and _NO_CREDIT.search(reason):
         status = 402
     if 300 <= status < 400:
-        return ModelRejected("model.redirected", url=url, target=_short(shown(headers.get("location", "?"))))
+        return ModelRejected("model.redirected", url=url, target=_short(shown(headers.get("location") or "?")))
     delay = _GOOGLE_DELAY.search(body)
     if status == 402 or (status == 429 and _out_of_quota(reason, body, told=delay is not None)):
         return ModelRejected("model.quota", url=url, reason=reason)

@@ -21,18 +21,21 @@ from codeagent_lsp.llm.endpoint import TROUBLE, Endpoint, TimeLimits
 LINE_LIMIT = 2 * 1024 * 1024
 TOTAL_LIMIT = 64 * 1024 * 1024
 LAST_SECONDS = 5.0
+LIFE = 2  # times the limit of the first token: as long nothing but signs of life may come
 """How long the counts behind a reply that has stopped, and the end of its stream, are waited for."""
 
 
 @dataclass
 class Clock:
     """The deadline of the first event, in the event loop's time; `started` once there was one. Of a reply that has
-    stopped, the deadline of all that follows.
+    stopped, the deadline of all that follows. `fresh` is the time of the last event that was unlike the one before it.
     """
 
     deadline: float
     started: bool = False
     stopped: bool = False
+    fresh: float = 0.0
+    _last: str | bytes = ""
 
     @classmethod
     def start(cls, limits: TimeLimits) -> Clock:
@@ -45,10 +48,18 @@ class Clock:
             self.stopped = True
             self.deadline = asyncio.get_running_loop().time() + min(limits.silence, LAST_SECONDS)
 
+    def heard(self, event: str | bytes) -> None:
+        """Take note of an event."""
+        if not self.started or event != self._last:
+            self.fresh = asyncio.get_running_loop().time()
+        self.started, self._last = True, event
+
     def next_limit(self, limits: TimeLimits) -> float:
         """Return the deadline of the next bytes, in the event loop's time."""
         if self.started and not self.stopped:
-            return asyncio.get_running_loop().time() + limits.silence
+            # Comments, pings and empty pieces are signs of life, but a gateway sends them for a model that hangs, too.
+            life = self.fresh + LIFE * max(limits.first, limits.silence)
+            return min(asyncio.get_running_loop().time() + limits.silence, life)
         return self.deadline
 
 
@@ -62,7 +73,7 @@ async def events(
     async with aclosing(_bounded_bytes(response, where, limits, clock)) as chunks:
         async for event in _decode(chunks):
             if event.data:
-                clock.started = True
+                clock.heard(event.data)
                 yield event.data
 
 
@@ -75,7 +86,7 @@ async def lines(
         async for chunk in chunks:
             *whole, held = (held + chunk).split(b"\n")
             for line in filter(bytes.strip, whole):
-                clock.started = True
+                clock.heard(line)
                 yield line.decode("utf-8", "replace")
 
 

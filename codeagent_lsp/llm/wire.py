@@ -17,6 +17,8 @@ from codeagent_lsp.messages import Image, Message, ToolSpec, sent
 
 PICTURES = "(The pictures of the results above.)"
 
+REPLIES = (200, 201)  # gateways whose framework answers each POST with 201 are servers, too
+
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 

@@ -171,5 +171,5 @@ def outcome_line(event: events.ChangesApplied, language: str) -> str:
     if event.conflicts:
         return text("outcome.conflict", language, places=", ".join(event.conflicts[:5]))
     if event.outcome == "none":
-        return text("outcome.none", language, reason=event.reason or "-")
+        return text("outcome.none", language, reason=event.reason) if event.reason else text("outcome.silent", language)
     return text(f"outcome.{event.outcome}", language, count=len(event.files_changed))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.document import Change, Document
@@ -60,7 +61,8 @@ class Documents:
             _log.warning("A change to version %s came after version %s; left out.", version, known.version)
             return known
         try:
-            document = known
+            # Also without a change: edits have to name this version.
+            document = known if version is None else replace(known, version=version)
             for change in changes:
                 document = document.apply(change, self.encoding, version=version)
         except ValueError as error:

@@ -30,12 +30,14 @@ from codeagent_lsp.server.wire.client_requests import METHOD_NOT_FOUND
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange, HunkConflict
 from codeagent_lsp.workspace.changes.editor import Applied
 from codeagent_lsp.workspace.text.lines import shared_ends, split_lines
+from codeagent_lsp.workspace.text.position import Encoding, units
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.client import Client
 
 APPLY_SECONDS = 30.0
 SETTLE_SECONDS = 0.8  # Eglot tells what has become of a text after half a second
+BUSY_SECONDS = 2.2  # so much later a busy editor may tell that it has done what it has said yes to
 REFUSED_SECONDS = 0.2  # a client that refuses may have applied a part, and sends it up to 150 ms later
 STALE_SECONDS = 0.7  # so much later some tell what was typed, for which they have refused; Eglot after half a second
 TYPING_SECONDS = 20.0  # as long changes are sent again while the user types
@@ -172,11 +174,15 @@ class _Applying:
         return sent is not None and sent.change == change and sent.onto(Current(now)) is not None
 
     def _has_moved(self, group: Sequence[FileChange]) -> bool:
-        """Return whether a text that was sent with its version has another one now."""
+        """Return whether a text that was sent with its version is another one now."""
         return self._policy.versioned_edits and any(
-            change.kind == "edit" and change.version not in (None, self._texts.current(change.path).version)
-            for change in group
+            change.kind == "edit" and change.version is not None and self._is_other(change) for change in group
         )
+
+    def _is_other(self, change: FileChange) -> bool:
+        # The text as well: a file that is opened anew begins with the version that it began with before.
+        now = self._texts.current(change.path)
+        return now.version != change.version or now.text not in (change.base, change.text)
 
     def _give_up(self, group: Sequence[FileChange]) -> None:
         names = ", ".join(PurePath(change.path).name for change in group)
@@ -207,6 +213,9 @@ class _Applying:
                 reason = str(EditorError("editor.encoding", file=change.moved_from or change.path))
                 self._tries[change.path] = Try(change, arrived=False, before=None, now=None, said="no", reason=reason)
                 continue
+            if self._is_left_open(change):
+                ready.append(change)
+                continue
             sent = self._prepared.get(change.path)
             # Much quicker than a new merge, during which the user could type again and make this attempt late, too.
             follows = sent.onto(now) if sent is not None else None
@@ -218,6 +227,14 @@ class _Applying:
             self._conflicts[change.path] = rebased.conflicts
             ready.extend(each for each in rebased.changeset if self._is_safe(each))
         return ready
+
+    def _is_left_open(self, change: FileChange) -> bool:
+        """Return whether a file that is to be made is not there, but open with its text: it was deleted, and the
+        editor has not closed it.
+        """
+        document = self._texts.document(change.path)
+        is_absent = Path(change.path).is_absolute() and not os.path.lexists(change.path)
+        return change.kind == "create" and is_absent and document is not None and document.text == change.text
 
     def _is_misread(self, change: FileChange, now: Current) -> bool:
         """Return whether it is not known how the editor reads a file, or it has lost characters of it: to edit it
@@ -280,6 +297,8 @@ class _Applying:
         # Where a yes can mean *skipped*, only a newer version or the change itself in the text ends the waiting.
         if said == "yes" and not (of_open and self._policy.drops_stale):
             await arrivals.until(lambda: False, SETTLE_SECONDS)
+            if of_open and not self._has_moved(group):  # nothing is told yet: it is busy, or has done nothing
+                await arrivals.until(lambda: self._has_moved(group), BUSY_SECONDS)
         elif said == "yes":
             await arrivals.until(lambda: self._has_moved(group), TYPING_SECONDS)  # one of the two it tells, in a pause
             if not all(self._is_out(each, self._texts.current(each.path).text) for each in arrivals.missing):
@@ -345,6 +364,9 @@ class _Applying:
         return operations
 
     def _edits(self, change: FileChange) -> Sequence[types.TextEdit]:
+        document = self._texts.document(change.path)
+        if change.kind == "create" and document is not None and change.text and document.text == change.text:
+            return [_same_line(document.text, self._client.server.documents.encoding)]
         known = self._prepared.get(change.path)
         if known is None or known.change != change:
             encoding = self._client.server.documents.encoding
@@ -373,6 +395,13 @@ def _filling(change: FileChange, now: Current) -> Changeset:
     """Return a new file that exists already but is empty as an edit: an earlier attempt may have made it."""
     fills = change.kind == "create" and now.text == ""
     return Changeset((replace(change, base="") if fills else change,))
+
+
+def _same_line(text: str, encoding: Encoding) -> types.TextEdit:
+    """Return an edit that changes nothing, after which an editor takes its text for unsaved: the file is empty."""
+    line = split_lines(text)[0].rstrip("\r\n")
+    end = types.Position(0, units(line, 0, len(line), encoding))
+    return types.TextEdit(types.Range(types.Position(0, 0), end), line)
 
 
 def _plain_edits(edit: types.TextDocumentEdit) -> list[types.TextEdit]:

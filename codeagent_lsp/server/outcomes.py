@@ -97,16 +97,17 @@ def without_stray_returns(change: FileChange, now: str) -> str | None:
 
 def report(wanted: Changeset, tries: Sequence[Try], conflicts: Sequence[HunkConflict]) -> Applied:
     """Combine the attempts into one result. Changes with a conflict stay in `left` as requested: nothing is dropped."""
-    done, left = Changeset(), Changeset()
+    done, left, late = Changeset(), Changeset(), Changeset()
     unclear = any(item.unclear for item in tries)
     for item in tries:
         first, second = _parts(item)
         done, left = _with(done, first), _with(left, second)
+        late = late if item.said == "no" else _with(late, second)
     for path in dict.fromkeys(conflict.path for conflict in conflicts):
         change = wanted.get(path)
         left = left if change is None else left.with_change(change)
     reason = next((item.reason for item in tries if item.reason and not item.arrived), "")
-    return Applied(_outcome(done, left, unclear=unclear), done, left, tuple(conflicts), reason)
+    return Applied(_outcome(done, left, unclear=unclear), done, left, tuple(conflicts), reason, late)
 
 
 def _outcome(done: Changeset, left: Changeset, *, unclear: bool) -> ApplyOutcome:

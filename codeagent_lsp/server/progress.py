@@ -207,6 +207,8 @@ def _outcome(event: events.RunCompleted, language: str) -> str:
         return text(f"outcome.{event.outcome}", language, count=len(event.files_changed))
     if event.outcome == "none" and event.status == "completed":
         return text("outcome.kept", language)
+    if event.outcome == "none" and event.status == "stopped":
+        return text("outcome.waits", language)
     return text(f"ended.{event.status}", language)
 
 

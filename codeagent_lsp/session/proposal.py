@@ -25,7 +25,7 @@ from codeagent_lsp.tools.context import Tally
 from codeagent_lsp.tools.diagnostics.difference import Difference
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange, HunkConflict, HunkNumbers
 from codeagent_lsp.workspace.changes.editor import Applied
-from codeagent_lsp.workspace.changes.remaining import after_applying, after_discarding, on_present
+from codeagent_lsp.workspace.changes.remaining import after_applying, after_discarding, arrived, on_present
 from codeagent_lsp.workspace.changes.reviewed import ChosenHunks, numbers_now, shows_all
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import own_file
@@ -35,6 +35,7 @@ T = TypeVar("T")
 # Together with ACCOUNT_SECONDS less than the second in which a closing server waits for its runs.
 APPLY_GRACE_SECONDS = 0.8
 ACCOUNT_SECONDS = 0.1
+LATE_SECONDS = 60.0  # so much later an editor may still make changes that were discarded meanwhile
 MOST_NAMED = 30
 
 REFUSED = "Your changes cannot be proposed to the user as they are. A hook of the project says: {reason}"
@@ -78,6 +79,11 @@ class Proposal:
         self._since = time.time()
         self._renamed: dict[str, str] = {}
         self._stayed: tuple[list[AppliedPart], frozenset[str] | None] = ([], None)
+
+    @property
+    def applying(self) -> bool:
+        """Return whether the editor is being asked for changes, or to undo some."""
+        return self._applying.locked()
 
     @property
     def changeset(self) -> Changeset:
@@ -188,6 +194,7 @@ class Proposal:
     ) -> Applied | None:
         """Do what `apply` says; None if there is nothing, as after another decision that this has waited for."""
         async with self._applying:
+            self.note_late()
             if moved := await self._follow():
                 files = files and frozenset(moved.get(path, path) for path in files)
                 hunks = hunks and {moved.get(path, path): each for path, each in hunks.items()}
@@ -210,6 +217,23 @@ class Proposal:
         self.questions.settle()
         return applied
 
+    def note_late(self) -> Changeset:
+        """Note as applied, and return, what the editor was asked for and has made only after it was asked what had
+        become of it: from then on it can be undone, and does not wait any more.
+        """
+        # While the editor is being asked, it is not known what will be late.
+        asked = self.record.late if not self.record.unsettled else Changeset()
+        if time.time() - self.record.late_since > LATE_SECONDS:  # what was discarded may have been typed by the user
+            asked = asked.of(self.changeset.paths)
+        texts = {path: file.text for path in asked.paths if (file := own_file(self._present, path)) is not None}
+        late = arrived(asked, texts)
+        if late:
+            applied = Applied("full", done=late)
+            self._note_applied(applied, undo=False)
+            self.record.late = asked.without(late.paths)
+            self.staging.reset(after_applying(self.changeset, late, applied))
+        return late
+
     async def _follow(self) -> dict[str, str]:
         """Stage the changes of files that the user has renamed under their new names; return these by the old ones."""
         moved = await asyncio.to_thread(renamed_since, edited_texts(self.changeset), self._present, self._since)
@@ -224,7 +248,11 @@ class Proposal:
         hunks: ChosenHunks | None = None,
         seen: Changeset | None = None,
     ) -> Changeset:
-        """Discard the staged changes, or a part of them, and return these. SessionError if there are none."""
+        """Discard the staged changes, or a part of them, and return these. SessionError if there are none, or if the
+        editor has made them after all.
+        """
+        if late := self.note_late():
+            raise SessionError("changes.late", files=", ".join(map(self.view.roots.relative, late.paths)))
         numbers = self._numbers(files, hunks, seen)
         chosen = part_of(self.changeset, files, numbers)
         if not chosen:
@@ -275,6 +303,7 @@ class Proposal:
         and can be undone as well by one more undo, which goes `over` them. SessionError if there is nothing to undo.
         """
         async with self._applying:
+            self.note_late()
             parts = [part for part in self.record.applied if steps is None or part.step_id in steps]
             only = None if files is None else names_of(files, (part.changeset for part in parts))
             (parts, only) = self._stayed if over else (parts, only)
@@ -361,7 +390,7 @@ class Proposal:
     def _note_applied(
         self, applied: Applied, *, undo: bool, steps: tuple[str, ...] = (), files: frozenset[str] | None = None
     ) -> None:
-        self.record.settle()
+        self.record.settle(applied.late, time.time())
         if applied.done and not undo:
             self.record.accept(applied.done)
             self.record.applied.append(AppliedPart(applied.done, self.record.step_id, time.time()))

@@ -143,7 +143,9 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
             part = None if event.undo else AppliedPart(intended, event.step_id or "", event.ts)
             run.intend(intended, part)
         case events.ChangesApplied():
-            run.settle()
+            # An editor that refuses mostly says why; without a reason, or an answer, it may have done it later.
+            silent = event.outcome == "none" and not event.reason and not event.conflicts
+            run.settle(run.intended if silent or event.outcome == "unknown" else Changeset(), event.ts)
             _apply(run, event)
         case events.UsageReported():
             run.usage += usage_of(event)

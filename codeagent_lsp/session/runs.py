@@ -67,7 +67,9 @@ class Runs:
     def last_applied(self) -> Run:
         """Return the latest run that can be undone: one with changes, or a rewind. SessionError if there is none."""
         for run in reversed(self._runs.values()):
-            if run.record.applied or run.record.run_id in run.session.context.rewinds.standing:
+            run.proposal.note_late()
+            # One that is being applied is undone when that has ended; a client may ask for both in one go.
+            if run.record.applied or run.proposal.applying or run.record.run_id in run.session.context.rewinds.standing:
                 return run
         raise SessionError("undo.nothing")
 

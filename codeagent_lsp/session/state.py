@@ -107,7 +107,8 @@ class RunRecord:
     so yet; `unanswered` are the questions that were open then; `usage` is what its model calls used; `proof` is what
     was tried on its changes; `attempt_of` is the run for which it tries, without asking or applying anything, as its
     `attempt` with this number; `unsettled` are the files of a request to the editor that is open, or was when the
-    process died: what it was to apply is in `applied` already; `heard` is what the user said to it while it was at
+    process died: what it was to apply is in `applied` already; `late` is what it was asked for and was not seen to do,
+    `late_since` (of the clock): it may do it yet; `heard` is what the user said to it while it was at
     work; `attempts` are the sessions of those that try for it.
     """
 
@@ -135,6 +136,8 @@ class RunRecord:
     heard: list[str] = field(default_factory=list)
     attempts: tuple[str, ...] = ()
     unsettled: tuple[str, ...] = ()
+    late: Changeset = field(default_factory=Changeset)
+    late_since: float = 0.0
     _intended: AppliedPart | None = None
 
     @property
@@ -152,6 +155,11 @@ class RunRecord:
         """Return the paths of the files that the run has changed, applied or still staged."""
         applied = (path for part in self.applied for path in part.changeset.paths)
         return tuple(dict.fromkeys((*applied, *self.staged.paths)))
+
+    @property
+    def intended(self) -> Changeset:
+        """Return what the editor is being asked for, or was when the process died; nothing of an undo."""
+        return Changeset() if self._intended is None else self._intended.changeset
 
     def propose(self, changes: Changeset) -> None:
         """Note changes that the user was shown: of each file the first base and the latest text."""
@@ -173,9 +181,10 @@ class RunRecord:
         self.unsettled, self._intended = changes.paths, part
         self.applied.extend([part] if part is not None else [])
 
-    def settle(self) -> None:
-        """Note that it is known what has become of the last request to the editor."""
+    def settle(self, late: Changeset, now: float) -> None:
+        """Note that it is known what has become of the last request to the editor, but for what may come `late`."""
         if self._intended is not None:
+            self.late, self.late_since = late, now
             # By identity: an equal part may have been applied before, and what really landed is added by the caller.
             self.applied[:] = [part for part in self.applied if part is not self._intended]
         self.unsettled, self._intended = (), None

@@ -88,6 +88,11 @@ def values(reply: Reply | None) -> list[tuple[str, Any]]:
         (rig.raw(head(content_type="text/plain") + events(*HELLO)), "Hello"),
         (rig.raw(head(Content_Encoding="gzip") + gzip.compress(events(*HELLO))), "Hello"),
         (
+            rig.status(201, json.dumps({"choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}]})),
+            "Hello",
+        ),
+        (rig.raw(head(201) + events(*HELLO)), "Hello"),
+        (
             rig.status(200, json.dumps({"choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}]})),
             "Hello",
         ),
@@ -183,8 +188,19 @@ async def test_usage_timings_and_the_serving_model_are_kept() -> None:
     assert outcome.served == "other"
 
 
+@pytest.mark.parametrize("sign", [b": ping\n\n", b"event: ping\ndata: {}\n\n", events(delta(""), done=False)])
+async def test_signs_of_life_alone_do_not_hold_a_run(sign: bytes) -> None:
+    async def play(connection: rig.Connection) -> None:
+        await connection.send(head() + events(delta("Hel"), done=False))
+        await connection.send(sign * 200, size=len(sign), pause=0.02)
+
+    outcome = await ask(play, limits=TimeLimits(0.5, 0.2, 0.1))
+    assert isinstance(outcome.error, ModelTimeout)
+    assert outcome.seconds < 2.0
+
+
 async def test_a_slow_but_healthy_stream_has_no_total_limit() -> None:
-    outcome = await ask(rig.stream(*[delta("x")] * 8, delta(finish="stop"), size=80, pause=0.1))
+    outcome = await ask(rig.stream(*map(delta, "healthy."), delta(finish="stop"), size=80, pause=0.1))
     assert outcome.error is None
     assert outcome.seconds > LIMITS.first + LIMITS.silence
 

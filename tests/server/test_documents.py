@@ -74,6 +74,12 @@ def test_a_change_without_a_version_is_taken() -> None:
     assert document == Document(URI, "xone\n", 5, "python")
 
 
+def test_a_version_without_a_change_is_taken() -> None:
+    documents = _opened(version=5)
+    assert documents.change(URI, 6, []) == Document(URI, "one\n", 6, "python")
+    assert documents.change(URI, None, []) == Document(URI, "one\n", 6, "python")
+
+
 def test_a_reversed_range_leaves_the_text_alone() -> None:
     documents = _opened("abc")
     documents.change(URI, 1, [_insert("x"), Change("y", (0, 2), (0, 1))])

@@ -35,6 +35,13 @@ def test_a_client_that_stays_silent_leaves_it_unknown() -> None:
     assert (applied.outcome, applied.reason) == ("unknown", "because")
 
 
+@pytest.mark.parametrize(("said", "late"), [("yes", True), ("nothing", True), ("no", False)])
+def test_what_was_not_refused_may_come_late(said: Said, late: bool) -> None:
+    applied = report(Changeset((CHANGE,)), [one(BASE, said=said)], [])
+    assert bool(applied.late) == late
+    assert not report(Changeset((CHANGE,)), [one(NEW, said=said)], []).late
+
+
 def test_something_else_there_is_unknown() -> None:
     assert report(Changeset((CHANGE,)), [one("garbled")], []).outcome == "unknown"
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from codeagent_lsp.server import editor as editor_module
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
+from codeagent_lsp.workspace.files.uris import from_path
 from codeagent_lsp.workspace.text.document import Document
 from tests.server.typing_client import NEOVIM, VSCODE, Habit, TypingClient, pausing, while_typing
 
@@ -122,3 +124,52 @@ async def test_a_refusal_of_the_present_text_is_final(tmp_path: Path) -> None:
     client.own[path.as_uri()] = Document(path.as_uri(), base, 3)  # it never tells so
     applied = await client.editor.apply(Changeset((FileChange(str(path), base, text),)), "label")
     assert (applied.outcome, client.asked) == ("none", 1)
+
+
+@pytest.mark.parametrize("version", [1, 2, 7])
+async def test_it_goes_to_the_text_with_which_a_file_was_opened_anew(tmp_path: Path, version: int) -> None:
+    """A file that is closed and opened begins with its first version, which says nothing of its text."""
+    path = tmp_path / "a.py"
+    base, text = lines(1)
+    client = TypingClient(VSCODE)
+    client.open(path, base)
+
+    def opened_anew() -> bool:
+        if client.asked == 1:
+            document = Document(from_path(str(path)), f"anew\n{base}", version)
+            client.own[document.uri] = document
+            client.documents.close(document.uri)
+            client.documents.open(document)
+        return client.asked == 1
+
+    client.meanwhile = opened_anew
+    applied = await client.editor.apply(Changeset((FileChange(str(path), base, text),)), "label")
+    assert (applied.outcome, client.text(path)) == ("full", f"anew\n{text}")
+
+
+async def test_it_goes_to_a_version_without_a_change(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    base, text = lines(1)
+    client = TypingClient(VSCODE)
+    client.open(path, base)
+
+    def counted() -> bool:
+        if client.asked == 1:
+            uri = from_path(str(path))
+            client.own[uri] = replace(client.own[uri], version=9)
+            client.documents.change(uri, 9, [])
+        return False
+
+    client.meanwhile = counted
+    applied = await client.editor.apply(Changeset((FileChange(str(path), base, text),)), "label")
+    assert (applied.outcome, client.text(path)) == ("full", text)
+
+
+async def test_a_busy_editor_may_tell_two_seconds_later(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    base, text = lines(1)
+    client = TypingClient(replace(VSCODE, tells_after=1.5))
+    client.open(path, base)
+    client.told_now()
+    applied = await client.editor.apply(Changeset((FileChange(str(path), base, text),)), "label")
+    assert (applied.outcome, client.text(path)) == ("full", text)

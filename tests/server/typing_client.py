@@ -68,6 +68,7 @@ class TypingClient:
     own: dict[str, Document] = field(default_factory=dict)
     asked: int = 0
     after_apply: Callable[[str], str] | None = None
+    meanwhile: Callable[[], bool] = lambda: False  # what happens before an edit comes; returns whether it is refused
     _untold: dict[str, list[Change]] = field(default_factory=dict)
     _telling: dict[str, asyncio.TimerHandle] = field(default_factory=dict)
     _told_at: float = 0.0
@@ -84,12 +85,18 @@ class TypingClient:
     def text(self, path: Path) -> str:
         return self.own[from_path(str(path))].text
 
+    def told_now(self) -> None:
+        """Let the time begin after which it tells again."""
+        self._told_at = asyncio.get_running_loop().time()
+
     def type(self, path: Path, change: Change) -> None:
         """Change the text as the user does."""
         self._change(from_path(str(path)), [change])
 
     async def request(self, method: str, params: types.ApplyWorkspaceEditParams, seconds: float) -> Any:
         self.asked += 1
+        if self.meanwhile():
+            return self.habit.refuses()
         await asyncio.sleep(WIRE_SECONDS)
         edits = [cast("types.TextDocumentEdit", each) for each in params.edit.document_changes or ()]
         if any(self.own[each.text_document.uri].version != each.text_document.version for each in edits):

@@ -13,6 +13,7 @@ from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.rewind.rewinds import Rewinds
 from codeagent_lsp.session.run import Run
 from codeagent_lsp.session.runs import Runs
+from codeagent_lsp.workspace.changes.changeset import Changeset
 
 
 @dataclass
@@ -20,11 +21,14 @@ class FakeRun:
     run_id: str
     applied: bool = False
     abandoned: int = 0
+    applying: bool = False
     record: SimpleNamespace = field(init=False)
     session: SimpleNamespace = field(init=False)
+    proposal: SimpleNamespace = field(init=False)
 
     def __post_init__(self) -> None:
         self.record = SimpleNamespace(run_id=self.run_id, applied=["x"] if self.applied else [])
+        self.proposal = SimpleNamespace(applying=self.applying, note_late=Changeset)
         self.session = SimpleNamespace(context=SimpleNamespace(rewinds=Rewinds()))
 
     def abandon(self) -> None:
@@ -56,6 +60,11 @@ def test_the_latest_with_changes_to_undo() -> None:
     assert runs.last_applied().record.run_id == "2"
     with pytest.raises(SessionError):
         runs_of(FakeRun("1")).last_applied()
+
+
+def test_what_is_being_applied_can_be_undone_in_the_same_go() -> None:
+    runs = runs_of(FakeRun("1", applied=True), FakeRun("2", applying=True))
+    assert runs.last_applied().record.run_id == "2"
 
 
 async def test_only_what_is_at_work_is_cancelled() -> None:

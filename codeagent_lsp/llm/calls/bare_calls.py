@@ -32,6 +32,7 @@ from codeagent_lsp.messages import ToolCall, ToolSpec
 # The second line of ReAct's pattern: `Action: read_file` / `Action Input: {"path": …}`.
 ACTION_INPUT = re.compile(r"[ \t]*\n[ \t]*Action Input(?: \d+)?:\s*(?=\{)")
 NEAREST, LEAST_ALIKE, MOST_NEAR = 2, 0.6, 3
+LONGEST_NAME = 100  # of a tool that does not exist, in what is told of it; comparing takes the square of it
 _MOST_CLOSINGS = 50  # ends of lines at which a call in Python may end
 
 UNSURE = (
@@ -261,6 +262,7 @@ def _resolved(name: str, arguments: Mapping[str, Any] | None, tools: Mapping[str
 def _no_tool(name: str, tools: Mapping[str, ToolSpec]) -> str:
     """Return what to say of a tool that does not exist: which come nearest, and which there are."""
     name = normalised(name)
+    name = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
     forms = {tool: _forms(spec) for tool, spec in tools.items()}
     names = {other: tool for tool, each in forms.items() for other in (tool, *each.names)}
     close = [tool for tool, each in forms.items() if name in (*each.near, *(other.name for other in each.foreign))]
@@ -284,7 +286,8 @@ def _parameters(tool: ToolSpec) -> Mapping[str, Any]:
 
 
 def _stripped(name: str) -> str:
-    return re.sub(r":\d+$|\.call$", "", name.strip().strip("\"'"))
+    # Behind it, some servers leave marks of the model's own format: `read_file<|channel|>commentary`.
+    return re.sub(r":\d+$|\.call$|\(\)$", "", name.partition("<|")[0].strip().strip("\"'"))
 
 
 def _fold(name: str) -> str:

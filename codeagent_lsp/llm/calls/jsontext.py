@@ -16,13 +16,25 @@ REPAIR_LIMIT = 1_000_000
 _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrtu]|u[0-9a-fA-F]{4})')
 
 
+class WrittenNumber(float):
+    """A number with the text that a model has `written` for it: `1.10` is another version than `1.1`."""
+
+    written: str
+
+    def __new__(cls, written: str) -> WrittenNumber:
+        """Return the number of a text that is one."""
+        number = super().__new__(cls, written)
+        number.written = written
+        return number
+
+
 def loads(source: str, *, repair: bool = False) -> Any:
     """Parse `source` as JSON; with `repair`, broken JSON is repaired as well as possible, also where it is `torn`.
     ValueError if it is none.
     """
     try:
         # Not strict: models write line breaks inside of strings as they are.
-        return json.loads(source, strict=False)
+        return json.loads(source, strict=False, parse_float=WrittenNumber)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     except ValueError:

@@ -8,6 +8,7 @@ tools' own checks.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -27,6 +28,7 @@ _ALIASES = {
 }
 # Arguments of a model and schemas of MCP servers may nest without end.
 _DEPTH = 12
+_HALF = re.compile("[\ud800-\udfff]")  # of a pair that stands for one character in UTF-16
 
 
 class Misfit(ValueError):
@@ -84,7 +86,9 @@ def _fit(value: Any, schema: Mapping[str, Any], place: str, depth: int) -> Any:
     types = types_of(schema)
     if types and not matches(value, types):
         value = _coerce(value, types, schema, place)
-    value = _enum(value, schema, place)
+    value = _enum(float(value) if isinstance(value, jsontext.WrittenNumber) else value, schema, place)
+    if isinstance(value, str) and _HALF.search(value):
+        raise Misfit(f"{place or 'the arguments'} has half of a character (\\ud800 to \\udfff), which no file can hold")
     if isinstance(value, dict):
         return _object(value, schema, place, depth)
     if isinstance(value, list) and isinstance(schema.get("items"), Mapping):
@@ -148,7 +152,10 @@ def _as_type(value: Any, name: str, schema: Mapping[str, Any]) -> Any:
     match name, value:
         case "string", bool():
             return "true" if value else "false"
-        case "string", int() | float():
+        case "string", jsontext.WrittenNumber():
+            return value.written
+        # No text says NaN or Infinity, which JSON does not have either.
+        case "string", int() | float() if math.isfinite(value):
             return str(value)
         # A model that was to give JSON as text and gave the JSON.
         case "string", dict() | list():

@@ -230,6 +230,6 @@ async def _get(where: Endpoint, url: str, limits: TimeLimits) -> bytes:
         raise ModelTimeout("model.timeout_connect", url=where.root, seconds=f"{limits.first:g}") from error
     except TROUBLE as error:
         raise failures.from_exception(error, where, limits) from error
-    if response.status_code != 200:
+    if response.status_code not in wire.REPLIES:
         raise failures.from_response(response.status_code, response.headers, raw, where)
     return raw

@@ -21,7 +21,14 @@ def make_converter() -> cattrs.Converter:
     converter = cattrs.Converter()
     for kind in (str, int, float, bool):
         converter.register_structure_hook(kind, _strict)
-    return converters.get_converter(converter)
+    made = converters.get_converter(converter)
+    # Clients of LSP 3.15 and older may change a document without a version; left out, all later edits would be for
+    # another text than theirs.
+    made.register_structure_hook(
+        types.VersionedTextDocumentIdentifier,
+        lambda value, _: made.structure(value, types.OptionalVersionedTextDocumentIdentifier),
+    )
+    return made
 
 
 def structure_params(converter: cattrs.Converter, method: str, raw: dict[str, Any]) -> Any:

@@ -20,7 +20,7 @@ from codeagent_lsp.session.rewind.earlier_texts import EarlierTexts, earlier_tex
 from codeagent_lsp.session.rewind.other_attempts import applied_data, attempts_at, give_back, take
 from codeagent_lsp.session.rewind.retelling import retell
 from codeagent_lsp.session.rewind.rewinds import AppliedPart, staged_data, staged_from
-from codeagent_lsp.session.rewind.taking_back import FirstRead, on_present
+from codeagent_lsp.session.rewind.taking_back import FirstRead, deleted_by, on_present
 from codeagent_lsp.session.run_parts import RunParts, remember
 from codeagent_lsp.workspace.changes.changeset import Changeset
 
@@ -177,10 +177,12 @@ async def _take_back_changes(
     files that the editor did not change. SessionError, and nothing of it waits, if it makes none of the changes.
     """
     proposal, relative = parts.proposal, parts.proposal.view.roots.relative
+    for each in gone:
+        runs.get(each).proposal.note_late()
     changed = (path for part in _applied(parts.session, gone, runs) for path in part.changeset.paths)
     # Before the texts are read: what the editor opens is read from its buffer.
     await parts.services.workspace.editor.open_unclear(changed)
-    read = FirstRead(proposal.view)
+    read = FirstRead(proposal.view, deleted_by(part.changeset for part in _applied(parts.session, gone, runs)))
     back = on_present(await asyncio.to_thread(planned, parts.session, gone, runs, read), read)
     conflicts, refused = back.conflicts, tuple[str, ...]()
     if back.changeset:

@@ -6,7 +6,8 @@ they reach the buffers (the editor).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from codeagent_lsp.session.rewind.earlier_texts import EarlierTexts, earlier_texts
@@ -21,14 +22,18 @@ class FirstRead:
     of the user are, and never taken for a part of what is taken back.
     """
 
-    def __init__(self, view: FileView) -> None:
+    def __init__(self, view: FileView, deleted: Mapping[str, str | None] | None = None) -> None:
         self.view = view
+        self._deleted = deleted or {}
         self._files: dict[str, FileText | None] = {}
 
     def file(self, path: str) -> FileText | None:
         """Return a file; None if there is none that can be read."""
         if path not in self._files:
-            self._files[path] = own_file(self.view, path)
+            self._files[path] = file = own_file(self.view, path)
+            # An editor may go on showing a file that is deleted: its buffer goes with the window, unsaved.
+            if file is not None and self._deleted.get(path) == file.text and not os.path.lexists(path):
+                self._files[path] = None
         return self._files[path]
 
     def text(self, path: str) -> str | None:
@@ -73,8 +78,16 @@ def taking_back(applied: Iterable[Changeset], view: FileView, *, over: bool = Fa
     """Return what takes back changes that were applied in this order, with `over` also where the user has changed their
     lines since. Blocks; use a worker thread.
     """
-    read = FirstRead(view)
+    applied = tuple(applied)
+    read = FirstRead(view, deleted_by(applied))
     return on_present(earlier_texts(applied, read.text, over=over), read)
+
+
+def deleted_by(applied: Iterable[Changeset]) -> dict[str, str | None]:
+    """Return the texts of the files that these changes have deleted or moved away, by path."""
+    changes = [each for made in applied for each in made]
+    gone = {each.path: each.base for each in changes if each.kind == "delete"}
+    return gone | {each.moved_from: each.base for each in changes if each.moved_from is not None}
 
 
 def on_present(earlier: EarlierTexts, read: FirstRead) -> TakingBack:

@@ -38,7 +38,7 @@ def repository_of(path: str, roots: Roots) -> Repository:
     if not _is_at_home(top, roots.root_of(path) or top):
         raise ToolFailed(
             f"The repository at {top} keeps its data outside the workspace, in a place that does not belong to it."
-            " It is not read."
+            f" It is not read. The user can note that it does: git -C '{top}' config core.worktree '{top}'"
         )
     return Repository(top)
 

@@ -107,7 +107,10 @@ class SkillShelf:
     def _of_project(self, view: FileView) -> Iterator[Skill | SkillProblem]:
         places = (skill_folders.project_entries(view, inner) for inner in (PROJECT_FOLDER, *OTHER_FOLDERS))
         for folder in chain.from_iterable(places):
-            if skill_folders.project_file(view, os.path.join(folder, FILE_NAME)) is None:  # noqa: PTH118 - see above
+            head = os.path.join(folder, FILE_NAME)  # noqa: PTH118 - see above
+            if skill_folders.project_file(view, head) is None:
+                if view.roots.kind(head) is not None:
+                    yield SkillProblem(folder, f"{FILE_NAME} is not read: it is too large, a link or no plain file.")
                 continue
             found = _read(folder, "project", lambda folder=folder: skill_folders.project_tree(view, folder))  # type: ignore[misc]
             if isinstance(found, Skill):

@@ -21,8 +21,8 @@ class Applied:
     """The result of applying a changeset to the user's buffers.
 
     `done` are the changes that were applied, on the texts they were applied to; `left` are those that were not;
-    `conflicts` the hunks that met text changed by the user; `reason` is one English sentence unless the outcome is
-    full.
+    `late` those of them that the editor did not refuse, so that it may make them yet; `conflicts` the hunks that met
+    text changed by the user; `reason` is one English sentence unless the outcome is full.
     """
 
     outcome: ApplyOutcome
@@ -30,6 +30,7 @@ class Applied:
     left: Changeset = Changeset()
     conflicts: tuple[HunkConflict, ...] = ()
     reason: str = ""
+    late: Changeset = Changeset()
 
     @property
     def refused(self) -> tuple[str, ...]:

@@ -6,10 +6,13 @@ from what is staged when the decision has been carried out. Not here: the decisi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange, HunkNumbers
 from codeagent_lsp.workspace.changes.editor import Applied
 from codeagent_lsp.workspace.changes.reviewed import contents
 from codeagent_lsp.workspace.edits import merge
+from codeagent_lsp.workspace.edits.presence import is_in
 
 
 def after_applying(present: Changeset, chosen: Changeset, applied: Applied) -> Changeset:
@@ -39,6 +42,23 @@ def after_discarding(present: Changeset, files: frozenset[str] | None, hunks: Hu
         part, _ = Changeset((change,)).split(None, {path: others})
         kept = kept.without([path]).with_change(part.files[0]) if part else kept.without([path])
     return kept
+
+
+def arrived(changes: Changeset, now: Mapping[str, str]) -> Changeset:
+    """Return the hunks and new files among the changes that are in the present texts `now`, by path."""
+    came = Changeset()
+    for change in changes:
+        text = now.get(change.path)
+        if text is None or change.text is None or change.moved_from is not None:
+            continue
+        if change.base is None:
+            came = came.with_change(change) if text == change.text else came
+            continue
+        parts = {n: merge.select_hunks(change.base, change.text, frozenset({n})) for n in range(len(change.hunks()))}
+        hunks = frozenset(number for number, part in parts.items() if is_in(change.base, part, text))
+        for part in Changeset((change,)).split(None, {change.path: hunks})[0] if hunks else ():
+            came = came.with_change(part)
+    return came
 
 
 def on_present(change: FileChange, now: str) -> tuple[FileChange, frozenset[int]]:

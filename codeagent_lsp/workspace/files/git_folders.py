@@ -8,12 +8,14 @@ Reads names and small files only. Not here: which repositories the tools use (`t
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from codeagent_lsp.system import open_following
 from codeagent_lsp.workspace.files.folder_names import within
 
-_SMALL = 4096
+_SMALL, _LARGE = 4096, 1 << 16
+_WORKTREE = re.compile(r"^[ \t]*worktree[ \t]*=[ \t]*\"?([^\"\n]+?)\"?[ \t]*$", re.MULTILINE | re.IGNORECASE)
 
 
 def top_of(path: str) -> str | None:
@@ -67,18 +69,32 @@ def belongs(data: str, top: str) -> bool:
     back = _first_line(os.path.join(data, "gitdir"))
     if back and os.path.realpath(os.path.join(data, back)) == os.path.realpath(os.path.join(top, ".git")):
         return True
+    # Submodules have it in their settings: also those of a worktree, whose data lie elsewhere again. Whoever keeps the
+    # data of a repository apart can note it in the same way.
+    settings = _read(os.path.join(data, "config"), _LARGE)
+    if any(_same(os.path.join(data, named), top) for named in _WORKTREE.findall(settings)):
+        return True
     around = (str(folder / ".git" / "modules") for folder in Path(os.path.realpath(top)).parents)
     return within(data, tuple(map(os.path.realpath, around)))
 
 
+def _same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
 def _first_line(path: str) -> str:
-    """Return the first line of a small file, '' if it cannot be read; never blocks on a pipe."""
+    """Return the first line of a small file, '' if it cannot be read."""
+    return _read(path, _SMALL).split("\n", 1)[0]
+
+
+def _read(path: str, most: int) -> str:
+    """Return the first `most` bytes of a file, '' if it cannot be read; never blocks on a pipe."""
     try:
         descriptor = open_following(path)
     except OSError:
         return ""
     try:
-        return os.fsdecode(os.read(descriptor, _SMALL)).split("\n", 1)[0]
+        return os.fsdecode(os.read(descriptor, most))
     except OSError:
         return ""
     finally:

@@ -38,6 +38,11 @@ def of(inner: Any, *required: str, **more: Any) -> dict[str, Any]:
         ("", STRING, ""),
         (3, STRING, "3"),
         (2.5, STRING, "2.5"),
+        (jsontext.loads("1.10"), STRING, "1.10"),
+        (jsontext.loads("1e5"), STRING, "1e5"),
+        (jsontext.loads("1.50"), NUMBER, 1.5),
+        (jsontext.loads("3.0"), INTEGER, 3),
+        ("\U0001f600", STRING, "\U0001f600"),
         (True, STRING, "true"),
         (False, STRING, "false"),
         ([1], STRING, "[\n  1\n]"),
@@ -112,6 +117,10 @@ def test_what_fits_or_can_be_made_to_fit(value: Any, schema: dict[str, Any], wan
         ([{"y": "q"}], {"type": "array", "items": {"properties": {"y": INTEGER}}}, "x[0].y must be integer"),
         ({}, of(INTEGER, "x"), "x needs 'x'"),
         ("q", MAYBE, "x must be integer or null"),
+        (float("nan"), STRING, "x must be string, not a number"),
+        (float("-inf"), STRING, "x must be string, not a number"),
+        ("a\ud800", STRING, "x has half of a character"),
+        (["\udc00"], TEXTS, "x[0] has half of a character"),
     ],
 )
 def test_what_does_not_fit_is_named_with_its_place(value: Any, schema: dict[str, Any], says: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeagent_lsp.llm.calls.bare_calls import normalise_name
+from codeagent_lsp.llm.calls.bare_calls import check, normalise_name
 from codeagent_lsp.llm.calls.render import DIALECTS, render
 from codeagent_lsp.llm.calls.toolcalls import StreamParser, extract, parse
 from codeagent_lsp.messages import ToolCall, ToolSpec
@@ -235,7 +235,18 @@ def test_names_are_normalised_to_known_tools_only() -> None:
     assert normalise_name("READ_FILE", known) == "read_file"
     assert normalise_name("fs.read_file", known) == "read_file"
     assert normalise_name("x_y", known) == "x.y"
+    assert normalise_name("read_file<|channel|>commentary", known) == "read_file"
+    assert normalise_name("functions.read_file<|constrain|>json", known) == "read_file"
+    assert normalise_name("read_file()", known) == "read_file"
     assert normalise_name("read", known) is None
+    assert normalise_name("<|channel|>", known) is None
+
+
+def test_a_tool_of_any_length_that_is_none_is_told_at_once() -> None:
+    said = check("x" * 200_000, {}, TOOLS)
+    assert isinstance(said, str)
+    assert said.startswith("There is no tool 'xxx")
+    assert len(said) < 1000
 
 
 def test_text_around_a_call_is_kept_and_shown() -> None:

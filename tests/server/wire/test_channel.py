@@ -133,6 +133,17 @@ def test_half_a_surrogate_pair_comes_back(shared: RawClient) -> None:
     assert shared.result("test/echo", {"a": "\ud800"}) == {"a": "\ud800"}
 
 
+@pytest.mark.parametrize("identity", [{"version": None}, {}])
+def test_changes_without_a_version_are_taken(shared: RawClient, identity: dict[str, Any]) -> None:
+    """As LSP had it until 3.15; left out, every later change would garble the text."""
+    uri = "file:///without"
+    _open(shared, uri, "one\ntwo\n")
+    params = {"textDocument": {"uri": uri, **identity}, "contentChanges": [_edit(0, 0, 0, "x")]}
+    shared.notify("textDocument/didChange", params)
+    _change(shared, uri, 2, _edit(1, 0, 3, "2"))
+    assert _text(shared, uri) == {"text": "xone\n2\n", "version": 2}
+
+
 @pytest.mark.parametrize("separator", ["\f", "\v", "\x1c", "\x1e", "\x85", "\u2028", "\u2029"])
 def test_edits_hit_the_right_line(shared: RawClient, separator: str) -> None:
     _open(shared, "file:///sep", f"a{separator}b\nc")

@@ -244,6 +244,33 @@ async def test_a_worktree(repo: Bench, tmp_path: Path) -> None:
     assert await diff(repo) == "Nothing differs from the last commit."
 
 
+async def test_a_submodule_of_a_worktree(repo: Bench, tmp_path: Path) -> None:
+    allowed = ("-c", "protocol.file.allow=always", "submodule")
+    start(tmp_path / "lib", lib__py="lib\n")
+    git(repo.root, *allowed, "add", "-q", str(tmp_path / "lib"), "lib")
+    commit(repo.root, "Submodule")
+    git(repo.root, "worktree", "add", "-q", "-b", "other", str(tmp_path / "tree"))
+    git(tmp_path / "tree", *allowed, "update", "-q", "--init")
+    opened_alone = Bench(tmp_path / "tree" / "lib")
+    opened_alone.write("lib.py", "changed\n")
+    assert "+changed" in await diff(opened_alone)
+
+
+async def test_data_that_are_kept_apart_are_read_once_it_is_noted_whose_they_are(tmp_path: Path) -> None:
+    apart = start(tmp_path / "apart", a__py="a\n")
+    git(apart, "init", "-q", "--separate-git-dir", str(tmp_path / "data"))
+    bench = Bench(apart)
+    bench.write("a.py", "changed\n")
+    told = await failure(bench)
+    assert told.endswith(f"git -C '{apart}' config core.worktree '{apart}'")
+    git(apart, "config", "core.worktree", str(apart))
+    assert "+changed" in await diff(bench)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / ".git").write_text(f"gitdir: {tmp_path / 'data'}\n")
+    assert "does not belong to it" in await failure(Bench(other))
+
+
 async def test_outside_of_any_repository(tmp_path: Path) -> None:
     plain = Bench(tmp_path / "plain")
     assert "is not in a git repository" in await failure(plain)

@@ -46,6 +46,18 @@ def test_the_users_skill_keeps_its_name(tmp_path: Path) -> None:
     assert made.reasons() == [f"the name deploy is taken by {tmp_path / 'own' / 'deploy'}."]
 
 
+def test_a_skill_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    made = Shelves(tmp_path)
+    made.project("large", skill("large", body="Do it.\n" * 2_000_000))
+    made.project("folder/SKILL.md", skill("folder"))
+    (tmp_path / "elsewhere.md").write_text(skill("linked"))
+    (tmp_path / "w/.codeagent/skills/linked").mkdir()
+    (tmp_path / "w/.codeagent/skills/linked/SKILL.md").symlink_to(tmp_path / "elsewhere.md")
+    (tmp_path / "w/.codeagent/skills/none").mkdir()
+    assert made.reasons() == ["SKILL.md is not read: it is too large, a link or no plain file."] * 3
+    assert not made.skills()
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

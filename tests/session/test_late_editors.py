@@ -1,0 +1,116 @@
+"""An editor that makes an accepted change only after it was asked what had become of it: the change is known from
+then on, can be undone, and does not wait any more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from codeagent_lsp.errors import SessionError
+from codeagent_lsp.session import proposal as proposal_module
+from codeagent_lsp.session.proposal import Proposal
+from codeagent_lsp.session.replay import replay
+from codeagent_lsp.session.session import Session
+from codeagent_lsp.workspace.changes.changeset import Changeset
+from codeagent_lsp.workspace.changes.editor import Applied, ApplyOutcome
+from tests.session.fakes import World, say, world
+
+TEXT = "".join(f"line {number}\n" for number in range(12))
+OURS = TEXT.replace("line 2\n", "two\n").replace("line 9\n", "nine\n")
+OUTCOMES: tuple[ApplyOutcome, ...] = ("none", "unknown")
+
+
+async def asked_for(folder: Path, outcome: ApplyOutcome, *, refused: bool = False) -> tuple[World, Proposal]:
+    """Return a world in which the editor was asked for a change and has not made it yet."""
+    made = world(folder, say())
+    proposal = made.manager.runs.get((await made.run()).run_id).proposal
+    made.open("a", TEXT)
+
+    async def later(changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
+        return Applied(outcome, left=changeset, late=Changeset() if refused else changeset)
+
+    whole, made.editor.apply = made.editor.apply, later  # type: ignore[method-assign]
+    proposal.staging.write({made.path("a"): OURS})
+    await proposal.apply()
+    made.editor.apply = whole  # type: ignore[method-assign]
+    return made, proposal
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+@pytest.mark.parametrize("typed", ["", "typed\n"])
+async def test_what_comes_late_is_undone(tmp_path: Path, outcome: ApplyOutcome, typed: str) -> None:
+    made, proposal = await asked_for(tmp_path / "w", outcome)
+    made.open("a", typed + OURS)
+    assert made.manager.runs.last_applied().proposal is proposal
+    assert (await proposal.undo()).outcome == "full"
+    assert (made.text("a"), proposal.changeset.paths) == (typed + TEXT, ())
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+async def test_it_is_undone_after_a_restart(tmp_path: Path, outcome: ApplyOutcome) -> None:
+    made, proposal = await asked_for(tmp_path / "w", outcome)
+    made.open("a", OURS)
+    session = made.manager.current()
+    again = Session(session.session_id, made.store)
+    replay(again, made.store.load(session.session_id))
+    kept = again.context.runs[proposal.record.run_id]
+    assert [(each.path, each.text) for each in kept.late] == [(made.path("a"), OURS)]
+    assert kept.staged == proposal.changeset
+
+
+async def test_a_hunk_that_comes_late_leaves_the_other_waiting(tmp_path: Path) -> None:
+    made, proposal = await asked_for(tmp_path / "w", "none")
+    made.open("a", TEXT.replace("line 2\n", "two\n"))
+    assert [each.path for each in proposal.note_late()] == [made.path("a")]
+    (waiting,) = proposal.changeset
+    assert (waiting.base, waiting.text) == (TEXT.replace("line 2\n", "two\n"), OURS)
+    await proposal.undo()
+    assert made.text("a") == TEXT
+
+
+async def test_who_discards_what_has_come_is_told(tmp_path: Path) -> None:
+    made, proposal = await asked_for(tmp_path / "w", "none")
+    made.open("a", OURS)
+    with pytest.raises(SessionError, match="after all: a"):
+        proposal.discard()
+    await proposal.undo()
+    assert made.text("a") == TEXT
+
+
+async def test_what_was_discarded_before_it_came_can_be_undone(tmp_path: Path) -> None:
+    made, proposal = await asked_for(tmp_path / "w", "unknown")
+    proposal.discard()
+    made.open("a", OURS)
+    assert (await proposal.undo()).outcome == "full"
+    assert made.text("a") == TEXT
+
+
+async def test_what_the_user_types_long_after_a_discard_is_no_late_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, proposal = await asked_for(tmp_path / "w", "unknown")
+    proposal.discard()
+    monkeypatch.setattr(proposal_module, "LATE_SECONDS", 0.0)
+    made.open("a", OURS)
+    with pytest.raises(SessionError):
+        made.manager.runs.last_applied()
+    assert made.text("a") == OURS
+
+
+async def test_what_the_editor_has_refused_does_not_come_late(tmp_path: Path) -> None:
+    made, proposal = await asked_for(tmp_path / "w", "none", refused=True)
+    made.open("a", OURS)
+    assert not proposal.note_late()
+    assert (await proposal.apply()).outcome == "full"
+
+
+async def test_what_did_not_come_is_asked_for_again(tmp_path: Path) -> None:
+    made, proposal = await asked_for(tmp_path / "w", "none")
+    assert not proposal.note_late()
+    with pytest.raises(SessionError):
+        made.manager.runs.last_applied()
+    assert (await proposal.apply()).outcome == "full"
+    assert replace(made.editor.applied[-1].files[0], version=None).text == OURS
