@@ -70,6 +70,10 @@ def parse_patch(patch: str) -> list[FileChange]:
 def _not_empty(changes: list[FileChange]) -> list[FileChange]:
     if not changes:
         raise PatchRefused("This is neither a unified diff nor a '*** Begin Patch' patch: no file is named in it.")
+    rows = (text for change in changes for hunk in change.hunks for _, text in hunk.rows)
+    # For a file such a line is two, of which a patch has no second sign.
+    if any("\r" in content_of(text) for text in rows):
+        raise PatchRefused("A line of the patch has a carriage return in its middle: change it by edit_file instead.")
     return changes
 
 

@@ -282,3 +282,15 @@ def test_the_diff_of_any_changeset_is_a_patch_for_it() -> None:
             refused += 1
     assert applied > 300
     assert refused < 40
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n one\n-a\rb\n+c\rd\n",
+        "*** Begin Patch\n*** Update File: x\n@@\n one\n-a\rb\n+c\rd\n*** End Patch\n",
+    ],
+)
+def test_a_carriage_return_in_the_middle_of_a_line_is_refused(patch: str) -> None:
+    with pytest.raises(PatchRefused, match="carriage return"):
+        parse_patch(patch)
