@@ -89,6 +89,10 @@ class LspEditor:
                 await self._texts.opened(path, SHOWN_SECONDS)
         return unclear
 
+    def still_shows(self, path: str) -> bool:
+        """Return whether a deleted file is open all the same; see `workspace.changes.editor.Editor`."""
+        return not self._client.policy.deletes and not os.path.lexists(path) and self._texts.document(path) is not None
+
     def has_unsaved_text(self, path: str) -> bool:
         """Return whether the buffer differs from the file; see `workspace.changes.editor.Editor`."""
         return self._texts.has_unsaved_text(path)

@@ -315,7 +315,9 @@ class Proposal:
             self._renamed.update(moved)
             # A closed file in an encoding that we cannot tell is read by the editor, which has to open it for that.
             await self._services.workspace.editor.open_unclear(path for each in changes for path in each.paths)
-            back = await asyncio.to_thread(taking_back, changes, self._present, over=over)
+            back = await asyncio.to_thread(
+                taking_back, changes, self._present, over=over, still_shown=self._services.workspace.editor.still_shows
+            )
             label = self._output.text("undo.label", title=self.record.title)
             self._intend(back.changeset, undo=True)
             applied = await self._services.workspace.editor.apply(back.changeset, label, back.deleted)

@@ -88,6 +88,9 @@ class FakeEditor:
     async def open_unclear(self, paths: Iterable[str]) -> None:
         return None
 
+    def still_shows(self, path: str) -> bool:
+        return False
+
     def has_unsaved_text(self, path: str) -> bool:
         return path in self.unsaved
 

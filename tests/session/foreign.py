@@ -38,6 +38,9 @@ class DiskEditor(FakeEditor):
         outcome: ApplyOutcome = "full" if not left else "partial" if rebased.changeset else "none"
         return Applied(outcome, rebased.changeset, left, rebased.conflicts)
 
+    def still_shows(self, path: str) -> bool:
+        return False
+
     def has_unsaved_text(self, path: str) -> bool:
         document = self.buffers.get_by_path(path)
         return document is not None and document.text != disk(Path(path))

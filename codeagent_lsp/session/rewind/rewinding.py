@@ -179,10 +179,11 @@ async def _take_back_changes(
     proposal, relative = parts.proposal, parts.proposal.view.roots.relative
     for each in gone:
         runs.get(each).proposal.note_late()
-    changed = (path for part in _applied(parts.session, gone, runs) for path in part.changeset.paths)
+    made = [part.changeset for part in _applied(parts.session, gone, runs)]
+    changed = (path for each in made for path in each.paths)
     # Before the texts are read: what the editor opens is read from its buffer.
     await parts.services.workspace.editor.open_unclear(changed)
-    read = FirstRead(proposal.view, deleted_by(part.changeset for part in _applied(parts.session, gone, runs)))
+    read = FirstRead(proposal.view, deleted_by(made, parts.services.workspace.editor.still_shows))
     back = on_present(await asyncio.to_thread(planned, parts.session, gone, runs, read), read)
     conflicts, refused = back.conflicts, tuple[str, ...]()
     if back.changeset:

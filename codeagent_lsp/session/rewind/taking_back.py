@@ -6,8 +6,7 @@ they reach the buffers (the editor).
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from codeagent_lsp.session.rewind.earlier_texts import EarlierTexts, earlier_texts
@@ -32,7 +31,7 @@ class FirstRead:
         if path not in self._files:
             self._files[path] = file = own_file(self.view, path)
             # An editor may go on showing a file that is deleted: its buffer goes with the window, unsaved.
-            if file is not None and self._deleted.get(path) == file.text and not os.path.lexists(path):
+            if file is not None and self._deleted.get(path) == file.text:
                 self._files[path] = None
         return self._files[path]
 
@@ -74,20 +73,27 @@ def names_of(files: Iterable[str], applied: Iterable[Changeset]) -> frozenset[st
     return frozenset(names)
 
 
-def taking_back(applied: Iterable[Changeset], view: FileView, *, over: bool = False) -> TakingBack:
+def taking_back(
+    applied: Iterable[Changeset],
+    view: FileView,
+    *,
+    over: bool = False,
+    still_shown: Callable[[str], bool] = lambda path: False,
+) -> TakingBack:
     """Return what takes back changes that were applied in this order, with `over` also where the user has changed their
-    lines since. Blocks; use a worker thread.
+    lines since. `still_shown` is `Editor.still_shows`. Blocks; use a worker thread.
     """
     applied = tuple(applied)
-    read = FirstRead(view, deleted_by(applied))
+    read = FirstRead(view, deleted_by(applied, still_shown))
     return on_present(earlier_texts(applied, read.text, over=over), read)
 
 
-def deleted_by(applied: Iterable[Changeset]) -> dict[str, str | None]:
-    """Return the texts of the files that these changes have deleted or moved away, by path."""
+def deleted_by(applied: Iterable[Changeset], still_shown: Callable[[str], bool]) -> dict[str, str | None]:
+    """Return the texts of the files that these changes have deleted or moved away and that the editor shows on."""
     changes = [each for made in applied for each in made]
     gone = {each.path: each.base for each in changes if each.kind == "delete"}
-    return gone | {each.moved_from: each.base for each in changes if each.moved_from is not None}
+    gone |= {each.moved_from: each.base for each in changes if each.moved_from is not None}
+    return {path: text for path, text in gone.items() if still_shown(path)}
 
 
 def on_present(earlier: EarlierTexts, read: FirstRead) -> TakingBack:

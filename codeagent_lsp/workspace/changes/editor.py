@@ -52,5 +52,8 @@ class Editor(Protocol):
     async def open_unclear(self, paths: Iterable[str]) -> None:
         """Have the user's editor open those of the files of which only it can tell in which encoding they are."""
 
+    def still_shows(self, path: str) -> bool:
+        """Return whether a file that was deleted is open all the same, in an editor that cannot delete files."""
+
     def has_unsaved_text(self, path: str) -> bool:
         """Return whether a file is open with text that has not been saved to disk."""

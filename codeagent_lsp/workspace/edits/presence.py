@@ -6,6 +6,7 @@ a process died in the middle. Not here: what follows from it (`server/outcomes.p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Literal
@@ -17,6 +18,7 @@ from codeagent_lsp.workspace.text.lines import split_lines, with_newlines
 State = Literal["in", "out", "changed"]
 """Whether the new lines are there, or the old ones, or neither: somebody has changed them since."""
 
+_EDGE = r"(?:(?<!\w)|(?!\w))"  # any place but within a word
 SHORT = 3  # so few letters are found in anything: there whole lines are compared
 
 
@@ -52,7 +54,14 @@ def _state(run: merge.Run, before: Sequence[str], after: Sequence[str], new: _Fo
             return "in" if is_in else "out"
         if is_in:  # such lines stand there more than once; the likelier text decides
             return "in" if new.shared >= old.shared else "out"
-    return "changed"
+    # Somebody has gone on writing in the lines before they were first seen. Where both may be meant, more of it counts.
+    if not was or not new.is_continued(run.new_start, run.new_end):
+        return "changed"
+    return (
+        "in"
+        if len("".join(made)) > len("".join(was)) or not old.is_continued(run.old_start, run.old_end)
+        else "changed"
+    )
 
 
 class _Found:
@@ -93,11 +102,30 @@ class _Found:
                 joined.append(part)
         return joined
 
+    def is_continued(self, start: int, end: int) -> bool:
+        """Return whether between the lines around `start:end` just these stand, with more before or behind some."""
+        parts = self._exact
+        # A segment that reaches into the lines counts up to them.
+        above = [min(part.other_end, part.other_start + start - part.start) for part in parts if part.start < start]
+        below = [part.other_start + max(0, end - part.start) for part in parts if part.end > end]
+        before, behind = max(above, default=0), min(below, default=len(self._present))
+        lines, gap = self._lines[start:end], self._present[before:behind]
+        return 0 < len(lines) == len(gap) and all(map(_continues, gap, lines))
+
     def _gap(self, parts: Sequence[Segment], place: int) -> Sequence[str]:
         """Return what stands in the present text at a place between the segments, or beside one."""
         before = max((part.other_end for part in parts if part.end <= place), default=0)
         behind = min((part.other_start for part in parts if part.start >= place), default=len(self._present))
         return self._present[before:behind]
+
+
+def _continues(whole: str, line: str) -> bool:
+    """Return whether `whole` is `line` with more before or behind it, and not within a word of it."""
+    part = line.strip()
+    if len(part) <= SHORT:
+        return whole == line
+    name = re.escape(part)
+    return re.search(rf"^\s*{name}{_EDGE}|{_EDGE}{name}\s*$", whole) is not None
 
 
 def _stand_in(lines: Sequence[str], gap: Sequence[str]) -> bool:

@@ -124,6 +124,15 @@ def test_taking_back_what_is_in_leaves_the_rest_as_it_is_written(written: Callab
         ("x=1\n", "x=2\n", "x = 1\n", ["out"]),
         ("x=1\n", "x = 1\n", "x=1\n", ["out"]),  # only how it is written changes: exactly that counts
         ("x=1\n", "x = 1\n", "x = 1\n", ["in"]),
+        ("a\nb = 1\nc\n", "a\nb = 2\nc\n", "a\nb = 2  # user\nc\n", ["in"]),
+        ("a\nb = 1\nc\n", "a\nb = 2\nc\n", "a\nuser; b = 2\nc\n", ["in"]),
+        ("a\nb = 1\nc\n", "a\nb = 2\nc\n", "a\nb = 1  # user\nc\n", ["changed"]),
+        ("a\nb = 1\nc\n", "a\nb = 2\nc\n", "a\nb = 23\nc\n", ["changed"]),
+        ("a\nb = 1\nc\n", "a\nb = 2\nc\n", "a\nbb = 2\nc\n", ["changed"]),
+        ("a\nf(x) + 1\nc\n", "a\nf(x)\nc\n", "a\nf(x) + 1  # user\nc\n", ["changed"]),
+        ("a\nf(x)\nc\n", "a\nf(x) + 1\nc\n", "a\nf(x) + 1  # user\nc\n", ["in"]),
+        ("a\nb = 1\nc\n", "a\nb = 2\nd = 3\nc\n", "a\nb = 2\nd = 3  # user\nc\n", ["in"]),
+        ("a\nb = 1\nc\n", "a\nb = 2\nd = 3\nc\n", "a\nb = 2  # user\nc\n", ["changed"]),
     ],
 )
 def test_single_cases(base: str, text: str, now: str, states: Sequence[State]) -> None:
