@@ -293,4 +293,4 @@ def test_the_diff_of_any_changeset_is_a_patch_for_it() -> None:
 )
 def test_a_carriage_return_in_the_middle_of_a_line_is_refused(patch: str) -> None:
     with pytest.raises(PatchRefused, match="carriage return"):
-        parse_patch(patch)
+        paths_of(patch)
