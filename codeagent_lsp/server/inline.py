@@ -179,7 +179,7 @@ class Inline:
         from codeagent_lsp.inline.completer import Completer  # late: an idle server completes nothing
         from codeagent_lsp.inline.workspace_source import WorkspaceSource  # late: the index is heavy
         from codeagent_lsp.server.inline_completions import InlineCompletions, Texts  # late, as above
-        from codeagent_lsp.tools.permissions.may_read import may_read  # late, as above
+        from codeagent_lsp.tools.permissions.policy import may_read  # late, as above
 
         front, views = self._parts.front, self._parts.views
         sanitizer = sanitizer_for(front, self._parts.redactor)

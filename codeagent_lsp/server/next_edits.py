@@ -64,7 +64,7 @@ class NextEdits:
     def files(self) -> NextEditFiles:
         """Return the workspace of now. Blocks a little, as modules are loaded."""
         from codeagent_lsp.server.next_edit_files import NextEditFiles  # late: parsers are heavy
-        from codeagent_lsp.tools.permissions.may_read import may_read  # late: as above
+        from codeagent_lsp.tools.permissions.policy import may_read  # late: as above
 
         view = self._parts.views.plain()
         return NextEditFiles(view, self._parts.index, may_read(self._parts.front.settings().permissions, view.roots))

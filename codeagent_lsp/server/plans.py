@@ -14,8 +14,7 @@ from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.safe_markdown import inert
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.texts import text
-from codeagent_lsp.tools.plan.plan import Plan
-from codeagent_lsp.tools.plan.plan_steps import MARKS, PlanStep
+from codeagent_lsp.tools.plan.plan import MARKS, Plan, PlanStep
 from codeagent_lsp.tools.plan.planner_port import StepEdit
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.errors import AgentError, ToolFailed
 from codeagent_lsp.index.port import Indexing
-from codeagent_lsp.tools.permissions.may_read import may_read
+from codeagent_lsp.tools.permissions.policy import may_read
 from codeagent_lsp.workspace.files.file_view import FileView
 
 if TYPE_CHECKING:  # heavy, and a server that is idle does without them

@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from codeagent_lsp.tools.variables.os_keyring import open_keyring
-from codeagent_lsp.tools.variables.variables import Variables, Vault
+from codeagent_lsp.tools.variables.variables import Variables, Vault, open_keyring
 
 
 class SessionVariables:

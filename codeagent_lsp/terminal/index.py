@@ -148,7 +148,7 @@ def _on_disk(place: IndexLocation) -> FileView:
 
 def _as_the_model(roots: Roots) -> Callable[[str], bool]:
     """Return a predicate of what the model may read without asking; a map shows only the names of other files."""
-    from codeagent_lsp.tools.permissions.may_read import may_read  # late: a search does without it
+    from codeagent_lsp.tools.permissions.policy import may_read  # late: a search does without it
 
     settings, _ = load(environment_layer(), policy=read_policy(), user=read_user_settings())
     return may_read(settings.permissions, roots)

@@ -18,7 +18,7 @@ from codeagent_lsp.agent.instructions import (
     root_instructions,
 )
 from codeagent_lsp.session.memory.knowledge import Knowledge
-from codeagent_lsp.tools.permissions.may_read import may_read
+from codeagent_lsp.tools.permissions.policy import may_read
 from codeagent_lsp.tools.skills.skill import Skill
 from codeagent_lsp.workspace.files.file_view import FileView
 

@@ -15,8 +15,7 @@ from codeagent_lsp.agent.agent_files import AgentShelf
 from codeagent_lsp.agent.custom_commands import CommandShelf
 from codeagent_lsp.config import PermissionsSettings, Settings
 from codeagent_lsp.session.memory.memory_store import MemoryStore
-from codeagent_lsp.tools.hooks.hook_consent import HookConsent, hook_items
-from codeagent_lsp.tools.hooks.hook_files import HookShelf
+from codeagent_lsp.tools.hooks.hook_files import HookConsent, HookShelf, hook_items
 from codeagent_lsp.tools.own.tool_sources import tool_items
 from codeagent_lsp.tools.skills.shelf import SkillShelf
 from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem

@@ -21,7 +21,7 @@ from codeagent_lsp.session.plan.run_planner import RunPlanner
 from codeagent_lsp.session.proposal import REFUSED
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.plan.plan_steps import PlanStep
+from codeagent_lsp.tools.plan.plan import PlanStep
 from codeagent_lsp.workspace.changes.changeset import Changeset
 
 logger = logging.getLogger(__name__)

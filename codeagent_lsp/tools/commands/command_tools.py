@@ -23,7 +23,7 @@ from codeagent_lsp.tools.commands.background_tools import CommandLine, in_backgr
 from codeagent_lsp.tools.commands.foreign_commands import RUN_CMD
 from codeagent_lsp.tools.context import TaskWords, ToolContext
 from codeagent_lsp.tools.outputs import OutputStore
-from codeagent_lsp.tools.project_facts import own_environment
+from codeagent_lsp.tools.testing.projects import own_environment
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.variables.variable_tools import values_for
