@@ -18,14 +18,12 @@ from typing import Any, Protocol
 from codeagent_lsp.index import chunks, rank, relevance, repomap
 from codeagent_lsp.index import graph as graphs
 from codeagent_lsp.index.chunks import Chunk
-from codeagent_lsp.index.opening import saved_graph
-from codeagent_lsp.index.packing import unpack
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.relevance import Outline, Read
 from codeagent_lsp.index.repomap import Counter, RepoMap
 from codeagent_lsp.index.scan import Folders
-from codeagent_lsp.index.store import Store
-from codeagent_lsp.index.symbols import SymbolInfo
+from codeagent_lsp.index.store import Store, saved_graph
+from codeagent_lsp.index.symbols import SymbolInfo, unpack
 from codeagent_lsp.index.view import Unsaved, View
 from codeagent_lsp.index.words import QueryTerms, as_word, counted, question
 from codeagent_lsp.messages import estimate_tokens

@@ -169,7 +169,7 @@ class NextEdits:
         self._offer(tuple(each for each in due if each.title not in self._dismissed))
 
     async def _found(self) -> tuple[NextEditFiles, tuple[Proposed, ...]]:
-        from codeagent_lsp.inline.next_edit.search import search  # late: parsers are heavy
+        from codeagent_lsp.inline.next_edit.proposals import search  # late: parsers are heavy
 
         files = self.files()
         if self._history is None:

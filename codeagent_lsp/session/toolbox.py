@@ -25,7 +25,7 @@ from codeagent_lsp.session.code_knowledge import code_index, code_ports, diagnos
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.redaction.redactor import OpenRecords
 from codeagent_lsp.session.request import ANSWERS, TRIALS
-from codeagent_lsp.session.rewind.taking_back import taking_back
+from codeagent_lsp.session.rewind.earlier_texts import taking_back
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.screens import Desk
 from codeagent_lsp.session.services import Services

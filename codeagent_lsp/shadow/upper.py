@@ -17,8 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from codeagent_lsp.shadow.folder import remove_tree
+from codeagent_lsp.shadow.private_copy import TextTimes
 from codeagent_lsp.shadow.shell import Written
-from codeagent_lsp.shadow.text_times import TextTimes
 from codeagent_lsp.shadow.upper_walk import (
     MAX_DEPTH,
     OPAQUE,

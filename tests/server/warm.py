@@ -47,7 +47,7 @@ _PARTS = (
     "codeagent_lsp.index.places",
     "codeagent_lsp.index.semantic",
     "codeagent_lsp.inline.next_edit.proposals",
-    "codeagent_lsp.inline.next_edit.search",
+    "codeagent_lsp.inline.next_edit.proposals",
     "codeagent_lsp.language_servers.session_servers",
     "codeagent_lsp.terminal.run",
     "codeagent_lsp.batch.command",

@@ -17,9 +17,9 @@ import pytest
 from rich.console import Console
 
 from codeagent_lsp import cli
-from codeagent_lsp.index.opening import open_index
 from codeagent_lsp.index.places import FILE, ChunkPlace, Places
 from codeagent_lsp.index.scan import scan
+from codeagent_lsp.index.store import open_index
 from codeagent_lsp.state import workspace_state
 from codeagent_lsp.terminal import index_bar, index_place
 from codeagent_lsp.terminal.index_place import IndexLocation, with_index

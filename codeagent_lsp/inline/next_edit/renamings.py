@@ -1,7 +1,7 @@
 """A name that was changed to another in two places: what the places are tells where it is due, too.
 
 A parameter or a local name is one inside its function only; of a called, imported or used name the places of the same
-role are. Not here: other changes (`rewrites.py`), places in files (`search.py`).
+role are. Not here: other changes (`rewrites.py`), places in files (`proposals.py`).
 """
 
 from __future__ import annotations

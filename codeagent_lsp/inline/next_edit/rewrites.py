@@ -2,7 +2,7 @@
 side must be one of the old side.
 
 It fits a place only where the place, written by the rewrite's own old form, is the very same text. Not here: renamed
-names (`renamings.py`), places in files (`search.py`).
+names (`renamings.py`), places in files (`proposals.py`).
 """
 
 from __future__ import annotations

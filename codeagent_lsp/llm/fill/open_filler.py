@@ -1,13 +1,16 @@
 """Finds the model of the settings that fills in the middle, and how its server does it.
 
-Servers are asked what they are, never for an answer: nothing here makes a model work. Not here: the ways (`ways.py`).
+The ways differ in where to ask, with what body, and in the text of the answers: llama.cpp's `/infill`, Ollama's
+`/api/generate`, Mistral's `/v1/fim/completions`, `/v1/completions` with a suffix or the model's own tokens. Servers are
+asked what they are, never for an answer: nothing here makes a model work. Not here: the tokens (`fim_tokens.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 from codeagent_lsp.config import ModelSettings
@@ -16,13 +19,11 @@ from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.exchange import DONE, Exchange, json_object
 from codeagent_lsp.llm.factory import Surroundings, embedded_host, endpoint_of, has_embedded, home_of
 from codeagent_lsp.llm.fill.filler import Filler, FillRequest
-from codeagent_lsp.llm.fill.fim_tokens import Family, family_of
-from codeagent_lsp.llm.fill.ways import MISTRAL, OLLAMA, SUFFIX, Body, Way, by_tokens, infill, ollama_by_tokens
-from codeagent_lsp.llm.providers import discovery
+from codeagent_lsp.llm.fill.fim_tokens import Family, family_of, harmless, prompt_of, tokens_of
 from codeagent_lsp.llm.providers.embedded import FILL_SLOT, EmbeddedHost
 from codeagent_lsp.llm.providers.ollama import KEEP_ALIVE, loaded_window
 from codeagent_lsp.llm.sse import Clock
-from codeagent_lsp.llm.survey import Survey, survey
+from codeagent_lsp.llm.survey import Survey, find_servers, survey
 
 # Providers whose API takes a conversation only.
 _NEVER = ("scripted", "anthropic", "responses", "gemini")
@@ -32,6 +33,122 @@ _ASK = TimeLimits(first=5.0, silence=5.0)
 LIMITS = TimeLimits(connect=5.0, first=30.0, silence=10.0)
 LONGEST = 8192
 """Most characters of an answer; a server that ignores `max_tokens` is cut there."""
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way of asking: `url` of an endpoint, `body` of a request for a model, `text` of an object of the answer, and
+    whether that object is the last. `keeps_model` for servers that load a model anew for another window.
+    """
+
+    name: str
+    url: Callable[[Endpoint], str]
+    body: Callable[[str, FillRequest], Body]
+    text: Callable[[Mapping[str, Any]], tuple[str, bool]]
+    keeps_model: bool = False
+
+
+def infill(slot: int | None = None) -> Way:
+    """Return the `Way` of llama.cpp's `/infill` endpoint, using the server's slot `slot`, or any slot for None."""
+
+    def body(_: str, request: FillRequest) -> Body:
+        pieces = [{"filename": piece.path, "text": harmless(piece.text)} for piece in request.pieces]
+        return {
+            "input_prefix": harmless(request.prefix),
+            "input_suffix": harmless(request.suffix),
+            "input_extra": pieces,
+            # It would come behind the middle token, as the beginning of the answer.
+            "prompt": "",
+            "n_predict": request.max_tokens,
+            "temperature": request.temperature,
+            "cache_prompt": True,
+            "stream": True,
+            "stop": list(request.stop),
+            **({} if slot is None else {"id_slot": slot}),
+        }
+
+    return Way("infill", lambda where: f"{where.root}/infill", body, _llamacpp_text)
+
+
+def _ollama_suffix(model: str, request: FillRequest) -> Body:
+    return _ollama(model, request, {"prompt": with_comments(request), "suffix": harmless(request.suffix)})
+
+
+def _suffix(model: str, request: FillRequest) -> Body:
+    given = {"prompt": with_comments(request), "suffix": harmless(request.suffix)}
+    return {"model": model, **given, **_openai(request)}
+
+
+OLLAMA = Way(
+    "ollama",
+    lambda where: f"{where.root}/api/generate",
+    _ollama_suffix,
+    lambda chunk: _ollama_text(chunk),
+    keeps_model=True,
+)
+SUFFIX = Way("suffix", lambda where: f"{where.api}/completions", _suffix, lambda chunk: _openai_text(chunk))
+MISTRAL = Way("mistral", lambda where: f"{where.api}/fim/completions", _suffix, lambda chunk: _openai_text(chunk))
+
+
+def by_tokens(family: Family) -> Way:
+    """Return the way of servers that complete any prompt: the model's own tokens are written into it."""
+
+    def body(model: str, request: FillRequest) -> Body:
+        stops = (*request.stop, *tokens_of(family))[:4]  # OpenAI's limit; the rest is cut from the answer
+        return {"model": model, "prompt": prompt_of(family, request), **_openai(request), "stop": list(stops)}
+
+    return Way("tokens", lambda where: f"{where.api}/completions", body, _openai_text)
+
+
+def ollama_by_tokens(family: Family) -> Way:
+    """Return the way of Ollama for a model whose template knows no suffix: its tokens, without the template."""
+
+    def body(model: str, request: FillRequest) -> Body:
+        return _ollama(model, request, {"prompt": prompt_of(family, request), "raw": True})
+
+    return Way("ollama-tokens", OLLAMA.url, body, _ollama_text, keeps_model=True)
+
+
+def with_comments(request: FillRequest) -> str:
+    """Return the prefix with the pieces before it as lines of comment, for servers that take no other files."""
+    lines = []
+    for piece in request.pieces:
+        lines.append(f"{request.comment} {piece.path}:")
+        lines += [f"{request.comment} {line}".rstrip() for line in piece.text.splitlines()]
+    return harmless("".join(f"{line}\n" for line in lines) + request.prefix)
+
+
+def _ollama(model: str, request: FillRequest, given: Body) -> Body:
+    options = {"num_predict": request.max_tokens, "temperature": request.temperature, "stop": list(request.stop)}
+    return {"model": model, "stream": True, "options": options, **given}
+
+
+def _openai(request: FillRequest) -> Body:
+    stop = {"stop": list(request.stop[:4])} if request.stop else {}
+    return {"max_tokens": request.max_tokens, "temperature": request.temperature, "stream": True, **stop}
+
+
+def _llamacpp_text(chunk: Mapping[str, Any]) -> tuple[str, bool]:
+    return _string(chunk.get("content")), bool(chunk.get("stop"))
+
+
+def _ollama_text(chunk: Mapping[str, Any]) -> tuple[str, bool]:
+    return _string(chunk.get("response")), bool(chunk.get("done"))
+
+
+def _openai_text(chunk: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return the text of a completion's choice, of a stream's `delta` or of a whole `message`, as Mistral has them."""
+    choices = chunk.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
+    inner = choice.get("delta") or choice.get("message") or {}
+    inner_text = inner.get("content") if isinstance(inner, Mapping) else None
+    return _string(choice.get("text")) or _string(inner_text), bool(choice.get("finish_reason"))
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +178,7 @@ def _embedded(settings: ModelSettings, around: Surroundings) -> Found | None:
 
 async def _discovered(settings: ModelSettings, around: Surroundings) -> Endpoint | None:
     """Return the server on this machine that the agent would use, too."""
-    found = await discovery.find_servers(around.ports)
+    found = await find_servers(around.ports)
     if settings.provider == "llamacpp":
         found = [server for server in found if server.is_llamacpp]
     if settings.name:

@@ -18,7 +18,6 @@ from typing import Any, Unpack
 
 from codeagent_lsp.errors import ContextOverflow, ModelBusy, ModelError, ModelNotFound
 from codeagent_lsp.llm import failures, sse, wire
-from codeagent_lsp.llm.carried import unpack
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.exchange import Exchange, json_object
 from codeagent_lsp.llm.facts import LOCAL_WINDOW, Facts
@@ -26,6 +25,7 @@ from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply, StreamItem
 from codeagent_lsp.llm.providers.http_model import Options, most_tokens
 from codeagent_lsp.llm.providers.openai import OpenAIModel, fetch_json, list_models
 from codeagent_lsp.llm.sse import Clock
+from codeagent_lsp.llm.wire import unpack
 from codeagent_lsp.messages import Message, Usage
 from codeagent_lsp.system import memory_bytes
 

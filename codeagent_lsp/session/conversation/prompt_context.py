@@ -1,6 +1,6 @@
 """Builds the workspace's part of a run's prompts: background, repo map, news, nested instructions, subagents.
 
-Not here: these texts themselves (`../memory/background.py`), the conversation (`conversation.py`).
+Not here: these texts themselves (`../memory/knowledge.py`), the conversation (`conversation.py`).
 """
 
 from __future__ import annotations

@@ -10,8 +10,7 @@ from collections.abc import Iterable
 
 from codeagent_lsp.agent.context.history import note
 from codeagent_lsp.errors import SessionError
-from codeagent_lsp.session.plan.execution import PlanRun
-from codeagent_lsp.session.plan.plan_start import PlanStart
+from codeagent_lsp.session.plan.execution import PlanRun, PlanStart
 from codeagent_lsp.session.plan.plan_state import PlanState
 from codeagent_lsp.session.run_parts import RunParts, remember
 from codeagent_lsp.tools.plan.plan import Plan, PlanStep

@@ -1,15 +1,19 @@
-"""The texts that files had before some applied changes, with what was typed since kept. Pure.
+"""The texts that files had before some applied changes, and the changes that lead back to them.
 
-Not here: which changes are taken back (`rewinding.py`), how texts reach the buffers (`../proposal.py`).
+Each file gets the text it had before, with what was typed since. Used by undo (`../proposal.py`) and rewinds
+(`rewinding.py`), which know what is taken back. Not here: how texts reach the buffers (the editor).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange, HunkConflict
+from codeagent_lsp.workspace.changes.editor import Applied
 from codeagent_lsp.workspace.changes.remaining import on_present
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileText, FileView, own_file
 
 Read = Callable[[str], str | None]
 
@@ -92,3 +96,73 @@ def earlier_texts(applied: Iterable[Changeset], read: Read, *, over: bool = Fals
     for changeset in reversed(tuple(applied)):
         result.take_back(changeset)
     return result
+
+
+class FirstRead:
+    """The user's files, each as it was when it was asked for first: what is typed since is merged later, as all edits
+    of the user are, and never taken for a part of what is taken back.
+    """
+
+    def __init__(self, view: FileView) -> None:
+        self.view = view
+        self._files: dict[str, FileText | None] = {}
+
+    def file(self, path: str) -> FileText | None:
+        """Return a file; None if there is none that can be read."""
+        if path not in self._files:
+            self._files[path] = own_file(self.view, path)
+        return self._files[path]
+
+    def text(self, path: str) -> str | None:
+        """Return the text of a file; None if there is none that can be read."""
+        file = self.file(path)
+        return None if file is None else file.text
+
+
+@dataclass(frozen=True, slots=True)
+class TakingBack:
+    """What has to change in the user's files; `conflicts` are places that the user rewrote since, which stay."""
+
+    changeset: Changeset
+    conflicts: tuple[HunkConflict, ...]
+
+    @property
+    def deleted(self) -> frozenset[str]:
+        """Return the files that go: the agent had made them, and nothing was typed into them since."""
+        return frozenset(change.path for change in self.changeset if change.kind == "delete")
+
+    def result(self, applied: Applied) -> Applied:
+        """Return what the editor says of applying these changes, with the places that stay added as conflicts: where
+        there are any, the outcome is never `full`.
+        """
+        if not self.conflicts:
+            return applied
+        outcome = applied.outcome
+        if outcome == "full":
+            outcome = "partial" if applied.done else "none"
+        return replace(applied, outcome=outcome, conflicts=(*self.conflicts, *applied.conflicts))
+
+
+def names_of(files: Iterable[str], applied: Iterable[Changeset]) -> frozenset[str]:
+    """Return all paths that some files have had in these changes: of one that was moved also those before and after."""
+    names, moves = set(files), [(each.path, each.moved_from) for made in applied for each in made if each.moved_from]
+    for _ in moves:
+        names.update(path for pair in moves if not names.isdisjoint(pair) for path in pair)
+    return frozenset(names)
+
+
+def taking_back(applied: Iterable[Changeset], view: FileView, *, over: bool = False) -> TakingBack:
+    """Return what takes back changes that were applied in this order, with `over` also where the user has changed their
+    lines since. Blocks; use a worker thread.
+    """
+    read = FirstRead(view)
+    return rebased_on_present(earlier_texts(applied, read.text, over=over), read)
+
+
+def rebased_on_present(earlier: EarlierTexts, read: FirstRead) -> TakingBack:
+    """Return what brings the files from their present texts, which were `read`, to these earlier ones."""
+    changed, moves = earlier.changed(), earlier.moves()
+    files = {file.path: file for path in (*changed, *moves.values()) if (file := read.file(path)) is not None}
+    staging = Staging(read.file)
+    staging.stage(changed, {path: files[origin] for path, origin in moves.items()}, files.values())
+    return TakingBack(staging.changeset, tuple(earlier.conflicts))

@@ -27,7 +27,7 @@ from codeagent_lsp.tools.permissions.shell.reading import Invocation, Script, re
 from codeagent_lsp.tools.permissions.shell.targets import joined
 from codeagent_lsp.tools.permissions.shell.unread import unread
 from codeagent_lsp.tools.permissions.shell.unwrapping import Everything, unwrap, wide_readings
-from codeagent_lsp.workspace.text.unseen import is_odd, numbered, shown_exactly
+from codeagent_lsp.workspace.text.visible import is_odd, numbered, shown_exactly
 
 MAX_CHARS = 8_192
 MAX_COMMANDS = 50

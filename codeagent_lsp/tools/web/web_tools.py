@@ -23,12 +23,12 @@ from codeagent_lsp.errors import ErrorCode, WrongArguments
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.tools.web.searching import Result
 from codeagent_lsp.tools.web.urls import covers, parsed
 from codeagent_lsp.workspace.text.visible import one_line, visible
 
 if TYPE_CHECKING:
     from codeagent_lsp.tools.web.scraping import Web
+    from codeagent_lsp.tools.web.searching import Result
 
 
 SEARCH_SECONDS = 60.0
@@ -121,10 +121,7 @@ class WebSearch(Tool[WebSearchParameters]):
 
     async def run(self, arguments: WebSearchParameters, context: ToolContext) -> ToolOutput:
         """Return the results, from the cache if it has the same query and is not too old."""
-        from codeagent_lsp.tools.web.cache import (
-            CachedOutput,  # late: likewise
-            key_of,  # late: an HTTP client and more
-        )
+        from codeagent_lsp.tools.web.cache import CachedOutput, key_of  # late: an HTTP client and more
         from codeagent_lsp.tools.web.scraping import Web  # late: likewise
         from codeagent_lsp.tools.web.searching import SearchRequest, found, provider_of  # late: likewise
 
@@ -194,10 +191,7 @@ class WebScrape(Tool[WebScrapeParameters]):
 
     async def run(self, arguments: WebScrapeParameters, context: ToolContext) -> ToolOutput:
         """Return the page, from the cache if it was read within the last minutes."""
-        from codeagent_lsp.tools.web.cache import (
-            CachedOutput,  # late: likewise
-            key_of,  # late: an HTTP client and more
-        )
+        from codeagent_lsp.tools.web.cache import CachedOutput, key_of  # late: an HTTP client and more
         from codeagent_lsp.tools.web.scraping import Web, scraped  # late: likewise
 
         allowed = context.settings.web.allowed_hosts

@@ -14,8 +14,7 @@ from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.factory import Surroundings
 from codeagent_lsp.llm.fill.filler import FillRequest, Piece
 from codeagent_lsp.llm.fill.fim_tokens import family_of
-from codeagent_lsp.llm.fill.open_filler import HttpFiller, open_filler
-from codeagent_lsp.llm.fill.ways import MISTRAL, SUFFIX, by_tokens, infill
+from codeagent_lsp.llm.fill.open_filler import MISTRAL, SUFFIX, HttpFiller, by_tokens, infill, open_filler
 from tests.inline.fill_server import fill_server
 
 REQUEST = FillRequest("def f(a):\n    return ", "\n\nf(1)\n", "x.py", (Piece("y.py", "def g(): ..."),), max_tokens=9)

@@ -15,7 +15,7 @@ from codeagent_lsp.tools.permissions import shell_policy
 from codeagent_lsp.tools.permissions.approval_words import describe
 from codeagent_lsp.workspace.files.sensitive import runs_later
 from codeagent_lsp.workspace.text import visible
-from codeagent_lsp.workspace.text.unseen import escaped, is_odd, is_unseen, numbered, shown, shown_exactly
+from codeagent_lsp.workspace.text.visible import escaped, is_odd, is_unseen, numbered, shown, shown_exactly
 
 # By their names: what Unicode says of them (DerivedCoreProperties) is not in Python.
 _IGNORED_NAMES = (

@@ -8,7 +8,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
-from codeagent_lsp.session.interrupted_questions import lapsed, lapsed_line
+from codeagent_lsp.session.left_waiting import lapsed, lapsed_line
 from codeagent_lsp.session.request import RunRequest
 from tests.session.fakes import World, call, calls, say, until, world, write
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.errors import SettingError
-from codeagent_lsp.language_servers.installed import servers_for
 from codeagent_lsp.language_servers.known import KNOWN, with_own
+from codeagent_lsp.language_servers.running_servers import servers_for
 from tests.language_servers.rig import Workspace
 
 GOOD: dict[str, Any] = {"command": ["mine", "--stdio"], "languages": {"xyz": "xyz"}}

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeagent_lsp.inline.next_edit.history import History
-from codeagent_lsp.inline.next_edit.proposals import Proposed
-from codeagent_lsp.inline.next_edit.search import Due, search
+from codeagent_lsp.inline.next_edit.proposals import Due, Proposed, search
 
 
 class Files:

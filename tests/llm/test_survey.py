@@ -17,7 +17,7 @@ from codeagent_lsp.errors import ModelBusy, ModelError, ModelNotFound, ModelReje
 from codeagent_lsp.llm import factory
 from codeagent_lsp.llm.factory import Surroundings, list_models, open_model
 from codeagent_lsp.llm.model import ModelRequest
-from codeagent_lsp.llm.providers.discovery import PORTS, PROBE_SECONDS, find_servers
+from codeagent_lsp.llm.survey import PORTS, PROBE_SECONDS, find_servers
 from codeagent_lsp.messages import Message
 from tests.faults import model_server as rig
 from tests.faults.model_server import ModelServer, Script, delta
