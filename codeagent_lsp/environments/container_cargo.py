@@ -25,12 +25,12 @@ from typing import IO
 from codeagent_lsp.environments.container_box import REPORTS, Box, BoxLimits
 from codeagent_lsp.environments.environment import EnvironmentProblem
 from codeagent_lsp.errors import ErrorCode
+from codeagent_lsp.shadow.collect import WrittenFiles, WrittenLimits
 from codeagent_lsp.shadow.folder import LayerFolder, remove_tree
 from codeagent_lsp.shadow.mirror import Mirror
 from codeagent_lsp.shadow.process import read_reports, settled
 from codeagent_lsp.shadow.shell import Writings
 from codeagent_lsp.shadow.upper_walk import MAX_DEPTH, is_folder
-from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
 from codeagent_lsp.system import open_new, open_reading, set_mode
 from codeagent_lsp.workspace.files.ignore import IgnoreRules
 

@@ -17,10 +17,10 @@ from hashlib import blake2b
 from typing import Protocol, TypeVar
 
 from codeagent_lsp.errors import ContextOverflow, FileRefused, ModelError
-from codeagent_lsp.index.chunks import PER_FILE, Chunk, rows, split
 from codeagent_lsp.index.kinds import is_made, is_source, is_test
 from codeagent_lsp.index.places import FILE, ChunkPlace, Places
 from codeagent_lsp.index.rank import worth
+from codeagent_lsp.index.relevance import PER_FILE, Chunk, rows, split
 from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.vectors import Nearby, VectorsUnusable

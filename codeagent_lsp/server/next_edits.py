@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.announcer import Announcer
     from codeagent_lsp.server.front import Front
     from codeagent_lsp.server.next_edit_files import NextEditFiles
-    from codeagent_lsp.server.views import Views
+    from codeagent_lsp.server.workspace_ports import Views
     from codeagent_lsp.workspace.files.file_view import FileText
     from codeagent_lsp.workspace.text.document import Document
 

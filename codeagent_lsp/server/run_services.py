@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.models import Models
     from codeagent_lsp.server.plans import PlanDocuments
     from codeagent_lsp.server.reviews import Reviews
-    from codeagent_lsp.server.views import Views
+    from codeagent_lsp.server.workspace_ports import Views
     from codeagent_lsp.session.inbox import Inbox
     from codeagent_lsp.session.memory.knowledge import Knowledge
     from codeagent_lsp.session.redaction.redactor import Redactor

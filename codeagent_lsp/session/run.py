@@ -40,7 +40,7 @@ from codeagent_lsp.session.solving.task_work import TaskWork, task_work
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.toolbox import Toolbox
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.plan.planner_port import StepDraft
+from codeagent_lsp.tools.plan.plan import StepDraft
 from codeagent_lsp.tools.skills.desk import vouched
 
 logger = logging.getLogger(__name__)

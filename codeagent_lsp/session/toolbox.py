@@ -60,8 +60,7 @@ from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.skills.trust import WorkspaceItem
-from codeagent_lsp.tools.testing.baseline import Baseline, Compared, Results, compared
-from codeagent_lsp.tools.testing.reports import TestReport, report_from
+from codeagent_lsp.tools.testing.reports import Baseline, Compared, Results, TestReport, compared, report_from
 from codeagent_lsp.tools.testing.testing_tools import RunTests
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.variables.variables import Variables

@@ -10,9 +10,9 @@ from typing import Any
 
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.index.answers import Answers
-from codeagent_lsp.index.chunks import Chunk
 from codeagent_lsp.index.places import FILE, stored_chunks
 from codeagent_lsp.index.rank import Task
+from codeagent_lsp.index.relevance import Chunk
 from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.settings_layers import environment_layer, load

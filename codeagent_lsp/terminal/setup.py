@@ -24,7 +24,7 @@ from codeagent_lsp.llm import survey, weights
 from codeagent_lsp.llm.factory import Surroundings, models_at, open_model
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply
 from codeagent_lsp.llm.providers.embedded import engine_installed
-from codeagent_lsp.llm.services import SERVICES, Service
+from codeagent_lsp.llm.providers.kinds import SERVICES, Service
 from codeagent_lsp.messages import Message
 from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.settings_catalogue import catalogue

@@ -16,13 +16,12 @@ from urllib.parse import urlsplit
 from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.errors import ModelError, ModelNotFound, ModelRejected, ModelStreamBroken, ModelUnreachable
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
-from codeagent_lsp.llm.exchange import DONE, Exchange, json_object
+from codeagent_lsp.llm.exchange import DONE, Clock, Exchange, json_object
 from codeagent_lsp.llm.factory import Surroundings, embedded_host, endpoint_of, has_embedded, home_of
 from codeagent_lsp.llm.fill.filler import Filler, FillRequest
 from codeagent_lsp.llm.fill.fim_tokens import Family, family_of, harmless, prompt_of, tokens_of
 from codeagent_lsp.llm.providers.embedded import FILL_SLOT, EmbeddedHost
 from codeagent_lsp.llm.providers.ollama import KEEP_ALIVE, loaded_window
-from codeagent_lsp.llm.sse import Clock
 from codeagent_lsp.llm.survey import Survey, find_servers, survey
 
 # Providers whose API takes a conversation only.

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import Any, Unpack
 
 from codeagent_lsp.errors import ModelError, ModelNotFound, ModelTimeout
-from codeagent_lsp.llm import failures, sse, wire
+from codeagent_lsp.llm import exchange, failures, wire
 from codeagent_lsp.llm.deltas import Assembler
 from codeagent_lsp.llm.endpoint import TROUBLE, Endpoint, TimeLimits, open_client
 from codeagent_lsp.llm.exchange import json_object
@@ -235,8 +235,8 @@ async def _get(where: Endpoint, url: str, limits: TimeLimits) -> bytes:
             open_client(where, limits) as client,
             client.stream("GET", url) as response,
         ):
-            sse.check_coding(response, where)
-            raw = await sse.read_body(response, where, limits, failures.BODY_LIMIT * 16)
+            exchange.check_coding(response, where)
+            raw = await exchange.read_body(response, where, limits, failures.BODY_LIMIT * 16)
     except TimeoutError as error:
         raise ModelTimeout("model.timeout_connect", url=where.root, seconds=f"{limits.first:g}") from error
     except TROUBLE as error:

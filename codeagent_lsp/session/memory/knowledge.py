@@ -24,12 +24,11 @@ from codeagent_lsp.agent.instructions import (
     root_instructions,
 )
 from codeagent_lsp.config import PermissionsSettings, Settings
-from codeagent_lsp.session.memory.memory_store import MemoryStore
+from codeagent_lsp.session.memory.remembering import MemoryStore
 from codeagent_lsp.tools.hooks.hook_files import HookConsent, HookShelf, hook_items
 from codeagent_lsp.tools.own.tool_sources import tool_items
 from codeagent_lsp.tools.permissions.policy import may_read
-from codeagent_lsp.tools.skills.shelf import SkillShelf
-from codeagent_lsp.tools.skills.skill import Skill
+from codeagent_lsp.tools.skills.shelf import Skill, SkillShelf
 from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem
 from codeagent_lsp.workspace.files.file_view import FileView
 

@@ -13,8 +13,7 @@ from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.plan.execution import PlanRun, PlanStart
 from codeagent_lsp.session.plan.plan_state import PlanState
 from codeagent_lsp.session.run_parts import RunParts, remember
-from codeagent_lsp.tools.plan.plan import Plan, PlanStep
-from codeagent_lsp.tools.plan.planner_port import StepEdit
+from codeagent_lsp.tools.plan.plan import Plan, PlanStep, StepEdit
 from codeagent_lsp.workspace.changes.editor import Applied
 
 ROLLED_BACK = (

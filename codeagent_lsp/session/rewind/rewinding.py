@@ -17,9 +17,14 @@ from codeagent_lsp.agent.context.history import note
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.events.rewind import What
 from codeagent_lsp.session.proposal import uninterrupted
-from codeagent_lsp.session.renamed_files import followed
 from codeagent_lsp.session.replay import retell
-from codeagent_lsp.session.rewind.earlier_texts import EarlierTexts, FirstRead, earlier_texts, rebased_on_present
+from codeagent_lsp.session.rewind.earlier_texts import (
+    EarlierTexts,
+    FirstRead,
+    earlier_texts,
+    followed,
+    rebased_on_present,
+)
 from codeagent_lsp.session.rewind.rewinds import AppliedPart, staged_data, staged_from, take_from, taken_from
 from codeagent_lsp.session.run_parts import RunParts, remember
 from codeagent_lsp.workspace.changes.changeset import Changeset

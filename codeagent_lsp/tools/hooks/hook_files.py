@@ -25,7 +25,7 @@ from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.hooks.hook_scripts import ScriptFinder
 from codeagent_lsp.tools.skills import skill_folders
 from codeagent_lsp.tools.skills.desk import Brings, trusted
-from codeagent_lsp.tools.skills.skill import digest_of
+from codeagent_lsp.tools.skills.shelf import digest_of
 from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem
 from codeagent_lsp.workspace.files.file_view import FileView
 

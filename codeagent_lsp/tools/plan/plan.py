@@ -1,17 +1,16 @@
-"""A plan as an immutable value: a goal and ordered steps, each with its state. Pure functions.
+"""A plan as an immutable value, a goal and ordered steps with their states; and the port by which tools change it.
 
-Not here: the document that a user approves (`plan_document.py`), the tools (`plan_tools.py`), carrying it out
-(`session/plan`).
+The value is pure. Not here: the document that a user approves (`plan_document.py`), the tools (`plan_tools.py`),
+carrying it out (`session/plan`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from codeagent_lsp.errors import SessionError
-from codeagent_lsp.tools.plan.planner_port import StepDraft, StepEdit
 
 MOST_REPLANS = 2
 
@@ -26,6 +25,8 @@ MARKS: Mapping[StepState, str] = {
     "skipped": "[-]",
     "cancelled": "[/]",
 }
+
+UpdateAction = Literal["replace", "append", "section"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,3 +246,43 @@ class Plan:
 
 def _why(step: PlanStep) -> str:
     return f" ({step.state}: {step.error})" if step.error else ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepDraft:
+    """A step as the model proposes it; `expected_tools` are the names of tools it expects to need."""
+
+    title: str
+    description: str = ""
+    expected_tools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepEdit:
+    """A step that has not begun, as the user wants it; '' as `step_id` is a new one, and a description of None stays as
+    it is.
+    """
+
+    step_id: str
+    title: str
+    description: str | None = None
+
+
+class Planner(Protocol):
+    """Port: the plans of one run. Every method returns a sentence for the model; ToolRetry says what to correct."""
+
+    @property
+    def plan_id(self) -> str:
+        """Return the id of the run's plan."""
+
+    def create(self, goal: str, steps: tuple[StepDraft, ...], complexity: str) -> str:
+        """Work in these steps from now on."""
+
+    def enter(self, title: str) -> str:
+        """Begin a plan document; only reading is allowed until it is approved."""
+
+    def update(self, action: UpdateAction, content: str, section: str) -> str:
+        """Change the plan document."""
+
+    async def exit(self) -> str:
+        """Ask the user to approve the plan document."""

@@ -25,7 +25,7 @@ from codeagent_lsp.llm.factory import open_model
 from codeagent_lsp.llm.facts import Facts, combine
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply
 from codeagent_lsp.llm.providers.anthropic import AnthropicModel, MessagesAssembler
-from codeagent_lsp.llm.retry import RetryPolicy
+from codeagent_lsp.llm.providers.http_model import RetryPolicy
 from codeagent_lsp.llm.wire import unpack
 from codeagent_lsp.messages import Message, ToolCall, ToolSpec, Usage
 from tests.llm.asking import QUICK

@@ -10,8 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from codeagent_lsp.errors import SessionError
-from codeagent_lsp.tools.plan.plan import MARKS, MOST_REPLANS, Plan, PlanStep, PlanSteps, StepState
-from codeagent_lsp.tools.plan.planner_port import StepDraft
+from codeagent_lsp.tools.plan.plan import MARKS, MOST_REPLANS, Plan, PlanStep, PlanSteps, StepDraft, StepState
 
 
 def plan_of(*titles: str) -> Plan:

@@ -23,7 +23,7 @@ from codeagent_lsp.errors import (
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.failures import from_response, retry_after, server_message
 from codeagent_lsp.llm.model import ReasoningChunk, Reply, StreamItem, TextChunk
-from codeagent_lsp.llm.retry import ReplySource, RetryPolicy, answered, is_empty, patient
+from codeagent_lsp.llm.providers.http_model import ReplySource, RetryPolicy, answered, is_empty, patient
 from codeagent_lsp.messages import ToolCall
 
 QUICK = RetryPolicy(first_wait=0.01, longest_wait=0.5, longest_asked=0.5, jitter=0.01, total=5)

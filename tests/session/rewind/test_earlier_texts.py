@@ -10,7 +10,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.session.proposal import Proposal
-from codeagent_lsp.session.renamed_files import renamed_since
+from codeagent_lsp.session.rewind.earlier_texts import renamed_since
 from codeagent_lsp.workspace.files.uris import from_path
 from tests.server.replies import edit
 from tests.server.replies import say as says
