@@ -5,6 +5,9 @@ at the end of the latest message, which the server sets, and those that are mark
 prefix, which is the system prompt behind the tools, is marked. No other server gets the fields for it
 (https://developers.openai.com/api/docs/guides/prompt-caching).
 
+What servers say of a model in their lists is read, too, each in its own words: vLLM, OpenRouter, Groq, Mistral and
+Together in `/v1/models`, LM Studio in `/api/v0/models`.
+
 Not here: what is the same for all servers (`http_model.py`), extensions of llama.cpp (`llamacpp.py`), tool calls for
 models without tools (`calls/toolcalling.py`).
 """
