@@ -10,9 +10,9 @@ from typing import Any
 
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.index.answers import Answers
-from codeagent_lsp.index.places import FILE, stored_chunks
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.relevance import Chunk
+from codeagent_lsp.index.vectors import PLACES_FILE, stored_chunks
 from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.settings_layers import environment_layer, load
@@ -86,7 +86,7 @@ def statistics(place: IndexLocation) -> str:
 
 def _vectors(place: IndexLocation) -> str:
     """Return the number of pieces of code and prose that have a vector, and the model that made them."""
-    model, count = stored_chunks(place.store.path.with_name(FILE)) or ("", 0)
+    model, count = stored_chunks(place.store.path.with_name(PLACES_FILE)) or ("", 0)
     return f"{count:,}: {model}" if count else "0"
 
 

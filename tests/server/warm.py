@@ -44,7 +44,7 @@ _PARTS = (
     "codeagent_lsp.index.enclosing",
     "codeagent_lsp.index.answers",
     "codeagent_lsp.index.service",
-    "codeagent_lsp.index.places",
+    "codeagent_lsp.index.vectors",
     "codeagent_lsp.index.semantic",
     "codeagent_lsp.inline.next_edit.proposals",
     "codeagent_lsp.inline.next_edit.proposals",

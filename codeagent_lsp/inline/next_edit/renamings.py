@@ -12,8 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.inline.next_edit.examples import Example
-from codeagent_lsp.inline.next_edit.names import CALLS, Role, binds, function_of, has_above, role_of
-from codeagent_lsp.inline.next_edit.parsed_text import ParsedText, nodes_of
+from codeagent_lsp.inline.next_edit.parsed_text import (
+    CALLS,
+    ParsedText,
+    Role,
+    binds,
+    function_of,
+    has_above,
+    nodes_of,
+    role_of,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node

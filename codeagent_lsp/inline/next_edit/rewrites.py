@@ -15,8 +15,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.inline.next_edit.examples import Example, Pair
-from codeagent_lsp.inline.next_edit.names import CALLS, has_above, is_bound, role_of
-from codeagent_lsp.inline.next_edit.parsed_text import ParsedText, nodes_of
+from codeagent_lsp.inline.next_edit.parsed_text import CALLS, ParsedText, has_above, is_bound, nodes_of, role_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
