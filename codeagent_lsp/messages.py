@@ -96,7 +96,7 @@ class Message:
     """One entry of a conversation.
 
     An assistant message may have `tool_calls`; each is answered by exactly one `tool` message with that `tool_call_id`,
-    before a message of any other role. `carried` is what its provider wants back with it (`llm/carried.py`);
+    before a message of any other role. `carried` is what its provider wants back with it (`llm/wire.py`);
     `images` belong to a tool's result or to the user's words.
     """
 

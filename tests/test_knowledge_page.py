@@ -14,8 +14,7 @@ from codeagent_lsp.agent.memory import MOST_ENTRIES
 from codeagent_lsp.config import Settings
 from codeagent_lsp.protocol import COMMANDS, command
 from codeagent_lsp.tools.catalogue import BUILTIN
-from codeagent_lsp.tools.skills.shelf import SkillShelf
-from codeagent_lsp.tools.skills.skill import Skill
+from codeagent_lsp.tools.skills.shelf import Skill, SkillShelf
 from codeagent_lsp.tools.skills.trust import Trust
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.files.paths import Roots

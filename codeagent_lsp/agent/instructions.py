@@ -3,7 +3,7 @@ where there is none `CLAUDE.md` with the files that it imports by `@path`.
 
 The text is read with unsaved changes from the editor, never with changes that a run has staged. Text of a workspace is
 untrusted: invisible characters are written out, its size is bounded, and nothing is imported from outside the workspace
-or of which the user would be asked. Not here: when it is sent to the model (`session/memory/background.py`).
+or of which the user would be asked. Not here: when it is sent to the model (`session/memory/knowledge.py`).
 """
 
 # ruff: noqa: PTH118, PTH120 - paths of the workspace are plain strings and may be any bytes

@@ -3,7 +3,7 @@ entries.
 
 Pure functions. An entry is one line with its reason. The model sees no text that came from files or tools here, so that
 a text in a workspace cannot plant a memory. Not here: when that is done and where it is kept
-(`session/memory/memory_store.py`).
+(`session/memory/remembering.py`).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from codeagent_lsp.tools.skills.skill import Skill
+from codeagent_lsp.tools.skills.shelf import Skill
 from codeagent_lsp.workspace.text.visible import cut_at_word
 
 MOST_LISTED = 40

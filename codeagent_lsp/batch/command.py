@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.batch.local_workers import MOST_TRIES, LocalWorkers, Take, Workers, died
-from codeagent_lsp.batch.options import BatchOptions, Job
 from codeagent_lsp.batch.report import write_report
 from codeagent_lsp.batch.report_figures import Group, sum_of
 from codeagent_lsp.batch.results import Outcome, ResultFolder, TaskResult
-from codeagent_lsp.batch.task_file import BatchTask, read_tasks
+from codeagent_lsp.batch.task_file import BatchOptions, BatchTask, Job, read_tasks
 from codeagent_lsp.batch.task_place import sweep
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.session.spending import dollars

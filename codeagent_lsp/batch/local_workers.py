@@ -15,9 +15,9 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Protocol
 
-from codeagent_lsp.batch.options import Job
 from codeagent_lsp.batch.perform import perform
 from codeagent_lsp.batch.results import Outcome, TaskResult
+from codeagent_lsp.batch.task_file import Job
 
 if sys.platform == "win32":
     from multiprocessing.connection import PipeConnection as Connection

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.batch.options import BatchOptions, Job
 from codeagent_lsp.batch.results import Outcome, Reason, TaskResult
+from codeagent_lsp.batch.task_file import BatchOptions, Job
 from codeagent_lsp.batch.task_place import NoPlace, task_place
 from codeagent_lsp.config import Settings
 from codeagent_lsp.environments.environments import Environments

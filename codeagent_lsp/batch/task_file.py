@@ -1,6 +1,7 @@
-"""The file of tasks: one JSON object a line, checked before anything is started.
+"""The tasks of a batch and its options. A file of tasks is one JSON object a line, checked before anything is started.
 
-Not here: doing a task (`perform.py`), what came of it (`results.py`).
+Options are one value, which also travels to workers. Not here: the command line (`command.py`), doing a task
+(`perform.py`), what came of it (`results.py`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +135,31 @@ def _seconds(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= MAX_SECONDS:
         raise ValueError(f"timeout: seconds, more than 0 and at most {MAX_SECONDS:.0f}")
     return float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOptions:
+    """How tasks are done. `settings` has flat keys, `environment` the variables of ours that workers elsewhere lack;
+    `accept_all` also allows what would need an approval.
+    """
+
+    settings: tuple[tuple[str, Any], ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    attempts: int = 1
+    accept_all: bool = False
+    language: str = "en"
+
+    def limited(self, usd: float) -> BatchOptions:
+        """Return the options of one task that may cost at most `usd`, all attempts together."""
+        share = usd / self.attempts
+        own = dict(self.settings).get("budget.usd")
+        least = share if own is None else min(share, float(own))
+        return replace(self, settings=(*self.settings, ("budget.usd", least)))
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One task and how it is done."""
+
+    task: BatchTask
+    options: BatchOptions

@@ -19,8 +19,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.environments.container_box import Box, BoxLimits, Pieces, Plan, Task, shell_words, sweep
-from codeagent_lsp.environments.container_cargo import REPORTS, Cargo
+from codeagent_lsp.environments.container_box import REPORTS, Box, BoxLimits, Pieces, Plan, Task, shell_words, sweep
+from codeagent_lsp.environments.container_cargo import Cargo
 from codeagent_lsp.environments.container_engine import Engine, find_socket
 from codeagent_lsp.environments.environment import EnvironmentKind, EnvironmentProblem
 from codeagent_lsp.environments.grading import grade

@@ -1,7 +1,7 @@
 """The life cycle of one web terminal or desktop: its command in a private view, and the program that serves it.
 
 All processes are below one watchdog, so that none outlives the server, even if it is killed. Not here: which session
-has it, what it consists of (`web_terminal.py`, `desktop.py`), the serving program (`serving_program.py`).
+has it, what it consists of (`desktop.py`), the serving program (`serving_program.py`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from asyncio import StreamReader
 from pathlib import Path
 from typing import Any
 
+from codeagent_lsp.environments.desktop import EXTRA, missing
 from codeagent_lsp.environments.serving import PORTS, Recipe, ScreenRequest, Status
-from codeagent_lsp.environments.web_terminal import EXTRA, missing
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.shadow.process import Guarded, ProcessLimits, settled
 from codeagent_lsp.shadow.shell import Command, CommandResult, Finished, Launch, OnOutput, Shell

@@ -37,8 +37,15 @@ from codeagent_lsp.events.plans import (
     StepOutput,
     StepStarted,
 )
-from codeagent_lsp.events.queue import ItemWithdrawn, SteerDelivered, Steered, TaskQueued
-from codeagent_lsp.events.rewind import SessionForked, SessionRestored, SessionRewound
+from codeagent_lsp.events.sessions import (
+    ItemWithdrawn,
+    SessionForked,
+    SessionRestored,
+    SessionRewound,
+    SteerDelivered,
+    Steered,
+    TaskQueued,
+)
 
 Mode = Literal["direct", "plan"]
 RunStatus = Literal["completed", "failed", "cancelled", "stopped", "rejected", "waiting"]

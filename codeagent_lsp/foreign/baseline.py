@@ -22,7 +22,7 @@ from codeagent_lsp.foreign import git_tree
 from codeagent_lsp.foreign.copies import Copies
 from codeagent_lsp.foreign.disk import ABSENT, UNKNOWN, FileState, Stamp, Tree, stamps
 from codeagent_lsp.foreign.git_tree import Entry, Marks
-from codeagent_lsp.tools.git.repository import Repository, repository_of
+from codeagent_lsp.tools.git.calls import Repository, repository_of
 from codeagent_lsp.workspace.files.folder_names import within
 from codeagent_lsp.workspace.files.git_folders import top_of
 

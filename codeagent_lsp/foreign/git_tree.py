@@ -15,8 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from codeagent_lsp.foreign.disk import UNKNOWN, FileState, state_of
-from codeagent_lsp.tools.git.calls import call
-from codeagent_lsp.tools.git.repository import Repository
+from codeagent_lsp.tools.git.calls import Repository, call
 from codeagent_lsp.workspace.files.file_view import MAX_BYTES
 from codeagent_lsp.workspace.files.git_folders import common_of, data_of
 

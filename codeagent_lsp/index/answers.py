@@ -15,17 +15,14 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
 
-from codeagent_lsp.index import chunks, rank, relevance, repomap
 from codeagent_lsp.index import graph as graphs
-from codeagent_lsp.index.chunks import Chunk
-from codeagent_lsp.index.opening import saved_graph
-from codeagent_lsp.index.packing import unpack
+from codeagent_lsp.index import rank, relevance, repomap
 from codeagent_lsp.index.rank import Task
-from codeagent_lsp.index.relevance import Outline, Read
+from codeagent_lsp.index.relevance import Chunk, Outline, Read
 from codeagent_lsp.index.repomap import Counter, RepoMap
 from codeagent_lsp.index.scan import Folders
-from codeagent_lsp.index.store import Store
-from codeagent_lsp.index.symbols import SymbolInfo
+from codeagent_lsp.index.store import Store, saved_graph
+from codeagent_lsp.index.symbols import SymbolInfo, unpack
 from codeagent_lsp.index.view import Unsaved, View
 from codeagent_lsp.index.words import QueryTerms, as_word, counted, question
 from codeagent_lsp.messages import estimate_tokens
@@ -64,7 +61,7 @@ class Answers:
             view = self._looking_at(files, may_read)
             ranked = _with_unsaved(self._mapper.ranked(Task(query)), view, asking)
             read = self._latest.read
-        return tuple(chunks.answers(ranked, read, view.symbols, asking, limit))
+        return tuple(relevance.answers(ranked, read, view.symbols, asking, limit))
 
     def overview(self, files: FileView, budget: int, may_read: MayRead) -> RepoMap:
         """Return the map that is independent of a task, in at most `budget` tokens."""

@@ -17,11 +17,9 @@ from typing import NamedTuple
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.index.kinds import is_made
-from codeagent_lsp.index.packing import Packed, RawTags, pack_found, unpack_symbols
 from codeagent_lsp.index.parse import MAX_BYTES, find
-from codeagent_lsp.index.store import IndexEntry, Stamp, Store
-from codeagent_lsp.index.symbols import FileTags
-from codeagent_lsp.index.work import Work
+from codeagent_lsp.index.store import IndexEntry, Stamp, Store, Work
+from codeagent_lsp.index.symbols import FileTags, Packed, RawTags, pack_found, unpack_symbols
 from codeagent_lsp.system import open_reading
 from codeagent_lsp.workspace.text.encoding import decode
 

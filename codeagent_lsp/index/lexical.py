@@ -1,7 +1,7 @@
 """Full-text search over the indexed files: BM25 in SQLite FTS5 over the words of path, definitions and text.
 
 Returns files with scores. Not here: the words of a query (`words.py`), other signals for a file (`rank.py`),
-and the part of a file that answers (`chunks.py`).
+and the part of a file that answers (`relevance.py`).
 """
 
 from __future__ import annotations

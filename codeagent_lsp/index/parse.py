@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.index import grammars
 from codeagent_lsp.index.outline import Outline, by_last_line, ordered
-from codeagent_lsp.index.packing import RawTags, tags_of
-from codeagent_lsp.index.symbols import FileTags, Import
+from codeagent_lsp.index.symbols import FileTags, Import, RawTags, tags_of
 from codeagent_lsp.workspace.text.encoding import decode
 
 if TYPE_CHECKING:

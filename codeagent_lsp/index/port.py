@@ -1,6 +1,6 @@
 """The ports through which tools and prompts use the code index of a workspace, so that tests can do without one.
 
-Not here: the index itself (`service.py`), and what is computed from it (`chunks.py`, `answers.py`, `graph.py`).
+Not here: the index itself (`service.py`), and what is computed from it (`relevance.py`, `answers.py`, `graph.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # the parts of an index are heavy, and for type checking only
     from codeagent_lsp.index.answers import Answers
-    from codeagent_lsp.index.chunks import Chunk
+    from codeagent_lsp.index.relevance import Chunk
     from codeagent_lsp.index.service import Status
     from codeagent_lsp.index.view import View
 

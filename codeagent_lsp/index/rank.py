@@ -1,7 +1,7 @@
 """Ranking of files by relevance to a task: words, names, the reference graph, focus and recent edits combined; and
 several rankings fused into one.
 
-Pure apart from its database queries. Not here: showing the files (`repomap.py`) or parts of them (`chunks.py`).
+Pure apart from its database queries. Not here: showing the files (`repomap.py`) or parts of them (`relevance.py`).
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log, sqrt
 
-from codeagent_lsp.index.chunks import Chunk
 from codeagent_lsp.index.graph import Graph
 from codeagent_lsp.index.kinds import is_made, is_prose, is_source, is_test
 from codeagent_lsp.index.lexical import Tables, asked, folder_and_stem, matching, rarity
+from codeagent_lsp.index.relevance import Chunk
 from codeagent_lsp.index.words import QueryTerms, question
 
 SEEDS = 20

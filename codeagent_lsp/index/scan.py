@@ -13,8 +13,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from codeagent_lsp.index.store import Known, Stamp, Store
-from codeagent_lsp.index.work import Work
+from codeagent_lsp.index.store import Known, Stamp, Store, Work
 from codeagent_lsp.workspace.files.folder_names import entries_of, is_unicode
 from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
 from codeagent_lsp.workspace.files.paths import Roots

@@ -17,13 +17,12 @@ from hashlib import blake2b
 from typing import Protocol, TypeVar
 
 from codeagent_lsp.errors import ContextOverflow, FileRefused, ModelError
-from codeagent_lsp.index.chunks import PER_FILE, Chunk, rows, split
 from codeagent_lsp.index.kinds import is_made, is_source, is_test
-from codeagent_lsp.index.places import FILE, ChunkPlace, Places
 from codeagent_lsp.index.rank import worth
+from codeagent_lsp.index.relevance import PER_FILE, Chunk, rows, split
 from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.store import Store
-from codeagent_lsp.index.vectors import Nearby, VectorsUnusable
+from codeagent_lsp.index.vectors import PLACES_FILE, ChunkPlace, Nearby, Places, VectorsUnusable
 from codeagent_lsp.index.words import question
 from codeagent_lsp.workspace.text.encoding import decode
 
@@ -184,7 +183,7 @@ class Semantic:
         return self._kept
 
     def _opened(self, model: str, size: int) -> _Kept:
-        kept = _Kept(Places(self._store.path.with_name(FILE), f"{model} {size}"), self._vectors(model), size)
+        kept = _Kept(Places(self._store.path.with_name(PLACES_FILE), f"{model} {size}"), self._vectors(model), size)
         some = kept.places.any_key()
         if some is not None and not kept.vectors.known([some], size):
             kept.places.clear()  # the vectors are gone

@@ -23,11 +23,9 @@ from typing import Literal, TypeVar
 
 from codeagent_lsp.config import IndexSettings
 from codeagent_lsp.index.intake import failed, looked_at
-from codeagent_lsp.index.opening import open_index
 from codeagent_lsp.index.scan import Folders, Scan, scan, scan_files
-from codeagent_lsp.index.store import Known, Store
+from codeagent_lsp.index.store import Known, Store, Work, open_index
 from codeagent_lsp.index.view import View
-from codeagent_lsp.index.work import Work
 from codeagent_lsp.index.worker import Job, do, dump
 from codeagent_lsp.system import OWN_GROUP
 

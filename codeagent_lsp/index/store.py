@@ -17,8 +17,17 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from codeagent_lsp.index.database import Database
-from codeagent_lsp.index.packing import Packed, pack, unpack, unpack_defined, unpack_symbols, unpack_used
-from codeagent_lsp.index.symbols import FileTags, SymbolInfo
+from codeagent_lsp.index.lexical import Lexical
+from codeagent_lsp.index.symbols import (
+    FileTags,
+    Packed,
+    SymbolInfo,
+    pack,
+    unpack,
+    unpack_defined,
+    unpack_symbols,
+    unpack_used,
+)
 
 FORMAT = 2  # raise it when the tables, the packing or what parsing finds changes
 _SPARE = 10_000  # contents kept although no file has them, for the next switch of branch
@@ -55,6 +64,15 @@ class Stamp(NamedTuple):
     def of(cls, info: os.stat_result) -> Stamp:
         """Return the stamp of a `stat` result."""
         return cls(info.st_mtime_ns, info.st_ctime_ns, info.st_size)
+
+
+class Work(NamedTuple):
+    """A file to process: its path in the index and on disk, the digest known of it, its size in bytes."""
+
+    path: str
+    absolute: str
+    digest: bytes
+    size: int
 
 
 class IndexEntry(NamedTuple):
@@ -294,6 +312,16 @@ class Store(Reader):
         db.execute("INSERT INTO generation VALUES (?)", (time.time_ns() // 1000,))
         for companion in self.companions:
             companion.create(db)
+
+
+def open_index(path: Path) -> Store:
+    """Return the index at `path`; the same in every process that works on it."""
+    return Store(path, (Lexical(),))
+
+
+def saved_graph(path: Path) -> Path:
+    """Return the path of the reference graph of the index at `path`."""
+    return path.with_suffix(".graph")
 
 
 def _put(db: sqlite3.Connection, entry: IndexEntry) -> int:

@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from codeagent_lsp.index.intake import Same, take
-from codeagent_lsp.index.opening import open_index
-from codeagent_lsp.index.store import IndexEntry, Stamp, Store
-from codeagent_lsp.index.work import Work
+from codeagent_lsp.index.store import IndexEntry, Stamp, Store, Work, open_index
 from codeagent_lsp.system import end_after, limit_memory, lower_priority
 
 FILE_SECONDS = 20

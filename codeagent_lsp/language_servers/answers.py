@@ -1,7 +1,7 @@
 """Answers of language servers read into places, texts and actions; whatever does not fit the texts is left out.
 
 A server is not trusted: it may answer for another version, or lie. Pure but for reading files through `FileView`; use a
-worker thread. Not here: edits (`server_edits.py`), questions (`questions.py`).
+worker thread. Not here: edits (`server_edits.py`), questions (`values.py`).
 """
 
 from __future__ import annotations

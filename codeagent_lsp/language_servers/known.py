@@ -1,6 +1,6 @@
 """The language servers that are started where they are installed: programs, files, and the way each gives diagnostics.
 
-Not here: which of them a workspace has (`installed.py`), talking to one (`language_server.py`).
+Not here: which of them a workspace has (`running_servers.py`), talking to one (`language_server.py`).
 """
 
 from __future__ import annotations

@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from codeagent_lsp.language_servers.known import KnownServer
-from codeagent_lsp.language_servers.open_texts import OpenTexts
 from codeagent_lsp.language_servers.server_connection import Handler, ServerConnection, ServerLate
-from codeagent_lsp.language_servers.text_diagnostics import TextDiagnostics
+from codeagent_lsp.language_servers.text_diagnostics import OpenTexts, TextDiagnostics
 from codeagent_lsp.shadow.process import ProcessLimits
 from codeagent_lsp.shadow.shell import Launch
 from codeagent_lsp.workspace.files import uris

@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from codeagent_lsp.errors import AgentError, SettingError, ToolFailed
-from codeagent_lsp.language_servers.installed import Installed, servers_for
 from codeagent_lsp.language_servers.known import KnownServer
 from codeagent_lsp.language_servers.language_server import LanguageServer
-from codeagent_lsp.language_servers.questions import parameters, with_diagnostics
-from codeagent_lsp.language_servers.running_servers import RunningServers
+from codeagent_lsp.language_servers.running_servers import Installed, RunningServers, servers_for
 from codeagent_lsp.language_servers.served_copy import OpenCopy, ServedCopy
 from codeagent_lsp.language_servers.server_connection import ServerFailed
-from codeagent_lsp.language_servers.values import ServerAnswer, ServerQuestion
+from codeagent_lsp.language_servers.values import ServerAnswer, ServerQuestion, parameters, with_diagnostics
 from codeagent_lsp.shadow.wanted import UnsavedState
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.position import Encoding

@@ -15,10 +15,9 @@ from typing import Any
 from codeagent_lsp.errors import ModelRejected, ModelReplyInvalid, ModelStreamBroken
 from codeagent_lsp.llm import failures
 from codeagent_lsp.llm.calls.jsontext import loads_object
-from codeagent_lsp.llm.carried import pack
 from codeagent_lsp.llm.endpoint import Endpoint
 from codeagent_lsp.llm.model import FinishReason, ModelInfo, ReasoningChunk, Reply, TextChunk
-from codeagent_lsp.llm.written_calls import WrittenCall, read_calls
+from codeagent_lsp.llm.wire import WrittenCall, pack, read_calls
 from codeagent_lsp.messages import Usage
 
 REPLY_LIMIT = 4 * 1024 * 1024

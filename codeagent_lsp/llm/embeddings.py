@@ -14,9 +14,9 @@ from typing import Any
 
 from codeagent_lsp.errors import ModelReplyInvalid, ModelTimeout
 from codeagent_lsp.llm.endpoint import TROUBLE, Endpoint, TimeLimits, open_client
+from codeagent_lsp.llm.exchange import read_body
 from codeagent_lsp.llm.failures import from_exception, from_response
 from codeagent_lsp.llm.providers.openai import model_entries
-from codeagent_lsp.llm.sse import read_body
 
 LIMITS = TimeLimits(connect=5.0, first=120.0)
 MAX_REPLY = 64 << 20  # bytes

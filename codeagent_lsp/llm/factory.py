@@ -1,7 +1,7 @@
 """Construction of a ready model from the settings.
 
-`open_model` and `describe_models` are all that the rest of the program needs. Not here: finding servers
-(`providers/discovery.py`), asking them (`survey.py`).
+`open_model` and `describe_models` are all that the rest of the program needs. Not here: finding servers and
+asking them (`survey.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from codeagent_lsp.llm.endpoint import SILENCE_SECONDS, Endpoint, TimeLimits, en
 from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.learned_facts import LearnedFacts
 from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, ToolCalling
-from codeagent_lsp.llm.providers import discovery
 from codeagent_lsp.llm.providers.embedded import (
     CONTEXT_WINDOW,
     EmbeddedHost,
@@ -38,11 +37,10 @@ from codeagent_lsp.llm.providers.embedded import (
     EmbeddedModel,
     engine_installed,
 )
-from codeagent_lsp.llm.providers.kinds import KINDS
+from codeagent_lsp.llm.providers.kinds import KINDS, key_variables
 from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel
 from codeagent_lsp.llm.providers.scripted import load_script
-from codeagent_lsp.llm.services import key_variables
-from codeagent_lsp.llm.survey import Survey, survey
+from codeagent_lsp.llm.survey import Survey, find_servers, survey
 from codeagent_lsp.messages import Message, ToolSpec
 
 _ASK_SECONDS = 5.0
@@ -154,7 +152,7 @@ async def _surveys(settings: ModelSettings, around: Surroundings) -> list[Survey
     # These have no server: what is listed is what else there is.
     provider = "auto" if settings.provider in ("embedded", "scripted") else settings.provider
     home = home_of(settings) if provider == settings.provider else ""
-    found = [] if home else await discovery.find_servers(around.ports)
+    found = [] if home else await find_servers(around.ports)
     places = [endpoint_of(settings, home, around)] if home else [each.where for each in found]
     limits = _limits(settings, quick=True)
     asked = (survey(where, provider, limits) for where in places)
@@ -185,7 +183,7 @@ def endpoint_of(settings: ModelSettings, url: str, around: Surroundings) -> Endp
 
 async def _discovered(settings: ModelSettings, around: Surroundings, state_dir: Path) -> Model:
     """Return the model of a server on this machine, else the embedded model."""
-    found = await discovery.find_servers(around.ports)
+    found = await find_servers(around.ports)
     if settings.provider == "llamacpp":
         found = [server for server in found if server.is_llamacpp]
     if settings.name:  # servers that have it first

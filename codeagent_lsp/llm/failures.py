@@ -1,7 +1,7 @@
 """Mapping of transport failures to the typed error that tells the user what to do.
 
 Pure functions over httpx exceptions, HTTP responses and error objects inside a stream. Not here: the decision
-to retry (`retry.py`).
+to retry (`providers/http_model.py`).
 """
 
 from __future__ import annotations

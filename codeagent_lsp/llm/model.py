@@ -115,7 +115,7 @@ class Reply:
     `problem` says in plain English what was wrong with a tool call that could not be understood; the loop
     returns it to the model. `unusable` are those calls, as they were written. `unclear` tells that they may be an
     example in an answer: said again, the text is the answer. `timings` are the server's own numbers where it gives them
-    (milliseconds). `carried` belongs into the message that the reply becomes (`llm/carried.py`).
+    (milliseconds). `carried` belongs into the message that the reply becomes (`llm/wire.py`).
     """
 
     text: str

@@ -1,6 +1,7 @@
 """What a server says of itself: its kind, its models, and with the other sources what is known of each.
 
-Not here: the questions (`providers/`), opening a model (`factory.py`).
+Servers on this machine are found on the default ports of common ones. Not here: the questions (`providers/`), opening a
+model (`factory.py`).
 """
 
 from __future__ import annotations
@@ -8,21 +9,21 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.errors import ModelNotFound, ModelRejected
-from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
+from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, endpoint
 from codeagent_lsp.llm.facts import HOSTED_WINDOW, LOCAL_WINDOW, Facts, KnownFacts, Prices, combine
 from codeagent_lsp.llm.learned_facts import LearnedFacts
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.kinds import KINDS, kind_of
 from codeagent_lsp.llm.providers.llamacpp import Props, read_props
 from codeagent_lsp.llm.providers.ollama import is_ollama
-from codeagent_lsp.llm.server_facts import facts_of
+from codeagent_lsp.llm.providers.openai import facts_of, list_models
 
 MOST_SLOTS = 2
 """Parallel requests that are used at most: more make each of them slow on a server without a GPU."""
@@ -38,6 +39,10 @@ _LOCAL = re.compile(r":(?:\d+(?:x\d+)?(?:\.\d+)?[bm]|latest)\b")
 """A tag as Ollama writes it: weights that somebody runs, whoever's name they bear."""
 
 _DATE = re.compile(r"-(?:20\d{6}|20\d\d-\d\d-\d\d|latest|preview)$")
+
+PORTS: Mapping[str, int] = {"llamacpp": 8080, "ollama": 11434, "lmstudio": 1234, "vllm": 8000}
+# A server on this machine answers in milliseconds, or is busy loading; a start must not wait for closed ports.
+PROBE_SECONDS = 0.8
 
 
 @dataclass(frozen=True)
@@ -179,3 +184,31 @@ def _base(price: Any) -> float | None:
     """Return a price; of one in tiers, that of the first."""
     price = getattr(price, "base", price)
     return None if price is None else float(price)
+
+
+@dataclass(frozen=True)
+class FoundServer:
+    """A server that answers: the kind its port suggests, its address, its models."""
+
+    kind: str
+    where: Endpoint
+    models: tuple[str, ...] = field(default=())
+    is_llamacpp: bool = False
+
+
+async def find_servers(
+    ports: Mapping[str, int] | None = None, *, host: str = "127.0.0.1", key: str | None = None
+) -> list[FoundServer]:
+    """Return all servers that answer within `PROBE_SECONDS`, in the order of `ports`; they are probed in parallel."""
+    wanted = PORTS if ports is None else ports
+    asked = [_look(kind, endpoint(f"http://{host}:{port}", key)) for kind, port in wanted.items()]
+    return [found for found in await asyncio.gather(*asked) if found]
+
+
+async def _look(kind: str, where: Endpoint) -> FoundServer | None:
+    limits = TimeLimits(connect=PROBE_SECONDS, first=PROBE_SECONDS, silence=PROBE_SECONDS)
+    models, props = await asyncio.gather(list_models(where, limits), read_props(where, limits))
+    # Something else listens there: 8000 and 8080 are anybody's.
+    if not models and props is None:
+        return None
+    return FoundServer(kind, where, tuple(models), is_llamacpp=props is not None)

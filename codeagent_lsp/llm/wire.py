@@ -1,19 +1,24 @@
-"""Serialization of conversations as the JSON of `/chat/completions`.
+"""Conversations as the JSON of `/chat/completions`, and what comes back with a message: calls, and what is carried.
 
-The same messages always give the same bytes, so that a prompt cache is hit. Not here: tool calls as text for
-models without tools (`calls/call_history.py`).
+The same messages always give the same bytes, so that a prompt cache is hit. Arguments of calls that a server sent as
+text are read once they are complete. What a provider wants back byte for byte (signed thinking, encrypted reasoning) is
+kept in the message as JSON text, with the provider and model that wrote it; nobody else can read it, and it holds no
+secrets, as models only read what is masked. Not here: tool calls as text (`calls/text_calls.py`), checking calls
+against their tools (`calls/toolcalling.py`), what carried values mean (`providers/`).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
-from codeagent_lsp.messages import Image, Message, ToolSpec, sent
+from codeagent_lsp.llm.calls.jsontext import loads_object
+from codeagent_lsp.llm.model import ModelInfo
+from codeagent_lsp.messages import UNREADABLE, Image, Message, ToolCall, ToolSpec, sent
 
 PICTURES = "(The pictures of the results above.)"
 
@@ -21,6 +26,9 @@ REPLIES = (200, 201)  # gateways whose framework answers each POST with 201 are 
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+
+LIMIT = 4 * 1024 * 1024
+"""Most characters that are kept for one message; more is left out as a whole."""
 
 
 def encode(body: dict[str, Any]) -> bytes:
@@ -109,3 +117,78 @@ def _message(message: Message) -> dict[str, Any]:
         for call in message.tool_calls
     ]
     return {"role": "assistant", "content": message.content, "tool_calls": calls}
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenCall:
+    """A call as it was sent: its name, the text of its arguments, its id ('' for none)."""
+
+    name: str
+    arguments: str
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCalls:
+    """The calls of a reply, with unique ids; what was wrong with those left out, and these."""
+
+    calls: tuple[ToolCall, ...]
+    problem: str
+    unusable: tuple[ToolCall, ...]
+
+
+def read_calls(written: Iterable[WrittenCall], *, cut: bool) -> ReadCalls:
+    """Return the calls whose arguments are a JSON object, slightly repaired if need be; never of a reply that was cut
+    at its limit, as repairing would invent the end.
+    """
+    calls: list[ToolCall] = []
+    unusable: list[ToolCall] = []
+    problems: list[str] = []
+    used: set[str] = set()
+    for call in written:
+        # A call without parameters comes with empty arguments from many servers.
+        arguments = loads_object(call.arguments or "{}", repair=not cut)
+        if not call.name or arguments is None:
+            problems.append(_complaint(call.name, cut=cut))
+            unusable.append(ToolCall(call.name or UNREADABLE, {}))
+            continue
+        call_id = call.id if call.id and call.id not in used else new_call_id()
+        used.add(call_id)
+        calls.append(ToolCall(call.name, arguments, call_id))
+    return ReadCalls(tuple(calls), " ".join(problems), tuple(unusable))
+
+
+def _complaint(name: str, *, cut: bool) -> str:
+    if cut:
+        return f"The call of {name or 'a tool'} was cut at the token limit and did not run. Do less at once."
+    if not name:
+        return "A tool call had no name and did not run. Name the tool."
+    return f"The arguments of {name} are not a JSON object, so it did not run. Send one JSON object."
+
+
+def pack(info: ModelInfo, items: Sequence[Any]) -> str:
+    """Return `items` (JSON values), with the model that wrote them, as text for `Message.carried`; '' if there are none
+    or the text is longer than LIMIT characters.
+    """
+    if not items:
+        return ""
+    text = json.dumps({"by": _origin(info), "items": list(items)}, ensure_ascii=False, separators=(",", ":"))
+    return text if len(text) <= LIMIT else ""
+
+
+def unpack(info: ModelInfo, carried: str) -> list[Any]:
+    """Return the items that the same model of the same provider gave; none from any other, or if damaged."""
+    if not carried:
+        return []
+    try:
+        value = json.loads(carried)
+    except (ValueError, RecursionError):
+        return []
+    if not isinstance(value, dict) or value.get("by") != _origin(info) or not isinstance(value.get("items"), list):
+        return []
+    items: list[Any] = value["items"]
+    return items
+
+
+def _origin(info: ModelInfo) -> str:
+    return f"{info.provider} {info.name}"

@@ -29,9 +29,8 @@ from codeagent_lsp.tools.files.patch_tools import ApplyPatch
 from codeagent_lsp.tools.files.read_tools import ListDir, ReadFile
 from codeagent_lsp.tools.git.git_tools import GenerateCommit, GitDiff, GitLog
 from codeagent_lsp.tools.screens.screen_tools import Desktop, Terminal
-from codeagent_lsp.tools.testing.coverage_tools import AnalyzeCoverage
 from codeagent_lsp.tools.testing.generating_tools import GenerateTests
-from codeagent_lsp.tools.testing.testing_tools import RunTests
+from codeagent_lsp.tools.testing.testing_tools import AnalyzeCoverage, RunTests
 from codeagent_lsp.tools.tool import Tool
 
 _STAYS = " It stays in the sandbox; the resource sandbox://changes.diff gives it out."

@@ -14,9 +14,8 @@ from lsprotocol import types
 
 from codeagent_lsp import events, protocol
 from codeagent_lsp.session.request import ANSWERS, FOREIGN
-from codeagent_lsp.session.safe_markdown import inert
 from codeagent_lsp.session.spending import cost_words
-from codeagent_lsp.session.transcript import block
+from codeagent_lsp.session.transcript import block, inert
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.mcp.settings import names_server
 

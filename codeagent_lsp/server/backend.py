@@ -39,18 +39,16 @@ from codeagent_lsp.server.plans import PlanDocuments
 from codeagent_lsp.server.progress import Progress
 from codeagent_lsp.server.prompts import Prompts
 from codeagent_lsp.server.reviews import Reviews
-from codeagent_lsp.server.run_services import run_services
+from codeagent_lsp.server.run_services import run_services, session_variables
 from codeagent_lsp.server.secret_sources import redactor_for, sanitizer_for
-from codeagent_lsp.server.views import Views
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
-from codeagent_lsp.server.workspace_ports import language_servers
+from codeagent_lsp.server.workspace_ports import Views, language_servers
 from codeagent_lsp.session.history.listing import KeptSessions
 from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.memory.knowledge import knowledge_for
 from codeagent_lsp.session.memory.remembering import Remembering
 from codeagent_lsp.session.request import RunRequest
-from codeagent_lsp.session.session_variables import session_variables
 from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.permissions.approvals import StandingApprovals

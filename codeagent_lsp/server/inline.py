@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.front import Front
     from codeagent_lsp.server.inline_completions import InlineCompletions
     from codeagent_lsp.server.models import Models
-    from codeagent_lsp.server.views import Views
+    from codeagent_lsp.server.workspace_ports import Views
     from codeagent_lsp.session.manager import SessionManager
     from codeagent_lsp.session.redaction.redactor import Redactor
     from codeagent_lsp.workspace.text.document import Document
@@ -180,7 +180,7 @@ class Inline:
         from codeagent_lsp.inline.completer import Completer  # late: an idle server completes nothing
         from codeagent_lsp.inline.workspace_source import WorkspaceSource  # late: the index is heavy
         from codeagent_lsp.server.inline_completions import InlineCompletions, Texts  # late, as above
-        from codeagent_lsp.tools.permissions.may_read import may_read  # late, as above
+        from codeagent_lsp.tools.permissions.policy import may_read  # late, as above
 
         front, views = self._parts.front, self._parts.views
         sanitizer = sanitizer_for(front, self._parts.redactor)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from codeagent_lsp.session.interrupted_questions import asked_again, lapsed_line
-from codeagent_lsp.session.left_waiting import waiting
+from codeagent_lsp.session.left_waiting import asked_again, lapsed_line, waiting
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.texts import text

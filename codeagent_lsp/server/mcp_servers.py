@@ -24,14 +24,13 @@ from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.mcp.errors import McpProblem
 from codeagent_lsp.tools.mcp.host import Step
-from codeagent_lsp.tools.mcp.pinning import Pins
+from codeagent_lsp.tools.mcp.listing import Pins
 from codeagent_lsp.tools.mcp.servers import McpServers
 from codeagent_lsp.tools.own.own_servers import OwnTools, OwnToolsPlace
 from codeagent_lsp.tools.own.tool_sources import ToolSource
 from codeagent_lsp.tools.skills.desk import Brings, among_all
 from codeagent_lsp.tools.skills.trust import Trust
-from codeagent_lsp.tools.variables.os_keyring import open_keyring
-from codeagent_lsp.tools.variables.variables import Vault, in_thread
+from codeagent_lsp.tools.variables.variables import Vault, in_thread, open_keyring
 from codeagent_lsp.workspace.text.visible import one_line, visible
 
 if TYPE_CHECKING:

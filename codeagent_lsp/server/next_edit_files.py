@@ -1,6 +1,6 @@
 """The workspace as the next edit reads it: open buffers over the disk, what may be shown, and files by their words.
 
-Not here: what is looked for (`inline/next_edit/search.py`), when (`next_edits.py`).
+Not here: what is looked for (`inline/next_edit/proposals.py`), when (`next_edits.py`).
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.front import Front
     from codeagent_lsp.server.models import Models
     from codeagent_lsp.server.next_edit_files import NextEditFiles
-    from codeagent_lsp.server.views import Views
+    from codeagent_lsp.server.workspace_ports import Views
     from codeagent_lsp.session.redaction.redactor import Redactor
     from codeagent_lsp.workspace.files.file_view import FileText
     from codeagent_lsp.workspace.text.document import Document
@@ -89,7 +89,7 @@ class NextEdits:
     def files(self) -> NextEditFiles:
         """Return the workspace of now. Blocks a little, as modules are loaded."""
         from codeagent_lsp.server.next_edit_files import NextEditFiles  # late: parsers are heavy
-        from codeagent_lsp.tools.permissions.may_read import may_read  # late: as above
+        from codeagent_lsp.tools.permissions.policy import may_read  # late: as above
 
         view = self._parts.views.plain()
         return NextEditFiles(view, self._parts.index, may_read(self._parts.front.settings().permissions, view.roots))
@@ -216,7 +216,7 @@ class NextEdits:
         return expected if same else ()
 
     async def _found(self) -> tuple[NextEditFiles, tuple[Proposed, ...]]:
-        from codeagent_lsp.inline.next_edit.search import search  # late: parsers are heavy
+        from codeagent_lsp.inline.next_edit.proposals import search  # late: parsers are heavy
 
         files = self.files()
         if self._history is None:
@@ -288,7 +288,7 @@ class NextEditModel:
     def _shown(self) -> Shown:
         """Return what may be shown now. Blocks a little, as rules are read."""
         from codeagent_lsp.inline.next_edit.predicting import Shown  # late: as above
-        from codeagent_lsp.tools.permissions.may_read import may_read  # late: as above
+        from codeagent_lsp.tools.permissions.policy import may_read  # late: as above
 
         view = self._parts.views.plain()
         allowed = may_read(self._parts.front.settings().permissions, view.roots)

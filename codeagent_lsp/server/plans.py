@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
-from codeagent_lsp.session.safe_markdown import inert
 from codeagent_lsp.session.state import RunRecord
+from codeagent_lsp.session.transcript import inert
 from codeagent_lsp.texts import text
-from codeagent_lsp.tools.plan.plan import Plan
-from codeagent_lsp.tools.plan.plan_steps import MARKS, PlanStep
-from codeagent_lsp.tools.plan.planner_port import StepEdit
+from codeagent_lsp.tools.plan.plan import MARKS, Plan, PlanStep, StepEdit
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.documents import Documents

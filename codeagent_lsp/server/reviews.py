@@ -305,8 +305,7 @@ class Reviews:
         if run.record.run_id in run.session.context.rewinds.standing:
             if files is not None:
                 raise SessionError("undo.rewind")
-            from codeagent_lsp.session.rewind.other_attempts import load_attempts  # late: with the parts of a run
-            from codeagent_lsp.session.rewind.rewinding import undo_rewind  # late, as above
+            from codeagent_lsp.session.rewind.rewinding import load_attempts, undo_rewind  # late: in a run
 
             gone = run.session.context.rewinds.standing[run.record.run_id].event.gone
             load_attempts(run.session, gone, self._manager().resume)

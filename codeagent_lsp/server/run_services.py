@@ -1,10 +1,13 @@
 """Builds what runs need from a server: the ports of `session/services.py`, filled with the parts of the editor.
 
-Not here: the parts (`backend.py`), what a run does with them (`session/run.py`).
+Here are also the environment variables of its sessions, over one keyring for the workspace. Not here: the parts
+(`backend.py`), what a run does with them (`session/run.py`).
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from codeagent_lsp.direct.aptitude import KnownForms, ProofStore
@@ -15,6 +18,7 @@ from codeagent_lsp.state import state_root
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.outputs import OutputStore
+from codeagent_lsp.tools.variables.variables import Variables, Vault, open_keyring
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,11 +31,10 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.models import Models
     from codeagent_lsp.server.plans import PlanDocuments
     from codeagent_lsp.server.reviews import Reviews
-    from codeagent_lsp.server.views import Views
+    from codeagent_lsp.server.workspace_ports import Views
     from codeagent_lsp.session.inbox import Inbox
     from codeagent_lsp.session.memory.knowledge import Knowledge
     from codeagent_lsp.session.redaction.redactor import Redactor
-    from codeagent_lsp.session.session_variables import SessionVariables
     from codeagent_lsp.tools.permissions.approvals import StandingApprovals
     from codeagent_lsp.tools.registry import ToolRegistry
 
@@ -98,3 +101,26 @@ class External:
             return True
         self._client.tell(text("screen.at", self._client.language, url=url))
         return False
+
+
+class SessionVariables:
+    """The variables of all sessions, kept until the server stops, or in the keyring. `open_vault` opens the keyring and
+    blocks; `environ` is our own environment.
+    """
+
+    def __init__(self, open_vault: Callable[[], Vault | None], environ: Mapping[str, str]) -> None:
+        self._open_vault = open_vault
+        self._environ = environ
+        self._sessions: dict[str, Variables] = {}
+
+    def of(self, session_id: str) -> Variables:
+        """Return the variables of a session; a value set in one session is not in another."""
+        if session_id not in self._sessions:
+            self._sessions[session_id] = Variables(self._open_vault, self._environ)
+        return self._sessions[session_id]
+
+
+def session_variables(folders: Sequence[str]) -> SessionVariables:
+    """Return the variables of a workspace's sessions, over the keyring of the system and our own environment."""
+    workspace = ":".join(folders)
+    return SessionVariables(lambda: open_keyring(workspace), os.environ)

@@ -24,9 +24,9 @@ from codeagent_lsp.server.clients import completes_always, real_encoding
 from codeagent_lsp.server.documents import Documents
 from codeagent_lsp.server.wire import lifecycle
 from codeagent_lsp.server.wire.channel import Channel, Reader, socket_channel
+from codeagent_lsp.server.wire.lifecycle import Phase
 from codeagent_lsp.server.wire.outgoing import Outgoing
 from codeagent_lsp.server.wire.params import make_converter
-from codeagent_lsp.server.wire.phase import Phase
 from codeagent_lsp.server.wire.protocol_guard import GuardedProtocol
 from codeagent_lsp.server.wire.served import ExecuteCommand, Served
 from codeagent_lsp.workspace.files import uris

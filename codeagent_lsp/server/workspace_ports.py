@@ -1,17 +1,17 @@
-"""Builds what runs see of the workspace through the editor: its texts, its diagnostics, and language servers.
+"""What runs see of the workspace through the editor: its files and texts, its diagnostics, and language servers.
 
 Not here: the other services of runs (`run_services.py`), the parts themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, get_args
 
 from codeagent_lsp.agent.prompt import Environment
-from codeagent_lsp.errors import EditorError
+from codeagent_lsp.errors import EditorError, FileRefused
 from codeagent_lsp.language_servers.known import with_own
 from codeagent_lsp.language_servers.pool import LanguageServerPool
 from codeagent_lsp.language_servers.values import ServerAnswer
@@ -19,19 +19,65 @@ from codeagent_lsp.protocol import DIAGNOSTICS_METHOD, LENT_METHODS, LSP_METHOD,
 from codeagent_lsp.server.editor import LspEditor
 from codeagent_lsp.session.services import WorkspacePorts
 from codeagent_lsp.state import state_root
-from codeagent_lsp.tools.diagnostics import protocol_form
+from codeagent_lsp.tools.diagnostics import port
 from codeagent_lsp.tools.diagnostics.port import Diagnostic
 from codeagent_lsp.workspace.files import uris
+from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged, StagedView
+from codeagent_lsp.workspace.files.paths import Roots
+from codeagent_lsp.workspace.text.document import Document
+from codeagent_lsp.workspace.text.encoding import is_certain
 from codeagent_lsp.workspace.text.position import Encoding
 
 if TYPE_CHECKING:
     from codeagent_lsp.index.host import IndexHost
     from codeagent_lsp.server.client import Client
+    from codeagent_lsp.server.documents import Documents
     from codeagent_lsp.server.front import Front
-    from codeagent_lsp.server.views import Views
     from codeagent_lsp.shadow.copying import CopyLayer
     from codeagent_lsp.shadow.probe import Isolator
     from codeagent_lsp.workspace.text.document import Document
+
+
+class Views:
+    """Makes file views. `folders` is called for every view, since the client may add folders."""
+
+    def __init__(self, folders: Callable[[], list[str]], documents: Documents) -> None:
+        self._folders = folders
+        self._documents = documents
+
+    def over(self, staged: StagedView) -> FileView:
+        """Return the files with staged changes over them."""
+        return FileView(Roots(self._folders()), _OpenBuffers(self._documents), staged)
+
+    def plain(self) -> FileView:
+        """Return the files as the user has them."""
+        return self.over(NothingStaged())
+
+    def disk_text(self, path: str) -> str | None:
+        """Return the text of a file on disk; None when there is none. FileRefused for a file that is not text."""
+        view = FileView(Roots(self._folders()), NoBuffers(), NothingStaged())
+        return view.read(path).text if view.exists(path) else None
+
+    def is_certain(self, path: str) -> bool:
+        """Return whether every editor reads a file on disk as the same text; also of one that is missing or binary."""
+        view = FileView(Roots(self._folders()), NoBuffers(), NothingStaged())
+        try:
+            file = view.saved(path)
+        except FileRefused:
+            return True
+        return file is None or is_certain(file.text, file.encoding)
+
+
+class _OpenBuffers:
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+
+    def get_by_path(self, path: str) -> Document | None:
+        return self._documents.by_path(path) if path.startswith("/") else self._documents.get(path)
+
+    def open_paths(self) -> Iterable[str]:
+        return self._documents.paths()
+
 
 SECONDS = 3.0
 LENT_SECONDS = 3.0
@@ -98,7 +144,7 @@ class ClientDiagnostics:
 
 def read(items: list[Any], path: str, document: Document, encoding: Encoding) -> tuple[Diagnostic, ...]:
     """Convert LSP diagnostics to `Diagnostic`s; invalid ones and our own are left out."""
-    made = protocol_form.read(items, path, document.text, encoding, document.lines)
+    made = port.read(items, path, document.text, encoding, document.lines)
     return tuple(item for item in made if item.source != SOURCE)
 
 

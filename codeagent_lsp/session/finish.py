@@ -30,7 +30,7 @@ from codeagent_lsp.shadow.shell import CommandResult
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.foreign_words import agent_asks
-from codeagent_lsp.tools.permissions.may_read import may_read
+from codeagent_lsp.tools.permissions.policy import may_read
 
 MOST_TESTS = 4
 """Test files that are run for a change beside those that the task names."""

@@ -17,9 +17,8 @@ from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import SessionError, UsageError
 from codeagent_lsp.messages import Message, Usage
 from codeagent_lsp.session.queue.task_queue import TaskQueue
-from codeagent_lsp.session.replay import message_to_dict, replay
+from codeagent_lsp.session.replay import conversation_before, message_to_dict, replay
 from codeagent_lsp.session.request import CHANGES, RunRequest
-from codeagent_lsp.session.rewind.retelling import conversation_before
 from codeagent_lsp.session.runs import Runs
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Listener, Session

@@ -24,8 +24,7 @@ from codeagent_lsp.tools.skills.desk import ask_all, ask_one, named, said_of
 from codeagent_lsp.tools.skills.skill_tools import SkillInstaller, SkillInstallerParameters
 from codeagent_lsp.workspace.files.file_view import FileText, FileView
 from codeagent_lsp.workspace.files.paths import is_untitled
-from codeagent_lsp.workspace.text.unseen import escaped, shown_exactly
-from codeagent_lsp.workspace.text.visible import one_line
+from codeagent_lsp.workspace.text.visible import escaped, one_line, shown_exactly
 
 Ended = tuple[events.RunStatus, str]
 """The final status of a run, and a summary for the user."""

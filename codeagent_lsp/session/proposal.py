@@ -15,9 +15,8 @@ from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.change_questions import ChangeQuestions
 from codeagent_lsp.session.proving.proofs import Proofs
-from codeagent_lsp.session.renamed_files import edited_texts, followed, renamed_since
+from codeagent_lsp.session.rewind.earlier_texts import edited_texts, followed, names_of, renamed_since, taking_back
 from codeagent_lsp.session.rewind.rewinds import AppliedPart, after_undo
-from codeagent_lsp.session.rewind.taking_back import names_of, taking_back
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.state import RunRecord

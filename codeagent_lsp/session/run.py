@@ -24,8 +24,7 @@ from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.foreign_runs import ForeignProposal
 from codeagent_lsp.session.own_runs import OwnWork, own_run
-from codeagent_lsp.session.plan.execution import PlanRun
-from codeagent_lsp.session.plan.plan_start import PlanStart
+from codeagent_lsp.session.plan.execution import PlanRun, PlanStart
 from codeagent_lsp.session.plan.plan_state import PlanState
 from codeagent_lsp.session.plan.run_planner import RunPlanner
 from codeagent_lsp.session.plan.steering import Steering
@@ -41,7 +40,7 @@ from codeagent_lsp.session.solving.task_work import TaskWork, task_work
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.toolbox import Toolbox
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.plan.planner_port import StepDraft
+from codeagent_lsp.tools.plan.plan import StepDraft
 from codeagent_lsp.tools.skills.desk import vouched
 
 logger = logging.getLogger(__name__)

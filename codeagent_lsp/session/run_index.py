@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.errors import AgentError, ToolFailed
 from codeagent_lsp.index.port import Indexing
-from codeagent_lsp.tools.permissions.may_read import may_read
+from codeagent_lsp.tools.permissions.policy import may_read
 from codeagent_lsp.workspace.files.file_view import FileView
 
 if TYPE_CHECKING:  # heavy, and a server that is idle does without them
     from codeagent_lsp.index.answers import Answers
-    from codeagent_lsp.index.chunks import Chunk
     from codeagent_lsp.index.rank import Task
+    from codeagent_lsp.index.relevance import Chunk
     from codeagent_lsp.index.repomap import RepoMap
     from codeagent_lsp.index.service import Status
     from codeagent_lsp.index.view import View

@@ -21,7 +21,7 @@ from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.shadow.shell import Stream
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.plan.plan_steps import ENDED
+from codeagent_lsp.tools.plan.plan import ENDED
 
 PLANNING_CALL = "create_plan"
 

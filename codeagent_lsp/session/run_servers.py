@@ -10,8 +10,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from codeagent_lsp.language_servers.questions import parameters
-from codeagent_lsp.language_servers.values import ServerAnswer, ServerQuestion
+from codeagent_lsp.language_servers.values import ServerAnswer, ServerQuestion, parameters
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.files.file_view import FileView

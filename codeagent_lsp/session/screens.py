@@ -202,7 +202,9 @@ class RunScreens:
 
 
 def _recipe(kind: ScreenKind, folder: str, wanted: ScreenRequest, place: EnvironmentKind) -> Recipe:
-    from codeagent_lsp.environments.desktop import desktop_recipe  # late: only needed once a screen is started
-    from codeagent_lsp.environments.web_terminal import terminal_recipe  # late: likewise
+    from codeagent_lsp.environments.desktop import (
+        desktop_recipe,  # late: only needed once a screen is started
+        terminal_recipe,  # late: likewise
+    )
 
     return terminal_recipe(folder, place) if kind == "terminal" else desktop_recipe(folder, wanted)

@@ -23,7 +23,7 @@ from codeagent_lsp.tools.diagnostics.port import Diagnostics
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.permissions.approvals import StandingApprovals
 from codeagent_lsp.tools.permissions.decision import Mode
-from codeagent_lsp.tools.plan.planner_port import StepEdit
+from codeagent_lsp.tools.plan.plan import StepEdit
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.variables.variables import Variables
 from codeagent_lsp.workspace.changes.editor import Editor

@@ -17,7 +17,7 @@ from codeagent_lsp.agent.context.focus import FocusedFile, FocusedFiles
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.messages import Message, ToolSpec, Usage
 from codeagent_lsp.session.conversation.repo_maps import Overviews
-from codeagent_lsp.session.memory.background import Background
+from codeagent_lsp.session.memory.knowledge import Background
 from codeagent_lsp.session.proving.proof import ProposalProof
 from codeagent_lsp.session.request import FOREIGN, LENT
 from codeagent_lsp.session.rewind.rewinds import AppliedPart, Rewinds

@@ -25,7 +25,7 @@ from codeagent_lsp.session.code_knowledge import code_index, code_ports, diagnos
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.redaction.redactor import OpenRecords
 from codeagent_lsp.session.request import ANSWERS, TRIALS
-from codeagent_lsp.session.rewind.taking_back import taking_back
+from codeagent_lsp.session.rewind.earlier_texts import taking_back
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.screens import Desk
 from codeagent_lsp.session.services import Services
@@ -60,8 +60,7 @@ from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.skills.trust import WorkspaceItem
-from codeagent_lsp.tools.testing.baseline import Baseline, Compared, Results, compared
-from codeagent_lsp.tools.testing.reports import TestReport, report_from
+from codeagent_lsp.tools.testing.reports import Baseline, Compared, Results, TestReport, compared, report_from
 from codeagent_lsp.tools.testing.testing_tools import RunTests
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.variables.variables import Variables

@@ -1,8 +1,8 @@
-"""Conversion of the files that a command wrote into new texts, deletions and moves, by the rules for the agent's edits.
+"""The files that one command wrote, gathered within limits and made into new texts, deletions and moves.
 
-Too many changes are refused as a whole; every file that cannot be an edit is reported. Reads the disk and changes
-nothing; call it in a thread. Not here: finding out what was written (the layers), asking the user and staging
-(`workspace.py`).
+The rules are those for the agent's edits. Too many changes are refused as a whole; every file that cannot be an edit is
+reported. Reads the disk and changes nothing; call it in a thread. Not here: finding out what was written (`upper.py`,
+`mirror.py`), asking the user and staging (`workspace.py`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,36 @@ from codeagent_lsp.shadow.shell import Writings, Written, WrittenKind
 from codeagent_lsp.shadow.wanted import LeftOut, UnsavedState
 from codeagent_lsp.workspace.files.file_view import FileText, FileView
 from codeagent_lsp.workspace.text.encoding import Decoded, Encoding, decode
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenLimits:
+    """Most bytes of one text, and most files and bytes of all that one command wrote; more is only counted."""
+
+    file_bytes: int = 1 << 20
+    files: int = 500
+    total_bytes: int = 16 << 20
+
+
+@dataclass
+class WrittenFiles:
+    """The changed files found so far, by path, within the limits."""
+
+    limits: WrittenLimits
+    files: dict[str, Written] = field(default_factory=dict)
+    more: int = 0
+    size: int = 0
+
+    def add(self, path: str, kind: WrittenKind, data: bytes = b"") -> None:
+        """Add one file, or only count it beyond the limits."""
+        if path in self.files:
+            return
+        if len(self.files) >= self.limits.files or self.size + len(data) > self.limits.total_bytes:
+            self.more += 1
+            return
+        self.size += len(data)
+        self.files[path] = Written(path, kind, data)
+
 
 _TOLD_PER_REASON = 20
 _WHY: dict[WrittenKind, str] = {

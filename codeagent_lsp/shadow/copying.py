@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from codeagent_lsp.shadow.collect import WrittenFiles, WrittenLimits
 from codeagent_lsp.shadow.environment import scrubbed
 from codeagent_lsp.shadow.folder import LayerFolder, remove_tree
 from codeagent_lsp.shadow.interpreters import is_interpreter
@@ -25,7 +26,6 @@ from codeagent_lsp.shadow.seatbelt import Seatbelt
 from codeagent_lsp.shadow.seccomp import ENVIRONMENT as WITHOUT_CALLS
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.upper_walk import is_folder
-from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
 from codeagent_lsp.workspace.files.folder_names import within
 from codeagent_lsp.workspace.files.ignore import IgnoreRules
 

@@ -2,7 +2,7 @@
 
 Ignored folders are not copied but listed as `linked`, except those that programs recreate (`OUTPUTS`), which start
 empty and are kept. Links are never followed. Not here: how commands run in the copy (`copying.py`), writing its files
-(`private_copy.py`), walking (`mirror_files.py`).
+and walking (`private_copy.py`).
 """
 
 # ruff: noqa: PTH119 - plain strings are several times faster in a walk
@@ -13,11 +13,10 @@ import os
 import stat
 from collections.abc import Callable, Mapping
 
-from codeagent_lsp.shadow.mirror_files import Item, Tree, is_output, walk
-from codeagent_lsp.shadow.private_copy import Origin, PrivateCopy
+from codeagent_lsp.shadow.collect import WrittenFiles, WrittenLimits
+from codeagent_lsp.shadow.private_copy import Item, Origin, PrivateCopy, Tree, is_output, walk
 from codeagent_lsp.shadow.shell import WrittenKind
 from codeagent_lsp.shadow.upper_walk import VERSION_CONTROL, Rules, is_binary, lstat, read
-from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
 from codeagent_lsp.workspace.files.folder_names import within
 from codeagent_lsp.workspace.files.ignore import FolderRules
 

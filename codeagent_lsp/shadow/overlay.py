@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.shadow.collect import WrittenFiles, WrittenLimits
 from codeagent_lsp.shadow.folder import LayerFolder, remove_tree
 from codeagent_lsp.shadow.hiding import Hidden
 from codeagent_lsp.shadow.mounts import (
@@ -31,7 +32,6 @@ from codeagent_lsp.shadow.sandbox import Bind, Sandbox, services, write_options
 from codeagent_lsp.shadow.seccomp import ENVIRONMENT as WITHOUT_CALLS
 from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.upper import Upper
-from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
 from codeagent_lsp.workspace.files.folder_names import within
 from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
 

@@ -1,26 +1,182 @@
-"""The files of a private copy of a folder: writing and removing them, and the origin of each.
+"""The files of a private copy of a folder: walking, copying, writing and removing them, and the origin of each.
 
-Links are never followed, not even in the folders above a file. Not here: what is copied when (`mirror.py`), copying one
-file (`mirror_files.py`).
+Links are never followed, not even in the folders above a file, and special files never opened. A text gets another
+modification time, in seconds, with every version, as programs compare them. Not here: what is copied when
+(`mirror.py`).
 """
+
+# ruff: noqa: PTH115, PTH118 - plain strings are several times faster in a walk
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterable
+import time
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from codeagent_lsp.shadow.folder import remove_tree
-from codeagent_lsp.shadow.mirror_files import Item, copy_file, same_bytes, write_file
-from codeagent_lsp.shadow.text_times import TextTimes
-from codeagent_lsp.shadow.upper_walk import Stamp, is_folder, lstat, read
+from codeagent_lsp.shadow.upper_walk import MAX_DEPTH, VERSION_CONTROL, Stamp, is_folder, is_too_long, lstat, read
+from codeagent_lsp.system import copy_new, open_new, open_reading, set_mode
+from codeagent_lsp.workspace.files.ignore import FolderRules
 
 FileChangeKind = Literal["created", "changed", "deleted"]
 
 Origin = Stamp | bytes
 """The origin of a file in the copy: a state of the disk, or given bytes."""
+
+OUTPUTS = frozenset(
+    """
+    __pycache__ .mypy_cache .ruff_cache .pytest_cache .hypothesis .cache .parcel-cache .turbo .tox .nox .next .nuxt
+    .svelte-kit .gradle target build dist out coverage htmlcov
+    """.split()  # noqa: SIM905
+)
+"""Ignored folders that programs recreate: they need not be copied, and must be writable."""
+
+_CHUNK = 1 << 20
+
+
+class Item(NamedTuple):
+    """A file, a link with its target, or a special file."""
+
+    info: os.stat_result
+    ignored: bool
+    target: str | None = None
+
+    @property
+    def stamp(self) -> Stamp:
+        """Return a value that changes with every modification of the file."""
+        info = self.info
+        return (info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_mode)
+
+    @property
+    def is_link(self) -> bool:
+        """Return whether it is a symbolic link."""
+        return stat.S_ISLNK(self.info.st_mode)
+
+    @property
+    def special(self) -> bool:
+        """Return whether it is neither a regular file nor a link."""
+        return not (stat.S_ISREG(self.info.st_mode) or stat.S_ISLNK(self.info.st_mode))
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The contents of a folder by relative path; folders with their modes.
+
+    Not entered are ignored folders (`closed`), `version_control`, and folders that lie too `deep`.
+    """
+
+    files: dict[str, Item] = field(default_factory=dict)
+    folders: dict[str, int] = field(default_factory=dict)
+    closed: list[str] = field(default_factory=list)
+    version_control: list[str] = field(default_factory=list)
+    deep: list[str] = field(default_factory=list)
+
+
+def is_output(name: str) -> bool:
+    """Return whether an ignored folder of this name starts empty in a copy."""
+    return name in OUTPUTS or name.startswith("cmake-build-")
+
+
+def walk(top: str, rules: FolderRules | None, *, ours: bool = False) -> Tree:
+    """Return everything below `top`, without the contents of ignored folders; an empty tree if `rules` is None.
+
+    Unreadable folders are skipped, but if the tree is `ours`, their access rights are restored.
+    """
+    tree = Tree()
+    pending: list[tuple[str, FolderRules]] = [("", rules)] if rules is not None else []
+    while pending:
+        folder, here = pending.pop()
+        for entry in _entries(os.path.join(top, folder), ours=ours):
+            inner = _sort_in(tree, entry, folder, here)
+            if inner is None:
+                continue
+            if inner[0].count("/") < MAX_DEPTH and not is_too_long(os.path.join(top, inner[0])):
+                pending.append(inner)
+            else:
+                tree.deep.append(inner[0])
+    return tree
+
+
+def _entries(folder: str, *, ours: bool) -> list[os.DirEntry[str]]:
+    try:
+        if ours and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+            Path(folder).chmod(0o700)
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:  # gone meanwhile, or not ours to read
+        return []
+
+
+def _sort_in(tree: Tree, entry: os.DirEntry[str], folder: str, rules: FolderRules) -> tuple[str, FolderRules] | None:
+    """Add one entry to the tree; return a folder that is to be walked."""
+    name = os.path.join(folder, entry.name)
+    try:
+        info = entry.stat(follow_symlinks=False)
+        target = os.readlink(entry.path) if stat.S_ISLNK(info.st_mode) else None
+    except OSError:
+        return None
+    is_dir = stat.S_ISDIR(info.st_mode)
+    # Before the rules: also where it is a file, as in a linked worktree, it is never copied.
+    if entry.name in VERSION_CONTROL:
+        tree.version_control.append(name)
+    elif not is_dir:
+        tree.files[name] = Item(info, rules.ignores(entry.name, is_dir=False), target)
+    elif rules.ignores(entry.name, is_dir=True):
+        tree.closed.append(name)
+    else:
+        tree.folders[name] = info.st_mode
+        return name, rules.enter(entry.name)
+    return None
+
+
+def copy_file(source: str, target: str) -> bool:
+    """Copy a file with its mode and times, or a link as a link; return False if it cannot be read."""
+    try:
+        mode = os.lstat(source).st_mode
+        if stat.S_ISLNK(mode):
+            Path(target).symlink_to(os.readlink(source))
+            return True
+        if not stat.S_ISREG(mode):
+            return False
+        descriptor = open_reading(source)
+    except OSError:
+        return False
+    with os.fdopen(descriptor, "rb"):
+        info = os.fstat(descriptor)
+        copy = copy_new(descriptor, target)
+        try:
+            # Without the set-user-id bits.
+            set_mode(copy, stat.S_IMODE(info.st_mode) & 0o777)
+        finally:
+            os.close(copy)
+        os.utime(target, ns=(info.st_atime_ns, info.st_mtime_ns))
+    return True
+
+
+def write_file(target: str, data: bytes, like: os.stat_result | None) -> None:
+    """Write a new file, with the mode of `like`."""
+    with os.fdopen(open_new(target), "wb") as file:
+        file.write(data)
+        set_mode(file.fileno(), stat.S_IMODE(like.st_mode) & 0o777 if like is not None else 0o644)
+
+
+def same_bytes(one: str, other: str) -> bool:
+    """Return whether two regular files have the same contents."""
+    try:
+        sizes = [os.lstat(path).st_size for path in (one, other)]
+        if sizes[0] != sizes[1]:
+            return False
+        with os.fdopen(open_reading(one), "rb") as first, os.fdopen(open_reading(other), "rb") as second:
+            while (piece := first.read(_CHUNK)) == second.read(_CHUNK):
+                if not piece:
+                    return True
+        return False
+    except OSError:
+        return False
 
 
 class PrivateCopy:
@@ -114,3 +270,26 @@ def _above(name: str) -> list[str]:
     """Return the folders between the top and `name`, outermost first."""
     parts = name.split("/")[:-1]
     return ["/".join(parts[: end + 1]) for end in range(len(parts))]
+
+
+class TextTimes:
+    """The seconds given so far; they never decrease, and are ahead of the clock only if that is too slow."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._given = 0
+        self._now: int | None = None
+
+    def begin(self) -> None:
+        """Begin a batch of texts, which share one second."""
+        self._now = None
+
+    def give(self, place: str, *others: os.stat_result | None) -> None:
+        """Set the modification time of the file at `place`, different from that of `others`, its earlier versions."""
+        if self._now is None:
+            self._now = max(int(self._clock()), self._given + 1)
+        second, taken = self._now, {int(other.st_mtime) for other in others if other is not None}
+        while second in taken:
+            second += 1
+        self._given = max(self._given, second)
+        os.utime(place, (second, second))

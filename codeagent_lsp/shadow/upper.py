@@ -16,9 +16,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from codeagent_lsp.shadow.collect import WrittenFiles, WrittenLimits
 from codeagent_lsp.shadow.folder import remove_tree
+from codeagent_lsp.shadow.private_copy import TextTimes
 from codeagent_lsp.shadow.shell import Written
-from codeagent_lsp.shadow.text_times import TextTimes
 from codeagent_lsp.shadow.upper_walk import (
     MAX_DEPTH,
     OPAQUE,
@@ -37,7 +38,6 @@ from codeagent_lsp.shadow.upper_walk import (
     same_as_disk,
     same_link,
 )
-from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
 from codeagent_lsp.system import open_new, set_mode
 from codeagent_lsp.workspace.files.ignore import FolderRules
 

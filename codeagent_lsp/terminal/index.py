@@ -10,9 +10,9 @@ from typing import Any
 
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.index.answers import Answers
-from codeagent_lsp.index.chunks import Chunk
-from codeagent_lsp.index.places import FILE, stored_chunks
 from codeagent_lsp.index.rank import Task
+from codeagent_lsp.index.relevance import Chunk
+from codeagent_lsp.index.vectors import PLACES_FILE, stored_chunks
 from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.settings_layers import environment_layer, load
@@ -86,7 +86,7 @@ def statistics(place: IndexLocation) -> str:
 
 def _vectors(place: IndexLocation) -> str:
     """Return the number of pieces of code and prose that have a vector, and the model that made them."""
-    model, count = stored_chunks(place.store.path.with_name(FILE)) or ("", 0)
+    model, count = stored_chunks(place.store.path.with_name(PLACES_FILE)) or ("", 0)
     return f"{count:,}: {model}" if count else "0"
 
 
@@ -148,7 +148,7 @@ def _on_disk(place: IndexLocation) -> FileView:
 
 def _as_the_model(roots: Roots) -> Callable[[str], bool]:
     """Return a predicate of what the model may read without asking; a map shows only the names of other files."""
-    from codeagent_lsp.tools.permissions.may_read import may_read  # late: a search does without it
+    from codeagent_lsp.tools.permissions.policy import may_read  # late: a search does without it
 
     settings, _ = load(environment_layer(), policy=read_policy(), user=read_user_settings())
     return may_read(settings.permissions, roots)

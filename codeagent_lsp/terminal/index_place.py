@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codeagent_lsp.errors import UsageError
-from codeagent_lsp.index.opening import open_index
 from codeagent_lsp.index.scan import Folders, scan
-from codeagent_lsp.index.store import Store
+from codeagent_lsp.index.store import Store, open_index
 from codeagent_lsp.state import workspace_state
 from codeagent_lsp.terminal.locales import user_locale
 from codeagent_lsp.texts import choose_language, text

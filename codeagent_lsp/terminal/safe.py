@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codeagent_lsp.workspace.text.unseen import shown
+from codeagent_lsp.workspace.text.visible import shown
 
 
 def visible(text: str) -> str:

@@ -20,12 +20,11 @@ from rich.text import Text
 
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import ModelError, ModelRejected, ModelUnreachable, UserError
-from codeagent_lsp.llm import weights
+from codeagent_lsp.llm import survey, weights
 from codeagent_lsp.llm.factory import Surroundings, models_at, open_model
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply
-from codeagent_lsp.llm.providers import discovery
 from codeagent_lsp.llm.providers.embedded import engine_installed
-from codeagent_lsp.llm.services import SERVICES, Service
+from codeagent_lsp.llm.providers.kinds import SERVICES, Service
 from codeagent_lsp.messages import Message
 from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.settings_catalogue import catalogue
@@ -135,7 +134,7 @@ class Dialogue:
 
     async def _here(self) -> list[Candidate]:
         """Return the servers that run on this machine."""
-        found = await discovery.find_servers(self._ports)
+        found = await survey.find_servers(self._ports)
         names = {"llamacpp": "llama.cpp", "ollama": "Ollama", "lmstudio": "LM Studio", "vllm": "vLLM"}
         return [
             Candidate(

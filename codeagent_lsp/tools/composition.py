@@ -1,6 +1,6 @@
 """Transformation of one tool's output into arguments for another: extract, filter, aggregate, map. Pure functions.
 
-Not here: running the tools (`orchestration/compose_tools.py`), who may run (`executor.py`).
+Not here: running the tools (`orchestration/orchestration_tools.py`), who may run (`executor.py`).
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.circuit_breaker import CallOutcome
 from codeagent_lsp.tools.context import Calls, PresentTexts, TaskWords, ToolContext
-from codeagent_lsp.tools.diagnostics.after_edits import with_remark
+from codeagent_lsp.tools.diagnostics.edit_diagnostics import with_remark
 from codeagent_lsp.tools.hooks.hooks import Hooks
 from codeagent_lsp.tools.lost_marks import check_marks
 from codeagent_lsp.tools.outputs import OutputStore, name_of, truncate

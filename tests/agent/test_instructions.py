@@ -18,7 +18,7 @@ from codeagent_lsp.agent.instructions import (
     root_instructions,
 )
 from codeagent_lsp.config import PermissionsSettings
-from codeagent_lsp.tools.permissions.may_read import may_read
+from codeagent_lsp.tools.permissions.policy import may_read
 from tests.workspace.file_fakes import Workspace, workspace
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeagent_lsp.agent.skills import MOST_LISTED, hint, listed, matching
-from codeagent_lsp.tools.skills.skill import Skill
+from codeagent_lsp.tools.skills.shelf import Skill
 
 
 def skill(name: str, *triggers: str, approved: bool = True, modes: tuple[str, ...] = ()) -> Skill:

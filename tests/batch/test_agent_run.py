@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.batch import perform
-from codeagent_lsp.batch.options import BatchOptions
 from codeagent_lsp.batch.perform import AgentRun
+from codeagent_lsp.batch.task_file import BatchOptions
 from codeagent_lsp.lsp_client.connection import ConnectionLost
 
 ATTEMPT = {"type": "run_completed", "status": "completed", "session_id": "of the attempt"}

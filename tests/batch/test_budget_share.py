@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeagent_lsp.batch.command import LEAST_USD, BudgetShare
-from codeagent_lsp.batch.options import BatchOptions
+from codeagent_lsp.batch.task_file import BatchOptions
 
 MOVES = st.lists(st.tuples(st.booleans(), st.floats(0, 1), st.integers(1, 8)), max_size=60)
 

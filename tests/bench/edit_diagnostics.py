@@ -19,9 +19,8 @@ from statistics import median, quantiles
 
 from codeagent_lsp.language_servers import served_copy
 from codeagent_lsp.language_servers.session_servers import SessionServers
-from codeagent_lsp.tools.diagnostics.after_edits import SECONDS, AfterEdits
 from codeagent_lsp.tools.diagnostics.difference import Difference
-from codeagent_lsp.tools.diagnostics.edit_diagnostics import BeforeAndAfter, EditDiagnostics
+from codeagent_lsp.tools.diagnostics.edit_diagnostics import REMARK_SECONDS, AfterEdits, BeforeAndAfter, EditDiagnostics
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.bench.histories import Repository
@@ -149,7 +148,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.edit_diagnostics", description=__doc__)
     parser.add_argument("--repo", action="append", required=True, help="a git repository and a suffix: PATH:.py")
     parser.add_argument("--commits", type=int, default=100)
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="the time for the diagnostics of one edit")
+    parser.add_argument(
+        "--seconds", type=float, default=REMARK_SECONDS, help="the time for the diagnostics of one edit"
+    )
     parser.add_argument("--show", type=int, default=0, help="print so many that are missed or reported besides")
     chosen = parser.parse_args(arguments)
     print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}", flush=True)

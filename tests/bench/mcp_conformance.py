@@ -26,9 +26,8 @@ from codeagent_lsp.server.mcp_servers import Memory
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import tool_context
-from codeagent_lsp.tools.mcp.calling import Calling
 from codeagent_lsp.tools.mcp.connection import connected
-from codeagent_lsp.tools.mcp.host import Host, Step
+from codeagent_lsp.tools.mcp.host import Calling, Host, Step
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 from codeagent_lsp.tools.variables.variables import Vault
 from tests.server.warm import quick_starts

@@ -25,10 +25,10 @@ from pathlib import Path
 
 from codeagent_lsp.index import semantic
 from codeagent_lsp.index.answers import Answers
-from codeagent_lsp.index.chunks import Chunk
 from codeagent_lsp.index.kinds import is_source, is_test
 from codeagent_lsp.index.lexical import Lexical
 from codeagent_lsp.index.rank import fused
+from codeagent_lsp.index.relevance import Chunk
 from codeagent_lsp.index.scan import Folders, scan
 from codeagent_lsp.index.semantic import Embedding, Semantic
 from codeagent_lsp.index.store import Store

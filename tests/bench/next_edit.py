@@ -19,8 +19,7 @@ from functools import cached_property
 from pathlib import Path
 
 from codeagent_lsp.inline.next_edit.history import History
-from codeagent_lsp.inline.next_edit.proposals import Proposed
-from codeagent_lsp.inline.next_edit.search import search
+from codeagent_lsp.inline.next_edit.proposals import Proposed, search
 from codeagent_lsp.server.next_edit_files import project_of
 from tests.bench.refactorings import GitHistory, Place, Refactoring
 

@@ -20,11 +20,11 @@ from codeagent_lsp.index.answers import Mapper
 from codeagent_lsp.index.intake import kept
 from codeagent_lsp.index.kinds import is_source
 from codeagent_lsp.index.lexical import Lexical
-from codeagent_lsp.index.packing import pack
 from codeagent_lsp.index.parse import parse
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.repomap import paths_in
 from codeagent_lsp.index.store import IndexEntry, Store
+from codeagent_lsp.index.symbols import pack
 from tests.bench.histories import Commit, Repository
 from tests.bench.peer import Peer, environment
 from tests.bench.plain import PlainWords

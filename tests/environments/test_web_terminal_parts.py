@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.environments import desktop, web_terminal
+from codeagent_lsp.environments import desktop
 from codeagent_lsp.environments.environment import EnvironmentKind, PrivateView
 from codeagent_lsp.environments.serving import ScreenKind, ScreenRequest, Screens, Status, Stopped
 from codeagent_lsp.environments.serving_program import listening
@@ -161,18 +161,18 @@ def test_the_next_free_port() -> None:
 
 
 def test_where_the_emulator_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = web_terminal.emulator([])
+    found = desktop.emulator([])
     assert set(found) == {"xterm.js", "xterm.css", "fit.js"} and "webssh" in found["xterm.js"]
     for name in ("xterm/lib/xterm.js", "xterm/css/xterm.css", "addon-fit/lib/addon-fit.js"):
-        assert web_terminal.emulator([str(tmp_path)]) == found
+        assert desktop.emulator([str(tmp_path)]) == found
         (tmp_path / "@xterm" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "@xterm" / name).write_text("")
-    assert web_terminal.emulator([str(tmp_path)])["fit.js"].startswith(str(tmp_path))
-    monkeypatch.setattr(web_terminal, "find_spec", lambda name: None)
+    assert desktop.emulator([str(tmp_path)])["fit.js"].startswith(str(tmp_path))
+    monkeypatch.setattr(desktop, "find_spec", lambda name: None)
     with pytest.raises(ToolFailed, match=re.escape("xterm.js is not installed here. The user can add it: pip install")):
-        web_terminal.emulator([])
+        desktop.emulator([])
     with pytest.raises(ToolFailed, match=r"terminado is not installed here.*codeagent-lsp\[terminal\]"):
-        web_terminal.terminal_recipe(str(tmp_path))
+        desktop.terminal_recipe(str(tmp_path))
 
 
 def test_what_a_desktop_lacks(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_what_runs_in_a_desktop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("kind", ["terminal", "desktop"])
 def test_our_pages_load_nothing_from_elsewhere(kind: str) -> None:
-    files = web_terminal.page_files(kind)
+    files = desktop.page_files(kind)
     assert {"", "page.js", "page.css"} == set(files)
     for path in files.values():
         assert not re.search(r"https?:|//[a-z]|import\(", Path(path).read_text().replace("// ", ""))
@@ -241,14 +241,14 @@ class Views:
 async def test_a_terminal_is_where_commands_are(
     tmp_path: Path, place: EnvironmentKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(web_terminal, "need_library", lambda: None)
-    monkeypatch.setattr(web_terminal, "emulator", dict)
+    monkeypatch.setattr(desktop, "need_library", lambda: None)
+    monkeypatch.setattr(desktop, "emulator", dict)
     folder, views = Folder(tmp_path), Views(place)
     run = SessionScreens(views).of("s", Desk(folder.view, folder.staging, _no))
     with pytest.raises(ToolFailed, match="enough"):
         await run.start("terminal", ScreenRequest())
     assert views.wanted == [place]
-    script = web_terminal.terminal_recipe(str(tmp_path), place).command.script
+    script = desktop.terminal_recipe(str(tmp_path), place).command.script
     assert ("setsid" in script) == (place == "local")
 
 

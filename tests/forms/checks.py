@@ -37,12 +37,11 @@ from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.code.reading_tools import described
 from codeagent_lsp.tools.composition import Transformation, arguments_for, at, transformed
 from codeagent_lsp.tools.executor import _failure, understood
-from codeagent_lsp.tools.orchestration.compose_tools import Compose
+from codeagent_lsp.tools.orchestration.orchestration_tools import Compose
 from codeagent_lsp.tools.permissions.policy import decide
 from codeagent_lsp.tools.permissions.shell_policy import judge
-from codeagent_lsp.tools.plan.plan import Plan
-from codeagent_lsp.tools.plan.planner_port import StepDraft
-from codeagent_lsp.tools.skills.skill import Skill
+from codeagent_lsp.tools.plan.plan import Plan, StepDraft
+from codeagent_lsp.tools.skills.shelf import Skill
 from codeagent_lsp.workspace.files.paths import Roots
 
 TOOLS = {cls.traits.name: cls() for cls in BUILTIN}

@@ -9,8 +9,7 @@ import pytest
 
 from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.tools.catalogue import BUILTIN
-from codeagent_lsp.tools.permissions.may_read import reading
-from codeagent_lsp.tools.permissions.policy import decide
+from codeagent_lsp.tools.permissions.policy import decide, reading
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.tools.fakes import Bench

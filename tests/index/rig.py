@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from codeagent_lsp.index.lexical import Lexical
-from codeagent_lsp.index.packing import pack
 from codeagent_lsp.index.store import IndexEntry, Store
-from codeagent_lsp.index.symbols import FileTags, Reference, SymbolInfo
+from codeagent_lsp.index.symbols import FileTags, Reference, SymbolInfo, pack
 
 _DEFINITION = re.compile(r"^( *)(?:async )?(class|def) (\w+).*$", re.MULTILINE)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.index.answers import Answers
-from codeagent_lsp.index.chunks import Chunk
-from codeagent_lsp.index.opening import saved_graph
 from codeagent_lsp.index.rank import Task, fused
+from codeagent_lsp.index.relevance import Chunk
+from codeagent_lsp.index.store import saved_graph
 from tests.index.rig import SHOP
 from tests.index.workspaces import service, write
 from tests.workspace.file_fakes import Workspace, workspace

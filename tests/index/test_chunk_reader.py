@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codeagent_lsp.index.chunks import Chunk
+from codeagent_lsp.index.relevance import Chunk
 from codeagent_lsp.index.semantic import MAX_CHARS, ChunkReader, key_of, place_of, text_of
 from tests.index.workspaces import service, write
 

@@ -18,8 +18,8 @@ from codeagent_lsp.config import IndexSettings
 from codeagent_lsp.errors import EditorError, ErrorType, ToolFailed
 from codeagent_lsp.index import host
 from codeagent_lsp.index import host as hosts
-from codeagent_lsp.index.chunks import Chunk
 from codeagent_lsp.index.host import Feed, IndexHost
+from codeagent_lsp.index.relevance import Chunk
 from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.service import IndexService, Status
 from codeagent_lsp.index.store import Store

@@ -7,9 +7,20 @@ import time
 import pytest
 
 from codeagent_lsp.index.grammars import grammar_of
-from codeagent_lsp.index.packing import Packed, Scopes, pack, unpack, unpack_defined, unpack_symbols, unpack_used
 from codeagent_lsp.index.parse import MAX_BYTES, parse
-from codeagent_lsp.index.symbols import FileTags, Import, Reference, SymbolInfo
+from codeagent_lsp.index.symbols import (
+    FileTags,
+    Import,
+    Packed,
+    Reference,
+    Scopes,
+    SymbolInfo,
+    pack,
+    unpack,
+    unpack_defined,
+    unpack_symbols,
+    unpack_used,
+)
 from tests.index.samples import Sample, rendered, samples
 
 SAMPLES = samples()

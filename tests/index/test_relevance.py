@@ -1,17 +1,34 @@
-"""Relevance of definitions: their words, by lines, and their names."""
+"""Relevance of definitions: their words, by lines, and their names.
+
+Pieces of files: that they follow definitions, lose no line, and the right one answers.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.index.relevance import FilePart, QueryWords, central, definitions, weighed
+from codeagent_lsp.index.graph import build
+from codeagent_lsp.index.rank import Task, ranked
+from codeagent_lsp.index.relevance import (
+    MOST_LINES,
+    Chunk,
+    FilePart,
+    QueryWords,
+    answers,
+    central,
+    definitions,
+    split,
+    weighed,
+)
 from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.index.words import as_word, counted, question
+from tests.index.rig import SHOP, put, shop
 
 TEXT = """\
 class Cart:
@@ -32,6 +49,11 @@ CART = (
     SymbolInfo("total", "method", "cart.py", 5, 7, "def total(self)", "Round half up.", "Cart"),
     SymbolInfo("send", "function", "cart.py", 10, 11, "def send(customer)"),
     SymbolInfo("LIMIT", "constant", "cart.py", 12, 12, "LIMIT"),
+)
+
+LONG = "".join(
+    f"def step_{number}(value):\n" + "".join(f"    value += {line}\n" for line in range(7)) + "    return value\n\n"
+    for number in range(6)
 )
 
 
@@ -133,3 +155,117 @@ def test_the_words_of_lines_are_those_that_the_index_counts(lines: list[list[str
         assert found.counts(number, number) == expected
     whole = Counter(word for line in lines for word, often in counted(" ".join(line)).items() for _ in range(often))
     assert found.counts(1, len(lines)) == {word: often for word, often in whole.items() if word in wanted}
+
+
+def search(folder: Path, text: str, files: dict[str, str] | None = None, limit: int = 10) -> list[Chunk]:
+    store = shop(folder, files)
+    texts = {**SHOP, **(files or {})}
+    order = ranked(store, build(store.defined(), store.used(), store.files()), store.files(), Task(text))
+    return answers(order, texts.get, store.symbols, question(text), limit)
+
+
+def test_the_piece_that_answers_comes_first(tmp_path: Path) -> None:
+    first = search(tmp_path, "step_4 loses the value", {"lib/steps.py": LONG})[0]
+
+    assert first.path == "lib/steps.py"
+    assert first.symbol == "step_4"
+    assert (first.line_start, first.line_end) == (41, 50)
+    assert first.text.startswith("def step_4(value):\n")
+
+
+def test_each_further_piece_of_a_file_counts_for_less() -> None:
+    texts = {"a.py": LONG, "b.py": LONG}
+    names = [SymbolInfo(f"step_{at}", "function", "", 10 * at + 1, 10 * at + 10) for at in range(6)]
+
+    found = answers([("a.py", 1.0), ("b.py", 0.9)], texts.get, lambda path: names, question("value"))
+
+    assert [chunk.path for chunk in found[:6]] == ["a.py", "b.py", "a.py", "b.py", "a.py", "b.py"]
+
+
+def test_a_piece_whose_name_has_the_words_comes_before_one_that_uses_them_once() -> None:
+    text = "def first(self):\n    call()\n    call()\n    call()\n    checkout()\n\n"
+    text += "def checkout(self):\n    call()\n    call()\n    call()\n    call()\n"
+    names = [SymbolInfo("first", "function", "", 1, 6), SymbolInfo("checkout", "function", "", 7, 11)]
+
+    found = answers([("a.py", 1.0)], {"a.py": text}.get, lambda path: names, question("checkout"))
+
+    assert [chunk.symbol for chunk in found] == ["checkout", "first"]
+
+
+def test_no_more_than_asked_for_best_first(tmp_path: Path) -> None:
+    found = search(tmp_path, "cart checkout price tax", limit=3)
+
+    assert len(found) == 3
+    assert [chunk.score for chunk in found] == sorted((chunk.score for chunk in found), reverse=True)
+
+
+def test_files_that_cannot_be_read_any_more_are_passed_over(tmp_path: Path) -> None:
+    store = shop(tmp_path)
+    put(store, {"shop/gone.py": "def checkout_cart():\n    pass\n"})
+
+    found = answers([("shop/gone.py", 1.0), ("shop/cart.py", 0.5)], SHOP.get, store.symbols, question("checkout"))
+
+    assert {chunk.path for chunk in found} == {"shop/cart.py"}
+
+
+def test_nothing_ranked_nothing_found() -> None:
+    assert answers([], SHOP.get, lambda path: (), question("cart")) == []
+
+
+def test_text_without_definitions_is_cut_by_lines() -> None:
+    text = "".join(f"line {number}\n" for number in range(150))
+
+    lengths = [chunk.line_end - chunk.line_start + 1 for chunk in split("notes.md", text, ())]
+
+    assert sum(lengths) == 150
+    assert all(MOST_LINES // 2 <= length <= MOST_LINES for length in lengths[:-1])
+
+
+def test_lines_are_counted_as_the_parser_counts_them() -> None:
+    text = "# a\fb\u2028c\r\n\ndef f():\r\n    return 1\r\n"
+
+    (chunk,) = split("a.py", text, ())
+
+    assert (chunk.line_start, chunk.line_end) == (1, 4)
+    assert chunk.text == "# a\fb\u2028c\n\ndef f():\n    return 1"
+
+
+def test_long_texts_are_cut_after_blank_lines() -> None:
+    text = "".join(f"line {number}\n" + "\n" * (number in (40, 80)) for number in range(120))
+
+    assert [chunk.text.splitlines()[0] for chunk in split("notes.md", text, ())][:3] == ["line 0", "line 41", "line 81"]
+
+
+@given(st.integers(0, 399))
+def test_a_new_line_leaves_the_pieces_far_from_it_as_they_were(at: int) -> None:
+    lines = [f"entry {number}: {number * 7919 % 1000}" for number in range(400)]
+    before = {chunk.text for chunk in split("CHANGES.md", "\n".join(lines), ())}
+
+    after = [chunk.text for chunk in split("CHANGES.md", "\n".join((*lines[:at], "new", *lines[at:])), ())]
+
+    assert sum(text not in before for text in after) <= 5
+
+
+def test_short_pieces_go_with_what_follows() -> None:
+    symbols = [SymbolInfo(name, "function", "a.py", line, line) for line, name in enumerate("abc", 1)]
+
+    assert len(split("a.py", "def a(): 1\ndef b(): 2\ndef c(): 3\n", symbols)) == 1
+
+
+def test_an_empty_text_has_no_pieces() -> None:
+    assert split("a.py", "", ()) == []
+
+
+@given(
+    st.integers(0, 400),
+    st.lists(st.tuples(st.integers(1, 420), st.integers(0, 200)), max_size=12),
+)
+def test_no_line_is_lost_or_doubled(lines: int, places: list[tuple[int, int]]) -> None:
+    text = "".join(f"{number}\n" for number in range(lines))
+    symbols = [SymbolInfo("s", "function", "a.py", start, start + length) for start, length in places]
+
+    chunks = split("a.py", text, symbols)
+
+    assert "".join(chunk.text + "\n" for chunk in chunks) == text
+    assert all(chunk.line_end - chunk.line_start < MOST_LINES for chunk in chunks)
+    assert [chunk.line_start for chunk in chunks[1:]] == [chunk.line_end + 1 for chunk in chunks[:-1]]

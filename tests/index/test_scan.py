@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.index.scan import Folders, Scan, scan, scan_files
-from codeagent_lsp.index.store import Store
-from codeagent_lsp.index.work import Work
+from codeagent_lsp.index.store import Store, Work
 from tests.index.rig import put
 from tests.index.workspaces import write
 

@@ -19,10 +19,9 @@ import pytest
 
 from codeagent_lsp.config import IndexSettings
 from codeagent_lsp.index import service as services
-from codeagent_lsp.index.opening import open_index
 from codeagent_lsp.index.scan import Scan, scan
 from codeagent_lsp.index.service import IndexService, LastScan, Status
-from codeagent_lsp.index.store import Store
+from codeagent_lsp.index.store import Store, open_index
 from tests.index.workspaces import children, many, service, settle, write
 
 

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.index.packing import pack
 from codeagent_lsp.index.store import IndexEntry, Known, Stamp, Store
-from codeagent_lsp.index.symbols import FileTags, Import, Reference, SymbolInfo
+from codeagent_lsp.index.symbols import FileTags, Import, Reference, SymbolInfo, pack
 
 
 def tags(path: str, name: str = "f", used: str = "g") -> FileTags:
@@ -239,7 +238,7 @@ class TestTogether:
         program = (
             "import sys, itertools; from pathlib import Path\n"
             "from codeagent_lsp.index.store import Store, IndexEntry\n"
-            "from codeagent_lsp.index.packing import RawTags, pack_found\n"
+            "from codeagent_lsp.index.symbols import RawTags, pack_found\n"
             "store = Store(Path(sys.argv[1])); print(flush=True)\n"
             "for n in itertools.count():\n"
             "    store.write(IndexEntry(f'{i}.py', b'%d' % n, pack_found(RawTags(str(n)))) for i in range(20))\n"

@@ -17,11 +17,9 @@ import pytest
 
 from codeagent_lsp.index import service
 from codeagent_lsp.index.intake import MAX_DATA, MAX_MADE, Same, digest_of, kept, take
-from codeagent_lsp.index.opening import open_index
 from codeagent_lsp.index.scan import Folders, scan
 from codeagent_lsp.index.service import JOB_BYTES, JOB_FILES, jobs, work_off
-from codeagent_lsp.index.store import IndexEntry, Store
-from codeagent_lsp.index.work import Work
+from codeagent_lsp.index.store import IndexEntry, Store, Work, open_index
 from codeagent_lsp.index.worker import do
 from tests.children import command_lines
 from tests.index.workspaces import children, many, settle, write
@@ -221,7 +219,7 @@ class TestProcesses:
         program = textwrap.dedent("""
             import asyncio, sys, threading
             from pathlib import Path
-            from codeagent_lsp.index.opening import open_index
+            from codeagent_lsp.index.store import open_index
             from codeagent_lsp.index.scan import Folders, scan
             from codeagent_lsp.index.service import jobs, work_off
             store = open_index(Path(sys.argv[2]))

@@ -9,9 +9,8 @@ from typing import Any, cast
 import pytest
 
 from codeagent_lsp.language_servers import text_diagnostics
-from codeagent_lsp.language_servers.open_texts import OpenTexts
 from codeagent_lsp.language_servers.server_connection import ServerConnection, ServerLate
-from codeagent_lsp.language_servers.text_diagnostics import TextDiagnostics
+from codeagent_lsp.language_servers.text_diagnostics import OpenTexts, TextDiagnostics
 from codeagent_lsp.workspace.files import uris
 from tests.language_servers.rig import fake
 

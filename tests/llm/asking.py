@@ -9,8 +9,8 @@ from typing import Any
 from codeagent_lsp.errors import ModelError
 from codeagent_lsp.llm.endpoint import TimeLimits, endpoint
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, TextChunk
+from codeagent_lsp.llm.providers.http_model import RetryPolicy
 from codeagent_lsp.llm.providers.openai import OpenAIModel
-from codeagent_lsp.llm.retry import RetryPolicy
 from codeagent_lsp.messages import Message, ToolSpec
 from tests.faults import model_server as rig
 from tests.faults.model_server import Script

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from codeagent_lsp.errors import ModelError, ModelReplyInvalid, ModelStreamBroken
 from codeagent_lsp.llm import wire
-from codeagent_lsp.llm.calls.call_history import as_text
+from codeagent_lsp.llm.calls.text_calls import as_text
 from codeagent_lsp.llm.deltas import REPLY_LIMIT, Assembler, numbers, with_timings
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.model import Reply, TextChunk

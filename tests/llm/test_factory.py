@@ -14,8 +14,8 @@ from codeagent_lsp.errors import ModelNotFound, ModelRejected, ModelUnreachable
 from codeagent_lsp.llm import factory
 from codeagent_lsp.llm.factory import Surroundings, list_models, open_model
 from codeagent_lsp.llm.model import ModelRequest
-from codeagent_lsp.llm.providers.discovery import find_servers
 from codeagent_lsp.llm.providers.scripted import ScriptedModel
+from codeagent_lsp.llm.survey import find_servers
 from codeagent_lsp.messages import Message
 from tests.clock import sooner_than
 from tests.faults import model_server as rig

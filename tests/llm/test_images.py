@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.llm.calls import call_history
-from codeagent_lsp.llm.calls.render import render
+from codeagent_lsp.llm.calls import text_calls
+from codeagent_lsp.llm.calls.text_calls import render
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
 from codeagent_lsp.llm.providers.kinds import KINDS
@@ -73,7 +73,7 @@ def test_requests_without_pictures_are_as_ever(kind: str) -> None:
 
 @pytest.mark.parametrize("together", [False, True])
 def test_calls_written_as_text_keep_the_pictures_of_their_results(together: bool) -> None:
-    written = call_history.as_text(SAID, "", render, together=together)
+    written = text_calls.as_text(SAID, "", render, together=together)
     assert [message.images for message in written if message.images] == [(IMAGE,)]
 
 

@@ -20,8 +20,8 @@ from codeagent_lsp.llm.embeddings import Embedder
 from codeagent_lsp.llm.endpoint import TimeLimits, endpoint
 from codeagent_lsp.llm.factory import Surroundings, list_models, open_model
 from codeagent_lsp.llm.model import ModelInfo, TextChunk
+from codeagent_lsp.llm.providers.http_model import RetryPolicy
 from codeagent_lsp.llm.providers.openai import OpenAIModel
-from codeagent_lsp.llm.retry import RetryPolicy
 from tests.faults import model_server as rig
 from tests.faults.authority import NAME, Authority
 from tests.faults.company_proxy import PASSWORD, company_proxy

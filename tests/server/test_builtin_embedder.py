@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.index.places import FILE, stored_chunks
-from codeagent_lsp.index.vectors import installed
+from codeagent_lsp.index.vectors import PLACES_FILE, installed, stored_chunks
 from tests.children import command_lines
 from tests.index.embedding_server import CACHE, Unavailable, place_of_model
 from tests.index.workspaces import many, write
@@ -63,7 +62,7 @@ def wait(condition: Callable[[], object], seconds: float = 120.0) -> None:
 
 def embedded(tmp_path: Path) -> int:
     index = store(tmp_path)
-    return (stored_chunks(index.with_name(FILE)) or ("", 0))[1] if index else 0
+    return (stored_chunks(index.with_name(PLACES_FILE)) or ("", 0))[1] if index else 0
 
 
 def pid_of(editor: StockEditor) -> int:

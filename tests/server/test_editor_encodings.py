@@ -14,8 +14,8 @@ from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy
 from codeagent_lsp.server.editor import LspEditor
 from codeagent_lsp.server.server import CodeAgentServer
-from codeagent_lsp.server.views import Views
-from codeagent_lsp.session.rewind.taking_back import taking_back
+from codeagent_lsp.server.workspace_ports import Views
+from codeagent_lsp.session.rewind.earlier_texts import taking_back
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.changes.editor import Applied
 from codeagent_lsp.workspace.files.uris import from_path, to_path

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.server.views import Views
-from codeagent_lsp.session.rewind.taking_back import taking_back
+from codeagent_lsp.server.workspace_ports import Views
+from codeagent_lsp.session.rewind.earlier_texts import taking_back
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from tests.examples import pairwise
 from tests.server.typing_client import NEOVIM, VSCODE, Habit, TypingClient, pausing, while_typing

@@ -8,10 +8,10 @@ import pytest
 
 from codeagent_lsp.config import IndexSettings, ModelSettings, NetworkSettings
 from codeagent_lsp.index import vectors
-from codeagent_lsp.index.opening import open_index
 from codeagent_lsp.index.port import VectorSearch
 from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.semantic import Semantic
+from codeagent_lsp.index.store import open_index
 from codeagent_lsp.llm import builtin_embeddings
 from codeagent_lsp.llm.builtin_embeddings import BuiltinEmbedder
 from codeagent_lsp.llm.embeddings import Embedder

@@ -10,7 +10,7 @@ from lsprotocol import types
 from codeagent_lsp.server.commands.convert import run_request
 from codeagent_lsp.server.documents import Documents
 from codeagent_lsp.server.lenses import lenses, pending_changes, waiting_actions
-from codeagent_lsp.server.views import Views
+from codeagent_lsp.server.workspace_ports import Views
 from codeagent_lsp.workspace.files.uris import from_path
 from codeagent_lsp.workspace.text.document import Document
 from tests.server.editor_client import TEXT, change, connect

@@ -10,7 +10,7 @@ import pytest
 
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.server.commands.queue_commands import QueueCommands
-from codeagent_lsp.server.commands.rewind_commands import RewindCommands
+from codeagent_lsp.server.commands.session_commands import RewindCommands
 from codeagent_lsp.server.reviews import Reviews
 from codeagent_lsp.session.history.run_history import RunHistory
 from tests.session.fakes import World, world

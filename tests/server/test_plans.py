@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from codeagent_lsp.server.plans import plan_page, step_edits
 from codeagent_lsp.session.state import RunRecord
-from codeagent_lsp.tools.plan.plan import Plan
-from codeagent_lsp.tools.plan.plan_steps import PlanStep
-from codeagent_lsp.tools.plan.planner_port import StepDraft, StepEdit
+from codeagent_lsp.tools.plan.plan import Plan, PlanStep, StepDraft, StepEdit
 
 DRAFTS = (
     StepDraft("Read the code", "parser.py\nand lexer.py"),

@@ -37,7 +37,7 @@ from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.permissions.approvals import StandingApprovals
 from codeagent_lsp.tools.permissions.decision import Mode
-from codeagent_lsp.tools.plan.planner_port import StepEdit
+from codeagent_lsp.tools.plan.plan import StepEdit
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current
 from codeagent_lsp.workspace.changes.editor import Applied, ApplyOutcome

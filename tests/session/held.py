@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.agent.context.compaction import SUMMARISE
-from codeagent_lsp.llm.calls.render import render
+from codeagent_lsp.llm.calls.text_calls import render
 from codeagent_lsp.llm.model import StreamItem
 from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel
 from codeagent_lsp.llm.providers.scripted import ScriptedReply

@@ -16,7 +16,7 @@ from codeagent_lsp.llm.model import ToolCalling
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.tools.mcp.adapter import adapted
-from codeagent_lsp.tools.mcp.calling import Calling
+from codeagent_lsp.tools.mcp.host import Calling
 from codeagent_lsp.tools.mcp.listing import RemoteTool
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 from tests.session.fakes import say, world

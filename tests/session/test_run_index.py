@@ -12,7 +12,7 @@ import pytest
 from codeagent_lsp.config import PermissionsSettings, Settings
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.index.answers import Answers
-from codeagent_lsp.index.chunks import Chunk
+from codeagent_lsp.index.relevance import Chunk
 from codeagent_lsp.session.run_index import RunIndex
 from tests.index.workspaces import write
 from tests.session.fakes import call, calls, say, world

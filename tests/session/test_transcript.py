@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.session.safe_markdown import inert
-from codeagent_lsp.session.transcript import block, render, replayed
+from codeagent_lsp.session.transcript import block, inert, render, replayed
 
 
 def said(content: str) -> events.Event:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.shadow import mirror_files
+from codeagent_lsp.shadow import private_copy
 from codeagent_lsp.shadow.copying import CopyLayer
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command
 from tests.shadow.copies import Bench
@@ -74,7 +74,7 @@ def test_only_what_changed_is_copied_again(bench: Bench, monkeypatch: pytest.Mon
         bench.write(f"{number}.txt")
     bench.prepare()
     copied: list[str] = []
-    real = mirror_files.copy_file
+    real = private_copy.copy_file
 
     def counted(source: str, target: str) -> bool:
         copied.append(Path(source).name)
@@ -279,12 +279,12 @@ def test_copying_a_single_file(tmp_path: Path) -> None:
     source = tmp_path / "a"
     source.write_bytes(b"x" * 3_000_000)
     source.chmod(0o4755)
-    assert mirror_files.copy_file(str(source), str(tmp_path / "b"))
+    assert private_copy.copy_file(str(source), str(tmp_path / "b"))
     assert (tmp_path / "b").read_bytes() == source.read_bytes()
     assert stat.S_IMODE((tmp_path / "b").stat().st_mode) == 0o755  # no set-user-id in a copy
-    assert mirror_files.same_bytes(str(source), str(tmp_path / "b"))
-    assert not mirror_files.copy_file(str(tmp_path / "none"), str(tmp_path / "c"))
-    assert not mirror_files.copy_file(str(tmp_path), str(tmp_path / "c"))
+    assert private_copy.same_bytes(str(source), str(tmp_path / "b"))
+    assert not private_copy.copy_file(str(tmp_path / "none"), str(tmp_path / "c"))
+    assert not private_copy.copy_file(str(tmp_path), str(tmp_path / "c"))
 
 
 @pytest.mark.slow

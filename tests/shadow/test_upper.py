@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from codeagent_lsp.shadow.collect import WrittenFiles, WrittenLimits
 from codeagent_lsp.shadow.upper import Upper
 from codeagent_lsp.shadow.upper_walk import OPAQUE
-from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
 from codeagent_lsp.workspace.files.ignore import IgnoreRules
 from tests.shadow.rig import snapshot
 

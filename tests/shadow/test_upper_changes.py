@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from codeagent_lsp.shadow.collect import WrittenFiles, WrittenLimits
 from codeagent_lsp.shadow.folder import remove_tree
 from codeagent_lsp.shadow.mirror import Mirror
 from codeagent_lsp.shadow.shell import Written
 from codeagent_lsp.shadow.upper import UpperChanges
 from codeagent_lsp.shadow.upper_walk import UpperPaths, has_files
-from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
 from codeagent_lsp.workspace.files.ignore import IgnoreRules
 
 

@@ -17,9 +17,9 @@ import pytest
 from rich.console import Console
 
 from codeagent_lsp import cli
-from codeagent_lsp.index.opening import open_index
-from codeagent_lsp.index.places import FILE, ChunkPlace, Places
 from codeagent_lsp.index.scan import scan
+from codeagent_lsp.index.store import open_index
+from codeagent_lsp.index.vectors import PLACES_FILE, ChunkPlace, Places
 from codeagent_lsp.state import workspace_state
 from codeagent_lsp.terminal import index_bar, index_place
 from codeagent_lsp.terminal.index_place import IndexLocation, with_index
@@ -95,7 +95,7 @@ class TestIndex:
         assert any(each["module"] for each in data["imports"]["shop/cart.py"])
 
     def test_vectors_are_counted_with_their_model(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        places = Places(store_path(root).with_name(FILE), "small model 384")
+        places = Places(store_path(root).with_name(PLACES_FILE), "small model 384")
         places.put({"a.py": (b"1", [ChunkPlace("aa", 1, 2, "f"), ChunkPlace("bb", 3, 4, "g")])})
         places.close()
         cli.main(["index", "--workspace", str(root), "--stats"])
@@ -105,7 +105,7 @@ class TestIndex:
     def test_vectors_that_cannot_be_read_count_as_none(
         self, root: Path, content: bytes, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        place = store_path(root).with_name(FILE)
+        place = store_path(root).with_name(PLACES_FILE)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)
         assert cli.main(["index", "--workspace", str(root), "--stats"]) == 0

@@ -28,8 +28,8 @@ from codeagent_lsp.tools.commands.background import BackgroundCommands
 from codeagent_lsp.tools.composition import plain
 from codeagent_lsp.tools.context import Complete
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.orchestration.delegates import Delegates
-from codeagent_lsp.tools.plan.planner_port import Planner, StepDraft, UpdateAction
+from codeagent_lsp.tools.orchestration.orchestration_tools import Delegates
+from codeagent_lsp.tools.plan.plan import Planner, StepDraft, UpdateAction
 from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.skills.shelf import SkillShelf
 from codeagent_lsp.tools.skills.trust import Trust

@@ -23,7 +23,7 @@ from codeagent_lsp.tools.composition import (
     transformed,
 )
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.orchestration.compose_tools import Compose
+from codeagent_lsp.tools.orchestration.orchestration_tools import Compose
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from tests.tools.fakes import Bench

@@ -21,9 +21,9 @@ from codeagent_lsp.messages import Message, ToolCall, ToolResult
 from codeagent_lsp.shadow.shell import Finished
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.executor import understood
-from codeagent_lsp.tools.hooks.hook_input import names_of
-from codeagent_lsp.tools.orchestration.delegates import Delegates
-from codeagent_lsp.tools.plan.planner_port import Planner, StepDraft, UpdateAction
+from codeagent_lsp.tools.hooks.hook_protocol import names_of
+from codeagent_lsp.tools.orchestration.orchestration_tools import Delegates
+from codeagent_lsp.tools.plan.plan import Planner, StepDraft, UpdateAction
 from codeagent_lsp.tools.registry import ToolRegistry, own_name
 from codeagent_lsp.tools.todos.todo_list import Todo
 from codeagent_lsp.tools.tool import Tool

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from codeagent_lsp.inline.finish_change.calls import Argument, Placed, needs_nothing, repaired
 from codeagent_lsp.inline.finish_change.changes import Change
 from codeagent_lsp.inline.finish_change.moves import Edit, import_edits, named_imports
-from codeagent_lsp.inline.next_edit.names import CALLS, binds, function_of, role_of
-from codeagent_lsp.inline.next_edit.parsed_text import ParsedText, nodes_of
+from codeagent_lsp.inline.next_edit.parsed_text import CALLS, ParsedText, binds, function_of, nodes_of, role_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -1,7 +1,7 @@
 """A name that was changed to another in two places: what the places are tells where it is due, too.
 
 A parameter or a local name is one inside its function only; of a called, imported or used name the places of the same
-role are. Not here: other changes (`rewrites.py`), places in files (`search.py`).
+role are. Not here: other changes (`rewrites.py`), places in files (`proposals.py`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.inline.next_edit.examples import Example
-from codeagent_lsp.inline.next_edit.names import CALLS, Role, binds, function_of, has_above, role_of
-from codeagent_lsp.inline.next_edit.parsed_text import ParsedText, nodes_of
+from codeagent_lsp.inline.next_edit.parsed_text import (
+    CALLS,
+    ParsedText,
+    Role,
+    binds,
+    function_of,
+    has_above,
+    nodes_of,
+    role_of,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node

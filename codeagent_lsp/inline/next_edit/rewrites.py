@@ -2,7 +2,7 @@
 side must be one of the old side.
 
 It fits a place only where the place, written by the rewrite's own old form, is the very same text. Not here: renamed
-names (`renamings.py`), places in files (`search.py`).
+names (`renamings.py`), places in files (`proposals.py`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.inline.next_edit.examples import Example, Pair
-from codeagent_lsp.inline.next_edit.names import CALLS, has_above, is_bound, role_of
-from codeagent_lsp.inline.next_edit.parsed_text import ParsedText, nodes_of
+from codeagent_lsp.inline.next_edit.parsed_text import CALLS, ParsedText, has_above, is_bound, nodes_of, role_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -1,7 +1,7 @@
 """Replies that a grammar forces to be one JSON object each: `{"tool": NAME, "args": {…}}`, plain answers included.
 
 The JSON Schema for it, serialization for the history, and incremental reading of an answer's text. Not here: the
-instructions that go with it (`call_instructions.py`).
+instructions that go with it (`text_calls.py`).
 """
 
 from __future__ import annotations

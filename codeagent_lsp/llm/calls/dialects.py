@@ -1,7 +1,7 @@
 """Parsers of the formats in which models write tool calls as text, one function per dialect.
 
 A parser gets the text and the offset of its marker and returns the calls it found as `Raw` values, and the offset
-where it stopped. Not here: telling calls from examples (`toolcalls.py`), and serializing (`render.py`).
+where it stopped. Not here: telling calls from examples (`toolcalls.py`), and serializing (`text_calls.py`).
 """
 
 from __future__ import annotations

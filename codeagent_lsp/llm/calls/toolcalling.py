@@ -15,11 +15,11 @@ from typing import Protocol
 from codeagent_lsp.call_forms import ANSWERS, USE_TOOL, answer_in, several, wrapped
 from codeagent_lsp.errors import ModelRejected, ModelReplyInvalid
 from codeagent_lsp.llm import wire
-from codeagent_lsp.llm.calls import call_history, call_instructions, constrained, toolcalls
+from codeagent_lsp.llm.calls import constrained, text_calls, toolcalls
 from codeagent_lsp.llm.calls.bare_calls import check
 from codeagent_lsp.llm.calls.constrained import ANSWER, AnswerReader
 from codeagent_lsp.llm.calls.jsontext import loads_object
-from codeagent_lsp.llm.calls.render import render
+from codeagent_lsp.llm.calls.text_calls import render
 from codeagent_lsp.llm.calls.toolcalls import StreamParser
 from codeagent_lsp.llm.model import (
     Model,
@@ -145,10 +145,10 @@ class ToolCallingModel:
                 yield item
 
     async def _constrained(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        told = call_instructions.constrained(request.tools)
+        told = text_calls.constrained(request.tools)
         asked = replace(
             request,
-            messages=call_history.as_text(request.messages, told, self._write_call, self._write_answer),
+            messages=text_calls.as_text(request.messages, told, self._write_call, self._write_answer),
             tools=(),
             response_schema=constrained.reply_schema(_callable(request)),
         )
@@ -169,8 +169,8 @@ class ToolCallingModel:
                     yield item
 
     async def _text(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        told = call_instructions.text(request.tools)
-        messages = call_history.as_text(request.messages, told, render, together=True)
+        told = text_calls.instructions(request.tools)
+        messages = text_calls.as_text(request.messages, told, render, together=True)
         answers = _answers(request)
         tools = (*request.tools, *request.also, *answers)
         parser = StreamParser(tools)
@@ -199,7 +199,7 @@ class ToolCallingModel:
         if not any(message.tool_calls or message.role == "tool" for message in request.messages):
             return request
         write = constrained.write_call if self._mode == "constrained" else render
-        return replace(request, messages=call_history.as_text(request.messages, "", write, together=True))
+        return replace(request, messages=text_calls.as_text(request.messages, "", write, together=True))
 
 
 async def _without_calls(

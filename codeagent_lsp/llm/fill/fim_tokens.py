@@ -1,6 +1,6 @@
 """The special tokens by which families of models fill in the middle, known from the name of a model.
 
-Sources: the models' own cards. Not here: which server takes them (`ways.py`).
+Sources: the models' own cards. Not here: which server takes them (`open_filler.py`).
 """
 
 from __future__ import annotations

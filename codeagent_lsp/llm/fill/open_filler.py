@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.errors import ModelError, ModelNotFound, ModelRejected, ModelStreamBroken, ModelUnreachable
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
-from codeagent_lsp.llm.exchange import DONE, Exchange, json_object
+from codeagent_lsp.llm.exchange import DONE, Clock, Exchange, json_object
 from codeagent_lsp.llm.factory import Surroundings, embedded_host, endpoint_of, has_embedded, home_of
 from codeagent_lsp.llm.fill.edit_formats import EditFormat, EditRequest, Rewriter, format_of
 from codeagent_lsp.llm.fill.filler import Filler, FillRequest
@@ -31,11 +31,9 @@ from codeagent_lsp.llm.fill.ways import (
     ollama_by_tokens,
     rewriting,
 )
-from codeagent_lsp.llm.providers import discovery
 from codeagent_lsp.llm.providers.embedded import FILL_SLOT, EmbeddedHost
 from codeagent_lsp.llm.providers.ollama import KEEP_ALIVE, loaded_window
-from codeagent_lsp.llm.sse import Clock
-from codeagent_lsp.llm.survey import Survey, survey
+from codeagent_lsp.llm.survey import Survey, find_servers, survey
 
 # Providers whose API takes a conversation only.
 _NEVER = ("scripted", "anthropic", "responses", "gemini")
@@ -104,7 +102,7 @@ def _embedded(settings: ModelSettings, around: Surroundings) -> Found | None:
 
 async def _discovered(settings: ModelSettings, around: Surroundings) -> Endpoint | None:
     """Return the server on this machine that the agent would use, too."""
-    found = await discovery.find_servers(around.ports)
+    found = await find_servers(around.ports)
     if settings.provider == "llamacpp":
         found = [server for server in found if server.is_llamacpp]
     if settings.name:

@@ -20,8 +20,8 @@ from codeagent_lsp.errors import ModelNotFound, ModelUnreachable
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, endpoint
 from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, StreamItem
+from codeagent_lsp.llm.providers.http_model import RetryPolicy
 from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel
-from codeagent_lsp.llm.retry import RetryPolicy
 from codeagent_lsp.system import OWN_GROUP, end_tree
 
 CONTEXT_WINDOW = 8192

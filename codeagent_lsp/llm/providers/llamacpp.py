@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Unpack
 
 from codeagent_lsp.errors import ModelStreamBroken, ModelTimeout, ModelUnreachable
-from codeagent_lsp.llm import failures, sse, wire
+from codeagent_lsp.llm import exchange, failures, wire
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
-from codeagent_lsp.llm.exchange import json_object
+from codeagent_lsp.llm.exchange import Clock, json_object
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, StreamItem
 from codeagent_lsp.llm.providers.http_model import Options, most_tokens
 from codeagent_lsp.llm.providers.openai import OpenAIModel, fetch_json
-from codeagent_lsp.llm.sse import Clock
 
 # Without a limit llama.cpp writes until the window is full.
 LONGEST_REPLY = 4096
@@ -113,7 +112,7 @@ class LlamaCppModel(OpenAIModel):
         limits = TimeLimits(self._limits.connect, min(self._limits.first, _CALL_SECONDS), _CALL_SECONDS)
         try:
             async with self._http.post(f"{self._where.root}{path}", body, Clock.start(limits)) as response:
-                raw = await sse.read_body(response, self._where, limits, failures.BODY_LIMIT * 64)
+                raw = await exchange.read_body(response, self._where, limits, failures.BODY_LIMIT * 64)
             return json_object(raw)
         except (ModelTimeout, ModelStreamBroken):
             return None

@@ -17,15 +17,14 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 from codeagent_lsp.errors import ContextOverflow, ModelBusy, ModelError, ModelNotFound
-from codeagent_lsp.llm import failures, sse, wire
-from codeagent_lsp.llm.carried import unpack
+from codeagent_lsp.llm import exchange, failures, wire
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
-from codeagent_lsp.llm.exchange import Exchange, json_object
+from codeagent_lsp.llm.exchange import Clock, Exchange, json_object
 from codeagent_lsp.llm.facts import LOCAL_WINDOW, Facts
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply, StreamItem
 from codeagent_lsp.llm.providers.http_model import Options, most_tokens
 from codeagent_lsp.llm.providers.openai import OpenAIModel, fetch_json, list_models
-from codeagent_lsp.llm.sse import Clock
+from codeagent_lsp.llm.wire import unpack
 from codeagent_lsp.messages import Message, Usage
 from codeagent_lsp.system import memory_bytes
 
@@ -316,7 +315,7 @@ async def _show(where: Endpoint, name: str, limits: TimeLimits) -> dict[str, Any
     http = Exchange(where, limits, {})
     try:
         async with http.post(f"{where.root}/api/show", {"model": name}, Clock.start(limits)) as response:
-            raw = await sse.read_body(response, where, limits, failures.BODY_LIMIT * 64)
+            raw = await exchange.read_body(response, where, limits, failures.BODY_LIMIT * 64)
         return json_object(raw) or {}
     except ModelError:
         return {}

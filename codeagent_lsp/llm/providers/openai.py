@@ -5,6 +5,9 @@ at the end of the latest message, which the server sets, and those that are mark
 prefix, which is the system prompt behind the tools, is marked. No other server gets the fields for it
 (https://developers.openai.com/api/docs/guides/prompt-caching).
 
+What servers say of a model in their lists is read, too, each in its own words: vLLM, OpenRouter, Groq, Mistral and
+Together in `/v1/models`, LM Studio in `/api/v0/models`.
+
 Not here: what is the same for all servers (`http_model.py`), extensions of llama.cpp (`llamacpp.py`), tool calls for
 models without tools (`calls/toolcalling.py`).
 """
@@ -13,20 +16,20 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, Unpack
 
 from codeagent_lsp.errors import ModelError, ModelNotFound, ModelTimeout
-from codeagent_lsp.llm import failures, sse, wire
-from codeagent_lsp.llm.carried import unpack
+from codeagent_lsp.llm import exchange, failures, wire
 from codeagent_lsp.llm.deltas import Assembler
 from codeagent_lsp.llm.endpoint import TROUBLE, Endpoint, TimeLimits, open_client
 from codeagent_lsp.llm.exchange import json_object
-from codeagent_lsp.llm.facts import Facts
+from codeagent_lsp.llm.facts import Facts, Prices
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
 from codeagent_lsp.llm.providers.http_model import HttpModel, Options, refusal
-from codeagent_lsp.llm.server_facts import facts_of
+from codeagent_lsp.llm.wire import unpack
 from codeagent_lsp.messages import Message
 
 OPENAI = "api.openai.com"
@@ -36,6 +39,17 @@ _REASONING = ("reasoning_content", "reasoning_details")
 _BILLS_WRITES = (5, 6)
 _VERSION = re.compile(r"gpt-(\d+)(?:\.(\d+))?")
 _MISSED = re.compile(r"missing|must be|required|expected", re.IGNORECASE)
+
+_WINDOW = (
+    "max_model_len",
+    "loaded_context_length",
+    "context_window",
+    "context_length",
+    "max_context_length",
+    "max_input_tokens",
+    "n_ctx",
+)
+_REPLY = ("max_completion_tokens", "max_output_tokens", "max_output_length", "max_tokens")
 
 
 class OpenAIModel(HttpModel):
@@ -224,8 +238,8 @@ async def _get(where: Endpoint, url: str, limits: TimeLimits) -> bytes:
             open_client(where, limits) as client,
             client.stream("GET", url) as response,
         ):
-            sse.check_coding(response, where)
-            raw = await sse.read_body(response, where, limits, failures.BODY_LIMIT * 16)
+            exchange.check_coding(response, where)
+            raw = await exchange.read_body(response, where, limits, failures.BODY_LIMIT * 16)
     except TimeoutError as error:
         raise ModelTimeout("model.timeout_connect", url=where.root, seconds=f"{limits.first:g}") from error
     except TROUBLE as error:
@@ -233,3 +247,65 @@ async def _get(where: Endpoint, url: str, limits: TimeLimits) -> bytes:
     if response.status_code not in wire.REPLIES:
         raise failures.from_response(response.status_code, response.headers, raw, where)
     return raw
+
+
+def facts_of(entry: Mapping[str, Any]) -> Facts:
+    """Return what one entry of a list of models says."""
+    # OpenRouter tells limits under `top_provider`, llama.cpp under `meta`.
+    places = [entry, *(value for key in ("top_provider", "meta") if isinstance(value := entry.get(key), Mapping))]
+    return Facts(
+        context_window=_number(places, _WINDOW),
+        longest_reply=_number(places, _REPLY),
+        prices=_prices(entry.get("pricing")),
+        reasoning=_listed(entry.get("supported_parameters"), "reasoning"),
+        vision=_vision(entry),
+        native_tools=_tools(entry),
+    )
+
+
+def _number(places: list[Mapping[str, Any]], keys: tuple[str, ...]) -> int | None:
+    found = (place[key] for place in places for key in keys if type(place.get(key)) is int and place[key] > 0)
+    return next(found, None)
+
+
+def _prices(pricing: Any) -> Prices | None:
+    """Return the prices: OpenRouter writes USD per token as text, Together USD per million as numbers."""
+    if not isinstance(pricing, Mapping):
+        return None
+    if isinstance(pricing.get("prompt"), str):
+        scale, keys = 1_000_000, ("prompt", "completion", "input_cache_read", "input_cache_write")
+    else:
+        scale, keys = 1, ("input", "output", "cached_input", "")
+    given, reply, cached, written = (_price(pricing.get(key), scale) for key in keys)
+    return None if given is None or reply is None else Prices(given, reply, cached, written)
+
+
+def _price(value: Any, scale: int) -> float | None:
+    try:
+        price = float(value) * scale
+    except (TypeError, ValueError):
+        return None
+    return round(price, 9) if math.isfinite(price) and price >= 0 else None  # -1 stands for a price that varies
+
+
+def _listed(values: Any, wanted: str) -> bool | None:
+    return wanted in values if isinstance(values, list) else None
+
+
+def _vision(entry: Mapping[str, Any]) -> bool | None:
+    architecture, abilities = entry.get("architecture"), entry.get("capabilities")
+    if isinstance(architecture, Mapping) and isinstance(architecture.get("input_modalities"), list):
+        return "image" in architecture["input_modalities"]
+    if isinstance(abilities, Mapping) and isinstance(abilities.get("vision"), bool):
+        return bool(abilities["vision"])
+    # LM Studio.
+    return entry["type"] == "vlm" if entry.get("type") in ("vlm", "llm") else None
+
+
+def _tools(entry: Mapping[str, Any]) -> bool | None:
+    abilities = entry.get("capabilities")
+    if isinstance(abilities, Mapping) and isinstance(abilities.get("function_calling"), bool):
+        return bool(abilities["function_calling"])
+    if isinstance(abilities, list):
+        return "tool_use" in abilities
+    return _listed(entry.get("supported_parameters"), "tools")

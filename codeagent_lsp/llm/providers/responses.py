@@ -10,14 +10,12 @@ from typing import Any, Unpack
 
 from codeagent_lsp.errors import ModelError, ModelRejected, ModelReplyInvalid, ModelStreamBroken
 from codeagent_lsp.llm import failures, wire
-from codeagent_lsp.llm.carried import pack, unpack
 from codeagent_lsp.llm.deltas import NO_ANSWER, REPLY_LIMIT
 from codeagent_lsp.llm.endpoint import Endpoint
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, TextChunk
 from codeagent_lsp.llm.providers.http_model import HttpModel, Options, refusal
 from codeagent_lsp.llm.providers.openai import BREAKPOINT, cache_key, marks_prefix, refuses_marks
-from codeagent_lsp.llm.wire import tidy
-from codeagent_lsp.llm.written_calls import WrittenCall, read_calls
+from codeagent_lsp.llm.wire import WrittenCall, pack, read_calls, tidy, unpack
 from codeagent_lsp.messages import Message, ToolSpec, Usage, sent
 
 REASONING_ROOM = {"low": 4096, "high": 32_768}

@@ -24,10 +24,8 @@ from codeagent_lsp.server.commands.arguments import Arguments, Later, Table, che
 from codeagent_lsp.server.commands.convert import chosen_files, chosen_hunks, run_request, step_edits
 from codeagent_lsp.server.commands.knowledge_commands import knowledge_commands
 from codeagent_lsp.server.commands.prompt_commands import prompt_commands
-from codeagent_lsp.server.commands.question_commands import question_commands
-from codeagent_lsp.server.commands.queue_commands import QueueCommands, started
-from codeagent_lsp.server.commands.rewind_commands import RewindCommands
-from codeagent_lsp.server.commands.session_commands import SessionCommands
+from codeagent_lsp.server.commands.queue_commands import QueueCommands, question_commands, started
+from codeagent_lsp.server.commands.session_commands import RewindCommands, SessionCommands
 from codeagent_lsp.server.commands.tool_commands import ToolCommands
 from codeagent_lsp.server.prompting.prompting import Prompting
 from codeagent_lsp.session.plan.orders import arrange_steps, retry_step, skip_step

@@ -16,7 +16,7 @@ from codeagent_lsp.messages import MOST_IMAGE, MOST_IMAGES, Image
 from codeagent_lsp.server.commands.arguments import is_range
 from codeagent_lsp.session.request import Planning, RunKind, RunRequest, Target, short_title
 from codeagent_lsp.texts import text
-from codeagent_lsp.tools.plan.planner_port import StepEdit
+from codeagent_lsp.tools.plan.plan import StepEdit
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.position import LineIndex, offset_at
 

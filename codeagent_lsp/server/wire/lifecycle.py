@@ -1,8 +1,8 @@
-"""Takes over the standard streams, and ends the process with its exit code.
+"""The life cycle of a connection: its phases, the standard streams, and the end of the process with its exit code.
 
 0: `exit` after `shutdown`, or the end of input after it. 1: the same without `shutdown`, or the client's process is
 gone. 3: no message in what the client sent, or it stopped reading. 128 + n: signal n. Even when threads are busy, the
-process ends within `LEAVE_SECONDS`. Not here: the protocol.
+process ends within `LEAVE_SECONDS`. Not here: the protocol, and when the phase changes (`../server.py`).
 """
 
 from __future__ import annotations
@@ -14,10 +14,14 @@ import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterable
+from enum import Enum, auto
 from types import FrameType
 from typing import NoReturn
 
+from lsprotocol import types
+
 from codeagent_lsp.server.wire.channel import Channel, pipe_channel
+from codeagent_lsp.server.wire.envelope import INVALID_REQUEST
 from codeagent_lsp.system import is_alive
 
 LEAVE_SECONDS = 1.9
@@ -27,6 +31,8 @@ PARENT_POLL_SECONDS = 2.0
 Callback = Callable[[], Awaitable[None]]
 
 _log = logging.getLogger(__name__)
+
+NOT_INITIALIZED = -32002
 
 
 class Departure:
@@ -150,3 +156,25 @@ async def _guarded(callback: Callback) -> None:
         raise
     except BaseException as error:  # noqa: BLE001 (the others shall still run)
         _log.error("A closing or starting step failed: %s.", type(error).__name__)
+
+
+class Phase(Enum):
+    """The state of a connection in its life cycle."""
+
+    FRESH = auto()
+    STARTING = auto()
+    READY = auto()
+    SHUT = auto()
+
+    def refusal(self, method: str) -> tuple[int, str] | None:
+        """Return the error code and reason why a request is refused in this phase, or None."""
+        if self is Phase.SHUT:
+            return INVALID_REQUEST, "the server is shutting down"
+        if method == types.INITIALIZE:
+            return None if self is Phase.FRESH else (INVALID_REQUEST, "the server is initialized already")
+        return None if self is Phase.READY else (NOT_INITIALIZED, "the server is not initialized yet")
+
+    @property
+    def exit_code(self) -> int:
+        """Return the exit code of a process that ends in this phase: 0 after `shutdown`, else 1."""
+        return 0 if self is Phase.SHUT else 1

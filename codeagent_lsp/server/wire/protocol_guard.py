@@ -35,9 +35,9 @@ from codeagent_lsp.server.wire.envelope import (
     Response,
     is_id,
 )
+from codeagent_lsp.server.wire.lifecycle import Phase
 from codeagent_lsp.server.wire.outgoing import Outgoing
 from codeagent_lsp.server.wire.params import structure_params, structure_result
-from codeagent_lsp.server.wire.phase import Phase
 from codeagent_lsp.server.wire.served import Served
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from codeagent_lsp.session.own_commands import Ended
 from codeagent_lsp.session.own_runs import OwnWork
 from codeagent_lsp.session.proving.proofs import Proofs
 from codeagent_lsp.session.proving.trial_tests import tests_with
+from codeagent_lsp.session.replay import conversation_before
 from codeagent_lsp.session.request import RunRequest
-from codeagent_lsp.session.rewind.retelling import conversation_before
 from codeagent_lsp.session.run_parts import RunParts, hear, remember
 from codeagent_lsp.session.runs import LEAVE_SECONDS, Runs
 from codeagent_lsp.session.services import Services

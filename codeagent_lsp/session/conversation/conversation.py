@@ -43,7 +43,7 @@ from codeagent_lsp.tools.context import Reader, TaskWords, ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.files.read_tools import LARGE_FILE_LINES, render
 from codeagent_lsp.tools.permissions.decision import Mode
-from codeagent_lsp.tools.plan.planner_port import Planner
+from codeagent_lsp.tools.plan.plan import Planner
 from codeagent_lsp.tools.registry import RegisteredTool, ToolRegistry
 from codeagent_lsp.tools.traits import ToolGroups
 from codeagent_lsp.workspace.files.file_view import FileView

@@ -1,6 +1,6 @@
 """Builds the workspace's part of a run's prompts: background, repo map, news, nested instructions, subagents.
 
-Not here: these texts themselves (`../memory/background.py`), the conversation (`conversation.py`).
+Not here: these texts themselves (`../memory/knowledge.py`), the conversation (`conversation.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from codeagent_lsp.messages import Message, ToolSpec
 from codeagent_lsp.session.conversation.repo_maps import RepoMaps, budgets
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.orchestration.delegates import Delegates
+from codeagent_lsp.tools.orchestration.orchestration_tools import Delegates
 from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.permissions.policy import resolved_paths
 from codeagent_lsp.tools.skills.desk import SkillDesk, vouched

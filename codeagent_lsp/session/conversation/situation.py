@@ -20,9 +20,8 @@ from functools import partial
 from codeagent_lsp.errors import AgentError, ToolFailed
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.run_parts import RunParts
-from codeagent_lsp.tools.git.calls import call
-from codeagent_lsp.tools.git.repository import Repository, repository_of
-from codeagent_lsp.tools.project_facts import facts_of
+from codeagent_lsp.tools.git.calls import Repository, call, repository_of
+from codeagent_lsp.tools.testing.projects import facts_of
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.position import LineIndex
 

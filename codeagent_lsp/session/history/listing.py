@@ -11,8 +11,7 @@ from codeagent_lsp.session.spending import cached_percent
 from codeagent_lsp.session.store import SessionStore
 
 if TYPE_CHECKING:
-    from codeagent_lsp.session.history.recorded_run import RecordedRun
-    from codeagent_lsp.session.history.run_history import Found, RunHistory
+    from codeagent_lsp.session.history.run_history import Found, RecordedRun, RunHistory
 
 FOLDER, DATABASE = "sessions", "runs.sqlite"
 

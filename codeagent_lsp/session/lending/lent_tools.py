@@ -19,7 +19,7 @@ from codeagent_lsp.tools.commands.command_tools import RunCmd
 from codeagent_lsp.tools.diagnostics.diagnostic_tools import GetDiagnostics
 from codeagent_lsp.tools.files.edit_tools import EditFile, WriteFile
 from codeagent_lsp.tools.files.read_tools import ReadFile
-from codeagent_lsp.tools.questions.asking_tools import AskUser
+from codeagent_lsp.tools.questions.question_tools import AskUser
 from codeagent_lsp.tools.tool import Tool
 from codeagent_lsp.workspace.files.file_view import FileView
 

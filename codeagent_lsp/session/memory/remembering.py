@@ -1,29 +1,38 @@
-"""Schedules the reading of sessions for memory: after a session or in a long pause after a run, never during one.
+"""The memory of one workspace: its file, and when sessions are read for it.
 
-There is at most one background task. A new run cancels it, and it is tried again later; a server that stops waits
-briefly for it and stores which sessions are left. Not here: the question to the model (`agent/memory.py`), the file
-(`memory_store.py`).
+`memory.json` has the entries, the sessions read for them, and those still to read. It is small, private to the user,
+and read anew at every access, since editors share it. Sessions are read after they end or in a long pause after a run,
+never during one, by at most one background task. A new run cancels it, and it is tried again later; a server that stops
+waits briefly for it and stores which sessions are left. Not here: the question to the model, and what is worth
+remembering (`agent/memory.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+import os
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp import events
 from codeagent_lsp.agent import memory
 from codeagent_lsp.agent.completion import complete
 from codeagent_lsp.agent.limits import window_of
+from codeagent_lsp.agent.memory import MemoryEntry, entry_of, merged
 from codeagent_lsp.errors import CodeAgentError
 from codeagent_lsp.llm.model import Model
-from codeagent_lsp.session.memory.memory_store import MemoryStore
 from codeagent_lsp.session.store import SessionStore
 
 if TYPE_CHECKING:
     from codeagent_lsp.records.sanitizer import Sanitizer
+
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +41,95 @@ AFTER_SESSION_SECONDS = 1.0
 WORK_SECONDS = 120.0
 LEAVE_SECONDS = 0.5
 REPLY_TOKENS = 600
+
+MAX_BYTES = 1 << 20
+MAX_SESSIONS = 200
+# Each costs a call of the model at the next start, before anybody has asked for anything.
+MAX_WAITING = 5
+
+
+class MemoryStore:
+    """Reads and writes the memory in `file`. `enabled` returns whether memory is on; callers check it before they add.
+
+    All methods block. Write errors (OSError) are ignored, since no run may fail because of memory.
+    """
+
+    def __init__(self, file: Path, enabled: Callable[[], bool] = lambda: True) -> None:
+        self._file = file
+        self.enabled = enabled
+        self._lock = Lock()
+
+    def entries(self) -> tuple[MemoryEntry, ...]:
+        """Return all entries, the oldest first."""
+        rows = self._read().get("entries")
+        return tuple(entry for row in rows if (entry := entry_of(row))) if isinstance(rows, list) else ()
+
+    def offered(self) -> tuple[MemoryEntry, ...]:
+        """Return the entries for the prompts of later sessions; none while memory is off."""
+        return self.entries() if self.enabled() else ()
+
+    def add(self, entries: Iterable[MemoryEntry]) -> None:
+        """Merge new entries into the stored ones."""
+        new = tuple(entries)
+        if not new:
+            return
+        with self._lock:
+            self._write(entries=[asdict(entry) for entry in merged(self.entries(), new)])
+
+    def forget(self, entry_id: str | None = None) -> int:
+        """Remove one entry, or all for None; return how many were removed."""
+        with self._lock:
+            known = self.entries()
+            kept = [asdict(entry) for entry in known if entry_id is not None and entry.entry_id != entry_id]
+            if len(kept) != len(known):
+                self._write(entries=kept)
+        return len(known) - len(kept)
+
+    def read_up_to(self, session_id: str) -> int:
+        """Return the `seq` of the last event of a session that was read; 0 for none."""
+        seen = self._read().get("seen")
+        found = seen.get(session_id) if isinstance(seen, dict) else 0
+        return found if isinstance(found, int) else 0
+
+    def waiting(self) -> tuple[str, ...]:
+        """Return the ids of sessions that ended before they could be read, the oldest first."""
+        found = self._read().get("waiting")
+        return tuple(item for item in found if isinstance(item, str)) if isinstance(found, list) else ()
+
+    def wait(self, session_ids: Iterable[str]) -> None:
+        """Add sessions to those to be read later; only the newest 5 are kept."""
+        with self._lock:
+            known = dict.fromkeys((*self.waiting(), *session_ids))
+            self._write(waiting=list(known)[-MAX_WAITING:])
+
+    def done(self, session_id: str, seq: int) -> None:
+        """Record that a session was read up to `seq`, and remove it from those that wait."""
+        with self._lock:
+            seen = self._read().get("seen")
+            known = {**(seen if isinstance(seen, dict) else {}), session_id: seq}
+            left = [item for item in self.waiting() if item != session_id]
+            self._write(seen=dict(list(known.items())[-MAX_SESSIONS:]), waiting=left)
+
+    def _read(self) -> Mapping[str, Any]:
+        try:
+            with self._file.open("rb") as file:
+                found = json.loads(file.read(MAX_BYTES + 1))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def _write(self, **changes: object) -> None:
+        # A draft for each process, renamed: another editor's server may write at the same moment, and readers see
+        # either whole.
+        draft = self._file.with_name(f"{self._file.name}.{os.getpid()}")
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
+                json.dump({**self._read(), **changes}, out, ensure_ascii=True, indent=1)
+            draft.replace(self._file)
+        except OSError:  # read-only or full
+            with suppress(OSError):
+                draft.unlink()
 
 
 class Remembering:

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.runs import LEAVE_SECONDS
-from codeagent_lsp.tools.plan.plan import Plan
-from codeagent_lsp.tools.plan.planner_port import StepEdit
+from codeagent_lsp.tools.plan.plan import Plan, StepEdit
 from codeagent_lsp.workspace.changes.editor import Applied
 
 

@@ -11,9 +11,7 @@ from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.state import RunRecord, StepMark
-from codeagent_lsp.tools.plan.plan import Plan
-from codeagent_lsp.tools.plan.plan_steps import PlanStep
-from codeagent_lsp.tools.plan.planner_port import StepDraft, StepEdit
+from codeagent_lsp.tools.plan.plan import Plan, PlanStep, StepDraft, StepEdit
 
 
 class PlanState:

@@ -10,13 +10,10 @@ from collections.abc import Iterable
 
 from codeagent_lsp.agent.context.history import note
 from codeagent_lsp.errors import SessionError
-from codeagent_lsp.session.plan.execution import PlanRun
-from codeagent_lsp.session.plan.plan_start import PlanStart
+from codeagent_lsp.session.plan.execution import PlanRun, PlanStart
 from codeagent_lsp.session.plan.plan_state import PlanState
 from codeagent_lsp.session.run_parts import RunParts, remember
-from codeagent_lsp.tools.plan.plan import Plan
-from codeagent_lsp.tools.plan.plan_steps import PlanStep
-from codeagent_lsp.tools.plan.planner_port import StepEdit
+from codeagent_lsp.tools.plan.plan import Plan, PlanStep, StepEdit
 from codeagent_lsp.workspace.changes.editor import Applied
 
 ROLLED_BACK = (

@@ -1,17 +1,31 @@
-"""The texts that files had before some applied changes, with what was typed since kept. Pure.
+"""The texts that files had before some applied changes, the changes that lead back to them, and where files are now.
 
-Not here: which changes are taken back (`rewinding.py`), how texts reach the buffers (`../proposal.py`).
+Each file gets the text it had before, with what was typed since. Used by undo (`../proposal.py`) and rewinds
+(`rewinding.py`), which know what is taken back. Files that the user has renamed or moved since are followed: editors
+tell of that in different ways, and other programs (`git mv`) in none, so it is seen by what is there. Not here: how
+texts reach the buffers (the editor), moves that the agent has made itself (`workspace/changes/staging.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from codeagent_lsp.session.rewind.rewinds import AppliedPart
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange, HunkConflict
+from codeagent_lsp.workspace.changes.editor import Applied
 from codeagent_lsp.workspace.changes.remaining import on_present
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileText, FileView, own_file
+from codeagent_lsp.workspace.text.lines import split_lines
 
 Read = Callable[[str], str | None]
+
+ALIKE = 0.8  # share of lines; the user may have typed in the file since
+CLOCK_SECONDS = 1.0  # so much the clocks of a file system may differ
 
 
 @dataclass(slots=True)
@@ -92,3 +106,159 @@ def earlier_texts(applied: Iterable[Changeset], read: Read, *, over: bool = Fals
     for changeset in reversed(tuple(applied)):
         result.take_back(changeset)
     return result
+
+
+class FirstRead:
+    """The user's files, each as it was when it was asked for first: what is typed since is merged later, as all edits
+    of the user are, and never taken for a part of what is taken back.
+    """
+
+    def __init__(self, view: FileView, deleted: Mapping[str, str | None] | None = None) -> None:
+        self.view = view
+        self._deleted = deleted or {}
+        self._files: dict[str, FileText | None] = {}
+
+    def file(self, path: str) -> FileText | None:
+        """Return a file; None if there is none that can be read."""
+        if path not in self._files:
+            self._files[path] = file = own_file(self.view, path)
+            # An editor may go on showing a file that is deleted: its buffer goes with the window, unsaved.
+            if file is not None and self._deleted.get(path) == file.text:
+                self._files[path] = None
+        return self._files[path]
+
+    def text(self, path: str) -> str | None:
+        """Return the text of a file; None if there is none that can be read."""
+        file = self.file(path)
+        return None if file is None else file.text
+
+
+@dataclass(frozen=True, slots=True)
+class TakingBack:
+    """What has to change in the user's files; `conflicts` are places that the user rewrote since, which stay."""
+
+    changeset: Changeset
+    conflicts: tuple[HunkConflict, ...]
+
+    @property
+    def deleted(self) -> frozenset[str]:
+        """Return the files that go: the agent had made them, and nothing was typed into them since."""
+        return frozenset(change.path for change in self.changeset if change.kind == "delete")
+
+    def result(self, applied: Applied) -> Applied:
+        """Return what the editor says of applying these changes, with the places that stay added as conflicts: where
+        there are any, the outcome is never `full`.
+        """
+        if not self.conflicts:
+            return applied
+        outcome = applied.outcome
+        if outcome == "full":
+            outcome = "partial" if applied.done else "none"
+        return replace(applied, outcome=outcome, conflicts=(*self.conflicts, *applied.conflicts))
+
+
+def names_of(files: Iterable[str], applied: Iterable[Changeset]) -> frozenset[str]:
+    """Return all paths that some files have had in these changes: of one that was moved also those before and after."""
+    names, moves = set(files), [(each.path, each.moved_from) for made in applied for each in made if each.moved_from]
+    for _ in moves:
+        names.update(path for pair in moves if not names.isdisjoint(pair) for path in pair)
+    return frozenset(names)
+
+
+def taking_back(
+    applied: Iterable[Changeset],
+    view: FileView,
+    *,
+    over: bool = False,
+    still_shown: Callable[[str], bool] = lambda path: False,
+) -> TakingBack:
+    """Return what takes back changes that were applied in this order, with `over` also where the user has changed their
+    lines since. `still_shown` is `Editor.still_shows`. Blocks; use a worker thread.
+    """
+    applied = tuple(applied)
+    read = FirstRead(view, deleted_by(applied, still_shown))
+    return rebased_on_present(earlier_texts(applied, read.text, over=over), read)
+
+
+def deleted_by(applied: Iterable[Changeset], still_shown: Callable[[str], bool]) -> dict[str, str | None]:
+    """Return the texts of the files that these changes have deleted or moved away and that the editor shows on."""
+    changes = [each for made in applied for each in made]
+    gone = {each.path: each.base for each in changes if each.kind == "delete"}
+    gone |= {each.moved_from: each.base for each in changes if each.moved_from is not None}
+    return {path: text for path, text in gone.items() if still_shown(path)}
+
+
+def rebased_on_present(earlier: EarlierTexts, read: FirstRead) -> TakingBack:
+    """Return what brings the files from their present texts, which were `read`, to these earlier ones."""
+    changed, moves = earlier.changed(), earlier.moves()
+    files = {file.path: file for path in (*changed, *moves.values()) if (file := read.file(path)) is not None}
+    staging = Staging(read.file)
+    staging.stage(changed, {path: files[origin] for path, origin in moves.items()}, files.values())
+    return TakingBack(staging.changeset, tuple(earlier.conflicts))
+
+
+def renamed_since(texts: Mapping[str, str], view: FileView, since: float, made: Collection[str] = ()) -> dict[str, str]:
+    """Return the new paths of files that are gone, by their old ones. `texts` are those that they had at `since`,
+    seconds since the epoch. Only one that has come since, not `made` by the agent, and is unlike all others counts.
+    Blocks.
+    """
+    gone = {path: text for path, text in texts.items() if text.strip() and own_file(view, path) is None}
+    # A file that cannot be read, such as one that grew too large, is still there.
+    gone = {path: text for path, text in gone.items() if not os.path.lexists(path)}
+    found: dict[str, str] = {}
+    there = dict(_come_since(view, since, {*texts, *made})) if gone else {}
+    for path, text in gone.items():
+        likeness = {other: _likeness(text, present, path, other) for other, present in there.items()}
+        best = sorted(likeness, key=lambda other: likeness[other], reverse=True)[:2]
+        # Two that are equally alike decide nothing: a change that follows the wrong file is worse than one that is
+        # refused.
+        if best and likeness[best[0]][0] >= ALIKE and (len(best) == 1 or likeness[best[0]] > likeness[best[1]]):
+            found[path] = best[0]
+            del there[best[0]]
+    return found
+
+
+def edited_texts(changeset: Changeset) -> dict[str, str]:
+    """Return the texts that the files of edits had before these."""
+    return {each.path: each.base for each in changeset if each.kind == "edit" and each.base is not None}
+
+
+def followed(parts: Iterable[AppliedPart], view: FileView) -> tuple[list[Changeset], dict[str, str]]:
+    """Return what was applied for the files where they are now, and the new paths of those that the user has renamed,
+    by the old ones: not of those that the agent itself has moved or deleted. Blocks.
+    """
+    parts, changes, moved = tuple(parts), list[Changeset](), dict[str, str]()
+    own = [change for part in parts for change in part.changeset if change.kind != "edit"]
+    removed = {change.moved_from if change.kind == "move" else change.path for change in own if change.kind != "create"}
+    made = {change.path for change in own if change.kind != "delete"}
+    for part in parts:
+        texts = edited_texts(part.changeset.inverse())
+        texts = {path: text for path, text in texts.items() if path not in removed}
+        new = renamed_since(texts, view, part.ts, made)
+        # Earlier parts too: all are about the file that has this name now.
+        changes = [each.renamed(new) for each in (*changes, part.changeset.renamed(moved))]
+        moved.update(new)
+    return changes, moved
+
+
+def _come_since(view: FileView, since: float, known: Iterable[str]) -> Iterator[tuple[str, str]]:
+    paths = (path for root in view.roots.folders for path in view.walk(root))
+    for path in dict.fromkeys((*view.open_paths(), *paths)):
+        if path not in known and _is_new(path, since) and (file := own_file(view, path)) is not None:
+            yield path, file.text
+
+
+def _is_new(path: str, since: float) -> bool:
+    """Return whether a file got its name after `since`, as far as the file system tells."""
+    try:
+        # Not the time of its content, which a move keeps: ctime changes with the name.
+        return Path(path).stat().st_ctime >= since - CLOCK_SECONDS
+    except OSError:  # only in the editor
+        return True
+
+
+def _likeness(text: str, present: str, path: str, other: str) -> tuple[float, bool]:
+    """Return the share of lines that are the same, and whether the name is."""
+    lines, others = split_lines(text), split_lines(present)
+    shared = (Counter(lines) & Counter(others)).total()
+    return 2 * shared / ((len(lines) + len(others)) or 1), Path(path).name == Path(other).name

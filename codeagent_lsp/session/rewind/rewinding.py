@@ -1,26 +1,32 @@
 """Goes back to before a run: what it and all later runs of the session changed, said, or both.
 
-It is a run itself, so that it is shown, recorded, and undone as any other. What the user typed since stays. Not here:
-the texts (`taking_back.py`), the bookkeeping (`rewinds.py`), what was taken from attempts (`other_attempts.py`), the
-conversation of a rewound session (`retelling.py`).
+It is a run itself, so that it is shown, recorded, and undone as any other. What the user typed since stays. What the
+user took from the attempts at a run is taken back, and comes back, with the run: attempts have sessions of their own,
+and each tells there what it has applied. Not here: the texts (`earlier_texts.py`), the bookkeeping (`rewinds.py`), the
+conversation of a rewound session (`../replay.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import note
 from codeagent_lsp.errors import SessionError
-from codeagent_lsp.events.rewind import What
+from codeagent_lsp.events.sessions import What
 from codeagent_lsp.session.proposal import uninterrupted
-from codeagent_lsp.session.renamed_files import followed
-from codeagent_lsp.session.rewind.earlier_texts import EarlierTexts, earlier_texts
-from codeagent_lsp.session.rewind.other_attempts import applied_data, attempts_at, give_back, take
-from codeagent_lsp.session.rewind.retelling import retell
-from codeagent_lsp.session.rewind.rewinds import AppliedPart, staged_data, staged_from
-from codeagent_lsp.session.rewind.taking_back import FirstRead, deleted_by, on_present
+from codeagent_lsp.session.replay import retell
+from codeagent_lsp.session.rewind.earlier_texts import (
+    EarlierTexts,
+    FirstRead,
+    deleted_by,
+    earlier_texts,
+    followed,
+    rebased_on_present,
+)
+from codeagent_lsp.session.rewind.rewinds import AppliedPart, staged_data, staged_from, take_from, taken_from
 from codeagent_lsp.session.run_parts import RunParts, remember
 from codeagent_lsp.workspace.changes.changeset import Changeset
 
@@ -30,6 +36,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.session.session import Session
     from codeagent_lsp.session.state import RunRecord
     from codeagent_lsp.workspace.changes.editor import Applied
+
 
 TAKEN_BACK = "The user took back what was changed for: {titles}. Read files again before you go on."
 
@@ -184,7 +191,7 @@ async def _take_back_changes(
     # Before the texts are read: what the editor opens is read from its buffer.
     await parts.services.workspace.editor.open_unclear(changed)
     read = FirstRead(proposal.view, deleted_by(made, parts.services.workspace.editor.still_shows))
-    back = on_present(await asyncio.to_thread(planned, parts.session, gone, runs, read), read)
+    back = rebased_on_present(await asyncio.to_thread(planned, parts.session, gone, runs, read), read)
     conflicts, refused = back.conflicts, tuple[str, ...]()
     if back.changeset:
         proposal.staging.reset(back.changeset)
@@ -206,3 +213,70 @@ def _is_within(inner: tuple[str, ...], session: Session, run_id: str) -> bool:
 def _titles(session: Session, gone: tuple[str, ...]) -> str:
     titles = [session.context.runs[run_id].title for run_id in gone]
     return "; ".join(titles[:3]) + (" …" if len(titles) > 3 else "")
+
+
+class Known(Protocol):
+    """A run of any session."""
+
+    @property
+    def session(self) -> Session: ...
+
+    @property
+    def record(self) -> RunRecord: ...
+
+
+Each = TypeVar("Each", bound=Known)
+
+
+def load_attempts(session: Session, run_ids: Iterable[str], resume: Callable[..., Session]) -> None:
+    """Load the sessions of the attempts at some runs of a session by the manager's `resume`, but for deleted ones.
+    SessionError if another process works with one.
+    """
+    records = [record for run_id in run_ids if (record := session.context.runs.get(run_id)) is not None]
+    for name in [name for record in records for name in record.attempts]:
+        try:
+            resume(name, enter=False)
+        except SessionError as error:
+            # What a deleted session had applied is not known any more; the rest can still be taken back.
+            if error.key != "session.unknown":
+                raise
+
+
+def attempts_at(gone: Collection[str], runs: Iterable[Each]) -> list[Each]:
+    """Return the attempts at some runs."""
+    return [run for run in runs if run.record.attempt_of in gone]
+
+
+def applied_data(attempt: Known, refused: Iterable[str]) -> list[dict[str, Any]]:
+    """Return what is taken back of what an attempt has applied, as an event stores it. The editor `refused` files."""
+    taken = taken_from(attempt.record.applied, refused)
+    return [{"ts": part.ts, "step": part.step_id, "changes": staged_data(part.changeset)} for part in taken]
+
+
+def take(attempt: Known, refused: tuple[str, ...]) -> None:
+    """Have an attempt know that what it has applied was taken back, but for the files that the editor `refused`."""
+    record = attempt.record
+    paths = tuple(path for part in take_from(record, refused) for path in part.changeset.paths)
+    outcome: events.Outcome = "partial" if record.applied else "full"
+    told = events.ChangesApplied(
+        outcome=outcome, undo=True, files_changed=tuple(dict.fromkeys(paths)), refused=refused or None
+    )
+    attempt.session.emit(record.run_id, told)
+
+
+def give_back(attempt: Known, data: Iterable[Mapping[str, Any]]) -> None:
+    """Have an attempt know that what it had applied is in the user's files again."""
+    for kept in data:
+        part = AppliedPart(staged_from(kept["changes"]), kept["step"], kept["ts"])
+        if part in attempt.record.applied:  # the process died before it was told
+            continue
+        attempt.record.applied.append(part)
+        attempt.record.applied.sort(key=lambda each: each.ts)
+        told = events.ChangesApplied(
+            outcome="full",
+            files_changed=part.changeset.paths,
+            applied=tuple(kept["changes"]),
+            step_id=part.step_id or None,
+            since=part.ts,
+        )
+        attempt.session.emit(attempt.record.run_id, told)

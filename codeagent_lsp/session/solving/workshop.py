@@ -32,9 +32,9 @@ from codeagent_lsp.tools.code.splices import applied
 from codeagent_lsp.tools.context import OnTested, Tally, ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.files.edit_tools import EditFile, WriteFile
-from codeagent_lsp.tools.permissions.may_read import may_read
+from codeagent_lsp.tools.permissions.policy import may_read
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.tools.testing.baseline import Baseline
+from codeagent_lsp.tools.testing.reports import Baseline
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.changes.changeset import Changeset

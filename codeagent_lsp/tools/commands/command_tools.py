@@ -1,22 +1,29 @@
-"""The tool `run_cmd`: shell commands in the shadow workspace, whose written files become staged changes."""
+"""The tool `run_cmd`: shell commands in the shadow workspace, whose written files become staged changes.
+
+Output that is too long for a result is stored, masked piece by piece, so that the model can read on.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import codecs
+import os
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import ClassVar
+from pathlib import Path
+from typing import BinaryIO, ClassVar
 
 from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
+from codeagent_lsp.records.stream import StreamSanitizer
 from codeagent_lsp.shadow.shell import Command, CommandResult, OnOutput, Shell, Stream
 from codeagent_lsp.tools.commands.background_tools import CommandLine, in_background
 from codeagent_lsp.tools.commands.foreign_commands import RUN_CMD
-from codeagent_lsp.tools.commands.kept_output import keep_whole
 from codeagent_lsp.tools.context import TaskWords, ToolContext
-from codeagent_lsp.tools.project_facts import own_environment
+from codeagent_lsp.tools.outputs import OutputStore
+from codeagent_lsp.tools.testing.projects import own_environment
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.variables.variable_tools import values_for
@@ -32,6 +39,8 @@ _STOPPED = {
     "processes": "stopped: too many processes",
     "disk": "stopped: it filled the disk",
 }
+
+MASKED_PIECE = 256 * 1024
 
 
 class RunCmdParameters(Parameters):
@@ -175,3 +184,59 @@ def _names(names: Iterable[str]) -> str:
     listed = list(names)
     shown = ", ".join(listed[:MAX_NAMED])
     return f"{shown} and {len(listed) - MAX_NAMED} more" if len(listed) > MAX_NAMED else shown
+
+
+async def keep_whole(file: str, context: ToolContext) -> str:
+    """Store the raw output in `file`, masked, and return its name for the model; '' if it cannot be stored.
+
+    Only one piece at a time is in memory. Cancelling takes effect after the current piece.
+    """
+    raw = Path(file)
+    clean = raw.with_name(f"{raw.name}.masked")
+    try:
+        outputs = context.get(OutputStore)
+        if outputs is None:
+            return ""
+        await _masked(raw, clean, context)
+        return await asyncio.to_thread(outputs.adopt, str(clean))
+    except OSError:  # a full disk takes the rest, not the result
+        return ""
+    finally:
+        _remove(raw, clean)
+
+
+async def _masked(raw: Path, clean: Path, context: ToolContext) -> None:
+    """Write the contents of `raw`, with secrets masked, to the new file `clean`."""
+    masks = _OutputMasks(context)
+    with raw.open("rb") as source, os.fdopen(os.open(clean, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as into:
+        while await asyncio.to_thread(_mask_piece, source, into, masks):
+            pass
+
+
+def _remove(*files: Path) -> None:
+    for file in files:
+        file.unlink(missing_ok=True)
+
+
+def _mask_piece(source: BinaryIO, into: BinaryIO, masks: _OutputMasks) -> bool:
+    """Mask one piece and return whether more may follow."""
+    data = source.read(MASKED_PIECE)
+    into.write(masks.feed(data).encode("utf-8", "replace"))
+    return bool(data)
+
+
+class _OutputMasks:
+    """Both masks of a run, for variables and for secrets, applied to bytes in pieces."""
+
+    def __init__(self, context: ToolContext) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._values = MaskedStream(context.get(Variables) or Variables())
+        self._secrets = StreamSanitizer(context.redaction.hide)
+
+    def feed(self, data: bytes) -> str:
+        """Take a piece, an empty one at the end, and return the masked text that is safe to write."""
+        if data:
+            # a character, a value or a secret may lie across two pieces: each step holds back what may still grow
+            return self._secrets.feed(self._values.feed(self._decoder.decode(data)))
+        rest = self._values.feed(self._decoder.decode(b"", final=True)) + self._values.close()
+        return self._secrets.feed(rest) + self._secrets.close()

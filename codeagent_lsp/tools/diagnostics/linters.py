@@ -1,10 +1,12 @@
-# ruff: noqa: PTH118, PTH120 - paths are plain strings, as everywhere below FileView
-
-"""Selection of the linters that a workspace has for some files, and the commands that run them in the shadow.
+"""The linters that a workspace has for some files: which ones, their commands, and running them in the shadow.
 
 A linter is used if it is installed, in the workspace or on PATH, and the workspace has a settings file for it, unless
-it works well without one. Reads only; blocks. Not here: running (`checking.py`).
+it works well without one. Linters run code of the workspace (settings that are programs, plugins, build scripts), so
+they run only where a command can do no harm. Choosing them reads only, and blocks. Not here: syntax errors that need no
+program (`syntax.py`).
 """
+
+# ruff: noqa: PTH118, PTH120 - paths are plain strings, as everywhere below FileView
 
 from __future__ import annotations
 
@@ -13,11 +15,12 @@ import os
 import re
 import shlex
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command
+from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Finished, Shell
 from codeagent_lsp.tools.diagnostics.port import Diagnostic, Severity
 from codeagent_lsp.workspace.files.file_view import FileView
 
@@ -47,6 +50,9 @@ _LEVELS: dict[str, Severity] = {
     "help": "hint",
     "hint": "hint",
 }
+
+TOTAL_SECONDS = 180.0
+_MAX_REASON = 200
 
 
 def read_ruff(output: str) -> Iterator[Diagnostic]:
@@ -326,3 +332,62 @@ def _program(view: FileView, name: str, folder: str, above: list[str], which: Ca
                 inner = os.path.relpath(path, folder)
                 return inner if "/" in inner else f"./{inner}"
     return name if which(name) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The results of linters. `used` are the names of those that worked, `failed` pairs of name and reason for the
+    others.
+
+    `files` are those that at least one linter has checked.
+    """
+
+    found: tuple[Diagnostic, ...] = ()
+    used: tuple[str, ...] = ()
+    failed: tuple[tuple[str, str], ...] = ()
+    files: frozenset[str] = frozenset()
+
+
+async def check(shell: Shell, jobs: Iterable[Job]) -> Checked:
+    """Run the jobs until TOTAL_SECONDS have passed; later ones are reported as failed."""
+    found: list[Diagnostic] = []
+    used: list[str] = []
+    failed: list[tuple[str, str]] = []
+    files: set[str] = set()
+    deadline = time.monotonic() + TOTAL_SECONDS
+    for job in jobs:
+        if time.monotonic() > deadline:
+            failed.append((job.linter.name, "there was no time left"))
+            continue
+        finished = (await shell.run(job.command)).finished
+        said = _findings(job, finished)
+        # many linters exit with an error when they find something, so the exit code counts only without findings
+        if reason := "" if said else _reason_of_failure(finished):
+            failed.append((job.linter.name, reason))
+            continue
+        found += said
+        used.append(job.linter.name)
+        files.update(job.files)
+    return Checked(tuple(found), tuple(dict.fromkeys(used)), tuple(dict.fromkeys(failed)), frozenset(files))
+
+
+def _findings(job: Job, finished: Finished) -> tuple[Diagnostic, ...]:
+    """Return the findings from the first stream that has any: programs differ in which they use."""
+    folder = _decoded(finished, "folder").rstrip("\n")
+    streams = (_decoded(finished, stream) for stream in ("stdout", "stderr"))
+    return next((found for text in streams if (found := tuple(job.read(text, folder)))), ())
+
+
+def _reason_of_failure(finished: Finished) -> str:
+    """Return why a linter without findings has not checked anything; '' if it has."""
+    if finished.ending != "exited":
+        return f"stopped at a limit ({finished.ending})"
+    if finished.exit_code == 0:
+        return ""
+    said = f"{_decoded(finished, 'stderr')}\n{_decoded(finished, 'stdout')}\n{finished.output}"
+    line = next((line.strip() for line in said.splitlines() if line.strip()), "")
+    return line[:_MAX_REASON] or f"exit code {finished.exit_code}"
+
+
+def _decoded(finished: Finished, stream: str) -> str:
+    return finished.reports.get(stream, b"").decode("utf-8", "replace")

@@ -14,7 +14,7 @@ from codeagent_lsp.call_forms import CallForms, Shape
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.foreign_reading import FOLDER_PATH, GLOB, GREP, SOUGHT, sought
 from codeagent_lsp.tools.outputs import OutputStore, located
-from codeagent_lsp.tools.permissions.may_read import reading
+from codeagent_lsp.tools.permissions.policy import reading
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files import search

@@ -15,7 +15,7 @@ from codeagent_lsp.tools.context import Calls, Reader, ToolContext
 from codeagent_lsp.tools.files import foreign_reading as others
 from codeagent_lsp.tools.files.find_tools import may_show
 from codeagent_lsp.tools.outputs import OutputStore, located
-from codeagent_lsp.tools.permissions.may_read import READ_FILE, READ_NAMES
+from codeagent_lsp.tools.permissions.policy import READ_FILE, READ_NAMES
 from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files import search

@@ -18,10 +18,8 @@ from codeagent_lsp.call_forms import CallForms, ForeignTool
 from codeagent_lsp.errors import ErrorCode, ModelError, ToolFailed
 from codeagent_lsp.tools.context import Complete, SmallComplete, ToolContext
 from codeagent_lsp.tools.files.find_tools import may_show
-from codeagent_lsp.tools.git.calls import call
-from codeagent_lsp.tools.git.comparing import Change, Changes, in_index, in_view
-from codeagent_lsp.tools.git.repository import Repository, repository_of
-from codeagent_lsp.tools.git.snapshot import has_commits
+from codeagent_lsp.tools.git.calls import Repository, call, repository_of
+from codeagent_lsp.tools.git.comparing import Change, Changes, has_commits, in_index, in_view
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.changes.changeset import FileChange

@@ -3,7 +3,7 @@ What commands of the model leave in theirs, outside the files that are staged, c
 
 What they write is staged like the writing of any command. A denial is final; nothing that a hook says allows more than
 the rules do. A hook that fails or takes too long denies nothing, and the user is told. Not here: the files
-(`hook_files.py`), what hooks are told (`hook_input.py`) and answer (`hook_answers.py`).
+(`hook_files.py`), what hooks are told and answer (`hook_protocol.py`).
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from codeagent_lsp.shadow.shell import Command, CommandResult, Finished, Shell, 
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.edit_tools import WriteFile
 from codeagent_lsp.tools.files.move_tools import DeleteFile
-from codeagent_lsp.tools.hooks.hook_answers import MOST_WORDS, HookAnswer, answer_of
-from codeagent_lsp.tools.hooks.hook_consent import HookConsent
-from codeagent_lsp.tools.hooks.hook_files import Hook, HookEvent, HookFile, HookShelf, SessionSource
-from codeagent_lsp.tools.hooks.hook_input import (
+from codeagent_lsp.tools.hooks.hook_files import Hook, HookConsent, HookEvent, HookFile, HookShelf, SessionSource
+from codeagent_lsp.tools.hooks.hook_protocol import (
+    MOST_WORDS,
+    HookAnswer,
+    answer_of,
     as_json,
     command_line,
     foreign_name,

@@ -23,8 +23,8 @@ from pydantic import ConfigDict, model_validator
 
 from codeagent_lsp.call_forms import CallForms, Shape, unpacked
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.mcp.calling import Calling
 from codeagent_lsp.tools.mcp.errors import McpRefused, stated_code
+from codeagent_lsp.tools.mcp.host import Calling
 from codeagent_lsp.tools.mcp.listing import RemoteTool
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 from codeagent_lsp.tools.outputs import OutputStore

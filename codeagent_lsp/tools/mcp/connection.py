@@ -25,11 +25,10 @@ from websockets.exceptions import WebSocketException
 from codeagent_lsp.environments.patience import wait_before
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed
 from codeagent_lsp.network import PROXY_AWAY
-from codeagent_lsp.tools.mcp.calling import Calling, Clock
 from codeagent_lsp.tools.mcp.elicitation import Elicitation
 from codeagent_lsp.tools.mcp.errors import CONNECTION_CLOSED, McpProblem, McpRefused, grade, protocol_code, said
 from codeagent_lsp.tools.mcp.health import Health
-from codeagent_lsp.tools.mcp.host import Host
+from codeagent_lsp.tools.mcp.host import Calling, Clock, Host
 from codeagent_lsp.tools.mcp.listing import MAX_TOOLS, RemoteTool
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 from codeagent_lsp.tools.mcp.transports import transport_for

@@ -14,7 +14,7 @@ from mcp.types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 
 from codeagent_lsp.tools.asking import Asker, Question
 from codeagent_lsp.tools.foreign_words import own_title
-from codeagent_lsp.tools.mcp.calling import Calling, Clock
+from codeagent_lsp.tools.mcp.host import Calling, Clock
 from codeagent_lsp.workspace.text.visible import one_line
 
 MAX_FORMS = 5

@@ -1,11 +1,13 @@
-"""Facts that a transport collects about a server besides its messages: noise, exit, stderr.
+"""What a transport has of a server's raw output: lines of bounded length, and facts besides its messages.
 
-Written by transports, read to explain a failure. Not here: the failures (`errors.py`).
+Of a line that is too long only the ends are kept. The facts (noise, exit, stderr) are written by transports and read to
+explain a failure. Not here: the failures (`errors.py`), what a line means (`stdio.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass, field
 
 from codeagent_lsp.errors import UserError
@@ -20,6 +22,12 @@ MAX_NOISE = 100
 
 SAMPLE = 200
 TAIL = 4096
+
+_KEPT_END = 512
+_ID = rb'"id"\s*:\s*(?:(\d{1,18})|"([^"\\]{1,100})")'
+# `{"jsonrpc": "2.0", "id": 7,` or `, "id": 7}`: further inside, an `"id"` may belong to the content.
+_AT_HEAD = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID)
+_AT_TAIL = re.compile(_ID + rb'(?:\s*,\s*"jsonrpc"\s*:\s*"2\.0")?\s*\}\s*$')
 
 
 class Unreadable(ValueError):
@@ -66,3 +74,59 @@ class Health:
         """Return the last lines of its standard error, on one line."""
         lines = [line for line in self.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
         return one_line(" | ".join(lines[-3:]), 2 * SAMPLE)
+
+
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """A line that exceeded the limit: its first and last bytes and its size in bytes."""
+
+    head: bytes
+    tail: bytes
+    size: int
+
+    @property
+    def answers(self) -> int | str | None:
+        """Return the id of the request that the line seems to answer; None if it cannot be determined."""
+        match = _AT_HEAD.match(self.head) or _AT_TAIL.search(self.tail)
+        if match is None:
+            return None
+        return int(match[1]) if match[1] else match[2].decode("utf-8", "replace")
+
+
+class Lines:
+    """An incremental splitter of bytes into lines."""
+
+    def __init__(self, limit: int = MAX_MESSAGE, most: int = MAX_SKIPPED) -> None:
+        self._limit = limit
+        self._most = most
+        self._kept = bytearray()
+        self._tail = b""
+        self._size = 0
+
+    def feed(self, data: bytes) -> list[bytes | TooLong]:
+        """Return the lines completed by `data`, without LF. Unreadable if a line exceeds the hard limit."""
+        *ended, rest = data.split(b"\n")
+        found: list[bytes | TooLong] = []
+        for piece in ended:
+            self._take(piece)
+            found.append(self._line())
+        self._take(rest)
+        return found
+
+    def _take(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size <= self._limit:
+            self._kept += piece
+            return
+        if self._size > self._most:
+            raise Unreadable(f"a message of more than {self._most >> 20} MiB")
+        self._tail = ((self._tail or bytes(self._kept[-_KEPT_END:])) + piece)[-_KEPT_END:]
+        self._kept += piece[: max(0, _KEPT_END - len(self._kept))]
+        del self._kept[_KEPT_END:]
+
+    def _line(self) -> bytes | TooLong:
+        long = self._size > self._limit
+        line = TooLong(bytes(self._kept), self._tail, self._size) if long else bytes(self._kept)
+        self._kept.clear()
+        self._tail, self._size = b"", 0
+        return line

@@ -1,14 +1,27 @@
-"""The tools listed by an MCP server, as values. Not here: what becomes of them here (`adapter.py`)."""
+"""The tools listed by an MCP server, as values, and their descriptions when they were first seen.
+
+A description that has changed needs a new approval. Those that were seen are stored in one file in the workspace's
+state folder, which also lets tools be offered before their server runs. A tool that was never seen is pinned as it is:
+its calls ask anyway. Not here: what becomes of the tools here (`adapter.py`), asking (`tools/executor.py`).
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
+from codeagent_lsp.tools.mcp.settings import ServerSettings
+
 MAX_TOOLS = 128
+
+MAX_FILE = 4 << 20
+MAX_SERVER = 512 << 10
+"""Most characters of one server's stored listing; of a longer one, only the pins are stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +56,118 @@ def remote_tool(row: Any) -> RemoteTool | None:
         return None
     output = output if isinstance(output, Mapping) else None
     return RemoteTool(name, description, schema, output, row.get("reads") is True)
+
+
+@dataclass(slots=True)
+class _Known:
+    identity: str
+    pins: dict[str, str] = field(default_factory=dict)
+    tools: tuple[RemoteTool, ...] = ()
+    approved: dict[str, RemoteTool] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "identity": self.identity,
+            "pins": self.pins,
+            "tools": _rows(self.tools),
+            "approved": _rows(self.approved.values()),
+        }
+
+
+class Pins:
+    """The pins of all servers in one file. An unreadable file counts as empty; if it cannot be written, pins live in
+    memory.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._servers: dict[str, _Known] | None = None
+
+    def listed(self, server: ServerSettings) -> tuple[RemoteTool, ...]:
+        """Return the tools that this server listed last time."""
+        return self._of(server).tools
+
+    def keep(self, server: ServerSettings, tools: Iterable[RemoteTool]) -> None:
+        """Store the tools that the server lists now and pin the new ones."""
+        known = self._of(server)
+        for tool in known.tools:  # as they were until now
+            self._remember(known, tool)
+        known.tools = tuple(tools)
+        for tool in known.tools:
+            known.pins.setdefault(tool.name, tool.pin)
+            self._remember(known, tool)
+        self._write()
+
+    def changed(self, server: ServerSettings, tool: RemoteTool) -> bool:
+        """Return whether a tool differs from its pin. One of our own server differs when this program was updated."""
+        return not server.own and self._of(server).pins.get(tool.name, tool.pin) != tool.pin
+
+    def approved(self, server: ServerSettings, tool: RemoteTool) -> RemoteTool | None:
+        """Return the tool as it was when it was pinned; None if its text is not known any more."""
+        return self._of(server).approved.get(tool.name)
+
+    def accept(self, server: ServerSettings, tool: RemoteTool) -> None:
+        """Pin a tool as it is now, after the user approved it."""
+        known = self._of(server)
+        if known.pins.get(tool.name) != tool.pin:
+            known.pins[tool.name] = tool.pin
+            known.approved[tool.name] = tool
+            self._write()
+
+    @staticmethod
+    def _remember(known: _Known, tool: RemoteTool) -> None:
+        if known.pins.get(tool.name) == tool.pin and len(known.approved) < MAX_TOOLS:
+            known.approved[tool.name] = tool
+
+    def _of(self, server: ServerSettings) -> _Known:
+        """Return the record of a server; a new one if the name now means another server."""
+        if self._servers is None:
+            self._servers = _read(self._file)
+        known = self._servers.get(server.name)
+        if known is None or known.identity != server.identity:
+            # With no pins of the server that had the name before: they say nothing of this one.
+            known = self._servers[server.name] = _Known(server.identity)
+        return known
+
+    def _write(self) -> None:
+        text = json.dumps({name: known.to_dict() for name, known in (self._servers or {}).items()}, default=str)
+        draft = self._file.with_name(f"{self._file.name}.{os.getpid()}")
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+                file.write(text)
+            draft.replace(self._file)
+        except OSError:  # what is known holds as long as this process
+            pass
+
+
+def _read(path: Path) -> dict[str, _Known]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            # A longer file is cut and then no JSON, which counts as empty.
+            rows = json.loads(file.read(MAX_FILE))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(rows, Mapping):
+        return {}
+    return {str(name): known for name, row in rows.items() if (known := _known(row))}
+
+
+def _rows(tools: Iterable[RemoteTool]) -> list[dict[str, Any]]:
+    rows = [tool.to_dict() for tool in tools]
+    return rows if len(json.dumps(rows, default=str)) <= MAX_SERVER else []
+
+
+def _known(row: Any) -> _Known | None:
+    if not isinstance(row, Mapping) or not isinstance(row.get("identity"), str):
+        return None
+    pins, tools = row.get("pins"), row.get("tools")
+    if not isinstance(pins, Mapping) or not isinstance(tools, list):
+        return None
+    before = row.get("approved")
+    approved = {tool.name: tool for tool in _listed(before if isinstance(before, list) else [])}
+    return _Known(row["identity"], {str(name): str(pin) for name, pin in pins.items()}, _listed(tools), approved)
+
+
+def _listed(rows: list[Any]) -> tuple[RemoteTool, ...]:
+    return tuple(tool for item in rows[:MAX_TOOLS] if (tool := remote_tool(item)))

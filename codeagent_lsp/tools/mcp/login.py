@@ -39,8 +39,8 @@ from codeagent_lsp.tools.mcp.host import Logins, Step
 from codeagent_lsp.tools.mcp.oauth_callback import OAuthCallback
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 from codeagent_lsp.tools.variables.variables import Vault, in_thread
-from codeagent_lsp.tools.web.addresses import is_own, own_addresses
 from codeagent_lsp.tools.web.dialing import Resolve, system_resolve
+from codeagent_lsp.tools.web.urls import is_own, own_addresses
 
 SECONDS = 300.0
 """Most seconds that a user may take in the browser."""

@@ -1,27 +1,32 @@
-"""One configured MCP server: started on demand, in the background, and restarted when it ends; off if it cannot start.
+"""One configured MCP server, and the tools of servers as the agent's and as providers for the registry.
 
-One task owns its connection. Not here: talking with it (`connection.py`), its tools as the agent's (`adapter.py`), all
-servers together (`servers.py`).
+A server is started on demand, in the background, and restarted when it ends; off if it cannot start. One task owns its
+connection. Not here: talking with it (`connection.py`), one of its tools (`adapter.py`), all servers together
+(`servers.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.tools.mcp.calling import Calling
 from codeagent_lsp.tools.mcp.errors import McpProblem, McpRefused, grade
-from codeagent_lsp.tools.mcp.listing import RemoteTool
+from codeagent_lsp.tools.mcp.host import Calling
+from codeagent_lsp.tools.mcp.listing import Pins, RemoteTool
 from codeagent_lsp.tools.mcp.settings import ServerSettings
+from codeagent_lsp.tools.providers import CompositeProvider, Tools
 from codeagent_lsp.tools.race import until_first
 
 if TYPE_CHECKING:
+    from codeagent_lsp.tools.mcp.adapter import McpTool
     from codeagent_lsp.tools.mcp.connection import Connection
     from codeagent_lsp.tools.mcp.host import Host
+
 
 State = Literal["disabled", "idle", "starting", "login", "ready", "stopped", "failed"]
 Connect = Callable[[ServerSettings, "Host"], Any]
@@ -211,3 +216,69 @@ def _connector(module: str) -> Connect:
     except ImportError as error:
         raise McpProblem("mcp.library", ErrorCode.MCP_NOT_FOUND, reason=error.name or "mcp") from error
     return connect
+
+
+class AdaptedTools:
+    """The agent's tools for those of all servers; an unchanged tool stays the same object."""
+
+    def __init__(self, pins: Pins) -> None:
+        self._pins = pins
+        self._tools: dict[str, McpTool] = {}
+
+    def of(self, server: Server) -> tuple[McpTool, ...]:
+        """Return the tools of a server; none if it is off or failed. The first tool of a name wins."""
+        if server.state in ("failed", "disabled"):
+            return ()
+        from codeagent_lsp.tools.mcp.adapter import full_name  # late: tools are heavy; who has no server has none
+
+        found: dict[str, McpTool] = {}
+        for remote in server.listed:
+            name = full_name(server.settings.group, remote.name)
+            tool = self._tools.get(name)
+            if tool is None or tool.remote != remote or tool.server is not server:
+                tool = self._tools[name] = self._adapted(server, remote)
+            found.setdefault(name, tool)
+        return tuple(found.values())
+
+    def _adapted(self, server: Server, remote: RemoteTool) -> McpTool:
+        from codeagent_lsp.tools.mcp.adapter import adapted  # late, as above
+
+        settings, pins = server.settings, self._pins
+        return adapted(
+            server,
+            remote,
+            changed=partial(pins.changed, settings, remote),
+            before=partial(pins.approved, settings, remote),
+            accept=partial(pins.accept, settings, remote),
+        )
+
+
+class ServerProvider:
+    """The tools of one server, as a provider; with `anew` they are listed again, else the known ones are used."""
+
+    def __init__(self, adapted: AdaptedTools, server: Server, *, anew: bool = False) -> None:
+        self.name = server.settings.group
+        self._adapted = adapted
+        self._server = server
+        self._anew = anew
+
+    async def tools(self) -> Tools:
+        """Return the current tools; none for a server that is off or failed."""
+        if self._anew:
+            await self._server.ask_anew()
+        return self._adapted.of(self._server)
+
+
+class AllServersProvider:
+    """The tools of all servers, as a provider; `servers` returns those that there are now."""
+
+    name = "mcp"
+
+    def __init__(self, adapted: AdaptedTools, servers: Callable[[], Iterable[Server]]) -> None:
+        self._adapted = adapted
+        self._servers = servers
+
+    async def tools(self) -> Tools:
+        """Return the current tools."""
+        parts = [ServerProvider(self._adapted, server) for server in self._servers()]
+        return await CompositeProvider(self.name, parts).tools()

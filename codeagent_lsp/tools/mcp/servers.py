@@ -1,7 +1,7 @@
 """All configured MCP servers: kept in step with the settings, their tools with the registry, their states for the user.
 
-A server is started when a run begins or its status is requested. Not here: one server (`server.py`), its tools as
-the agent's (`adapted.py`).
+A server is started when a run begins or its status is requested. Not here: one server, and its tools as the
+agent's (`server.py`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from codeagent_lsp import events
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.call_forms import MCP_PREFIX
 from codeagent_lsp.config import NetworkSettings
-from codeagent_lsp.tools.mcp.adapted import AdaptedTools, AllServersProvider, ServerProvider
 from codeagent_lsp.tools.mcp.errors import McpProblem
 from codeagent_lsp.tools.mcp.host import Host, Logins
-from codeagent_lsp.tools.mcp.pinning import Pins
-from codeagent_lsp.tools.mcp.server import CLOSE_SECONDS, Server
+from codeagent_lsp.tools.mcp.listing import Pins
+from codeagent_lsp.tools.mcp.server import CLOSE_SECONDS, AdaptedTools, AllServersProvider, Server, ServerProvider
 from codeagent_lsp.tools.mcp.settings import read_servers
 from codeagent_lsp.tools.providers import CachedProvider, CompositeProvider, Plug
 from codeagent_lsp.tools.registry import ToolRegistry

@@ -22,8 +22,7 @@ from codeagent_lsp.shadow.environment import scrubbed, with_own_programs_last
 from codeagent_lsp.shadow.process import Guarded, ProcessLimits, settled
 from codeagent_lsp.shadow.shell import Launch
 from codeagent_lsp.tools.mcp.errors import TOO_LARGE
-from codeagent_lsp.tools.mcp.health import MAX_MESSAGE, Health, Unreadable
-from codeagent_lsp.tools.mcp.lines import Lines, TooLong
+from codeagent_lsp.tools.mcp.health import MAX_MESSAGE, Health, Lines, TooLong, Unreadable
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 
 GRACE_SECONDS = 1.0

@@ -5,9 +5,9 @@ from codeagent_lsp.tools.feature import Feature
 FEATURE = Feature(
     "orchestration",
     (
-        "delegate_tools:Delegate",
-        "group_tools:EnableTools",
-        "group_tools:UseTool",
-        "compose_tools:Compose",
+        "orchestration_tools:Delegate",
+        "orchestration_tools:EnableTools",
+        "orchestration_tools:UseTool",
+        "orchestration_tools:Compose",
     ),
 )

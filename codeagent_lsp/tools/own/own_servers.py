@@ -14,11 +14,10 @@ from typing import Protocol
 
 from codeagent_lsp import events
 from codeagent_lsp.background_tasks import BackgroundTasks
-from codeagent_lsp.tools.mcp.adapted import AdaptedTools
 from codeagent_lsp.tools.mcp.errors import McpProblem
 from codeagent_lsp.tools.mcp.host import Host
-from codeagent_lsp.tools.mcp.pinning import Pins
-from codeagent_lsp.tools.mcp.server import CLOSE_SECONDS, Server
+from codeagent_lsp.tools.mcp.listing import Pins
+from codeagent_lsp.tools.mcp.server import CLOSE_SECONDS, AdaptedTools, Server
 from codeagent_lsp.tools.own.tool_sources import ToolSource, find_sources
 from codeagent_lsp.tools.providers import Plug, Tools
 from codeagent_lsp.tools.registry import ToolRegistry

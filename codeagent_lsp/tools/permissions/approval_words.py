@@ -15,8 +15,7 @@ from codeagent_lsp.texts import text
 from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment
 from codeagent_lsp.tools.permissions.policy import subjects_of
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.workspace.text.unseen import escaped, shown_exactly
-from codeagent_lsp.workspace.text.visible import ends_of
+from codeagent_lsp.workspace.text.visible import ends_of, escaped, shown_exactly
 
 MAX_SUBJECT = 800
 MAX_TERM = 200

@@ -1,7 +1,8 @@
 """Permission decisions: rules and modes applied to one exact call. Pure functions.
 
-Deny wins, then ask, then allow; calls that no rule covers are decided by the mode and the tool's effect. Not here:
-asking the user (`executor.py`), the grammar of shell commands.
+Deny wins, then ask, then allow; calls that no rule covers are decided by the mode and the tool's effect. Whether
+the model may read a file without asking is the same for every tool that shows its text, and cheap, as maps and searches
+ask it for every file. Not here: asking the user (`executor.py`), the grammar of shell commands.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from glob import iglob
@@ -34,6 +35,17 @@ _NAME = re.compile(r"[\w.*-]+")
 _RULE = re.compile(r"^(?P<tool>[\w.*-]+)(?:\((?P<pattern>.*)\))?$", re.DOTALL)
 MAX_MATCHES = 2_000
 MAX_ENTRIES = 20_000
+
+READ_FILE = ToolTraits(
+    "read_file",
+    "Read a file with line numbers, as the user sees it now (unsaved text included).",
+    "read",
+    path_parameters=("path",),
+    result="file",
+    hook_name="Read",
+)
+READ_NAMES = ("read", "file_read")
+"""Other names of `read_file`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,3 +324,13 @@ def _links(folder: str) -> list[str]:
         found += [entry.path for entry in entries if entry.is_symlink()]
         waiting += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
     return found
+
+
+def reading(path: str, settings: PermissionsSettings, roots: Roots) -> Decision:
+    """Return the decision for `read_file` on one file."""
+    return decide(READ_FILE, {"path": path}, settings, roots, names=READ_NAMES)
+
+
+def may_read(settings: PermissionsSettings, roots: Roots) -> Callable[[str], bool]:
+    """Return a predicate for whether a file (absolute path) may be read without asking the user."""
+    return lambda path: reading(path, settings, roots).verdict == "allow"

@@ -18,7 +18,6 @@ from functools import lru_cache
 from pathlib import PurePosixPath as Path
 from typing import Literal
 
-from codeagent_lsp.tools.permissions.shell import characters
 from codeagent_lsp.tools.permissions.shell.denied import denial
 from codeagent_lsp.tools.permissions.shell.git_words import unknown_subcommand
 from codeagent_lsp.tools.permissions.shell.grammar import Unknown
@@ -28,7 +27,7 @@ from codeagent_lsp.tools.permissions.shell.reading import Invocation, Script, re
 from codeagent_lsp.tools.permissions.shell.targets import joined
 from codeagent_lsp.tools.permissions.shell.unread import unread
 from codeagent_lsp.tools.permissions.shell.unwrapping import Everything, unwrap, wide_readings
-from codeagent_lsp.workspace.text.unseen import numbered
+from codeagent_lsp.workspace.text.visible import is_odd, numbered, shown_exactly
 
 MAX_CHARS = 8_192
 MAX_COMMANDS = 50
@@ -38,6 +37,9 @@ MAX_BYTES = 131_071
 _VERSION_FILES = ("rust-toolchain", "rust-toolchain.toml", ".tool-versions", "mise.toml", ".mise.toml")
 _MAX_WORDS = 64
 _BLANKS = re.compile(r"[ \t\n]+")
+
+_HIDDEN_ASCII = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_LONG_RUN = re.compile(r" {17,}|\t{9,}|\n{4,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +170,17 @@ def _folders(everything: Everything, start: str) -> tuple[str, ...]:
 
 
 def shown(command: str, limit: int = 2_000) -> str:
-    """Return the exact command for display, at most about `limit` characters; see `characters.shown`."""
-    return characters.shown(command, limit)
+    """Return the exact command for display, in about `limit` characters.
+
+    Each hidden character is shown by its number and a long run of blanks by its length, so that nothing is pushed out
+    of sight; text that is still too long keeps its head and its tail.
+    """
+    text = _LONG_RUN.sub(_counted, shown_exactly(command))
+    if len(text) <= limit:
+        return text
+    tail = max(1, limit // 2)
+    head = max(1, limit - tail)
+    return f"{text[:head]} <… {len(text) - head - tail} more …> {text[-tail:]}"
 
 
 def _covered(rules: Sequence[str], command: str, *readings: Everything) -> str | None:
@@ -184,7 +195,7 @@ def _covered(rules: Sequence[str], command: str, *readings: Everything) -> str |
 
 def _doubts(command: str, everything: Everything, allow: Sequence[str]) -> Iterator[str]:
     """Yield the reasons why a script is not allowed by itself."""
-    if found := characters.hidden(command):
+    if found := hidden_characters(command):
         yield f"It has characters that are not seen: {', '.join(map(numbered, found[:5]))}."
     elif len(command) > MAX_CHARS:
         yield "It is too long to be judged."
@@ -280,3 +291,16 @@ def _covers(rule: str, text: str) -> bool:
 @lru_cache(maxsize=512)
 def _pattern(rule: str) -> re.Pattern[str]:
     return re.compile(fnmatch.translate(rule))
+
+
+def hidden_characters(text: str) -> tuple[str, ...]:
+    """Return the distinct invisible characters of `text` in order of their first occurrence: controls, direction marks,
+    blanks other than space, tab and newline, unassigned ones.
+    """
+    if text.isascii():
+        return tuple(dict.fromkeys(_HIDDEN_ASCII.findall(text)))
+    return tuple(dict.fromkeys(filter(is_odd, text)))
+
+
+def _counted(match: re.Match[str]) -> str:
+    return f"{numbered(match[0][0])[:-1]} x {len(match[0])}>"

@@ -9,7 +9,7 @@ from pydantic import Field
 from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, unpacked
 from codeagent_lsp.errors import ErrorCode, ToolRetry
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.plan.planner_port import Planner, StepDraft, UpdateAction
+from codeagent_lsp.tools.plan.plan import Planner, StepDraft, UpdateAction
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 

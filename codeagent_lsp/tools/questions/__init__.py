@@ -5,8 +5,8 @@ from codeagent_lsp.tools.feature import Feature
 FEATURE = Feature(
     "questions",
     (
-        "asking_tools:AskUser",
-        "deciding_tools:AskClarification",
-        "deciding_tools:RequestDecision",
+        "question_tools:AskUser",
+        "question_tools:AskClarification",
+        "question_tools:RequestDecision",
     ),
 )

@@ -1,7 +1,7 @@
 """Safe reading of folders with skills and agents: bounded, without following links, open buffers before the disk.
 
 There are two kinds: folders of the workspace, which are untrusted and read through the file view, and folders of the
-user, which are read from the disk. Not here: what the files mean (`skill.py`).
+user, which are read from the disk. Not here: what the files mean (`shelf.py`).
 """
 
 # ruff: noqa: PTH118 - paths of the workspace are plain strings and may be any bytes

@@ -7,6 +7,6 @@ FEATURE = Feature(
     (
         "testing_tools:RunTests",
         "generating_tools:GenerateTests",
-        "coverage_tools:AnalyzeCoverage",
+        "testing_tools:AnalyzeCoverage",
     ),
 )

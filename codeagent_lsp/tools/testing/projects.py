@@ -1,20 +1,24 @@
-"""Test projects, found by the files as the run sees them, unsaved and staged ones included.
+"""The projects of a workspace: those with tests, and what each is worked on with.
 
-It only reads, and a bounded number of files; all functions block. Not here: what shows a project of one ecosystem (its
-module), whether a Python has a framework installed (only running it shows).
+Own programs, interpreters, package managers and test runners are found by the files as the run sees them, unsaved and
+staged ones included. It only reads, and a bounded number of files; all functions block. Not here: what shows a project
+of one ecosystem (its module), whether a Python has a framework installed (only running it shows).
 """
 
-# ruff: noqa: PTH120, PTH122 - paths are plain strings, as everywhere below FileView
+# ruff: noqa: PTH118, PTH120, PTH122 - paths are plain strings, as everywhere below FileView
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice
+from types import MappingProxyType
 
 from codeagent_lsp.errors import AgentError, FileRefused
+from codeagent_lsp.shadow.environment import scrubbed
+from codeagent_lsp.shadow.shell import Isolation
 from codeagent_lsp.tools.testing.cargo import CARGO
 from codeagent_lsp.tools.testing.framework import Ecosystem, Project, upwards
 from codeagent_lsp.tools.testing.golang import GO
@@ -28,6 +32,32 @@ NOT_PROJECTS = frozenset(("testdata", "test_data", "test-data", "fixtures", "__f
 """Folders that hold samples and copies of others' code: what looks like a project in them is none of this workspace."""
 _DEPTH = 3
 _COMMANDS = re.compile("|".join(each.command for kind in ECOSYSTEMS for each in kind.frameworks))
+
+VENVS = (".venv", "venv")
+LOCK_FILES: Mapping[str, str] = MappingProxyType(
+    {
+        "uv.lock": "uv",
+        "poetry.lock": "poetry",
+        "pdm.lock": "pdm",
+        "Pipfile": "pipenv",
+        "pnpm-lock.yaml": "pnpm",
+        "yarn.lock": "yarn",
+        "bun.lock": "bun",
+        "bun.lockb": "bun",
+        "package-lock.json": "npm",
+        "go.mod": "go",
+        "Cargo.toml": "cargo",
+        "Gemfile": "bundler",
+        "composer.json": "composer",
+        "pom.xml": "maven",
+        "build.gradle": "gradle",
+        "build.gradle.kts": "gradle",
+        "mix.exs": "mix",
+        "Package.swift": "swift",
+        "pubspec.yaml": "dart",
+    }
+)
+"""Files at the top of a project by which its package manager is known, the surest first."""
 
 
 def known() -> str:
@@ -104,3 +134,67 @@ def _is_folder(view: FileView, path: str) -> bool:
     except AgentError:
         return False
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFacts:
+    """What one folder with tests or a package manager is worked on with; `folder` is relative, '' texts are unknown."""
+
+    folder: str
+    interpreter: str = ""
+    manager: str = ""
+    tests: str = ""
+
+    def told(self) -> str:
+        """Return it as a line for a model."""
+        parts = [self.interpreter, self.manager, f"tests: {self.tests}" if self.tests else ""]
+        where = f"{self.folder}: " if self.folder not in ("", ".") else ""
+        return f"{where}{', '.join(filter(None, parts))}"
+
+
+def own_environment(view: FileView, folder: str, isolation: Isolation) -> dict[str, str]:
+    """Return the variables by which a command in `folder` finds the project's own programs first (`.venv`,
+    `node_modules/.bin`, the nearest first). Empty where commands are not isolated: there a repository's programs must
+    not stand before those of the system.
+    """
+    if not isolation.complete or isolation.level == "container":
+        return {}
+    own = [*_programs(view, folder)]
+    if not own:
+        return {}
+    path = os.pathsep.join((*own, scrubbed(os.environ)["PATH"]))
+    venv = next((os.path.dirname(place) for place in own if place.endswith("/bin")), None)
+    return {"PATH": path, **({"VIRTUAL_ENV": venv} if venv else {})}
+
+
+def facts_of(view: FileView) -> tuple[ProjectFacts, ...]:
+    """Return what is known of the projects in the workspace, at most one for each folder."""
+    found: dict[str, ProjectFacts] = {}
+    for project in find(view, None):
+        interpreter = ""
+        if project.framework in PYTHON.frameworks and project.program:
+            interpreter = f"interpreter {project.program[0]}"
+        name = view.roots.relative(project.folder)
+        known = found.get(name)
+        tests = f"{known.tests}, {project.framework.name}" if known and known.tests else project.framework.name
+        manager = _manager(view, project.folder)
+        found[name] = ProjectFacts(name, interpreter or (known.interpreter if known else ""), manager, tests)
+    for folder in view.roots.folders:
+        if (name := view.roots.relative(folder)) not in found and (manager := _manager(view, folder)):
+            found[name] = ProjectFacts(name, manager=manager)
+    return tuple(found.values())
+
+
+def _programs(view: FileView, folder: str) -> Iterator[str]:
+    for around in upwards(view, folder):
+        for name in VENVS:
+            if view.roots.stat(os.path.join(around, name, "bin", "python")) is not None:
+                yield os.path.join(around, name, "bin")
+        node = os.path.join(around, "node_modules", ".bin")
+        if view.roots.kind(node) == "folder":
+            yield node
+
+
+def _manager(view: FileView, folder: str) -> str:
+    names: Iterable[str] = (name for file, name in LOCK_FILES.items() if view.exists(os.path.join(folder, file)))
+    return " and ".join(list(dict.fromkeys(names))[:3])

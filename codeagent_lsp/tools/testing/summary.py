@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from codeagent_lsp.tools.testing.baseline import RED, Compared
-from codeagent_lsp.tools.testing.reports import TestCase, TestReport
+from codeagent_lsp.tools.testing.reports import RED, Compared, TestCase, TestReport
 
 BUDGET = 4000
 NAMES = 2500

@@ -1,7 +1,7 @@
 """Environment variables of the user for commands: kept in memory or in the system's keyring, used by name alone.
 
-Values never enter a prompt, a record, a log or a tool result: the output of commands is masked. Not here: asking the
-user (`variable_tools.py`), the keyring of the system (`os_keyring.py`).
+Values never enter a prompt, a record, a log or a tool result: the output of commands is masked. The keyring
+is reached through the optional library `keyring`. Not here: asking the user (`variable_tools.py`).
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ _LINE = 16
 
 VariableSource = Literal["session", "keyring", "environment"]
 T = TypeVar("T")
+
+RECOMMENDED = 1  # the library gives less to backends that keep values in plain text, or not at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,3 +203,47 @@ async def in_thread(work: Callable[[], T], seconds: float = VAULT_SECONDS) -> T:
 def _parts(value: str) -> Iterable[str]:
     """Return a value and its long lines, which a program may print one by one."""
     return (value, *(line.strip() for line in value.splitlines() if len(line.strip()) >= _LINE))
+
+
+class KeyringVault:
+    """The values of one workspace, separate from those of others."""
+
+    def __init__(self, workspace: str) -> None:
+        self._service = f"codeagent-lsp:{workspace}"
+
+    def get(self, name: str) -> str | None:
+        """Return the value; None if there is none. ToolFailed if the keyring fails."""
+        import keyring  # late: it may be missing, and loads much
+        from keyring.errors import KeyringError  # late: likewise
+
+        try:
+            return keyring.get_password(self._service, name)
+        except KeyringError as error:
+            raise ToolFailed(_said(error)) from None
+
+    def set(self, name: str, value: str) -> None:
+        """Store a value. ToolFailed if the keyring fails."""
+        import keyring  # late: it may be missing, and loads much
+        from keyring.errors import KeyringError  # late: likewise
+
+        try:
+            keyring.set_password(self._service, name, value)
+        except KeyringError as error:
+            raise ToolFailed(_said(error)) from None
+
+
+def open_keyring(workspace: str) -> Vault | None:
+    """Return the keyring; None if the library is missing or no backend is safe enough. Blocks."""
+    try:
+        import keyring  # late: it may be missing, and loads much
+    except ImportError:
+        return None
+    try:
+        good = keyring.get_keyring().priority >= RECOMMENDED
+    except RuntimeError:  # what was configured does not work here
+        return None
+    return KeyringVault(workspace) if good else None
+
+
+def _said(error: Exception) -> str:
+    return f"The system's keyring failed: {type(error).__name__}."  # its message may quote what it was given

@@ -21,7 +21,7 @@ from typing import Any
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.shadow.process import Guarded, ProcessLimits, half_of_memory, settled
 from codeagent_lsp.shadow.shell import Launch
-from codeagent_lsp.tools.web.problems import not_installed
+from codeagent_lsp.tools.web.urls import not_installed
 from codeagent_lsp.workspace.process_group import read_head
 
 MAX_ANSWER = 16 << 20

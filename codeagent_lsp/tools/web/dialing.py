@@ -3,7 +3,7 @@
 A name is resolved once for each connection. If any of its addresses is not public, no connection is made, so DNS
 rebinding gains nothing. With the setting `network.proxy`, the proxy connects: what a name means here must then be
 public, or nothing; what it means to the proxy is the proxy's to judge. Not here: what is a public address
-(`addresses.py`).
+(`urls.py`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from urllib.parse import unquote, urlsplit
 from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.network import DEFAULTS, PROXY_LOGIN, proxy_for, proxy_refused, shown, tls_context
-from codeagent_lsp.tools.web.addresses import is_own, is_public, own_addresses
-from codeagent_lsp.tools.web.problems import WebRefused, unreachable
+from codeagent_lsp.tools.web.urls import WebRefused, is_own, is_public, own_addresses, unreachable
 
 RESOLVE_SECONDS = 10.0
 CONNECT_SECONDS = 5.0

@@ -19,8 +19,7 @@ import httpx
 from codeagent_lsp.errors import ErrorCode, SettingError, ToolFailed, ToolRetry
 from codeagent_lsp.network import PROXY_LOGIN, proxy_refused, refusal, tls_context
 from codeagent_lsp.tools.web.dialing import Dialer
-from codeagent_lsp.tools.web.problems import WebRefused, unreachable
-from codeagent_lsp.tools.web.urls import BadUrl, Target, parsed, same_site
+from codeagent_lsp.tools.web.urls import BadUrl, Target, WebRefused, parsed, same_site, unreachable
 from codeagent_lsp.workspace.text.visible import one_line
 
 HEADERS: Mapping[str, str] = {

@@ -17,9 +17,8 @@ from codeagent_lsp.system import is_superuser
 from codeagent_lsp.tools.web.child import Program, answer_of
 from codeagent_lsp.tools.web.dialing import Dialer
 from codeagent_lsp.tools.web.http import Fetcher, Page
-from codeagent_lsp.tools.web.problems import WebRefused
 from codeagent_lsp.tools.web.proxy import USER, CheckingProxy
-from codeagent_lsp.tools.web.urls import Target, covers, on_usual_port
+from codeagent_lsp.tools.web.urls import Target, WebRefused, covers, on_usual_port
 from codeagent_lsp.workspace.text.visible import one_line
 
 EXTRACT = Program("extract", "Reading the page", 20.0)

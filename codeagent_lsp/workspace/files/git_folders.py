@@ -1,6 +1,6 @@
 """Where a git repository is: its top, the folder behind its `.git`, and whether that belongs to it.
 
-Reads names and small files only. Not here: which repositories the tools use (`tools/git/repository.py`), running git.
+Reads names and small files only. Not here: which repositories the tools use (`tools/git/calls.py`), running git.
 """
 
 # ruff: noqa: PTH118 - paths of the workspace are plain strings and may be any bytes

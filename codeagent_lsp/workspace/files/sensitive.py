@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from codeagent_lsp.workspace.text.unseen import is_unseen
+from codeagent_lsp.workspace.text.visible import is_unseen
 
 # Names that are devices for Windows, whatever their ending.
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")

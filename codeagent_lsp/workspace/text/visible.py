@@ -1,20 +1,118 @@
 """Display of untrusted text: invisible characters and those that change the reading order are written out.
 
-Terminal control sequences are removed and text hidden in Unicode tag characters is decoded; the table of invisible
-characters is in `workspace/text/unseen.py`. Not here: the exact display of a call before it is approved.
+The table of these characters is used wherever approvals, command lines, terminal output, file names and outside text
+are displayed. For text, terminal control sequences are removed, too, and what is hidden in Unicode tag characters is
+decoded. Not here: letters that look alike.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Callable
 
 from codeagent_lsp.texts import text as words
-from codeagent_lsp.workspace.text.unseen import escaped, shown
 
 _TAGS = re.compile("[\U000e0000-\U000e007f]+")
 _SELECTORS = re.compile("[\U000e0100-\U000e01ef]+")
 # CSI, OSC (titles, links) up to its end, two-character sequences, and a lone ESC.
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?|[@-_])?")
+
+# Default_Ignorable_Code_Point of Unicode 16 (DerivedCoreProperties.txt), but for what is in a category below.
+_IGNORABLE = (
+    (0x034F, 0x034F),  # combining grapheme joiner
+    (0x115F, 0x1160),  # Hangul fillers
+    (0x17B4, 0x17B5),  # Khmer inherent vowels
+    (0x180B, 0x180F),  # Mongolian variation selectors and vowel separator
+    (0x2065, 0x2065),
+    (0x3164, 0x3164),  # Hangul filler
+    (0xFE00, 0xFE0F),  # variation selectors
+    (0xFFA0, 0xFFA0),  # halfwidth Hangul filler
+    (0xFFF0, 0xFFF8),
+    (0xE0000, 0xE0FFF),  # tags, variation selectors, and the reserved code points beside them
+)
+_DRAWN_AS_NOTHING = "\u2800\U00016fe4\U0001d159"  # Braille blank, Khitan filler, null notehead
+_UNSEEN_KINDS = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+_ODD_KINDS = frozenset(("Co", "Cn", "Zs"))
+# Of category Cf, but visible: signs before a number (Prepended_Concatenation_Mark).
+_DRAWN = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
+
+_NON_JOINER, _JOINER = "\u200c", "\u200d"
+_STYLES = frozenset("\ufe0e\ufe0f")  # text style, emoji style
+_PICTURE_KINDS = frozenset(("So", "Sk", "Sm"))  # signs, skin tones, arrows
+_OTHER_PICTURES = frozenset("\u203c\u2049\u2139\u3030")  # emoji that are punctuation or a letter
+_PLAIN = re.compile(r"[\n\t\x20-\x7e]*")
+
+
+def is_unseen(char: str) -> bool:
+    """Return whether a character is invisible or a control: control, bidi mark, default-ignorable or blank letter.
+
+    Line feed, tab and spaces of any width count as visible; a part of an emoji may not (`shown` handles those).
+    """
+    if char in "\n\t":
+        return False
+    if unicodedata.category(char) in _UNSEEN_KINDS:
+        return char not in _DRAWN
+    return char in _DRAWN_AS_NOTHING or any(first <= ord(char) <= last for first, last in _IGNORABLE)
+
+
+def is_odd(char: str) -> bool:
+    """Return whether a character is unseen, a space other than U+0020, private use or unassigned."""
+    return char != " " and (is_unseen(char) or unicodedata.category(char) in _ODD_KINDS)
+
+
+def numbered(char: str) -> str:
+    """Return a character in the notation of Unicode: `<U+202E>`."""
+    return f"<U+{ord(char):04X}>"
+
+
+def escaped(char: str) -> str:
+    r"""Return a character as JSON and Python escape it: `\u202e`, `\U000e0100`."""
+    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
+
+
+def shown(text: str, write: Callable[[str], str] = numbered) -> str:
+    """Replace each unseen character by `write(char)`, except those that emoji and joining scripts need."""
+    return _replaced(text, is_unseen, lambda index: text[index] if _belongs(text, index) else write(text[index]))
+
+
+def shown_exactly(text: str, write: Callable[[str], str] = numbered) -> str:
+    """Replace each character for which `is_odd` holds by `write(char)`, also inside emoji.
+
+    For commands and calls that the user reads before approving them.
+    """
+    return _replaced(text, is_odd, lambda index: write(text[index]))
+
+
+def _replaced(text: str, which: Callable[[str], bool], write: Callable[[int], str]) -> str:
+    if _PLAIN.fullmatch(text):
+        return text
+    found = "".join(filter(which, set(text)))
+    return re.sub(f"[{re.escape(found)}]", lambda match: write(match.start()), text) if found else text
+
+
+def _belongs(text: str, index: int) -> bool:
+    """Return whether the character at `index` joins or styles its neighbours.
+
+    That is the case in emoji sequences and keycaps, and in Arabic, Indic and Mongolian script.
+    """
+    char, before, after = text[index], text[index - 1 : index], text[index + 1 : index + 2]
+    if char in _STYLES:
+        return _is_picture(before) or (before in tuple("#*0123456789") and after == "\u20e3")
+    if char == _JOINER and _is_picture(after):
+        return _is_picture(text[index - 2 : index - 1] if before in _STYLES else before)
+    if char in (_NON_JOINER, _JOINER):
+        return _is_joined_letter(before) and _is_joined_letter(after)
+    return "\u180b" <= char <= "\u180f" and "\u1820" <= before <= "\u18aa"
+
+
+def _is_picture(char: str) -> bool:
+    return char > "\x7f" and (unicodedata.category(char) in _PICTURE_KINDS or char in _OTHER_PICTURES)
+
+
+def _is_joined_letter(char: str) -> bool:
+    """Return whether this is a letter or mark of the blocks U+0600 to U+1CFF, whose scripts use joiners."""
+    return "\u0600" <= char <= "\u1cff" and unicodedata.category(char)[0] in "LM"
 
 
 def visible(text: str) -> str:

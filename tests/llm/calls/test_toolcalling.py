@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeagent_lsp.errors import ModelReplyInvalid
-from codeagent_lsp.llm.calls import call_history
+from codeagent_lsp.llm.calls import text_calls
 from codeagent_lsp.llm.calls.constrained import AnswerReader, reply_schema, write_answer, write_call
-from codeagent_lsp.llm.calls.render import render
+from codeagent_lsp.llm.calls.text_calls import render
 from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
 from codeagent_lsp.llm.model import ModelRequest, ToolCalling
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
@@ -205,7 +205,7 @@ def test_equal_ids_in_different_turns_keep_their_own_results() -> None:
             Message("tool", f"result {n}", tool_call_id="call_1"),
         )
     ]
-    told = [message.content for message in call_history.as_text(turns, "i", write_call)]
+    told = [message.content for message in text_calls.as_text(turns, "i", write_call)]
     assert told[3].startswith("Result of read_file:\nresult 1")
     assert told[5] == "Result of read_file:\nresult 2"
 

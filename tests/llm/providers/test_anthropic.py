@@ -20,13 +20,13 @@ from codeagent_lsp.errors import (
     ModelStreamBroken,
     ModelUnauthorized,
 )
-from codeagent_lsp.llm.carried import unpack
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.factory import open_model
 from codeagent_lsp.llm.facts import Facts, combine
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply
 from codeagent_lsp.llm.providers.anthropic import AnthropicModel, MessagesAssembler
-from codeagent_lsp.llm.retry import RetryPolicy
+from codeagent_lsp.llm.providers.http_model import RetryPolicy
+from codeagent_lsp.llm.wire import unpack
 from codeagent_lsp.messages import Message, ToolCall, ToolSpec, Usage
 from tests.llm.asking import QUICK
 from tests.llm.providers.fake_messages import KEY, NEWER, FakeMessages

@@ -25,8 +25,8 @@ from codeagent_lsp.llm.factory import Surroundings, list_models, open_model
 from codeagent_lsp.llm.facts import Facts, combine
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
 from codeagent_lsp.llm.providers.gemini import GeminiAssembler, GeminiModel, declaration, reduced
+from codeagent_lsp.llm.providers.http_model import RetryPolicy
 from codeagent_lsp.llm.providers.kinds import kind_of
-from codeagent_lsp.llm.retry import RetryPolicy
 from codeagent_lsp.messages import Message, ToolCall, ToolSpec
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.tool import compact_schema

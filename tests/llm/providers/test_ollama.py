@@ -15,8 +15,8 @@ from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.factory import Surroundings, open_model
 from codeagent_lsp.llm.facts import Facts, combine
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
+from codeagent_lsp.llm.providers.http_model import RetryPolicy
 from codeagent_lsp.llm.providers.ollama import KEEP_ALIVE, OllamaModel, as_chat_chunk
-from codeagent_lsp.llm.retry import RetryPolicy
 from codeagent_lsp.messages import Message, ToolCall
 from tests.faults.model_server import Asked
 from tests.llm.providers.fake_ollama import FakeOllama

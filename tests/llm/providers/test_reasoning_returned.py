@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.errors import ModelRejected
-from codeagent_lsp.llm.carried import pack, unpack
 from codeagent_lsp.llm.deltas import add_detail
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
 from codeagent_lsp.llm.providers.openai import OpenAIModel
+from codeagent_lsp.llm.wire import pack, unpack
 from codeagent_lsp.messages import Message, ToolCall
 from tests.llm.asking import QUICK
 from tests.llm.providers.fake_chat import FakeChat

@@ -13,12 +13,11 @@ from codeagent_lsp.llm.facts import Facts, combine
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
 from codeagent_lsp.llm.providers.anthropic import AnthropicModel
 from codeagent_lsp.llm.providers.gemini import GeminiModel
-from codeagent_lsp.llm.providers.http_model import HttpModel
+from codeagent_lsp.llm.providers.http_model import HttpModel, RetryPolicy
 from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel
 from codeagent_lsp.llm.providers.ollama import OllamaModel
 from codeagent_lsp.llm.providers.openai import OpenAIModel
 from codeagent_lsp.llm.providers.responses import ResponsesModel
-from codeagent_lsp.llm.retry import RetryPolicy
 from codeagent_lsp.messages import Message
 from tests.faults import model_server as rig
 from tests.llm.asking import LIMITS

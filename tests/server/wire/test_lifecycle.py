@@ -1,4 +1,7 @@
-"""Leaving: exit codes, signals, a dead client, busy threads, and what still gets done on the way out."""
+"""Leaving: exit codes, signals, a dead client, busy threads, and what still gets done on the way out.
+
+Which requests each phase of a connection refuses, and the exit code in it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.server.wire import lifecycle
-from codeagent_lsp.server.wire.lifecycle import Departure, run_callbacks, watch_parent
+from codeagent_lsp.server.wire.lifecycle import Departure, Phase, run_callbacks, watch_parent
 from codeagent_lsp.system import is_alive
 from tests.server.rawclient import DEMO_SERVER, RawClient
 
@@ -188,3 +191,21 @@ async def test_callbacks_run_side_by_side_and_fail_alone() -> None:
     await run_callbacks([slow, fail, work], seconds=0.1)
     assert done == ["work"]
     assert time.monotonic() - begun < 1
+
+
+@pytest.mark.parametrize(
+    ("phase", "initialize", "other"),
+    [
+        (Phase.FRESH, None, -32002),
+        (Phase.STARTING, -32600, -32002),
+        (Phase.READY, -32600, None),
+        (Phase.SHUT, -32600, -32600),
+    ],
+)
+def test_refusals(phase: Phase, initialize: int | None, other: int | None) -> None:
+    codes = [refusal and refusal[0] for refusal in map(phase.refusal, ("initialize", "shutdown"))]
+    assert codes == [initialize, other]
+
+
+def test_only_a_shutdown_makes_the_end_a_good_one() -> None:
+    assert [phase.exit_code for phase in Phase] == [1, 1, 1, 0]

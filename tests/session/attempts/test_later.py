@@ -11,10 +11,9 @@ import pytest
 
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
-from codeagent_lsp.server.commands.rewind_commands import RewindCommands
+from codeagent_lsp.server.commands.session_commands import RewindCommands
 from codeagent_lsp.session.request import RunRequest
-from codeagent_lsp.session.rewind.other_attempts import load_attempts
-from codeagent_lsp.session.rewind.rewinding import undo_rewind
+from codeagent_lsp.session.rewind.rewinding import load_attempts, undo_rewind
 from codeagent_lsp.session.run import Run
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.texts import text

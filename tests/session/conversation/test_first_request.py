@@ -21,7 +21,7 @@ from codeagent_lsp.llm.wire import chat_messages, tool_list
 from codeagent_lsp.session.conversation import situation
 from codeagent_lsp.session.conversation.situation import git_state
 from codeagent_lsp.session.request import RunRequest, Target
-from codeagent_lsp.tools.git.repository import Repository
+from codeagent_lsp.tools.git.calls import Repository
 from codeagent_lsp.workspace.files.file_view import FileText
 from tests.index.rig import SHOP as SHOP_FILES
 from tests.session.fakes import World, call, calls, say, world

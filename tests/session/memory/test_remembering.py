@@ -16,8 +16,7 @@ from codeagent_lsp.errors import ModelNotFound
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.memory import remembering
-from codeagent_lsp.session.memory.memory_store import MAX_WAITING, MemoryStore
-from codeagent_lsp.session.memory.remembering import Remembering
+from codeagent_lsp.session.memory.remembering import MAX_WAITING, MemoryStore, Remembering
 from codeagent_lsp.session.store import SessionStore
 from tests.session.fakes import say, until
 

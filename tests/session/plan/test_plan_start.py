@@ -12,7 +12,7 @@ from codeagent_lsp.errors import SessionError
 from codeagent_lsp.llm.providers.scripted import ScriptedModel
 from codeagent_lsp.session.plan.orders import arrange_steps, retry_step
 from codeagent_lsp.texts import text
-from codeagent_lsp.tools.plan.planner_port import StepEdit
+from codeagent_lsp.tools.plan.plan import StepEdit
 from tests.session.fakes import World, say, until, world
 from tests.session.plan.plans import (
     APPLY,

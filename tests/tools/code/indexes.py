@@ -9,9 +9,9 @@ from pathlib import Path
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.index.answers import Answers
-from codeagent_lsp.index.chunks import Chunk
 from codeagent_lsp.index.parse import parse
 from codeagent_lsp.index.port import CodeIndex
+from codeagent_lsp.index.relevance import Chunk
 from codeagent_lsp.index.service import IndexService, Status
 from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.view import Unsaved, View

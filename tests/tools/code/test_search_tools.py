@@ -10,8 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from codeagent_lsp.errors import AgentError, PathRefused, ToolFailed
-from codeagent_lsp.index.chunks import Chunk
 from codeagent_lsp.index.port import CodeIndex
+from codeagent_lsp.index.relevance import Chunk
 from codeagent_lsp.index.service import Status
 from codeagent_lsp.index.store import Reader
 from codeagent_lsp.index.view import View

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.language_servers.session_servers import FoundDiagnostics
-from codeagent_lsp.tools.diagnostics import after_edits
-from codeagent_lsp.tools.diagnostics.after_edits import AfterEdits
-from codeagent_lsp.tools.diagnostics.edit_diagnostics import BeforeAndAfter, EditDiagnostics
+from codeagent_lsp.tools.diagnostics import edit_diagnostics
+from codeagent_lsp.tools.diagnostics.edit_diagnostics import AfterEdits, BeforeAndAfter, EditDiagnostics
 from codeagent_lsp.workspace.files.file_view import FileView, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.tools.fakes import Bench
@@ -101,7 +100,7 @@ async def test_unsaved_text_is_the_base(bench: Bench, server: WordServer) -> Non
 
 
 async def test_what_is_late_is_not_known_yet(bench: Bench, server: WordServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(after_edits, "SECONDS", 0.2)
+    monkeypatch.setattr(edit_diagnostics, "REMARK_SECONDS", 0.2)
     bench.write("a.py", "y = 1\n")
     server.seconds = 10.0
     started = time.monotonic()
@@ -117,7 +116,7 @@ async def test_what_is_late_is_not_known_yet(bench: Bench, server: WordServer, m
 async def test_what_was_late_is_told_with_the_next_result_and_waited_for_once(
     bench: Bench, server: WordServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(after_edits, "SECONDS", 1.0)
+    monkeypatch.setattr(edit_diagnostics, "REMARK_SECONDS", 1.0)
     bench.write("a.py", "y = 1\nz = 1\n")
     server.seconds = 30.0
     await bench.call("edit_file", path="a.py", old_str="y = 1", new_str="y = 'BAD'")
@@ -132,7 +131,7 @@ async def test_what_was_late_is_told_with_the_next_result_and_waited_for_once(
 async def test_that_all_is_well_is_told_where_it_was_not_known(
     bench: Bench, server: WordServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(after_edits, "SECONDS", 0.2)
+    monkeypatch.setattr(edit_diagnostics, "REMARK_SECONDS", 0.2)
     bench.write("a.py", "y = 1\n")
     server.seconds = 30.0
     await bench.call("edit_file", path="a.py", old_str="y = 1", new_str="y = 2")
@@ -143,7 +142,7 @@ async def test_that_all_is_well_is_told_where_it_was_not_known(
 async def test_what_only_its_syntax_was_checked_of_is_said_once_for_a_kind(bench: Bench, server: WordServer) -> None:
     first = await bench.call("write_file", path="a.js", content="let x = 1;\n")
     second = await bench.call("write_file", path="b.js", content="let x = 1;\n")
-    assert f"Diagnostics of a.js: {after_edits.ONLY_SYNTAX}." in first.text
+    assert f"Diagnostics of a.js: {edit_diagnostics.ONLY_SYNTAX}." in first.text
     assert "Diagnostics" not in second.text
 
 
@@ -151,7 +150,7 @@ async def test_what_only_its_syntax_was_checked_of_is_said_once_for_a_kind(bench
 async def test_slow_files_beside_do_not_hide_what_changed(
     bench: Bench, server: WordServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(after_edits, "SECONDS", 1.0)
+    monkeypatch.setattr(edit_diagnostics, "REMARK_SECONDS", 1.0)
     server.slow.add("use.py")
     bench.write("a.py", "def total(x):\n    return 'BAD old'\n")
     bench.write("use.py", "from a import total\n")

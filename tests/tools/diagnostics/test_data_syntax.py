@@ -8,8 +8,7 @@ import random
 import pytest
 import yaml
 
-from codeagent_lsp.tools.diagnostics.after_edits import AfterEdits
-from codeagent_lsp.tools.diagnostics.edit_diagnostics import BeforeAndAfter, EditDiagnostics
+from codeagent_lsp.tools.diagnostics.edit_diagnostics import AfterEdits, BeforeAndAfter, EditDiagnostics
 from codeagent_lsp.tools.diagnostics.syntax import data_errors, moved_entries
 from codeagent_lsp.workspace.files.file_view import FileView, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots

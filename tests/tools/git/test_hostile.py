@@ -16,7 +16,7 @@ import pytest
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.tools.git import calls
-from codeagent_lsp.tools.git.repository import Repository
+from codeagent_lsp.tools.git.calls import Repository
 from tests.children import children
 from tests.tools.fakes import Bench
 from tests.tools.git.models import with_writer

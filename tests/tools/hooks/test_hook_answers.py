@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.shadow.shell import Finished
-from codeagent_lsp.tools.hooks.hook_answers import UNREADABLE, HookAnswer, answer_of
+from codeagent_lsp.tools.hooks.hook_protocol import UNREADABLE, HookAnswer, answer_of
 
 
 def answered(code: int = 0, out: str = "", err: str = "", *, ending: Any = "exited", words: bool = False) -> HookAnswer:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.tools.hooks.hook_consent import HookConsent
+from codeagent_lsp.tools.hooks.hook_files import HookConsent
 from tests.tools.hooks.test_hook_files import Shelf, group, hooks
 
 

@@ -13,7 +13,7 @@ from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.commands.command_tools import RunCmd
 from codeagent_lsp.tools.hooks.hook_files import Hook, HookFile, HookShelf
-from codeagent_lsp.tools.hooks.hook_input import MOST_CHARS, as_json, command_line, names_of, subjects, tool_input
+from codeagent_lsp.tools.hooks.hook_protocol import MOST_CHARS, as_json, command_line, names_of, subjects, tool_input
 from codeagent_lsp.tools.permissions.shell_policy import covering_rule, judge
 from codeagent_lsp.tools.skills.trust import Trust
 from codeagent_lsp.tools.traits import ToolTraits

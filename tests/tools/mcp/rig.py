@@ -15,7 +15,7 @@ from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.messages import ToolResult
 from codeagent_lsp.tools.mcp.errors import McpProblem
 from codeagent_lsp.tools.mcp.host import Logins
-from codeagent_lsp.tools.mcp.pinning import Pins
+from codeagent_lsp.tools.mcp.listing import Pins
 from codeagent_lsp.tools.mcp.servers import McpServers
 from codeagent_lsp.tools.outputs import OutputStore
 from tests.tools.fakes import Bench

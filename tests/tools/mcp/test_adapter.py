@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from codeagent_lsp.llm.calls.bare_calls import normalise_name
 from codeagent_lsp.llm.wire import tool_list, wire_name
 from codeagent_lsp.tools.mcp.adapter import MAX_NAME, McpTool, adapted, full_name
-from codeagent_lsp.tools.mcp.calling import Calling
+from codeagent_lsp.tools.mcp.host import Calling
 from codeagent_lsp.tools.mcp.listing import RemoteTool
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 from tests.tools.fakes import Bench

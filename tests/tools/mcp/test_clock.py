@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from codeagent_lsp.tools.mcp.calling import Clock
+from codeagent_lsp.tools.mcp.host import Clock
 
 
 async def test_it_runs_out() -> None:

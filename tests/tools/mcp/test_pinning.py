@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.tools.mcp.listing import RemoteTool, remote_tool
-from codeagent_lsp.tools.mcp.pinning import Pins
+from codeagent_lsp.tools.mcp.listing import Pins, RemoteTool, remote_tool
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 
 SERVER = ServerSettings("s", "stdio", "prog")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from codeagent_lsp.messages import ToolResult
 from codeagent_lsp.tools.mcp.errors import McpProblem
-from codeagent_lsp.tools.mcp.pinning import Pins
+from codeagent_lsp.tools.mcp.listing import Pins
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.own.own_servers import OwnTools, OwnToolsPlace
 from codeagent_lsp.tools.own.tool_sources import ToolSource

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codeagent_lsp.tools.plan.planner_port import Planner, StepDraft, UpdateAction
+from codeagent_lsp.tools.plan.plan import Planner, StepDraft, UpdateAction
 from tests.tools.fakes import Bench
 
 

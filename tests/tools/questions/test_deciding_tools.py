@@ -12,7 +12,7 @@ import pytest
 from codeagent_lsp.messages import ToolResult
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.questions.deciding_tools import (
+from codeagent_lsp.tools.questions.question_tools import (
     LABEL,
     NO_ANSWER,
     NO_DECISION,

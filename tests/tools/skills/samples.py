@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from codeagent_lsp.tools.skills.shelf import Catalogue, SkillShelf
-from codeagent_lsp.tools.skills.skill import Skill
+from codeagent_lsp.tools.skills.shelf import Catalogue, Skill, SkillShelf
 from codeagent_lsp.tools.skills.trust import Trust
 from tests.workspace.file_fakes import Workspace, workspace
 

@@ -12,9 +12,9 @@ from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.shell import Finished
 from codeagent_lsp.tools.testing import coverage
 from codeagent_lsp.tools.testing.coverage import CoverageReport, FileCoverage, parse, ranges, told, worst_first
-from codeagent_lsp.tools.testing.coverage_tools import AnalyzeCoverage
 from codeagent_lsp.tools.testing.framework import Project, measured, measuring_command
 from codeagent_lsp.tools.testing.reports import ReportBroken
+from codeagent_lsp.tools.testing.testing_tools import AnalyzeCoverage
 from tests.tools.testing.rig import FRAMEWORKS, SaidShell, TestBench
 from tests.workspace.file_fakes import workspace
 

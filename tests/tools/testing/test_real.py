@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.tools.testing.coverage_tools import AnalyzeCoverage
-from codeagent_lsp.tools.testing.testing_tools import RunTests
+from codeagent_lsp.tools.testing.testing_tools import AnalyzeCoverage, RunTests
 from tests.tools.mcp.real import from_npm, from_pypi
 from tests.tools.testing.rig import CopyShell, TestBench, case, outcomes
 

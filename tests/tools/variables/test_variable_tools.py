@@ -22,8 +22,16 @@ from codeagent_lsp.shadow.shell import Finished, Stream
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.outputs import OutputStore
-from codeagent_lsp.tools.variables.os_keyring import KeyringVault, open_keyring
-from codeagent_lsp.tools.variables.variables import MaskedStream, Variable, Variables, Vault, in_thread, is_name
+from codeagent_lsp.tools.variables.variables import (
+    KeyringVault,
+    MaskedStream,
+    Variable,
+    Variables,
+    Vault,
+    in_thread,
+    is_name,
+    open_keyring,
+)
 from tests.tools.fakes import Bench
 from tests.tools.shells import OVERLAY, FakeShell
 

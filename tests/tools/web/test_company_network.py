@@ -9,13 +9,11 @@ import pytest
 
 from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.tools.skills.fetching import fetch
-from codeagent_lsp.tools.skills.sources import SkillSource
+from codeagent_lsp.tools.skills.fetching import SkillSource, fetch
 from codeagent_lsp.tools.web.dialing import Dialer
 from codeagent_lsp.tools.web.http import Fetcher, PageLimits
-from codeagent_lsp.tools.web.problems import WebRefused
 from codeagent_lsp.tools.web.proxy import CheckingProxy
-from codeagent_lsp.tools.web.urls import parsed
+from codeagent_lsp.tools.web.urls import WebRefused, parsed
 from tests.faults.authority import Authority
 from tests.faults.company_proxy import PASSWORD, company_proxy
 from tests.tools.web.net import PUBLIC, Net, answer, pages, server

@@ -14,8 +14,7 @@ import pytest
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.tools.web.http import Fetcher, Page, PageLimits
-from codeagent_lsp.tools.web.problems import WebRefused
-from codeagent_lsp.tools.web.urls import parsed
+from codeagent_lsp.tools.web.urls import WebRefused, parsed
 from tests.tools.web.certificates import authority
 from tests.tools.web.net import OTHER, PUBLIC, Net, Request, answer, pages, redirect, server
 

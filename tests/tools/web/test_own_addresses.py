@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.tools.mcp.login import leads_here
-from codeagent_lsp.tools.web.addresses import own_addresses
 from codeagent_lsp.tools.web.dialing import Dialer
-from codeagent_lsp.tools.web.problems import WebRefused
+from codeagent_lsp.tools.web.urls import WebRefused, own_addresses
 
 OWN = frozenset(("8.8.4.4", "2606:4700:4700::1111"))
 TRIE = """Local:

@@ -10,8 +10,7 @@ from codeagent_lsp.tools.web.http import Fetcher
 from codeagent_lsp.tools.web.programs.extract import read
 from codeagent_lsp.tools.web.scraping import Web
 from codeagent_lsp.tools.web.searching import Result
-from codeagent_lsp.tools.web.showing import MAX_TEXT, page_text, results_text
-from codeagent_lsp.tools.web.web_tools import WebScrape, WebSearch
+from codeagent_lsp.tools.web.web_tools import MAX_TEXT, WebScrape, WebSearch, page_text, results_text
 from tests.tools.fakes import Bench
 from tests.tools.web.net import Net
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.tools.web.addresses import is_public
-from codeagent_lsp.tools.web.urls import BadUrl, covers, parsed, same_site
+from codeagent_lsp.tools.web.urls import BadUrl, covers, is_public, parsed, same_site
 
 REFUSED = {
     "loopback": "http://127.0.0.1/",

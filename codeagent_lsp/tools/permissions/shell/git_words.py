@@ -12,7 +12,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from codeagent_lsp.tools.permissions.shell.inner_command import Inner
+from codeagent_lsp.tools.permissions.shell.programs import Inner
 from codeagent_lsp.tools.permissions.shell.reading import UNKNOWN
 
 _VALUED = frozenset("-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source".split())

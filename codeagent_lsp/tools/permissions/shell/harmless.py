@@ -11,11 +11,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from codeagent_lsp.tools.permissions.shell.awk_programs import REGEX_BODY, check_awk
+from codeagent_lsp.tools.permissions.shell.argument_programs import (
+    REGEX_BODY,
+    check_awk,
+    check_find,
+    check_ps,
+    check_test,
+)
 from codeagent_lsp.tools.permissions.shell.grammar import Grammar, Unknown, check, check_path, grammar
 from codeagent_lsp.tools.permissions.shell.plain import Simple, Word
-from codeagent_lsp.tools.permissions.shell.predicates import check_find, check_test
-from codeagent_lsp.tools.permissions.shell.processes import check_ps
 
 _SEARCHED = "after-context before-context context max-count regexp glob iglob type type-not max-depth color colour"
 

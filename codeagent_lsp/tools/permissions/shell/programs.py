@@ -1,7 +1,7 @@
 """The programs in the words of a command: of `sed`, `awk`, editors and interpreters. Pure functions.
 
 Says which commands such a program starts, as far as they occur in it as literal texts, and whether it could start
-others. For ask and deny rules. Not here: programs that only compute and print (`harmless.py`, `awk_programs.py`).
+others. For ask and deny rules. Not here: programs that only compute and print (`harmless.py`, `argument_programs.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from codeagent_lsp.tools.permissions.shell.inner_command import Inner
 from codeagent_lsp.tools.permissions.shell.reading import UNKNOWN
 
 AWKS = frozenset(("awk", "gawk", "mawk", "nawk", "original-awk"))
@@ -303,3 +302,12 @@ def _of_console(words: Sequence[str], stdin: str | None) -> Started:
     calls = words[0].endswith("emacs") and not {"-f", "--funcall"}.isdisjoint(words)
     lone = calls or any(text and not text.strip(UNKNOWN) for text in given)
     return Started(tuple(found), lone or any(_IN_EDITOR.search(text) for text in texts if " " in text or "(" in text))
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """The target of a wrapper: either the words of a command or the text of a script with its `$0`, `$1` and so on."""
+
+    words: tuple[str, ...] = ()
+    script: str = ""
+    parameters: tuple[str, ...] = ()

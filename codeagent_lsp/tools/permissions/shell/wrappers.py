@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from codeagent_lsp.tools.permissions.shell.git_words import inner_git
-from codeagent_lsp.tools.permissions.shell.inner_command import Inner
-from codeagent_lsp.tools.permissions.shell.programs import STDIN, started
+from codeagent_lsp.tools.permissions.shell.programs import STDIN, Inner, started
 from codeagent_lsp.tools.permissions.shell.reading import UNKNOWN, Invocation
 
 SHELLS = frozenset(

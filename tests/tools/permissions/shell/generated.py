@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
+from codeagent_lsp.tools.permissions.shell.argument_programs import WITH_FILE, WITH_TEXT, WITHOUT_VALUE
 from codeagent_lsp.tools.permissions.shell.harmless import GRAMMARS
-from codeagent_lsp.tools.permissions.shell.predicates import WITH_FILE, WITH_TEXT, WITHOUT_VALUE
 from tests.tools.permissions.shell.everyday import EVERYDAY
 
 OPERANDS = (
