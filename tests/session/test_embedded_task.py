@@ -34,18 +34,21 @@ real = pytest.mark.skipif(
     reason="needs the extra `local` and `codeagent-lsp model pull`",
 )
 CHANGES = {
-    "orders.py": {"MAX_ITEMS": ("30", "40"), "RUSH_FEE": ("12", "15")},
+    "orders.py": {"MAX_ITEMS": ("30", "40"), "RUSH_FEE": ("12", "15"), "RETRY_COUNT": ("2", "3")},
     "stock.py": {"LOW_LEVEL": ("5", "8")},
+    "mail.py": {"BATCH_SIZE": ("24", "12")},
 }
-READ = (1880, 2000)
-SIZES = {"orders.py": 300, "stock.py": 180}  # functions of eight lines
+READ = range(1952, 2001, 24)
+SIZES = {"orders.py": 300, "stock.py": 180, "mail.py": 90}  # functions of eight lines
 TASK = """\
-Change three values, and read one place. All stand in the middle of long files. Every item is a step of its own: find
-the line with grep, then change it with edit_file.
+Change five values, and read one place. All stand in the middle of long files. Every item is a step of its own: find the
+line with grep, then change it with edit_file.
 1. In orders.py change MAX_ITEMS to 40.
 2. In orders.py change RUSH_FEE to 15.
-3. In stock.py change LOW_LEVEL to 8.
-4. Read lines 2000 to 2016 of orders.py and say which functions stand there."""
+3. In orders.py change RETRY_COUNT to 3.
+4. In stock.py change LOW_LEVEL to 8.
+5. In mail.py change BATCH_SIZE to 12.
+6. Read lines 2000 to 2016 of orders.py and say which functions stand there."""
 
 
 def long_file(kind: str, count: int, values: Mapping[str, tuple[str, str]]) -> str:
@@ -170,5 +173,5 @@ def chosen() -> list[ScriptedReply]:
         edit = call("edit_file", path=file, old_str=f"{name} = {before}", new_str=f"{name} = {new}")
         look = call("grep", pattern=f"^{name}", path=file, context=2)
         replies += [calls(look), calls(edit), say(f"{name} is {new} now.")]
-    replies += [calls(call("read_file", path="orders.py", start_line=start, end_line=start + 60)) for start in READ]
+    replies += [calls(call("read_file", path="orders.py", start_line=start, end_line=start + 8)) for start in READ]
     return [*replies, say("orders_248 and orders_249 stand there.")]
