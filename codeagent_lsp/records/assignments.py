@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from codeagent_lsp.records.before import Behind, before
 from codeagent_lsp.records.literals import LONGEST, MARGIN, Literal, heredoc, is_key, literal
-from codeagent_lsp.records.mark import MARK, Mark
+from codeagent_lsp.records.mark import MARK, Mark, marked
 from codeagent_lsp.records.names import NameKind
 from codeagent_lsp.records.positions import elsewhere, is_one_of_several
 from codeagent_lsp.records.stems import Name, sensitive_names
@@ -173,12 +173,7 @@ def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
             position = span[1]
         elif behind.may_have(name.start):
             spans += before(text, name)
-    parts, position = [], 0
-    for start, end in sorted(spans):
-        if start >= position:
-            parts += [text[position:start], mark(text[start:end])]
-            position = end
-    return "".join((*parts, text[position:])) if parts else text
+    return marked(text, sorted(spans), mark)
 
 
 class _Finder:

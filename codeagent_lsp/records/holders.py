@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from codeagent_lsp.records.mark import MARK, Mark
+from codeagent_lsp.records.mark import MARK, Mark, marked
 from codeagent_lsp.records.values import (
     is_placeholder,
     looks_chosen,
@@ -71,13 +71,7 @@ _PUNCTUATION = ".,;:?)"
 
 def mask_held(text: str, mark: Mark) -> str:
     """Return `text` with secrets masked that what is around them tells."""
-    spans = sorted(span for span in _spans(text) if not MARK.search(text, *span))
-    parts, position = [], 0
-    for start, end in spans:
-        if start >= position:
-            parts += [text[position:start], mark(text[start:end])]
-            position = end
-    return "".join((*parts, text[position:])) if parts else text
+    return marked(text, sorted(span for span in _spans(text) if not MARK.search(text, *span)), mark)
 
 
 def _spans(text: str) -> Iterator[_Span]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 Mark = Callable[[str], str]
 
@@ -34,6 +34,18 @@ def respelt_marks(text: str) -> dict[str, str]:
 def broken_marks(text: str) -> tuple[str, ...]:
     """Return the beginnings of marks in a text that lack a part, such as `<secret:3f2a`."""
     return tuple(_BROKEN_MARK.findall(text)) if "<secret:" in text else ()
+
+
+def marked(text: str, spans: Iterable[tuple[int, int]], mark: Mark) -> str:
+    """Return `text` with what `mark` makes of its `spans`, which are in their order, in characters; one that begins
+    inside the one before is left out.
+    """
+    parts, position = list[str](), 0
+    for start, end in spans:
+        if start >= position:
+            parts += [text[position:start], mark(text[start:end])]
+            position = end
+    return "".join((*parts, text[position:])) if parts else text
 
 
 class Marker:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from codeagent_lsp.records.literals import MARGIN, Literal, is_key, literal
-from codeagent_lsp.records.mark import MARK, Mark
+from codeagent_lsp.records.mark import MARK, Mark, marked
 from codeagent_lsp.records.names import NameKind, kind_of
 from codeagent_lsp.records.stems import Name
 from codeagent_lsp.records.values import bare_reveals, looks_generated, looks_random, looks_scrambled, quoted_reveals
@@ -204,13 +204,7 @@ def mask_calls(text: str, mark: Mark) -> str:
     """Return `text` with the arguments masked that a function takes for a password or a key."""
     if "(" not in text:
         return text
-    spans = sorted(set(_of_calls(text)))
-    parts, position = [], 0
-    for start, end in spans:
-        if start >= position:
-            parts += [text[position:start], mark(text[start:end])]
-            position = end
-    return "".join((*parts, text[position:])) if parts else text
+    return marked(text, sorted(set(_of_calls(text))), mark)
 
 
 def _of_calls(text: str) -> Iterator[_Span]:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from codeagent_lsp.records.mark import Mark
+from codeagent_lsp.records.mark import Mark, marked
 
 _W = r"[A-Za-z0-9_-]"  # the most common alphabet
 _A = r"[A-Za-z0-9]"
@@ -134,7 +134,7 @@ def mask_vendor_tokens(text: str, mark: Mark) -> str:
         if middle in text:
             spans += [_widened(text, match.start() - before, match.end()) for match in pattern.finditer(text)]
     spans += [match.span() for match in _DISCORD.finditer(text)]
-    return _replaced(text, sorted(spans), mark) if spans else text
+    return marked(text, sorted(spans), mark) if spans else text
 
 
 def _found(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
@@ -167,15 +167,6 @@ def _widened(text: str, start: int, stop: int) -> tuple[int, int]:
     while first > 0 and first > start - 4 and text[first - 1].isdigit():
         first -= 1
     return first, stop
-
-
-def _replaced(text: str, spans: list[tuple[int, int]], mark: Mark) -> str:
-    parts, position = [], 0
-    for start, stop in spans:
-        if start >= position:
-            parts += [text[position:start], mark(text[start:stop])]
-            position = stop
-    return "".join((*parts, text[position:]))
 
 
 def _trie(words: Iterable[str]) -> str:
