@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -66,7 +66,7 @@ async def predict(rewriter: Rewriter, history: History, shown: Shown) -> list[Pr
         async for text in texts:
             answer += text
     rewritten = rewriter.form.rewritten(answer)
-    return [] if rewritten is None else edits_of(window, rewritten)
+    return [] if rewritten is None else await asyncio.to_thread(edits_of, window, rewritten)
 
 
 def window_of(history: History, lines: int) -> Window | None:
@@ -139,10 +139,14 @@ def edits_of(window: Window, rewritten: str) -> list[Proposed]:
 
 def recent_edits(path: str, base: str, text: str) -> Iterator[RecentEdit]:
     """Yield the places where two texts of a file differ, in their order, with some lines around each."""
-    before, after = _lf(base).splitlines(), _lf(text).splitlines()
+    old_lines, new_lines = _lf(base).splitlines(), _lf(text).splitlines()
+    head, tail = _shared(old_lines, new_lines)
+    skipped = max(0, head - _CONTEXT)
+    before = old_lines[skipped : len(old_lines) - max(0, tail - _CONTEXT)]
+    after = new_lines[skipped : len(new_lines) - max(0, tail - _CONTEXT)]
     for group in difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(_CONTEXT):
         (_, i1, _, j1, _), (_, _, i2, _, j2) = group[0], group[-1]
-        lines = [f"@@ -{i1 + 1},{i2 - i1} +{j1 + 1},{j2 - j1} @@"]
+        lines = [f"@@ -{skipped + i1 + 1},{i2 - i1} +{skipped + j1 + 1},{j2 - j1} @@"]
         for tag, a1, a2, b1, b2 in group:
             lines += [f" {line}" for line in before[a1:a2]] if tag == "equal" else []
             lines += [f"-{line}" for line in before[a1:a2]] if tag != "equal" else []
@@ -187,7 +191,7 @@ def _in_word(text: str, at: int) -> bool:
 def _undone(window: Window) -> set[tuple[str, str]]:
     """Return the changes that would take back what the user did: lines of now, and those they came from."""
     before, after = window.edited.base.splitlines(keepends=True), window.edited.text.splitlines(keepends=True)
-    opcodes = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    opcodes = _opcodes(before, after)
     pairs = [(_squeezed("".join(after[j1:j2])), _squeezed("".join(before[i1:i2]))) for _, i1, i2, j1, j2 in opcodes]
     lines = [
         (_squeezed(new), _squeezed(old))
@@ -204,13 +208,32 @@ def _original(window: Window) -> str:
     first = window.edited.text.count("\n", 0, window.start)
     last = first + window.text.count("\n") + (not window.text.endswith("\n") and bool(window.text))
     lines: list[str] = []
-    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, base, text, autojunk=False).get_opcodes():
+    for tag, i1, i2, j1, j2 in _opcodes(base, text):
         start, end = max(j1, first), min(j2, last)
         if tag == "equal" and start < end:
             lines += base[i1 + start - j1 : i1 + end - j1]
         elif tag != "equal" and first <= j1 <= last:
             lines += base[i1:i2]
     return "".join(lines)
+
+
+def _opcodes(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
+    """Return what makes of some lines the other ones, as `difflib` does, which takes long for the lines of a whole
+    file: it gets those between the first and the last that differ.
+    """
+    head, tail = _shared(before, after)
+    ends = len(before) - tail, len(after) - tail
+    between = difflib.SequenceMatcher(None, before[head : ends[0]], after[head : ends[1]], autojunk=False)
+    changes = [(tag, i1 + head, i2 + head, j1 + head, j2 + head) for tag, i1, i2, j1, j2 in between.get_opcodes()]
+    return [("equal", 0, head, 0, head), *changes, ("equal", ends[0], len(before), ends[1], len(after))]
+
+
+def _shared(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
+    """Return how many lines two texts have in common at the beginning, and behind that at the end."""
+    most = min(len(one), len(other))
+    head = next((at for at in range(most) if one[at] != other[at]), most)
+    tail = next((at for at in range(most - head) if one[-1 - at] != other[-1 - at]), most - head)
+    return head, tail
 
 
 def _squeezed(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeagent_lsp.inline.next_edit.history import History
-from codeagent_lsp.inline.next_edit.predicting import Shown, edits_of, predict, window_of
+from codeagent_lsp.inline.next_edit.predicting import Shown, edits_of, predict, recent_edits, window_of
 from codeagent_lsp.inline.next_edit.proposals import Proposed
 from codeagent_lsp.llm.fill.edit_formats import FORMATS, EditFormat, EditRequest, format_of
 
@@ -224,6 +225,24 @@ def test_edits_make_of_the_text_what_the_model_wrote_or_less(
     assert result == text or result.replace("\r", "") != text.replace("\r", "")
     wanted = set("\n".join(new).split()) | set(text.split())
     assert set(result.split()) <= wanted, "no word is made of two"
+
+
+_LINES = st.lists(st.sampled_from(["a", "b", "c"]), max_size=14)
+
+
+@given(_LINES, _LINES)
+def test_a_diff_says_where_its_lines_stand(before: list[str], after: list[str]) -> None:
+    taken, made = [*before], [*after]
+    for edit in reversed(list(recent_edits("x.py", "\n".join(before), "\n".join(after)))):
+        head, *lines = edit.diff.split("\n")
+        old_start, old_count, new_start, new_count = (int(number) for number in re.findall(r"\d+", head))
+        old, new = ([line[1:] for line in lines if line[0] in signs] for signs in (" -", " +"))
+        assert (len(old), len(new)) == (old_count, new_count)
+        assert (edit.before, edit.after) == ("\n".join(old), "\n".join(new))
+        assert made[new_start - 1 :][:new_count] == new
+        assert taken[old_start - 1 :][:old_count] == old
+        taken[old_start - 1 : old_start - 1 + old_count] = new
+    assert taken == made
 
 
 @pytest.mark.parametrize(
