@@ -32,6 +32,7 @@ _TELLS_NO_MODE = (
     events.IntentClassified,
     events.ContextCompacted,
     events.SteerDelivered,
+    events.Thought,
 )
 _IN_STEPS = (events.ToolCalls, events.ToolFinished, events.AnomalyDetected, events.StepOutput)
 
@@ -76,10 +77,18 @@ class RunOutput:
         event = detailed(event, self._record, self.text)
         if not self._begun and not event.internal:
             if isinstance(event, _TELLS_NO_MODE):
-                self._held.append(event)
+                self._hold(event)
                 return
             self.begin(_mode(event))
         self._session.emit(self._record.run_id, event)
+
+    def _hold(self, event: events.Event) -> None:
+        last = self._held[-1] if self._held else None
+        # They come by the word, and may come for minutes.
+        if isinstance(event, events.Thought) and isinstance(last, events.Thought):
+            self._held[-1] = replace(last, content=last.content + event.content)
+        else:
+            self._held.append(event)
 
     def printed(self, stream: Stream, text: str) -> None:
         """Emit what a command prints, in pieces of whole lines; a line that waits for its end is emitted, too."""

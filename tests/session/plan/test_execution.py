@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -183,6 +184,15 @@ async def test_nothing_is_told_before_the_first_words_where_the_model_chooses(tm
     assert next(event.type for event in made.events) == "run_started"
     await ended(made, run_id)
     assert told(made)[:3] == ["response_start", "intent_classified", "token"]
+
+
+async def test_what_the_model_thinks_before_its_plan_does_not_tell_the_mode(tmp_path: Path) -> None:
+    planned_reply = replace(create("a"), reasoning="Two files. A plan is better.")
+    made = world(tmp_path / "w", planned_reply, *step(1), apply="auto")
+    assert (await run(made)).status == "completed"
+    assert [event.mode for event in made.events if isinstance(event, events.ResponseStart)] == ["plan"]
+    names = told(made)
+    assert names.index("response_start") < names.index("thought") < names.index("plan_created")
 
 
 @pytest.mark.parametrize(("planning", "mode"), [("never", "direct"), ("always", "plan")])
