@@ -29,6 +29,8 @@ export type ServerState = "starting" | "ready" | "stopped" | "failed" | "absent"
 export class Agent implements vscode.Disposable {
   private client: LanguageClient | undefined;
   private starting: Promise<boolean> | undefined;
+  /** The setting by which the server was started. */
+  private setting = "";
   /** The server knows the last session again. */
   private resumed: Promise<void> = Promise.resolve();
   /** The user is in the session that was chosen last. */
@@ -169,6 +171,7 @@ export class Agent implements vscode.Disposable {
   }
 
   private async launch(how: { quiet: boolean }): Promise<boolean> {
+    this.setting = serverSetting();
     const found = await locate(this.context);
     if (!found) {
       this.to("absent");
@@ -225,7 +228,8 @@ export class Agent implements vscode.Disposable {
 
   /** After a start, the server knows the last session again. */
   private async goOn(): Promise<void> {
-    const sessionId = this.store.state.sessionId ?? (await this.kept());
+    // Also where it was tried before, and the server of then had to be started again.
+    const sessionId = this.store.state.sessionId || (await this.kept());
     if (!sessionId) return;
     if ((await this.takeUp(sessionId)) === "elsewhere") void this.takeUpLater(sessionId);
   }
@@ -251,8 +255,14 @@ export class Agent implements vscode.Disposable {
     for (const until = Date.now() + HANDOVER_MS; Date.now() < until;) {
       await new Promise((resolve) => setTimeout(resolve, HANDOVER_MS / 60));
       if (this.client !== client || this.store.state.sessionId) return;
+      // After a reload the user's settings may come when the server has been started by none: then it is another one.
+      if (this.setting !== serverSetting()) return this.restart({ quiet: true });
       if ((await this.takeUp(sessionId)) !== "elsewhere") return;
     }
     await this.remember(undefined); // it is gone, or another window has it
   }
+}
+
+function serverSetting(): string {
+  return JSON.stringify(own<string[]>("server.command", []));
 }

@@ -80,6 +80,8 @@ def buffer(opened: Window) -> str:
     opened.open("a.py")
     opened.page.keyboard.press("Control+s")
     opened.page.locator('.tab.active:not(.dirty)[data-resource-name="a.py"]').wait_for()
+    # A file that is saved without a change is written all the same, and is empty for a moment.
+    until(lambda: bool(opened.disk("a.py")), "a.py is empty")
     return opened.disk("a.py") or ""
 
 
