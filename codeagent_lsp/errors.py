@@ -130,6 +130,10 @@ class CodeAgentError(Exception):
 
     code = ErrorCode.EXECUTION_ERROR
 
+    def localized(self, language: str) -> str:
+        """Return the sentence in `language` (`en` or `zh-cn`), where the catalogue has it, else in English."""
+        return str(self)
+
 
 class UserError(CodeAgentError):
     """An error for the user: a key of the catalogue (`texts.py`) and the values of its placeholders."""

@@ -32,8 +32,9 @@ _JSON_BODY_LIMIT = 8 * 1024 * 1024
 LINE_LIMIT = 2 * 1024 * 1024
 TOTAL_LIMIT = 64 * 1024 * 1024
 LAST_SECONDS = 5.0
-LIFE = 2  # times the limit of the first token: as long nothing but signs of life may come
 """How long the counts behind a reply that has stopped, and the end of its stream, are waited for."""
+LIFE = 2
+"""So many times the limit of the first token nothing but signs of life may come."""
 
 
 class Exchange:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from codeagent_lsp.records.mark import MARK, Mark, marked
+from codeagent_lsp.records.positions import places
 from codeagent_lsp.records.values import (
     is_placeholder,
     looks_chosen,
@@ -105,10 +106,7 @@ def _spans(text: str) -> Iterator[_Span]:
 
 def _places(text: str, words: Iterable[str]) -> Iterator[int]:
     for word in words:
-        at = text.find(word)
-        while at >= 0:
-            yield at
-            at = text.find(word, at + len(word))
+        yield from places(text, word)
 
 
 def _of_lines(text: str, head: re.Match[str] | None, line: re.Pattern[str]) -> Iterator[_Span]:

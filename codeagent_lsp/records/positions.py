@@ -214,7 +214,7 @@ def _of_calls(text: str) -> Iterator[_Span]:
     for match in _CREDENTIALS.finditer(text) if "auth" in text else ():
         yield from _argument(text, match.end(), 1)
     for setter in _SETTERS:
-        for at in _places(text, setter):
+        for at in places(text, setter):
             if sets := _SETS.search(text, max(0, at - 40), at + 1):
                 start = at + len(setter)
                 values = [item for item in _arguments(text, start) if item is not None]
@@ -225,30 +225,30 @@ def _of_calls(text: str) -> Iterator[_Span]:
 
 
 def _of_definitions(text: str) -> Iterator[_Span]:
-    places: dict[str, int] = {}
-    for at in (place for word in _DEFINES for place in _places(text, word)):
+    secret: dict[str, int] = {}
+    for at in (place for word in _DEFINES for place in places(text, word)):
         definition = _DEFINITION.match(text, at)
-        if definition is None or len(places) >= MOST_FUNCTIONS:
+        if definition is None or len(secret) >= MOST_FUNCTIONS:
             continue
         parts = definition["parameters"].split(",")
         parameters = [word[1] for part in parts if (word := _PARAMETER.match(part.strip()))]
         kinds = [kind_of(parameter) for parameter in parameters if parameter not in _SELF]
         if NameKind.SECRET in kinds:
-            places[definition["name"]] = kinds.index(NameKind.SECRET)
-    for name, place in places.items():
+            secret[definition["name"]] = kinds.index(NameKind.SECRET)
+    for name, place in secret.items():
         for start in _calls(text, name):
             yield from _argument(text, start, place)
 
 
 def _calls(text: str, name: str) -> Iterator[int]:
     """Yield where the arguments of the calls of a function begin."""
-    for at in _places(text, f"{name}("):
+    for at in places(text, f"{name}("):
         before = text[at - 1 : at]
         if not (before.isalnum() or before == "_"):
             yield at + len(name) + 1
 
 
-def _places(text: str, part: str) -> Iterator[int]:
+def places(text: str, part: str) -> Iterator[int]:
     """Yield where a text stands in another: many times faster than one pattern of all such texts."""
     at = text.find(part)
     while at >= 0:

@@ -12,7 +12,7 @@ from typing import Any
 
 from lsprotocol import types
 
-from codeagent_lsp.errors import CodeAgentError, EditorError, UserError
+from codeagent_lsp.errors import CodeAgentError, EditorError
 from codeagent_lsp.protocol import COMMANDS, DOCUMENT_SCHEME, PROMPT_TRIGGERS
 from codeagent_lsp.server.actions import KINDS, Offers, code_actions
 from codeagent_lsp.server.front import Front
@@ -122,8 +122,7 @@ def _register_files(server: CodeAgentServer, front: Front, loader: Loader) -> No
             try:
                 backend.answer_saved(params.text_document.uri)
             except CodeAgentError as error:
-                words = error.localized(front.language()) if isinstance(error, UserError) else str(error)
-                backend.announcer.tell(words, types.MessageType.Warning)
+                backend.announcer.tell(error.localized(front.language()), types.MessageType.Warning)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def changed(params: types.DidChangeWatchedFilesParams) -> None:

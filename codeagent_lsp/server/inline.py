@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from lsprotocol import types
 
 from codeagent_lsp.background_tasks import BackgroundTasks
-from codeagent_lsp.errors import CodeAgentError, EditorError, ModelError, UserError
+from codeagent_lsp.errors import CodeAgentError, EditorError, ModelError
 from codeagent_lsp.protocol import INLINE_STATUS_METHOD
 from codeagent_lsp.server.finish_changes import FinishChanges
 from codeagent_lsp.server.next_edits import NextEdits
@@ -217,7 +217,7 @@ class Inline:
         self._capability.tell("unavailable", self._words(error))
 
     def _words(self, error: CodeAgentError) -> str:
-        return error.localized(self._parts.front.language()) if isinstance(error, UserError) else str(error)
+        return error.localized(self._parts.front.language())
 
     def _look_again(self) -> None:
         """A model may have been started since: look for it, but rarely."""

@@ -17,6 +17,7 @@ from lsprotocol import types
 
 from codeagent_lsp.inline.completer import Completer, Options
 from codeagent_lsp.inline.place import Place, worth_asking
+from codeagent_lsp.server.next_edit_files import shown_name
 from codeagent_lsp.workspace.files import uris
 
 if TYPE_CHECKING:
@@ -118,9 +119,7 @@ class InlineCompletions:
 
     def _shown_name(self, path: str) -> str | None:
         view = self._texts.view()
-        inside = view.roots.root_of(path) is not None
-        allowed = inside and not view.is_ignored(path) and self._texts.may_read(view)(path)
-        return view.roots.relative(path) if allowed else None
+        return shown_name(view, self._texts.may_read(view), path)
 
     def _hides(self, place: Place) -> bool:
         """Return whether the cursor's line has a secret: nothing is written beside one."""

@@ -57,18 +57,27 @@ class NextEditFiles:
     def read(self, path: str) -> FileText | None:
         """Return a file that may be shown; None for others. Blocks."""
         try:
-            inside = self.view.roots.root_of(path) is not None
-            if not inside or self.view.is_ignored(path) or not self.may_read(path):
-                return None
-            return self.view.read(path)
+            return None if self.name(path) is None else self.view.read(path)
         except AgentError:
             return None
+
+    def name(self, path: str) -> str | None:
+        """Return the path of a file as a model is told; None for one that may not be shown."""
+        return shown_name(self.view, self.may_read, path)
 
     def _indexed(self, answers: Answers, words: Sequence[str], limit: int) -> list[str]:
         found = lexical.files_with(answers.view(self.view), words, limit)
         folders = self.view.roots.folders
         places = ([f"{folder}/{name}" for folder in folders] for name in found)
         return [next((path for path in each if self.view.exists(path)), each[0]) for each in places if each]
+
+
+def shown_name(view: FileView, may_read: Callable[[str], bool], path: str) -> str | None:
+    """Return the path of a file inside the workspace as a model is told; None for one that is left out, or that a model
+    may not read without a question.
+    """
+    allowed = view.roots.root_of(path) is not None and not view.is_ignored(path) and may_read(path)
+    return view.roots.relative(path) if allowed else None
 
 
 # To which project of a workspace a file belongs: changes in one are not due in another. Pure.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lsprotocol import types
 
-from codeagent_lsp.errors import CodeAgentError, ModelError, ModelRejected, UsageError, UserError
+from codeagent_lsp.errors import CodeAgentError, ModelError, ModelRejected, UsageError
 from codeagent_lsp.server.lenses import Waiting
 from codeagent_lsp.server.secret_sources import sanitizer_for
 from codeagent_lsp.texts import text
@@ -23,7 +23,6 @@ from codeagent_lsp.workspace.files import uris
 if TYPE_CHECKING:
     from codeagent_lsp.index.host import IndexHost
     from codeagent_lsp.inline.next_edit.history import History
-    from codeagent_lsp.inline.next_edit.predicting import Shown
     from codeagent_lsp.inline.next_edit.proposals import Proposed
     from codeagent_lsp.language_servers.pool import LanguageServerPool
     from codeagent_lsp.llm.fill.edit_formats import Rewriter
@@ -70,8 +69,8 @@ class NextEdits:
         self.due: tuple[Proposed, ...] = ()
         self._parts = parts
         self._model = NextEditModel(parts)
-        # What the model expects, and the texts it was asked about: the rules look again, a model is not asked again.
-        self._expected: tuple[History | None, tuple[Proposed, ...]] = (None, ())
+        # The texts that a model was asked about, where `due` is what it expects: it is not asked again, as rules are.
+        self._asked: History | None = None
         self._history: History | None = None
         self._dismissed: set[str] = set()
         self._texts: dict[str, str] = {}
@@ -103,7 +102,7 @@ class NextEdits:
             mine = [each for each in self.due if each.path == path]
             document = self._parts.front.server.documents.by_path(path)
             line = document.text.count("\n", 0, mine[0].start) if document is not None else 0
-            if self.due is self._expected[1]:
+            if self._asked is not None:
                 others = f" (+{len(mine) - 1})" if len(mine) > 1 else ""
                 title = text("lens.expected_edit", language, change=f"{mine[0].title}{others}")
             else:
@@ -126,15 +125,13 @@ class NextEdits:
 
     def _in(self, document: Document) -> list[Proposed]:
         opened = self._parts.front.server.documents
-        # What is only added stands nowhere in the text, which therefore has to be the one that was asked about.
-        due = self._still_expected() if self.due is self._expected[1] else self.due
-        mine = (each for each in due if opened.by_path(each.path) is document)
+        mine = (each for each in self._valid() if opened.by_path(each.path) is document)
         return [each for each in mine if document.text[each.start : each.end] == each.old]
 
     async def rewritten(self) -> Rewritten:
         """Look once more, and return the files in which something is due, with their new texts. UsageError for none."""
         files, due = await self._found()
-        due = due or self._still_expected()
+        due = due or (self._valid() if self._asked is not None else ())
         texts: list[tuple[FileText, str]] = []
         for path in dict.fromkeys(each.path for each in due):
             file = await asyncio.to_thread(files.read, path)
@@ -199,21 +196,20 @@ class NextEdits:
 
     async def _look(self) -> None:
         await asyncio.sleep(PAUSE_SECONDS)
-        _, due = await self._found()
+        files, due = await self._found()
         due = tuple(each for each in due if each.title not in self._dismissed)
         self._offer(due)
         if not due and (history := self._history) is not None:
-            expected = await self._model.predicted(history)
-            expected = tuple(each for each in expected if each.title not in self._dismissed)
-            self._expected = (history, expected)
-            self._offer(expected)
+            expected = await self._model.predicted(history, files)
+            self._offer(tuple(each for each in expected if each.title not in self._dismissed), asked=history)
 
-    def _still_expected(self) -> tuple[Proposed, ...]:
-        """Return what the model expects, if the text is the one that it was asked about."""
-        asked, expected = self._expected
-        now = self._history
-        same = asked is not None and now is not None and all(asked.of(e.path) == now.of(e.path) for e in expected)
-        return expected if same else ()
+    def _valid(self) -> tuple[Proposed, ...]:
+        """Return what is due. What a model expects may be only added, and stands nowhere in the text then: that has to
+        be the one that it was asked about.
+        """
+        asked, now = self._asked, self._history
+        same = asked is None or (now is not None and all(asked.of(e.path) == now.of(e.path) for e in self.due))
+        return self.due if same else ()
 
     async def _found(self) -> tuple[NextEditFiles, tuple[Proposed, ...]]:
         from codeagent_lsp.inline.next_edit.proposals import search  # late: parsers are heavy
@@ -223,7 +219,8 @@ class NextEdits:
             return files, ()
         return files, (await search(self._history, files, SEARCH_SECONDS)).proposed
 
-    def _offer(self, due: tuple[Proposed, ...]) -> None:
+    def _offer(self, due: tuple[Proposed, ...], asked: History | None = None) -> None:
+        self._asked = asked
         if due != self.due:
             self.due = due
             self._parts.announcer.refresh_lenses()
@@ -243,8 +240,10 @@ class NextEditModel:
         self._wanted: object = None
         self._failed = 0.0
 
-    async def predicted(self, history: History) -> tuple[Proposed, ...]:
-        """Return what the model expects next; nothing where none is named, or it cannot be asked. May be cancelled."""
+    async def predicted(self, history: History, files: NextEditFiles) -> tuple[Proposed, ...]:
+        """Return what the model expects next; nothing where none is named, or it cannot be asked. `files` say what may
+        be shown. May be cancelled.
+        """
         if not self._parts.front.settings().model.next_edit:
             await self.close()
             return ()
@@ -252,10 +251,11 @@ class NextEditModel:
         rewriter = await self._ready()
         if rewriter is None:
             return ()
-        from codeagent_lsp.inline.next_edit.predicting import predict  # late: most servers have no such model
+        from codeagent_lsp.inline.next_edit.predicting import Shown, predict  # late: most servers have no such model
 
+        sanitizer = await asyncio.to_thread(sanitizer_for, self._parts.front, self._parts.redactor)
         try:
-            found = await predict(rewriter, history, await asyncio.to_thread(self._shown))
+            found = await predict(rewriter, history, Shown(files.name, sanitizer.for_model().text))
         except ModelError as error:
             logger.warning("no next edit: %s", error)
             return ()
@@ -280,24 +280,11 @@ class NextEditModel:
             self._failed = time.monotonic()
             # What only another setting mends is said once; a server that is away may come back.
             if isinstance(error, ModelRejected) and known != wanted:
-                self._parts.front.client.tell(self._words(error), types.MessageType.Warning)
+                words = error.localized(self._parts.front.language())
+                self._parts.front.client.tell(words, types.MessageType.Warning)
             logger.warning("no next edit: %s", error)
         self._wanted = wanted
         return self._rewriter
-
-    def _shown(self) -> Shown:
-        """Return what may be shown now. Blocks a little, as rules are read."""
-        from codeagent_lsp.inline.next_edit.predicting import Shown  # late: as above
-        from codeagent_lsp.tools.permissions.policy import may_read  # late: as above
-
-        view = self._parts.views.plain()
-        allowed = may_read(self._parts.front.settings().permissions, view.roots)
-
-        def name(path: str) -> str | None:
-            inside = view.roots.root_of(path) is not None
-            return view.roots.relative(path) if inside and not view.is_ignored(path) and allowed(path) else None
-
-        return Shown(name, sanitizer_for(self._parts.front, self._parts.redactor).for_model().text)
 
     async def _brings_error(self, history: History, found: list[Proposed]) -> bool:
         """Return whether all of the answer together would bring an error into its lines."""
@@ -320,6 +307,3 @@ class NextEditModel:
             return await check.brings_error(new)
         finally:
             await check.close()
-
-    def _words(self, error: CodeAgentError) -> str:
-        return error.localized(self._parts.front.language()) if isinstance(error, UserError) else str(error)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from codeagent_lsp.inline.next_edit.history import Edited, History
 from codeagent_lsp.inline.next_edit.proposals import Proposed
 from codeagent_lsp.llm.fill.edit_formats import EditRequest, RecentEdit, Rewriter, is_quoted
+from codeagent_lsp.workspace.text.lines import shared_ends
 
 AROUND = 40
 """Lines above and below the window that the model sees."""
@@ -140,7 +141,7 @@ def edits_of(window: Window, rewritten: str) -> list[Proposed]:
 def recent_edits(path: str, base: str, text: str) -> Iterator[RecentEdit]:
     """Yield the places where two texts of a file differ, in their order, with some lines around each."""
     old_lines, new_lines = _lf(base).splitlines(), _lf(text).splitlines()
-    head, tail = _shared(old_lines, new_lines)
+    head, tail = shared_ends(old_lines, new_lines)
     skipped = max(0, head - _CONTEXT)
     before = old_lines[skipped : len(old_lines) - max(0, tail - _CONTEXT)]
     after = new_lines[skipped : len(new_lines) - max(0, tail - _CONTEXT)]
@@ -221,19 +222,11 @@ def _opcodes(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, int
     """Return what makes of some lines the other ones, as `difflib` does, which takes long for the lines of a whole
     file: it gets those between the first and the last that differ.
     """
-    head, tail = _shared(before, after)
+    head, tail = shared_ends(before, after)
     ends = len(before) - tail, len(after) - tail
     between = difflib.SequenceMatcher(None, before[head : ends[0]], after[head : ends[1]], autojunk=False)
     changes = [(tag, i1 + head, i2 + head, j1 + head, j2 + head) for tag, i1, i2, j1, j2 in between.get_opcodes()]
     return [("equal", 0, head, 0, head), *changes, ("equal", ends[0], len(before), ends[1], len(after))]
-
-
-def _shared(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
-    """Return how many lines two texts have in common at the beginning, and behind that at the end."""
-    most = min(len(one), len(other))
-    head = next((at for at in range(most) if one[at] != other[at]), most)
-    tail = next((at for at in range(most - head) if one[-1 - at] != other[-1 - at]), most - head)
-    return head, tail
 
 
 def _squeezed(text: str) -> str:

@@ -224,10 +224,8 @@ class _Finder:
             # An element that a fence has in it is an example.
             unread = [each for each in unread if each[0] >= position]
             if unread and unread[0][0] <= match.start():
-                begin, position, name = unread.pop(0)
-                self.problems.append(UNREAD_FORM.format(name=name))
-                self.unusable.append(ToolCall(UNREADABLE, {}))
-                self.spans.append((begin, position))
+                self._leave_unread(unread[0])
+                position = unread[0][1]
             elif match["fence"]:
                 position = self._fence(text, match)
             elif match["action"]:
@@ -238,11 +236,16 @@ class _Finder:
                 position = self._inline_json(text, match.start())
             else:
                 position = match.end()
-        for begin, end, name in (each for each in unread if each[0] >= position):
-            self.problems.append(UNREAD_FORM.format(name=name))
-            self.unusable.append(ToolCall(UNREADABLE, {}))
-            self.spans.append((begin, end))
+        for each in unread:
+            if each[0] >= position:
+                self._leave_unread(each)
         self._settle(text)
+
+    def _leave_unread(self, element: tuple[int, int, str]) -> None:
+        begin, end, name = element
+        self.problems.append(UNREAD_FORM.format(name=name))
+        self.unusable.append(ToolCall(UNREADABLE, {}))
+        self.spans.append((begin, end))
 
     def _unread_forms(self, text: str) -> list[tuple[int, int, str]]:
         """Return begin, end and tool of the elements that are calls in a form that is not read, in order."""

@@ -150,11 +150,14 @@ def _zeta_rewritten(answer: str) -> str | None:
 _UPDATED, _CURSOR = ">>>>>>> UPDATED", "<|user_cursor|>"
 
 
+def _as_diffs(request: EditRequest) -> str:
+    return "".join(f"--- a/{edit.path}\n+++ b/{edit.path}\n{edit.diff}\n" for edit in request.recent)
+
+
 def _zeta2_prompt(request: EditRequest) -> str:
-    edits = "".join(f"--- a/{edit.path}\n+++ b/{edit.path}\n{edit.diff}\n" for edit in request.recent)
     before, after = request.marked
     return (
-        f"<[fim-suffix]>\n{request.below}<[fim-prefix]><filename>edit_history\n{edits}\n"
+        f"<[fim-suffix]>\n{request.below}<[fim-prefix]><filename>edit_history\n{_as_diffs(request)}\n"
         f"<filename>{request.path}\n{request.above}<<<<<<< CURRENT\n{before}{_CURSOR}{after}=======\n<[fim-middle]>"
     )
 
@@ -168,13 +171,12 @@ def _zeta2_rewritten(answer: str) -> str | None:
 
 
 def _mercury_prompt(request: EditRequest) -> str:
-    edits = "".join(f"--- a/{edit.path}\n+++ b/{edit.path}\n{edit.diff}\n" for edit in request.recent)
     before, after = request.marked
     return (
         "<|recently_viewed_code_snippets|>\n\n<|/recently_viewed_code_snippets|>\n"
         f"<|current_file_content|>\ncurrent_file_path: {request.path}\n{request.above}"
         f"<|code_to_edit|>\n{before}<|cursor|>{after}\n<|/code_to_edit|>\n{request.below}\n<|/current_file_content|>\n"
-        f"<|edit_diff_history|>\n{edits}\n<|/edit_diff_history|>\n"
+        f"<|edit_diff_history|>\n{_as_diffs(request)}\n<|/edit_diff_history|>\n"
     )
 
 

@@ -1,6 +1,6 @@
 """What fills in the middle of a text: the request, and the port that every way of asking a model implements.
 
-Values only. Not here: what goes into a request (`inline/`), how a server is asked (`open_filler.py`).
+Values only. Not here: what goes into a request (`inline/`), how a server is asked (`ways.py`, `open_filler.py`).
 """
 
 from __future__ import annotations

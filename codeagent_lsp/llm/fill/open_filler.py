@@ -59,8 +59,7 @@ async def open_filler(settings: ModelSettings, around: Surroundings) -> Found | 
         return None
     if settings.provider == "embedded":
         return _embedded(settings, around)
-    home = home_of(settings)
-    where = endpoint_of(settings, home, around) if home else await _discovered(settings, around)
+    where = await _where(settings, around)
     if where is not None:
         return await _at(where, settings)
     return _embedded(settings, around) if settings.provider == "auto" else None
@@ -84,13 +83,12 @@ class HttpRewriter:
 
 async def open_rewriter(settings: ModelSettings, around: Surroundings) -> Rewriter:
     """Return the next-edit model of these settings. Raises ModelError, also for a model whose format is not known."""
-    home = home_of(settings)
-    where = endpoint_of(settings, home, around) if home else await _discovered(settings, around)
+    where = await _where(settings, around)
     if where is None:
         raise ModelRejected("next_edit.unknown_model", name=settings.name or settings.provider)
     server = await survey(where, settings.provider, _ASK, named=bool(settings.name))
     name = settings.name or server.chosen()
-    form = format_of(f"{name} {server.props.model_path if server.props else ''}")
+    form = format_of(_all_names(name, server))
     if form is None or server.kind in _NEVER:
         raise ModelRejected("next_edit.unknown_model", name=name)
     return HttpRewriter(form, HttpFiller(where, name, [rewriting(server.kind, form)]))
@@ -98,6 +96,16 @@ async def open_rewriter(settings: ModelSettings, around: Surroundings) -> Rewrit
 
 def _embedded(settings: ModelSettings, around: Surroundings) -> Found | None:
     return Found(EmbeddedFiller(embedded_host(settings, around)), at_hand=True) if has_embedded(around) else None
+
+
+async def _where(settings: ModelSettings, around: Surroundings) -> Endpoint | None:
+    home = home_of(settings)
+    return endpoint_of(settings, home, around) if home else await _discovered(settings, around)
+
+
+def _all_names(name: str, server: Survey) -> str:
+    """Return the name of a model and, where the server tells it, that of its weights."""
+    return f"{name} {server.props.model_path if server.props else ''}"
 
 
 async def _discovered(settings: ModelSettings, around: Surroundings) -> Endpoint | None:
@@ -115,7 +123,7 @@ async def _at(where: Endpoint, settings: ModelSettings) -> Found | None:
     if server.kind in _NEVER:
         return None
     name = settings.name or server.chosen()
-    family = family_of(f"{name} {server.props.model_path if server.props else ''}")
+    family = family_of(_all_names(name, server))
     ways = _ways(server, family)
     return Found(HttpFiller(where, name, ways), at_hand=where.loopback and family is not None)
 

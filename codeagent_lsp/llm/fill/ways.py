@@ -160,8 +160,7 @@ def _ollama_text(chunk: Mapping[str, Any]) -> tuple[str, bool]:
 
 def _openai_text(chunk: Mapping[str, Any]) -> tuple[str, bool]:
     """Return the text of a completion's choice, of a stream's `delta` or of a whole `message`, as Mistral has them."""
-    choices = chunk.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
+    choice = _choice(chunk)
     inner = choice.get("delta") or choice.get("message") or {}
     inner_text = inner.get("content") if isinstance(inner, Mapping) else None
     return _string(choice.get("text")) or _string(inner_text), bool(choice.get("finish_reason"))
@@ -169,10 +168,13 @@ def _openai_text(chunk: Mapping[str, Any]) -> tuple[str, bool]:
 
 def _is_cut(chunk: Mapping[str, Any]) -> bool:
     """Return whether an object of any of these servers says that the answer reached its limit."""
-    choices = chunk.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
-    reasons = (choice.get("finish_reason"), chunk.get("done_reason"), chunk.get("stop_type"))
+    reasons = (_choice(chunk).get("finish_reason"), chunk.get("done_reason"), chunk.get("stop_type"))
     return bool({"length", "limit"} & {str(reason) for reason in reasons} or chunk.get("stopped_limit"))
+
+
+def _choice(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
+    choices = chunk.get("choices")
+    return choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
 
 
 def _string(value: object) -> str:

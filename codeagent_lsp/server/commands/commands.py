@@ -16,7 +16,7 @@ from lsprotocol import types
 
 from codeagent_lsp.agent.custom_commands import named
 from codeagent_lsp.background_tasks import BackgroundTasks
-from codeagent_lsp.errors import CodeAgentError, ToolFailed, UsageError, UserError
+from codeagent_lsp.errors import CodeAgentError, ToolFailed, UsageError
 from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.protocol import command as declared
 from codeagent_lsp.server.command_menu import CommandMenu
@@ -130,7 +130,7 @@ class Commands:
         try:
             await work
         except CodeAgentError as error:
-            words = error.localized(self._backend.front.language()) if isinstance(error, UserError) else str(error)
+            words = error.localized(self._backend.front.language())
             self._backend.announcer.tell(words, types.MessageType.Warning)
 
 

@@ -23,7 +23,7 @@ from pygls.feature_manager import is_thread_function
 from pygls.protocol import LanguageServerProtocol
 
 from codeagent_lsp.background_tasks import BackgroundTasks
-from codeagent_lsp.errors import CodeAgentError, ErrorCode, UserError
+from codeagent_lsp.errors import CodeAgentError, ErrorCode
 from codeagent_lsp.server.wire.client_requests import ClientRequests
 from codeagent_lsp.server.wire.envelope import (
     INVALID_REQUEST,
@@ -227,8 +227,7 @@ def describe(error: BaseException, method: str, language: str) -> dict[str, Any]
         return {"code": error.code, "message": error.message}
     if isinstance(error, CodeAgentError):
         code = INVALID_PARAMS if error.code is ErrorCode.INVALID_PARAM else REQUEST_FAILED
-        message = error.localized(language) if isinstance(error, UserError) else str(error)
-        return {"code": code, "message": message, "data": {"code": str(error.code)}}
+        return {"code": code, "message": error.localized(language), "data": {"code": str(error.code)}}
     return {"code": INTERNAL_ERROR, "message": f"Internal error in {method}: {type(error).__name__}"}
 
 
