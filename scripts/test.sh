@@ -3,8 +3,9 @@
 #
 # Without arguments: lint, format, the rules of this repository, types, the fast tests, and one journey through each
 # real part (ten minutes).
-# --all adds kills and fuzzing, and every scenario in every editor; that is what CI runs.
-# --volumes is --all with every place that the tests can draw, not a fifth of them: before a release.
+# --all adds kills and fuzzing, and what only a real editor can show; that is what CI runs for each change.
+# --volumes is --all with every scenario in every editor, the largest tests, and every place that the tests can draw, not
+# a fifth of them: each week, and before a release.
 #
 # CODEAGENT_TEST_MODEL=0  leaves the embedded model (1.1 GB) out; its tests are then skipped, visibly.
 # CODEAGENT_TEST_SLOW=0   leaves the slow tests of --all out.
@@ -26,6 +27,8 @@ esac
 started="$(date +%s)"
 failed=""
 summary=""
+smaller="and not volume"
+[ -z "${CODEAGENT_TEST_VOLUME:-}" ] || smaller=""
 
 # stage NAME COMMAND...: one stage. The next ones run all the same: the table at the end tells all of them.
 stage() {
@@ -41,6 +44,7 @@ stage() {
 finish() {
     printf '\n%s' "$summary"
     printf '%-12s %-6s %4s s\n' "together" "" "$(($(date +%s) - started))"
+    [ -z "$smaller" ] || echo "left to --volumes: tests with the mark volume"
     [ -z "$missing" ] || echo "not here, its tests were skipped:$missing"
     if [ -n "$failed" ]; then
         echo "FAILED:$failed"
@@ -94,8 +98,8 @@ if [ -z "$all" ]; then
     finish
 fi
 if [ "${CODEAGENT_TEST_SLOW:-1}" != 0 ]; then
-    stage slow timeout 3000 env HYPOTHESIS_PROFILE=many pytest -m "(slow or hypothesis) and not alone" -n 2 --dist loadfile --durations=8 --ignore=tests/tidy
-    stage alone timeout 4200 env HYPOTHESIS_PROFILE=many pytest -m "(slow or hypothesis) and alone" --durations=8
+    stage slow timeout 3000 env HYPOTHESIS_PROFILE=many pytest -m "(slow or hypothesis) and not alone $smaller" -n 3 --dist loadfile --durations=8 --ignore=tests/tidy
+    stage alone timeout 4200 env HYPOTHESIS_PROFILE=many pytest -m "(slow or hypothesis) and alone $smaller" --durations=8
 fi
 stage vscode test_extension --real
 finish

@@ -1,14 +1,15 @@
 #!/bin/sh
 # Checks, tests and packages the extension: `sh editors/vscode/test.sh`. Needs npm, or Python with pip to fetch it.
 #
-# With `--real` also the tests in a real VS Code, with `--journey` one of them. For them it makes the Python environment of the checkout and installs
-# code-server and Chromium (as root, by apt); where these cannot be had, it says so and passes.
+# With `--real` also the tests in a real VS Code (those with the mark volume only where CODEAGENT_TEST_VOLUME is set),
+# with `--journey` one of them. For them it makes the Python environment of the checkout and installs code-server and
+# Chromium (as root, by apt); where these cannot be had, it says so and passes.
 set -eu
 
 cd "$(dirname "$0")/../.."
 root="$PWD"
 case "${1:-}" in
---real) tests="vscode" ;;
+--real) if [ -n "${CODEAGENT_TEST_VOLUME:-}" ]; then tests="vscode"; else tests="vscode and not volume"; fi ;;
 --journey) tests="vscode and journey" ;;
 *) tests="" ;;
 esac

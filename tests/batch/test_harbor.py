@@ -68,6 +68,7 @@ def _write_task(task: Path, script: Any) -> None:
     (task / "tests" / "test.sh").write_text(f"#!/bin/bash\n{verdict}\n")
 
 
+@pytest.mark.volume
 def test_harbor_runs_it(results: dict[str, dict[str, Any]]) -> None:
     result = results["mend"]
     assert result["verifier_result"]["rewards"] == {"reward": 1.0}, result

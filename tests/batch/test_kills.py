@@ -49,6 +49,7 @@ def test_kill_the_driver(tmp_path: Path) -> None:
     assert rig.left_over() == []
 
 
+@pytest.mark.volume
 def test_kill_the_workers(tmp_path: Path) -> None:
     rig = BatchRig(tmp_path)
     tasks = [rig.task(f"t{number}") for number in range(6)]

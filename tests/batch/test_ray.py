@@ -48,6 +48,7 @@ def test_tasks_on_several_nodes(rig: RayRig) -> None:
     assert (batch.out / "t0" / "session.jsonl").exists()
 
 
+@pytest.mark.volume
 def test_kill_a_worker_and_a_node(rig: RayRig) -> None:
     batch = rig.batch
     tasks = [batch.task(f"t{number}") for number in range(9)]
@@ -61,6 +62,7 @@ def test_kill_a_worker_and_a_node(rig: RayRig) -> None:
     assert set(batch.results()) == {f"t{number}" for number in range(9)}
 
 
+@pytest.mark.volume
 def test_kill_the_driver(rig: RayRig) -> None:
     batch, log = rig.batch, rig.batch.root / "log"
     tasks = [batch.task(f"t{number}", setup=f"echo t{number} >> {log}") for number in range(6)]

@@ -184,6 +184,7 @@ def test_printed_it_is_dark_on_white(chromium: Any, report: str) -> None:
         assert not page.locator("#tools").is_visible()
 
 
+@pytest.mark.volume
 def test_two_thousand_tasks_are_quickly_there(chromium: Any, tmp_path: Path) -> None:
     with opened(chromium, write_report(tmp_path, many(2000), "zh-cn")[0].as_uri()) as page:
         milliseconds = page.evaluate(

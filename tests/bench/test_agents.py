@@ -16,8 +16,9 @@ from tests.bench.agents_runs import KEPT_OUT, ROOT, WINDOW, Ours
 from tests.bench.by_hand import Answer, playing
 from tests.bench.chat_requests import Asked
 from tests.bench.tasks import KINDS, SIZES, Task, draw, lay
+from tests.examples import WHOLE
 
-TASKS, SEED = 12, 20261127
+TASKS, SEED = 12 if WHOLE else 3, 20261127
 LIMIT_SECONDS = 120.0
 MODEL = "qwen2.5-coder-1.5b-instruct"
 
@@ -75,4 +76,4 @@ def test_a_task_of_the_bench_is_asked_of_the_model_as_a_users_is(tmp_path: Path)
             as_a_user(task, used, home)
             assert sent.take(used) == in_bench, task.words
             asked += bool(in_bench)
-    assert asked >= TASKS - 2, "a rename needs no model"
+    assert asked >= TASKS * 2 / 3, "only a rename needs no model"

@@ -65,6 +65,7 @@ async def test_the_shell_is_in_the_container_and_what_it_writes_is_staged(made: 
 
 
 @needs_browser
+@pytest.mark.volume
 async def test_in_a_real_browser(made: Rig) -> None:
     status = await made.run.start("terminal", ScreenRequest())
 

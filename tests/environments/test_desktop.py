@@ -96,6 +96,7 @@ async def test_nothing_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
 
 
 @needs_browser
+@pytest.mark.volume
 async def test_in_a_real_browser(made: Rig) -> None:
     (made.folder.root / "hello.txt").write_text("hello from the workspace\n")
     status = await made.run.start("desktop", ScreenRequest(resolution="1000x640"))

@@ -185,6 +185,7 @@ def test_new_deleted_and_renamed_files(start: StartEditor, workspace: Path) -> N
     assert told(editor) == 0
 
 
+@pytest.mark.volume
 def test_many_files_are_told_once(start: StartEditor, workspace: Path) -> None:
     for number in range(500):
         (workspace / f"f{number}.py").write_text("one\n")

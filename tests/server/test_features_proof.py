@@ -73,6 +73,7 @@ def test_tests_on_exactly_this_text(start: StartEditor, workspace: Path) -> None
     assert "the saved text" in (workspace / "cart.py").read_text()
 
 
+@pytest.mark.volume
 def test_what_matters_is_found_and_nothing_is_dropped(start: StartEditor, workspace: Path) -> None:
     editor, run_id, _ = waiting(start, workspace)
     told, review = tried(editor, "codeagent.minimize", run_id, "1 of 2 parts")

@@ -131,6 +131,7 @@ async def test_a_prompt_that_begins_otherwise_is_another_one() -> None:
 @pytest.mark.slow
 @pytest.mark.model
 @pytest.mark.timeout(3600)
+@pytest.mark.volume
 async def test_a_task_with_long_files_in_a_small_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of the prompt before is taken from the cache, in every call; that is 95 % of what is sent. Not every call
     reaches that share by itself: a result of 200 tokens is new, and a prompt after a compaction is.

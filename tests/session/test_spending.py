@@ -68,6 +68,7 @@ def forty() -> list[ScriptedReply]:
 
 
 @pytest.mark.slow
+@pytest.mark.volume
 async def test_forty_calls_with_two_subagents_stop_before_the_call_that_goes_beyond(tmp_path: Path) -> None:
     free = world(tmp_path / "free" / "w", settings=budget(), apply="auto")
     paid(free, *forty())

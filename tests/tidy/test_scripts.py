@@ -66,6 +66,18 @@ def test_without_arguments_one_journey_through_each_part(tmp_path: Path) -> None
     assert done.returncode == 0
 
 
+def test_what_is_largest_is_left_to_volumes(tmp_path: Path) -> None:
+    (tmp_path / "all").mkdir()
+    (tmp_path / "volumes").mkdir()
+    stages = re.compile(r"^== (?:slow|alone): .*", re.MULTILINE)
+    done = run(tmp_path / "all")
+    assert ["and not volume" in stage for stage in stages.findall(done.stdout)] == [True, True]
+    assert "left to --volumes" in done.stdout
+    done = run(tmp_path / "volumes", how=("--volumes",))
+    assert ["and not volume" in stage for stage in stages.findall(done.stdout)] == [False, False]
+    assert "left to --volumes" not in done.stdout
+
+
 def test_what_is_not_understood_runs_nothing(tmp_path: Path) -> None:
     done = run(tmp_path, how=("--fast",))
     assert (done.returncode, done.stdout) == (2, "")

@@ -9,7 +9,9 @@ import pytest
 from tests.clients.emacs.support import CLIENTS, Emacs, has_client
 
 
-@pytest.fixture(scope="module", params=CLIENTS)
+@pytest.fixture(
+    scope="module", params=[CLIENTS[0], *(pytest.param(name, marks=pytest.mark.volume) for name in CLIENTS[1:])]
+)
 def client(request: pytest.FixtureRequest) -> str:
     name = str(request.param)
     if not has_client(name):

@@ -18,7 +18,7 @@ pytestmark = [*MARKS, pytest.mark.skipif(shutil.which("tmux") is None, reason="n
 STARTED = {"eglot": ("eglot", "Connected!", ["C-a", "C-k"]), "lsp-mode": ("lsp", "initialized successfully", [])}
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", [pytest.param(CLIENTS[0], marks=pytest.mark.volume), *CLIENTS[1:]])
 def test_a_task_is_started_asked_about_and_applied_by_keys(tmp_path: Path, client: str) -> None:
     if not has_client(client):
         pytest.skip(f"this Emacs has no {client}")

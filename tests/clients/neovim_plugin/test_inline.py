@@ -77,6 +77,7 @@ def test_taken_whole_and_undone_at_once(tmp_path: Path, server: FillServer) -> N
         assert editor.text().endswith("    return \n"), "what was typed stays"
 
 
+@pytest.mark.volume
 def test_taken_by_words_and_lines(tmp_path: Path, server: FillServer) -> None:
     with editor_on(tmp_path, server) as editor:
         editor.press("jA ")
@@ -91,6 +92,7 @@ def test_taken_by_words_and_lines(tmp_path: Path, server: FillServer) -> None:
         assert editor.text().endswith("    return sum(\n        a, b)\n")
 
 
+@pytest.mark.volume
 def test_hidden_when_the_cursor_moves_and_dismissed(tmp_path: Path, server: FillServer) -> None:
     with editor_on(tmp_path, server) as editor:
         editor.press("jA ")
@@ -128,6 +130,7 @@ def test_signs_of_several_bytes(tmp_path: Path) -> None:
         editor.wait("vim.api.nvim_get_current_line()", "é, 𝔘 = 'größe 𝔘'")
 
 
+@pytest.mark.volume
 def test_an_answer_for_a_text_that_is_gone_is_not_shown(tmp_path: Path) -> None:
     with (
         fill_server(lambda path, body: ["late", "\n"], pause=0.4) as server,
@@ -143,6 +146,7 @@ def test_an_answer_for_a_text_that_is_gone_is_not_shown(tmp_path: Path) -> None:
         assert editor.shown() == []
 
 
+@pytest.mark.volume
 def test_switched_off_and_on_again(tmp_path: Path, server: FillServer) -> None:
     with editor_on(tmp_path, server) as editor:
         editor.press(":CodeAgent inline<CR>")

@@ -115,6 +115,7 @@ return { code = ended.code, errors = ended.stderr, title = title, proof = proof,
 """
 
 
+@pytest.mark.volume
 def test_what_opencode_writes_to_the_disk_by_itself_is_gathered_and_merged(tmp_path: Path) -> None:
     """One hunk is taken back, the rest is proved, and merged with what was typed meanwhile."""
     path = str(tmp_path / "ws" / "a.py")

@@ -185,6 +185,7 @@ def test_basedpyright_and_ruff_of_the_editor(tmp_path: Path) -> None:
     assert played.disk("a.py") == REAL
 
 
+@pytest.mark.volume
 def test_runs_over_fifty_files_by_the_basedpyright_of_the_editor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.clients.neovim.support import MARKS, SOURCE, edit
 from tests.clients.neovim_plugin.support import Editor, neovim, play
 
@@ -179,6 +181,7 @@ def test_a_transcript_and_a_review_that_are_wiped_out_come_back_whole(editor: Ed
     assert played.found["text"] == SOURCE.replace("return 3", "return 4")
 
 
+@pytest.mark.volume
 def test_two_editors_on_one_workspace_do_not_disturb_each_other(tmp_path: Path) -> None:
     """The second Neovim is driven by the first, with the same configuration and a server of its own."""
     played = play(

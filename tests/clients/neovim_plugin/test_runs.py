@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.clients.neovim.support import MARKS, SOURCE, call, edit
 from tests.clients.neovim_plugin.support import Editor, play
 
@@ -85,6 +87,7 @@ def test_a_review_accepts_one_hunk_and_discards_the_other_and_undo_takes_it_back
     assert "↶ Undone: a.py" in played.found["page"]
 
 
+@pytest.mark.volume
 def test_one_file_of_a_run_is_taken_back(editor: Editor) -> None:
     played = editor.play(
         """
@@ -173,6 +176,7 @@ def test_a_review_is_opened_once_and_files_that_nobody_sees_are_told_and_written
     assert (played.disk("a.py"), played.disk("b.py"), played.disk("new.py")) == (SOURCE, "x = 2\n", "y = 1\n")
 
 
+@pytest.mark.volume
 def test_failed_tests_are_a_failed_call_whose_output_is_opened_and_the_index_is_no_run(editor: Editor) -> None:
     played = editor.play(
         """
@@ -202,6 +206,7 @@ def test_failed_tests_are_a_failed_call_whose_output_is_opened_and_the_index_is_
     assert found["again"] == found["closed"]
 
 
+@pytest.mark.volume
 def test_whole_files_and_new_files_are_decided(editor: Editor) -> None:
     played = editor.play(
         """
@@ -228,6 +233,7 @@ def test_whole_files_and_new_files_are_decided(editor: Editor) -> None:
     assert played.found == {"text": SOURCE, "new": "x = 1\n"}
 
 
+@pytest.mark.volume
 def test_questions_are_answered_by_choice_and_in_words(editor: Editor) -> None:
     played = editor.play(
         """
@@ -374,6 +380,7 @@ def test_a_plan_is_shown_with_its_steps_as_they_go_and_reviewed_step_by_step(edi
     assert "### First thing" in played.found["page"]
 
 
+@pytest.mark.volume
 def test_the_steps_of_a_plan_are_written_before_it_starts(editor: Editor) -> None:
     steps = [{"title": "First thing", "description": "one"}, {"title": "Second thing", "description": "three"}]
     played = editor.play(
@@ -453,6 +460,7 @@ def test_two_projects_have_a_server_each(tmp_path: Path) -> None:
     assert played.found["apart"] and played.found["first_lives"] and played.found["second_is_new"]
 
 
+@pytest.mark.volume
 def test_a_crash_of_one_project_leaves_the_other_alone(tmp_path: Path) -> None:
     """In a buffer of the project that has lost its server nothing goes to the other's, and a restart is for its own."""
     played = play(
@@ -488,6 +496,7 @@ def test_a_crash_of_one_project_leaves_the_other_alone(tmp_path: Path) -> None:
     assert played.found == {"nobody": True, "second_lives": True, "root": "one", "session": True}
 
 
+@pytest.mark.volume
 def test_answers_words_and_prompts_stay_with_their_project(tmp_path: Path) -> None:
     """Also when the user has gone to a buffer of another one meanwhile, or to a window of ours."""
     played = play(
@@ -528,6 +537,7 @@ def test_answers_words_and_prompts_stay_with_their_project(tmp_path: Path) -> No
     assert "Nothing is at work." in played.told
 
 
+@pytest.mark.volume
 def test_several_attempts_are_one_run(editor: Editor) -> None:
     """The newest one, that of the transcript and the one that is applied; a look at an attempt is by choice."""
     played = editor.play(

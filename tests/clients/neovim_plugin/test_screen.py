@@ -109,6 +109,7 @@ def test_an_approval_is_given_by_keys(start: Start) -> None:
     screen.keys(":qa!", "Enter")
 
 
+@pytest.mark.volume
 def test_with_manual_prompts_nothing_pops_up(start: Start) -> None:
     question = call("AskUser", questions=[{"text": "Which colour?", "options": ["Red", "Blue"]}], format="single")
     screen = start([question, {"text": "Fine."}], prompts="manual")
@@ -122,6 +123,7 @@ def test_with_manual_prompts_nothing_pops_up(start: Start) -> None:
     screen.keys(":qa!", "Enter")
 
 
+@pytest.mark.volume
 def test_chinese(start: Start) -> None:
     screen = start([edit("return 1", "return 10"), {"text": "好了。"}], language="zh-cn")
     screen.keys(":CodeAgent run change", "Enter")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.clients.neovim.support import MARKS, SOURCE, call, edit, with_hook_and_picture
 from tests.clients.neovim_plugin.support import Editor, play
 
@@ -24,6 +26,7 @@ end
 """
 
 
+@pytest.mark.volume
 def test_words_to_a_run_and_a_task_that_waits(tmp_path: Path) -> None:
     look = call("list_dir", path=".") | {"delay": 3.0}
     played = play(
@@ -88,6 +91,7 @@ def test_trust_in_what_the_workspace_brings(tmp_path: Path) -> None:
     assert [(row["name"], row["trusted"]) for row in played.found["rows"]] == [("pdf", True), ("fix", True)]
 
 
+@pytest.mark.volume
 def test_found_and_gone_back_to_before(editor: Editor) -> None:
     played = editor.play(
         CHOOSE
@@ -111,6 +115,7 @@ def test_found_and_gone_back_to_before(editor: Editor) -> None:
     assert played.disk("a.py") == SOURCE
 
 
+@pytest.mark.volume
 def test_a_command_of_the_user_s_own(tmp_path: Path) -> None:
     folder = tmp_path / "state" / "commands"
     folder.mkdir(parents=True)

@@ -97,6 +97,7 @@ def test_pictures_are_pasted_and_dropped_taken_off_and_seen(tmp_path: Path, edit
         assert area.input_value() == ""
 
 
+@pytest.mark.volume
 def test_a_model_that_does_not_see_says_so_and_they_go_along_again(tmp_path: Path, editor: Editor) -> None:
     with window(tmp_path, editor, files={"a.py": "x = 1\n"}, script=[]) as opened:
         area, form, thumbs = composer(opened)
@@ -113,6 +114,7 @@ def test_a_model_that_does_not_see_says_so_and_they_go_along_again(tmp_path: Pat
         log.locator(".problem").filter(has_text="does not see pictures").nth(1).wait_for()
 
 
+@pytest.mark.volume
 def test_the_ring_says_what_fills_the_context(tmp_path: Path, editor: Editor) -> None:
     fake = FakeOllama(Said("I look.", calls=(("read_file", {"path": "a.py"}),)), Said("It is long."))
     files = {"a.py": "".join(f"x{number} = {number}\n" for number in range(200))}

@@ -107,7 +107,14 @@ def test_a_conversation_and_what_stands_around_it(tmp_path: Path, editor: Editor
         until(lambda: not any(wrong.values()), f"axe: {wrong}", 0.1)
 
 
-@pytest.mark.parametrize("theme", ["Dark Modern", "Default High Contrast", "Default High Contrast Light"])
+@pytest.mark.parametrize(
+    "theme",
+    [
+        "Default High Contrast",
+        pytest.param("Dark Modern", marks=pytest.mark.volume),
+        pytest.param("Default High Contrast Light", marks=pytest.mark.volume),
+    ],
+)
 def test_the_chat_is_readable_in_every_theme(tmp_path: Path, editor: Editor, theme: str) -> None:
     script: list[dict[str, Any]] = [
         {"text": "I look.\n\n```python\nx = 1\n```\n", "tool_calls": [call("run_cmd", command="echo one; exit 3")]},

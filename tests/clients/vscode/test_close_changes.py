@@ -36,6 +36,7 @@ def proposed(opened: Window) -> None:
     opened.page.keyboard.press("Escape")
 
 
+@pytest.mark.volume
 def test_one_unchanged_line_between_two_changes_is_a_boundary(tmp_path: Path, editor: Editor) -> None:
     script: list[dict[str, Any]] = [{"tool_calls": edits(TWO, FOUR)}, {"text": "Changed."}]
     with window(tmp_path, editor, files={"a.py": SOURCE}, script=script) as opened:
@@ -81,6 +82,7 @@ def test_lenses_in_the_file_itself_once_and_where_the_changes_stand(tmp_path: Pa
         assert buffer(opened) == f"zero = 0\n{SOURCE}".replace(*FOUR).replace("five = 5", "five = 50")
 
 
+@pytest.mark.volume
 def test_one_file_of_a_run_is_undone_and_the_other_stays(tmp_path: Path, editor: Editor) -> None:
     script: list[dict[str, Any]] = [{"tool_calls": [*edits(TWO), *edits(FOUR, path="b.py")]}, {"text": "Changed."}]
     with window(tmp_path, editor, files={"a.py": SOURCE, "b.py": SOURCE}, script=script) as opened:

@@ -194,6 +194,7 @@ def test_a_plan_is_changed_before_it_starts(tmp_path: Path, editor: Editor) -> N
         ]
 
 
+@pytest.mark.volume
 def test_the_buttons_of_a_plan(tmp_path: Path, editor: Editor) -> None:
     script: list[dict[str, Any]] = [
         {"tool_calls": [plan("First part", "Second part")]},
@@ -223,6 +224,7 @@ def test_the_buttons_of_a_plan(tmp_path: Path, editor: Editor) -> None:
         assert buffer(opened) == SOURCE
 
 
+@pytest.mark.volume
 def test_what_a_plans_step_offers_by_the_keyboard(tmp_path: Path, editor: Editor) -> None:
     script: list[dict[str, Any]] = [
         {"tool_calls": [plan("First part", "Second part", "Third part")]},

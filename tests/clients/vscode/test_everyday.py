@@ -65,6 +65,7 @@ def stub(folder: Path, name: str, log: Path) -> None:
     program.chmod(0o755)
 
 
+@pytest.mark.volume
 def test_the_server_is_looked_for_in_order(tmp_path: Path, editor: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
     log, local = tmp_path / "started", tmp_path / "ws" / ".venv" / "bin"
     stub(local, "python", log)
@@ -93,6 +94,7 @@ def test_the_server_is_looked_for_in_order(tmp_path: Path, editor: Editor, monke
         until(lambda: started()[-1:] == ["again"], "one that comes later is taken")
 
 
+@pytest.mark.volume
 def test_reports_and_lists(tmp_path: Path, editor: Editor) -> None:
     files = {"a.py": SOURCE, "hello.py": HELLO}
     with window(tmp_path, editor, files=files, script=[{"text": "Good morning."}]) as opened:

@@ -125,6 +125,7 @@ def test_a_provider_is_tested_and_then_used(tmp_path: Path, editor: Editor) -> N
         frame.locator(".markdown").filter(has_text="Hello from the fake.").wait_for()
 
 
+@pytest.mark.volume
 def test_the_download_of_the_built_in_model_is_shown_and_stopped(tmp_path: Path, editor: Editor) -> None:
     """A stand-in takes the place of a download of a gigabyte; it brings nothing, and the test of the model says so."""
     program = tmp_path / "codeagent-lsp"

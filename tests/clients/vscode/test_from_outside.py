@@ -35,6 +35,7 @@ def in_bar(opened: Window, label: str) -> Any:
     return opened.transcript().locator(".barActs button").filter(has_text=label)
 
 
+@pytest.mark.volume
 def test_what_another_program_changed_is_kept_and_reverted_in_those_words(tmp_path: Path, editor: Editor) -> None:
     settings = {"codeagent.foreign.watch": "auto"}
     with window(tmp_path, editor, files={"a.py": SOURCE}, script=[WAITS], settings=settings) as opened:

@@ -78,6 +78,7 @@ def test_ghost_text_typed_along_and_taken(tmp_path: Path, editor: Editor) -> Non
         assert saved(opened) == "def add(a, b):\n    return sum(\n        a, b)\n"
 
 
+@pytest.mark.volume
 def test_taken_by_word_and_line_and_switched_off(tmp_path: Path, editor: Editor) -> None:
     with typing(tmp_path, editor) as (opened, server):
         opened.page.keyboard.type(" ")

@@ -34,6 +34,7 @@ def test_a_question_waits_until_a_box_is_closed(tmp_path: Path, editor: Editor) 
         opened.idle()
 
 
+@pytest.mark.volume
 def test_a_task_that_cannot_be_sent_is_in_the_composer_again(tmp_path: Path, editor: Editor) -> None:
     settings = {"codeagent.server.command": ["/nonexistent/server"]}
     with window(tmp_path, editor, files={"a.py": "x = 1\n"}, script=[], settings=settings) as opened:
@@ -66,6 +67,7 @@ def test_the_selection_is_edited_wherever_it_is_by_then(tmp_path: Path, editor: 
         assert buffer(opened) == "zero = 0\n" + source.replace("three = 3", "three = 33")
 
 
+@pytest.mark.volume
 def test_the_buttons_of_a_review_are_about_its_run(tmp_path: Path, editor: Editor) -> None:
     """Two runs wait, of two sessions; everything of the one is accepted whose review is open, and the older one stays
     after a new session has begun.
@@ -104,6 +106,7 @@ def test_the_buttons_of_a_review_are_about_its_run(tmp_path: Path, editor: Edito
         assert opened.disk("b.py") == "y = 1\n"
 
 
+@pytest.mark.volume
 def test_an_attempt_is_in_the_transcript_when_it_is_chosen(tmp_path: Path, editor: Editor) -> None:
     script: list[dict[str, Any]] = [*[{"tool_calls": [edit("x = 1", "x = 2")]}] * 2, *[{"text": "My words."}] * 2]
     with window(tmp_path, editor, files={"a.py": "x = 1\n"}, script=script) as opened:

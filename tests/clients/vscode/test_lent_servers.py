@@ -110,6 +110,7 @@ def test_the_editor_lends_its_typescript(tmp_path: Path, editor: Editor) -> None
         assert opened.disk("shapes.ts") == SHAPES
 
 
+@pytest.mark.volume
 def test_runs_fix_and_rename_over_fifty_files_by_the_typescript_of_the_editor(tmp_path: Path, editor: Editor) -> None:
     folder = tmp_path / "asked"
     folder.mkdir()

@@ -48,6 +48,7 @@ def frame_ms(page: Any, seconds: float) -> float:
 
 
 @pytest.mark.timeout(900)  # a slow machine is waited for
+@pytest.mark.volume
 def test_many_events_and_a_long_transcript(tmp_path: Path, editor: Editor) -> None:
     with window(tmp_path, editor, files={"a.py": SOURCE}, script=[], settings=BUSY) as opened:
         page = opened.page

@@ -116,6 +116,7 @@ def test_one_hunk_accepted_the_other_discarded_then_undone(tmp_path: Path, edito
         assert buffer(opened) == SOURCE
 
 
+@pytest.mark.volume
 def test_everything_by_the_keyboard(tmp_path: Path, editor: Editor) -> None:
     with window(tmp_path, editor, files={"a.py": SOURCE}, script=[both_ends(), CHANGED]) as opened:
         page = opened.page
@@ -158,6 +159,7 @@ def test_what_the_changes_bar_offers_for_a_file(tmp_path: Path, editor: Editor) 
         assert opened.disk("b.py") is None
 
 
+@pytest.mark.volume
 def test_questions_with_choices_and_with_free_text(tmp_path: Path, editor: Editor) -> None:
     script: list[dict[str, Any]] = [
         {"tool_calls": [call("AskUser", questions=[{"text": "Which colour?", "options": ["Red", "Blue"]}])]},
@@ -174,6 +176,7 @@ def test_questions_with_choices_and_with_free_text(tmp_path: Path, editor: Edito
         assert frame.locator(".answer").all_inner_texts() == ["Answered: Blue", "Answered: Ada"]
 
 
+@pytest.mark.volume
 def test_the_transcript_streams_and_its_buttons_work(tmp_path: Path, editor: Editor) -> None:
     text = "See `a.py:5`.\n\n```python\nx = 1\n```\n\n" + WORDS
     with window(
@@ -193,6 +196,7 @@ def test_the_transcript_streams_and_its_buttons_work(tmp_path: Path, editor: Edi
         opened.page.locator(".statusbar-item").filter(has_text="Ln 5").wait_for()
 
 
+@pytest.mark.volume
 def test_a_plan_shows_its_steps(tmp_path: Path, editor: Editor) -> None:
     steps: list[dict[str, Any]] = [
         {"title": title, "description": title, "expected_tools": []} for title in ("First part", "Second part")
@@ -217,6 +221,7 @@ def test_a_plan_shows_its_steps(tmp_path: Path, editor: Editor) -> None:
         assert "return 990" in buffer(opened)
 
 
+@pytest.mark.volume
 def test_a_task_from_the_composer_code_that_is_copied_and_a_restart(tmp_path: Path, editor: Editor) -> None:
     text = "Like this:\n\n```python\nx = [1,\n     2]\n```\n"
     with window(tmp_path, editor, files={"a.py": SOURCE}, script=[{"text": text}]) as opened:

@@ -34,6 +34,7 @@ def test_words_to_a_run_and_a_task_that_waits(tmp_path: Path, editor: Editor) ->
         assert all("done" in row for row in rows.all_inner_texts())
 
 
+@pytest.mark.volume
 def test_found_and_gone_back_to_before(tmp_path: Path, editor: Editor) -> None:
     script: list[dict[str, Any]] = [{"tool_calls": [edit("return 1", "return 10")]}, {"text": "Changed."}]
     with window(
@@ -52,6 +53,7 @@ def test_found_and_gone_back_to_before(tmp_path: Path, editor: Editor) -> None:
         assert buffer(opened) == SOURCE
 
 
+@pytest.mark.volume
 def test_a_hook_a_background_server_a_command_and_a_fork(tmp_path: Path, editor: Editor) -> None:
     """A formatter of the project, trusted once; a command of one's own; a session from before it; a refused picture."""
     with_hook_and_picture(tmp_path / "ws")

@@ -104,6 +104,7 @@ def play(opened: Window, name: str, rate: int, saves: bool = False) -> tuple[str
 
 
 @pytest.mark.timeout(900)  # eight cases, each of which may have to wait for a pause
+@pytest.mark.volume
 def test_what_is_typed_in_other_lines_stays_and_the_change_lands(tmp_path: Path, editor: Editor) -> None:
     found = cases()
     files = {name: base for name, _, _, base, _ in found}

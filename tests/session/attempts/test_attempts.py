@@ -122,6 +122,7 @@ async def test_all_begin_with_the_text_as_it_was(make: Make) -> None:
 
 
 @needs_overlay
+@pytest.mark.volume
 async def test_four_runs_with_three_attempts_each_on_one_dirty_buffer(make: Make) -> None:
     """No text of one run or attempt gets into another: every one writes its own mark, by its shadow too."""
     scripts = []

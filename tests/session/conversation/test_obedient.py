@@ -194,6 +194,7 @@ def stage(tmp_path: Path, state_dir: Path) -> Stage:
 
 
 @pytest.mark.slow
+@pytest.mark.volume
 async def test_nothing_unapproved_in_many_turns(stage: Stage, tmp_path: Path) -> None:
     before = {name: stage.made.text(name) for name in ("notes.md", ".env")}
     stage.allow(everything=False)

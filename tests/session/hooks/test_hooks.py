@@ -349,6 +349,7 @@ async def test_a_quick_action_without_words_is_no_prompt(make: Make) -> None:
     assert (done.status, done.error) == ("completed", None)
 
 
+@pytest.mark.volume
 async def test_more_files_than_fifty_are_all_shown_to_the_guard(make: Make) -> None:
     guard = hook("jq -e '.tool_input.path != \"f53\"' > /dev/null || { echo no 53 >&2; exit 2; }", "Write")
     made = make(

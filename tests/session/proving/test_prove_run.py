@@ -205,7 +205,7 @@ def case(wrong: tuple[int, ...], apart: bool) -> tuple[dict[str, str], dict[str,
     return {**before, "test_parts.py": IMPORTS + tests, "pyproject.toml": PROJECT}, after
 
 
-@pytest.mark.parametrize("apart", [True, False])
+@pytest.mark.parametrize("apart", [True, pytest.param(False, marks=pytest.mark.volume)])
 async def test_three_of_twenty_hunks(tmp_path: Path, apart: bool) -> None:
     made = world(tmp_path / "w", say("done"), environments=environments(tmp_path), deadline=120)
     files, changed = case((3, 11, 17), apart)

@@ -233,7 +233,9 @@ async def test_words_are_refused_in_words(tmp_path: Path) -> None:
         made.manager.queue.say(run, " \n")
 
 
-@pytest.mark.parametrize("moments", [40, pytest.param(volume(1000), marks=pytest.mark.slow, id="many")])
+@pytest.mark.parametrize(
+    "moments", [40, pytest.param(volume(1000), marks=(pytest.mark.slow, pytest.mark.volume), id="many")]
+)
 async def test_words_of_any_moment_are_heard_by_the_next_call(tmp_path: Path, moments: int) -> None:
     """Whenever something is said to a run: the next call has it, and all later ones; the conversation has it once."""
     rng, seen = random.Random(7), set()

@@ -279,7 +279,9 @@ async def test_a_fork_begins_with_the_talk_before(tmp_path: Path) -> None:
         await made.manager.fork(source, "nobody")
 
 
-@pytest.mark.parametrize("histories", [10, pytest.param(volume(200), marks=pytest.mark.slow, id="many")])
+@pytest.mark.parametrize(
+    "histories", [10, pytest.param(volume(200), marks=(pytest.mark.slow, pytest.mark.volume), id="many")]
+)
 async def test_random_histories(tmp_path: Path, histories: int) -> None:
     """Runs that edit, move, delete and write; the user types lines of their own between; then back, and undone."""
     rng = random.Random(3)
