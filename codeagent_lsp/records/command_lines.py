@@ -113,9 +113,7 @@ _SHORT_TOOLS = (
 def mask_command_lines(text: str, mark: Mark) -> str:
     """Return `text` with passwords given to well-known programs masked."""
     if " -" in text or "\t-" in text or "pass:" in text:
-        text = _near(
-            _OPTIONS, text, lambda lines: _TOOLS.sub(lambda match: _command(match[0], mark), lines), behind=0
-        )
+        text = _near(_OPTIONS, text, lambda lines: _TOOLS.sub(lambda match: _command(match[0], mark), lines), behind=0)
     if "login" in text and "password" in text:
         text = _NETRC.sub(lambda match: _masked(match, mark), text)
     if _PORT.search(text):
