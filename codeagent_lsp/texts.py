@@ -1283,6 +1283,12 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{file} 不是 UTF-8 编码，编辑器以何种编码读取它尚不清楚，或其中有无法显示的字符，因此未作任何更改。"
         "请在编辑器中以正确的编码打开该文件，然后重新应用更改。",
     ),
+    "editor.out_of_step": (
+        "The text of {file} in the editor is not known any more: the editor told a change of it that does not fit. "
+        "Nothing is changed in it until it is known again: save it, close it and open it again.",
+        "编辑器发来的 {file} 的更改与此处已知的文本不符，因此其当前内容未知。"
+        "请保存、关闭并重新打开该文件，在此之前不会对其作任何更改。",
+    ),
     "editor.typing": (
         "The text changed each time before the editor could take the change, so nothing was changed in {files}. "
         "It is still pending: apply it once you pause.",

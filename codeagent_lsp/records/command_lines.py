@@ -91,6 +91,7 @@ _SPOKEN_TO_SERVER = re.compile(  # FTP, POP, IMAP, IRC
     rf"(?P<head>^(?:[\w.]{{1,8}}[ |:+>]{{1,2}})?(?:PASS|LOGIN[ ]\S{{1,100}}|AUTH)[ ]\"?)(?P<value>{_V}{{6,65536}}+)",
     re.MULTILINE,
 )
+_OPTIONS = ("-u", "-U", "--", "-p", "-P", "-a", "-w", "pass:")  # a command has one of them on its line
 _SHORT_TOOLS = (
     "mosquitto",
     "mysql",
@@ -112,7 +113,7 @@ _SHORT_TOOLS = (
 def mask_command_lines(text: str, mark: Mark) -> str:
     """Return `text` with passwords given to well-known programs masked."""
     if " -" in text or "\t-" in text or "pass:" in text:
-        text = _TOOLS.sub(lambda match: _command(match[0], mark), text)
+        text = _near(_OPTIONS, text, lambda lines: _TOOLS.sub(lambda match: _command(match[0], mark), lines), behind=0)
     if "login" in text and "password" in text:
         text = _NETRC.sub(lambda match: _masked(match, mark), text)
     if _PORT.search(text):

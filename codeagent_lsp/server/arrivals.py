@@ -28,6 +28,7 @@ class Arrivals:
         self._is_out = is_out
         self._texts = texts
         self._versions: list[tuple[str, str]] = []
+        self._heard: dict[str, list[str]] = {}
         self._judged: dict[str, str | None] = {}
         self._told = asyncio.Event()
 
@@ -35,6 +36,9 @@ class Arrivals:
         """Begin to listen."""
         # Before the edit is sent: some clients tell the new text before they answer.
         self._end = self._texts.subscribe(self._note)
+        for change in self.missing:
+            now = self._texts.current(change.path).text
+            self._heard[self._texts.uri(change.path)] = [] if now is None else [now]
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -59,6 +63,12 @@ class Arrivals:
                 continue
             self._told.clear()
 
+    def heard(self, path: str) -> Sequence[str]:
+        """Return the texts of a file since the beginning, the first of which is the one that was there then, with all
+        steps between them.
+        """
+        return self._heard.get(self._texts.uri(path), ())
+
     def look(self) -> None:
         """Drop from `missing` what is in one of the texts that have been there since the last look."""
         versions, self._versions = self._versions, []
@@ -79,4 +89,5 @@ class Arrivals:
     def _note(self, uri: str, document: Document | None) -> None:
         if document is not None:
             self._versions.append((document.uri, document.text))
+            self._heard.setdefault(document.uri, []).extend((*self._texts.steps(), document.text))
         self._told.set()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from codeagent_lsp.errors import FileRefused
@@ -29,6 +29,8 @@ class CurrentTexts:
 
     def has_unsaved_text(self, path: str) -> bool:
         """Return whether the buffer differs from the file; see `workspace.changes.editor.Editor`."""
+        if not self.in_step(path):
+            return True
         document, disk = self.document(path), self.disk(path)
         if document is None:
             return False
@@ -73,6 +75,10 @@ class CurrentTexts:
         """Call `listener` on every change of a buffer; see `Documents.subscribe`."""
         return self._documents.subscribe(listener)
 
+    def steps(self) -> Sequence[str]:
+        """Return the texts between the last one of a buffer and that of now; see `Documents.steps`."""
+        return self._documents.steps()
+
     def holds(self, change: FileChange) -> bool:
         """Return whether all of the change is in the buffer or on disk."""
         if change.text is None:
@@ -95,6 +101,10 @@ class CurrentTexts:
             return Current(document.text, document.version)
         # A URI that is no file's, such as `untitled:`, has nothing on disk.
         return Current(None if uris.to_path(self.uri(path)) is None else self.disk(path))
+
+    def in_step(self, path: str) -> bool:
+        """Return whether the text of a path is the client's; see `Documents.in_step`."""
+        return self._documents.in_step(self.uri(path))
 
     def disk(self, path: str) -> str | None:
         """Return the text on disk; None where there is none that can be read."""

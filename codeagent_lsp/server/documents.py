@@ -1,15 +1,16 @@
 """The documents that the client has open, as snapshots, kept up to date by `didOpen`, `didChange` and `didClose`.
 
-Clients differ and err (a change for a closed file, a second open), so nothing here raises: what cannot be applied is
-logged and ignored. Listeners are called on every change, which is how to wait for a text to arrive. Not here: files on
-disk (`workspace/files/file_view.py`) and LSP types (`server.py` converts).
+Clients differ and err (a change for a closed file, a second open), so nothing here raises. After a change that cannot
+be applied, the client has another text than is known here: the document is *out of step* until the client tells a whole
+text, and the last known one stays as it is. Listeners are called on every change, which is how to wait for a text to
+arrive. Not here: files on disk (`workspace/files/file_view.py`) and LSP types (`server.py` converts).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from codeagent_lsp.workspace.files import uris
@@ -18,17 +19,27 @@ from codeagent_lsp.workspace.text.position import Encoding
 
 Listener = Callable[[str, Document | None], None]
 
+STEPS_CHARACTERS = 16 * 1024 * 1024
+
 _log = logging.getLogger(__name__)
 
 
 class Documents:
     """The open documents, by URI. `encoding` is the position encoding agreed on with the client; `folders` returns the
-    workspace folders as the client names them.
+    workspace folders as the client names them, and `lost` is called with the URI of a document that gets out of step.
     """
 
-    def __init__(self, encoding: Encoding = "utf-16", folders: Callable[[], Iterable[str]] = tuple) -> None:
+    def __init__(
+        self,
+        encoding: Encoding = "utf-16",
+        folders: Callable[[], Iterable[str]] = tuple,
+        lost: Callable[[str], None] = lambda uri: None,
+    ) -> None:
         self.encoding: Encoding = encoding
         self._folders = folders
+        self._lost = lost
+        self._out_of_step: set[str] = set()
+        self._steps: list[str] = []
         self._open: dict[str, Document] = {}
         self._real: dict[str, str] = {}
         self._by_real: dict[str, str] = {}
@@ -43,13 +54,14 @@ class Documents:
         path = uris.real_path(document.uri)
         if path is not None:
             self._place(key, path)
+        self._out_of_step.discard(key)
         self._put(key, document)
 
     def change(self, uri: str, version: int | None, changes: Iterable[Change]) -> Document | None:
         """Apply changes in order and return the new snapshot; None when the document is not open.
 
-        Partial changes are ignored as a whole when they are older than the known version or a range is reversed:
-        applied, they would garble the text. A change of the full text is always applied.
+        Where a partial change is older than the known version, or its range is none of the text, nothing is applied
+        and the document is out of step: to guess would garble it. A change of the whole text is always applied.
         """
         key, changes = uris.spelling(uri), list(changes)
         known = self._open.get(key)
@@ -57,23 +69,56 @@ class Documents:
         if known is None:
             _log.warning("A change for a document that is not open was left out.")
             return None
-        if _is_older(version, known.version) and not (changes and changes[0].start is None):
+        # What was before a whole text does not matter, whatever was wrong with it.
+        whole = max((number for number, change in enumerate(changes) if change.start is None), default=None)
+        changes = changes[whole or 0 :]
+        if whole is None and key in self._out_of_step:
+            return known
+        if whole is None and _is_older(version, known.version):
             _log.warning("A change to version %s came after version %s; left out.", version, known.version)
+            if changes:
+                self.lose(uri)
             return known
-        try:
-            # Also without a change: edits have to name this version.
-            document = known if version is None else replace(known, version=version)
-            for change in changes:
-                document = document.apply(change, self.encoding, version=version)
-        except ValueError as error:
-            _log.warning("A change was left out: %s.", error)
-            return known
+        # Also without a change: edits have to name this version.
+        document = known if version is None else replace(known, version=version)
+        steps = list[str]()
+        for change in changes:
+            steps.append(document.text)
+            if not document.has_range(change, self.encoding):
+                _log.warning("A change was left out: its range is none of the text.")
+                self.lose(uri)
+                return known
+            document = document.apply(change, self.encoding, version=version)
+        self._out_of_step.discard(key)
+        is_small = sum(map(len, steps)) <= STEPS_CHARACTERS
+        self._steps = steps[1:] if is_small else []
         self._put(key, document)
+        self._steps = []
         return document
+
+    def steps(self) -> Sequence[str]:
+        """Return the texts between the last one and the one of now; only while listeners are called, none for many long
+        ones. A client may tell in one message what was typed and what it has done itself.
+        """
+        return self._steps
+
+    def lose(self, uri: str) -> None:
+        """Take a document for out of step: the client has said something of its text that is not understood. It need
+        not be open: what was not understood may have been its opening.
+        """
+        key = uris.spelling(uri)
+        if key not in self._out_of_step:
+            self._out_of_step.add(key)
+            self._lost(uri)
+
+    def in_step(self, uri: str) -> bool:
+        """Return whether the text under `uri` is the client's, as far as the client has told."""
+        return uris.spelling(uri) not in self._out_of_step
 
     def close(self, uri: str) -> None:
         """Remove a document; one that is not open is ignored."""
         key = uris.spelling(uri)
+        self._out_of_step.discard(key)
         document = self._open.pop(key, None)
         if document is not None:
             self._place(key, None)
@@ -82,6 +127,10 @@ class Documents:
     def get(self, uri: str) -> Document | None:
         """Return the open document under any spelling of its URI; None when it is not open."""
         return self._open.get(uris.spelling(uri))
+
+    def is_current(self, document: Document) -> bool:
+        """Return whether a snapshot is the client's text of this moment: places in it are places in the editor."""
+        return self.get(document.uri) is document and self.in_step(document.uri)
 
     def by_path(self, path: str) -> Document | None:
         """Return the open document of a file, by absolute path; None when it is not open.

@@ -25,12 +25,12 @@ from codeagent_lsp.server.arrivals import Arrivals
 from codeagent_lsp.server.clients import ClientPolicy
 from codeagent_lsp.server.current_texts import CurrentTexts
 from codeagent_lsp.server.minimal_edits import minimal_edits
-from codeagent_lsp.server.outcomes import Said, Try, nothing_of, report, without_stray_returns
+from codeagent_lsp.server.outcomes import Said, Try, nothing_of, report, same_text, without_stray_returns
 from codeagent_lsp.server.wire.client_requests import METHOD_NOT_FOUND
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange, HunkConflict
 from codeagent_lsp.workspace.changes.editor import Applied
 from codeagent_lsp.workspace.text.lines import shared_ends, split_lines
-from codeagent_lsp.workspace.text.position import Encoding, units
+from codeagent_lsp.workspace.text.position import Encoding, LineIndex, offset_at, units
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.client import Client
@@ -46,6 +46,7 @@ PAUSES_SECONDS = 120.0  # as long pauses are waited for
 SHOWN_SECONDS = 5.0  # a client that says that it shows a file tells its text by then
 _LOST = re.compile("[\0\ufffd]")  # where bytes are in another encoding than that in which they were read
 _SAYS_STALE = re.compile(r"version|stale|outdated|newer|changed", re.IGNORECASE)
+TAKES_BACK = 4  # so often what was made in another text is taken out, if the user types meanwhile each time
 CANNOT = "the editor cannot apply this change"
 
 Operation = types.TextDocumentEdit | types.CreateFile | types.RenameFile | types.DeleteFile
@@ -122,6 +123,7 @@ class _Applying:
         self._tries: dict[str, Try] = {}
         self._conflicts: dict[str, tuple[HunkConflict, ...]] = {}
         self._prepared: dict[str, Prepared] = {}
+        self._taken_back: set[str] = set()
 
     async def run(self) -> Applied:
         """Apply the groups one after the other; also after a cancellation, return the account."""
@@ -156,7 +158,9 @@ class _Applying:
                 await self._apply_move(ready[0], ready[0].moved_from)
                 return
             await self._try(ready)
-            if not self._came_too_late(ready):
+            if taken_back := [change for change in ready if change.path in self._taken_back]:
+                group = taken_back  # the others have come
+            elif not self._came_too_late(ready):
                 return
             if now() >= slows:
                 await self._texts.pause(PAUSE_SECONDS, ends - now())
@@ -213,8 +217,8 @@ class _Applying:
         ready: list[FileChange] = []
         for change in group:
             now = self._texts.current(change.moved_from or change.path)
-            if self._is_misread(change, now):
-                reason = str(EditorError("editor.encoding", file=change.moved_from or change.path))
+            reason = self._reason_against(change, now)
+            if reason:
                 self._tries[change.path] = Try(change, arrived=False, before=None, now=None, said="no", reason=reason)
                 continue
             if self._is_left_open(change):
@@ -231,6 +235,19 @@ class _Applying:
             self._conflicts[change.path] = rebased.conflicts
             ready.extend(each for each in rebased.changeset if self._is_safe(each))
         return ready
+
+    def _reason_against(self, change: FileChange, now: Current) -> str:
+        """Return why a change cannot be made, as the text in the editor is not known; '' if it is."""
+        if lost := self._lost([change]):
+            return str(EditorError("editor.out_of_step", file=lost[0]))
+        if self._is_misread(change, now):
+            return str(EditorError("editor.encoding", file=change.moved_from or change.path))
+        return ""
+
+    def _lost(self, group: Sequence[FileChange]) -> list[str]:
+        """Return the files of which the text in the editor is not known; see `Documents.in_step`."""
+        paths = (path for change in group for path in (change.moved_from, change.path))
+        return [path for path in paths if path is not None and not self._texts.in_step(path)]
 
     def _is_left_open(self, change: FileChange) -> bool:
         """Return whether a file that is to be made is not there, but open with its text: it was deleted, and the
@@ -262,6 +279,7 @@ class _Applying:
     async def _try(self, group: Sequence[FileChange]) -> None:
         """Send changes, wait for their texts, and record what has become of each; also when it is cancelled."""
         before, made = self._now(group), list[str]()
+        self._taken_back.clear()
         said: Said = "nothing"
         reason = str(EditorError("editor.stopped"))
         arrivals = Arrivals(self._texts, group, self._is_out)
@@ -274,7 +292,11 @@ class _Applying:
                 await self._settle(group, arrivals, answer)
             for change in group:
                 await self._correct(change)
+                if answer[0] != "no":
+                    await self._take_back(change, arrivals.heard(change.path))
             said, reason = answer
+            if lost := self._lost(group):
+                reason = str(EditorError("editor.out_of_step", file=lost[0]))
             # Neovim says yes to an edit that it has skipped because its version is old.
             if self._policy.drops_stale and self._has_moved(group) and len(arrivals.missing) == len(group):
                 said = "no"
@@ -286,7 +308,7 @@ class _Applying:
             # Right before `_now`, with no wait between: a change is judged by the texts of one moment.
             arrivals.look()
             tries = [
-                Try(change, change not in arrivals.missing, old, now, said, reason)
+                self._judged(Try(change, change not in arrivals.missing, old, now, said, reason))
                 for change, old, now in zip(group, before, self._now(group), strict=True)
             ]
             self._tries.update({item.change.path: item for item in tries})
@@ -322,6 +344,44 @@ class _Applying:
             with Arrivals(self._texts, [correction], self._is_out) as arrivals:
                 await self._send([correction])
                 await arrivals.until(lambda: False, SETTLE_SECONDS)
+
+    def _judged(self, item: Try) -> Try:
+        """Return an attempt as it is once it has been taken back: the editor has not done it."""
+        if item.change.path not in self._taken_back:
+            return item
+        return replace(item, arrived=False, before=item.now, said="no")
+
+    async def _take_back(self, change: FileChange, heard: Sequence[str]) -> None:
+        """Take a change out again that the editor has made in another text than the one it was made for, so that it is
+        at another place, or over what the user has typed.
+
+        Editors do so that know no versions, or have one version for two texts.
+        """
+        back = misplaced(change, self._edits(change), heard, self._client.server.documents.encoding)
+        if back is not None and await self._put(back, TAKES_BACK):
+            self._taken_back.add(change.path)
+
+    async def _put(self, change: FileChange, times: int) -> bool:
+        """Send a change as it fits now, and return whether it is there; one that is misplaced too is taken back. After
+        the first time in pauses of the typing only.
+        """
+        encoding = self._client.server.documents.encoding
+        for left in range(times, 0, -1):
+            if left < TAKES_BACK:
+                await self._texts.pause(PAUSE_SECONDS, PAUSES_SECONDS)
+            rebased = Changeset((change,)).rebase({change.path: self._texts.current(change.path)}, beside=True)
+            sent = rebased.changeset.get(change.path)
+            if sent is None or rebased.conflicts:
+                return not rebased.conflicts
+            with Arrivals(self._texts, [sent], self._is_out) as arrivals:
+                await self._send([sent])
+                await arrivals.until(lambda: False, SETTLE_SECONDS)
+            back = misplaced(sent, self._edits(sent), arrivals.heard(change.path), encoding)
+            if back is None:
+                return not arrivals.missing
+            if not await self._put(back, left - 1):
+                return False
+        return False
 
     def _now(self, group: Sequence[FileChange]) -> list[str | None]:
         return [self._texts.current(change.path).text for change in group]
@@ -410,6 +470,51 @@ def _same_line(text: str, encoding: Encoding) -> types.TextEdit:
 
 def _plain_edits(edit: types.TextDocumentEdit) -> list[types.TextEdit]:
     return [types.TextEdit(item.range, item.new_text) for item in edit.edits if isinstance(item, types.TextEdit)]
+
+
+def misplaced(
+    change: FileChange, edits: Sequence[types.TextEdit], heard: Sequence[str], encoding: Encoding
+) -> FileChange | None:
+    """Return what takes `edits` back, which are a change of its base, where one of the texts that were `heard` shows
+    them in another text than that base, and otherwise than they belong there. None if no text does. Pure.
+    """
+    if change.kind != "edit" or not edits or change.text in heard:
+        return None
+    # Quick tests first: while this works, the user may type, and the next attempt comes too late.
+    added, last = sum(map(_added_lines, edits)), edits[-1].range.end.line
+    later = {each for each in heard[1:] if all(edit.new_text in each for edit in edits)}
+    for before in heard if later else ():
+        later.discard(before)
+        ends = _ends(before)
+        # Of lines that a shorter text has not, none can be removed.
+        if not any(_ends(each) - ends == added or (ends < last and _ends(each) - ends > added) for each in later):
+            continue
+        if same_text(before, change.base):
+            continue
+        after = laid(before, edits, encoding)
+        if after not in later:
+            continue
+        right = Changeset((change,)).rebase({change.path: Current(before)}, beside=True)
+        meant = right.changeset.get(change.path)
+        if right.conflicts or meant is None or not same_text(meant.text, after):
+            return FileChange(change.path, after, before)
+    return None
+
+
+def _ends(text: str) -> int:
+    """Return the number of line ends."""
+    return text.count("\n") + text.count("\r") - text.count("\r\n")
+
+
+def laid(text: str, edits: Sequence[types.TextEdit], encoding: Encoding) -> str:
+    """Return a text with edits in ascending order at their places, whatever text they are for. Pure."""
+    lines, parts, place = LineIndex.of(text), list[str](), 0
+    for edit in edits:
+        ends = ((each.line, each.character) for each in (edit.range.start, edit.range.end))
+        start, end = (max(place, offset_at(text, lines, each, encoding)) for each in ends)
+        parts += [text[place:start], edit.new_text]
+        place = end
+    return "".join([*parts, text[place:]])
 
 
 # A change as it goes to the client, which follows typing in other lines faster than one types. Pure.

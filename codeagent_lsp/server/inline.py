@@ -81,7 +81,7 @@ class Inline:
 
     async def complete(self, params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
         """Return the completion at a place: an edit that is due in its line, else the model's; None for none."""
-        document = self._parts.front.server.documents.get(params.text_document.uri)
+        document = self._known(params.text_document.uri)
         due = self.next_edits.at_line(document, params.position.line) if document is not None else None
         # LSP wants the range of an inline completion on a single line.
         if document is not None and due is not None and "\n" not in due.old:
@@ -113,7 +113,7 @@ class Inline:
         """Return the answer to `textDocument/copilotInlineEdit`: the edit that is due nearest to the cursor."""
         params = params if isinstance(params, Mapping) else {}
         named = params.get("textDocument") or {}
-        document = self._parts.front.server.documents.get(str(named.get("uri", "")))
+        document = self._known(str(named.get("uri", "")))
         version = named.get("version")
         if document is None or (version is not None and version != document.version):
             return {"edits": []}
@@ -127,6 +127,11 @@ class Inline:
         }
         about = {"uri": document.uri, "version": document.version}
         return {"edits": [{"text": due.new, "range": ends, "textDocument": about}]}
+
+    def _known(self, uri: str) -> Document | None:
+        """Return the open document, if its text is known: else an edit would go to another place."""
+        documents = self._parts.front.server.documents
+        return documents.get(uri) if documents.in_step(uri) else None
 
     async def close(self) -> None:
         """End requests, and close the model."""

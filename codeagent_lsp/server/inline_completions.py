@@ -61,7 +61,7 @@ class InlineCompletions:
         """Return at most one completion; None also when the text has changed meanwhile."""
         document = self._texts.documents.get(params.text_document.uri)
         place = None if document is None else await self._place(document, params.position)
-        if document is None or place is None:
+        if document is None or place is None or not self._texts.documents.is_current(document):
             return None
         invoked = params.context.trigger_kind is types.InlineCompletionTriggerKind.Invoked
         chosen, begins = params.context.selected_completion_info, ""
@@ -78,7 +78,7 @@ class InlineCompletions:
         """Return the completion as an entry of a list, the last one; None also when the text has changed meanwhile."""
         document = self._texts.documents.get(params.text_document.uri)
         place = None if document is None else await self._place(document, params.position)
-        if document is None or place is None:
+        if document is None or place is None or not self._texts.documents.is_current(document):
             return None
         text = await self._completed(document, place, invoked=False)
         if not text.strip():
@@ -105,7 +105,7 @@ class InlineCompletions:
             return ""
         text = await self.completer.complete(place, self._options(), invoked=invoked)
         # Snapshots are new with each change: the same object is the same text.
-        return text if self._texts.documents.get(document.uri) is document else ""
+        return text if self._texts.documents.is_current(document) else ""
 
     async def _name(self, document: Document) -> str | None:
         """Return the name under which a text is sent; None if it must not be."""

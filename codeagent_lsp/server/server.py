@@ -29,6 +29,7 @@ from codeagent_lsp.server.wire.outgoing import Outgoing
 from codeagent_lsp.server.wire.params import make_converter
 from codeagent_lsp.server.wire.protocol_guard import GuardedProtocol
 from codeagent_lsp.server.wire.served import ExecuteCommand, Served
+from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.document import Change, Document
 from codeagent_lsp.workspace.text.position import Encoding
@@ -92,6 +93,16 @@ class CodeAgentProtocol(GuardedProtocol):
         self._server.documents.close(params.text_document.uri)
         yield from self._user(types.TEXT_DOCUMENT_DID_CLOSE, params)
 
+    def not_understood(self, method: str, raw: dict[str, Any]) -> None:
+        """Take a document for out of step whose text was told in a way that cannot be read."""
+        if method not in (types.TEXT_DOCUMENT_DID_OPEN, types.TEXT_DOCUMENT_DID_CHANGE):
+            return
+        params = raw.get("params")
+        item = params.get("textDocument") if isinstance(params, dict) else None
+        uri = item.get("uri") if isinstance(item, dict) else None
+        if isinstance(uri, str):
+            self._server.documents.lose(uri)
+
     @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
     async def lsp_workspace__execute_command(  # type: ignore[override]
         self, params: types.ExecuteCommandParams
@@ -134,7 +145,7 @@ class CodeAgentServer(Served):
     protocol: CodeAgentProtocol
 
     def __init__(self) -> None:
-        self.documents = Documents(folders=lambda: folders_of(self.workspace))
+        self.documents = Documents(folders=lambda: folders_of(self.workspace), lost=self._text_lost)
         self.language = "en"
         self.execute_command = _no_command
         self.departure = lifecycle.Departure()
@@ -226,6 +237,10 @@ class CodeAgentServer(Served):
         await lifecycle.run_callbacks(self._on_close)
         outgoing.flush(_FLUSH_SECONDS)
         lifecycle.end_process(code)
+
+    def _text_lost(self, uri: str) -> None:
+        words = text("editor.out_of_step", self.language, file=uris.to_path(uri) or uri)
+        self.notify(types.WINDOW_SHOW_MESSAGE, types.ShowMessageParams(types.MessageType.Warning, words))
 
     def _lost(self, reason: str, code: int) -> None:
         self.leave(self.protocol.phase.exit_code if code == 1 else code, reason)

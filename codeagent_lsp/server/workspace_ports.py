@@ -136,7 +136,7 @@ class ClientDiagnostics:
             answer = await self._client.server.request(DIAGNOSTICS_METHOD, {"uri": document.uri}, SECONDS)
         except EditorError:
             return None
-        if documents.by_path(path) is not document:  # the text has changed since the request
+        if not documents.is_current(document):  # the text has changed since the request
             return None
         items = _items(answer, document.version)
         return None if items is None else read(items, path, document, documents.encoding)
@@ -190,7 +190,7 @@ class LentServers:
             answer = await self._client.server.request(LSP_METHOD, question, seconds)
         except EditorError:
             return ()
-        if document is not None and documents.get(uri) is not document:  # the text has changed since the request
+        if document is not None and not documents.is_current(document):  # the text has changed since the request
             return ()
         return read_answer(answer, method, documents.encoding)
 

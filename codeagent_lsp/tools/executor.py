@@ -39,7 +39,7 @@ from codeagent_lsp.tools.circuit_breaker import CallOutcome
 from codeagent_lsp.tools.context import Calls, PresentTexts, TaskWords, ToolContext
 from codeagent_lsp.tools.diagnostics.edit_diagnostics import with_remark
 from codeagent_lsp.tools.hooks.hooks import Hooks
-from codeagent_lsp.tools.lost_marks import check_marks
+from codeagent_lsp.tools.lost_marks import check_marks, mark_looked_for
 from codeagent_lsp.tools.outputs import OutputStore, name_of, truncate
 from codeagent_lsp.tools.permissions.approval_words import about, asked_title, describe
 from codeagent_lsp.tools.permissions.approvals import Approvals, fingerprint
@@ -105,7 +105,7 @@ class ToolExecutor:
         return replace(
             result,
             # Masked first: a cut could leave half of a secret, which no pattern knows.
-            text=await self._shortened(call, result.text),
+            text=f"{await self._shortened(call, result.text)}{self._about_marks(call)}",
             stats={"time_ms": round(milliseconds, 3)},
             context={"cwd": folders[0] if folders else "", "params_input": dict(call.arguments)},
         )
@@ -183,6 +183,16 @@ class ToolExecutor:
             return call
         check_marks(call, tool.traits, self._context)
         return replace(call, arguments=self._context.redaction.reveal(call.arguments))
+
+    def _about_marks(self, call: ToolCall) -> str:
+        """Return a note, as lines of their own, for a call that looks for the mark of a secret; '' for any other."""
+        traits = next(
+            (each.tool.traits for each in self._registry.entries() if each.tool.traits.name == call.name), None
+        )
+        if traits is None or traits.effect == "write":
+            return ""
+        note = mark_looked_for(self._context.redaction, call.arguments, is_command=traits.effect == "run")
+        return note and f"\n\n{note}"
 
     async def _shortened(self, call: ToolCall, value: str) -> str:
         """Return the text cut to the tool's limit; the full text is stored in a file that the model can read."""

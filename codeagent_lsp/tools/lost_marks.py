@@ -1,10 +1,15 @@
 """Puts secrets back where a text that is to be staged has their marks, and refuses marks that stand for secrets of an
-earlier process, of which only the marks are left in the talk, and marks that are written in another way.
+earlier process, of which only the marks are left in the talk, and marks that are written in another way. Where a call
+looks for a mark, it is said that nothing has it.
 
 Not here: marks and secrets (`records/masking.py`, `records/mark.py`).
 """
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from codeagent_lsp.errors import EditRefused, ToolRetry
 from codeagent_lsp.messages import ToolCall
@@ -22,6 +27,46 @@ BROKEN = (
     "{written} looks like a part of the mark of a secret, and a secret of the file would be lost. Write its mark "
     "exactly as you read it."
 )
+
+IN_PATTERN = (
+    "Note: {mark} stands for a secret. The text itself has the secret and not the mark, so that nothing was found by "
+    "it. Look for what stands around it instead, such as the name before it."
+)
+# Programs that look for what their arguments say, and the pieces of a command line that have one at their head.
+_LOOKS = re.compile(
+    r"\b(?:[efz]?grep|rg|ag|ack|sed|[gm]?awk|perl|jq|yq|find|fd|test|case|comby|ast-grep|sg|Select-String|findstr)\b"
+    r"|\bgit\b.*\s(?:-S|-G|--grep|-L)|\[\[? "
+)
+_PIECES = re.compile(r"[\n;]|&&|\s\|\s")
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1.*?^\s*\2\s*$", re.DOTALL | re.MULTILINE)
+
+
+def mark_looked_for(redaction: Redaction, arguments: Mapping[str, Any], *, is_command: bool) -> str:
+    """Return a note if a call looks for the mark of a secret, which cannot be found; '' if it does not. In a command,
+    only what is given to programs that look for something counts.
+    """
+    for text in _texts(arguments):
+        if "<secret:" not in text:
+            continue
+        pieces = _PIECES.split(_HEREDOC.sub("", text)) if is_command else [text]
+        for piece in pieces:
+            looks = _LOOKS.search(piece) if is_command else None
+            # What stands before the program is given to another one.
+            for found in MARK.finditer(piece, looks.end() if looks else 0) if looks or not is_command else ():
+                if _revealed(redaction, found[0]) != found[0]:
+                    return IN_PATTERN.format(mark=found[0])
+    return ""
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _texts(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _texts(each)
 
 
 def with_secrets(redaction: Redaction, path: str, before: str | None, text: str) -> str:

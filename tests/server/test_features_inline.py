@@ -73,6 +73,18 @@ def test_a_completion_at_the_cursor(editor: StockEditor, server: FillServer, wor
     assert not path.read_text(), "nothing is written"
 
 
+def test_a_text_that_is_not_known_has_no_completion_until_it_is(editor: StockEditor, workspace: Path) -> None:
+    path = workspace / "x.py"
+    path.write_text("")
+    uri = editor.open(path, TEXT)
+    place = {"line": 99, "character": 0}
+    for version, change in ((50, {"range": {"start": place, "end": place}, "text": "x"}), (51, {"text": TEXT})):
+        identity = {"uri": uri, "version": version}
+        editor.client.notify("textDocument/didChange", {"textDocument": identity, "contentChanges": [change]})
+        answer = editor.client.result(METHOD, ask(uri))
+        assert [item["insertText"] for item in (answer or {}).get("items", ())] == (["a + b"] if version == 51 else [])
+
+
 def test_typing_along_needs_no_model(editor: StockEditor, server: FillServer, workspace: Path) -> None:
     uri = editor.open(workspace / "x.py", TEXT)
     editor.client.result(METHOD, ask(uri))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from lsprotocol import types
 
+from codeagent_lsp.errors import UsageError
 from codeagent_lsp.server.commands.convert import run_request
 from codeagent_lsp.server.documents import Documents
 from codeagent_lsp.server.lenses import lenses, pending_changes, waiting_actions
@@ -87,6 +88,16 @@ def test_a_selection_is_of_the_buffers_text(linked: tuple[Path, Path]) -> None:
     target = run_request("edit", arguments, documents, view, "en").target
     assert target is not None
     assert target.file.text[target.start : target.end] == "one"
+
+
+def test_a_selection_in_a_text_that_is_not_known_is_refused(linked: tuple[Path, Path]) -> None:
+    link, _ = linked
+    documents = opened(link)
+    view = Views(lambda: [str(link.parent)], documents).plain()
+    documents.lose(from_path(link))
+    span = {"start": {"line": 1, "character": 0}, "end": {"line": 1, "character": 3}}
+    with pytest.raises(UsageError, match="close it and open it again"):
+        run_request("edit", {"uri": from_path(link), "range": span, "instruction": "shorter"}, documents, view, "en")
 
 
 async def test_an_edit_goes_to_the_buffer_under_the_clients_name(linked: tuple[Path, Path]) -> None:

@@ -27,13 +27,16 @@ WIRE_SECONDS = 0.001
 @dataclass(frozen=True)
 class Habit:
     """How an editor behaves: `refuses` is its answer to an edit of an older version, `tells_after` how long it collects
-    what is typed, or with `tells_idle` how long nothing may be typed before it tells.
+    what is typed, or with `tells_idle` how long nothing may be typed before it tells. Without `counts` it has one
+    version for all texts; `wire` is how long a message is on its way.
     """
 
     policy: ClientPolicy
     refuses: Callable[[], Any]
     tells_after: float = 0.0
     tells_idle: float = 0.0
+    counts: bool = True
+    wire: float = WIRE_SECONDS
 
 
 def _no() -> Any:
@@ -97,21 +100,25 @@ class TypingClient:
         self.asked += 1
         if self.meanwhile():
             return self.habit.refuses()
-        await asyncio.sleep(WIRE_SECONDS)
+        await asyncio.sleep(self.habit.wire)
         edits = [cast("types.TextDocumentEdit", each) for each in params.edit.document_changes or ()]
-        if any(self.own[each.text_document.uri].version != each.text_document.version for each in edits):
-            await asyncio.sleep(WIRE_SECONDS)
+        for uri, plain in (params.edit.changes or {}).items():
+            edits.append(types.TextDocumentEdit(types.OptionalVersionedTextDocumentIdentifier(uri), [*plain]))
+        if params.edit.document_changes and any(
+            self.own[each.text_document.uri].version != each.text_document.version for each in edits
+        ):
+            await asyncio.sleep(self.habit.wire)
             return self.habit.refuses()
         for each in edits:
             self._change(each.text_document.uri, [*map(_change_of, reversed(each.edits))])
             if self.after_apply is not None:
                 self._change(each.text_document.uri, [Change(self.after_apply(self.own[each.text_document.uri].text))])
-        await asyncio.sleep(WIRE_SECONDS)
+        await asyncio.sleep(self.habit.wire)
         return _yes()
 
     def _change(self, uri: str, changes: list[Change]) -> None:
         document = self.own[uri]
-        version = (document.version or 0) + 1
+        version = (document.version or 0) + self.habit.counts
         for change in changes:
             document = document.apply(change, "utf-16", version=version)
         self.own[uri] = document
@@ -131,7 +138,7 @@ class TypingClient:
         self._told_at = loop.time()
         self._telling.pop(uri)
         changes, version = self._untold.pop(uri), self.own[uri].version
-        loop.call_later(WIRE_SECONDS, self.documents.change, uri, version, changes)
+        loop.call_later(self.habit.wire, self.documents.change, uri, version, changes)
 
 
 async def while_typing(

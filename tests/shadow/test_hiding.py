@@ -294,7 +294,7 @@ def repository(folder: Path) -> Path:
 
 @pytest.mark.slow
 @needs_overlay
-@pytest.mark.parametrize("kind", ["package", "worktree", "submodule"])
+@pytest.mark.parametrize("kind", ["package", "worktree", "submodule", "borrowing"])
 def test_git_and_what_lies_above_the_workspace(home: Path, tmp_path: Path, kind: str) -> None:
     top = repository(home / "src/mono")
     folder = top / "packages/shop"
@@ -305,6 +305,10 @@ def test_git_and_what_lies_above_the_workspace(home: Path, tmp_path: Path, kind:
         outer = repository(home / "src/outer")
         git(outer, "submodule", "add", "-q", str(top), "vendor/mono")
         folder = outer / "vendor/mono"
+    elif kind == "borrowing":
+        for source, name in ((top, "between"), (home / "src/between", "last")):
+            git(source, "clone", "-q", "--shared", str(source), str(home / "src" / name))
+        folder = home / "src/last"
     made = rig([folder], tmp_path / "state", home=home)
     try:
         made.layer.prepare({})

@@ -10,7 +10,7 @@ import pytest
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.records.masking import Masking
 from codeagent_lsp.tools.context import Redaction
-from codeagent_lsp.tools.lost_marks import with_secrets
+from codeagent_lsp.tools.lost_marks import mark_looked_for, with_secrets
 from tests.tools.fakes import Bench
 
 KEY = "ghp_" + "aB3dE5gH7j" * 4
@@ -55,6 +55,59 @@ def test_a_text_that_is_staged_gets_its_secrets_back() -> None:
     with pytest.raises(EditRefused, match="not known any more"):
         with_secrets(redaction, "conf.py", text, lost)
     assert with_secrets(redaction, "conf.py", lost, f"{lost}x = 1\n") == f"{lost}x = 1\n"
+
+
+LOOKS = """
+grep -n '§' conf.py
+cd a && rg "token|§" .
+git log -S§ --oneline
+git -C a grep '§'
+sed -i 's/§/new/' conf.py
+awk '/§/ {print}' a
+cat conf.py | grep §
+if [[ "$x" == "§" ]]; then echo; fi
+echo '§' > a; egrep -c '§' a
+perl -ne 'print if /§/' a
+"""
+DOES_NOT = """
+echo "TOKEN = '§'" > conf.py
+cat > conf.py <<'EOF'¶x = grep('§')¶EOF
+grep x a; echo § > b
+curl -H 'Authorization: §' http://localhost
+printf '§' | grep x
+"""
+
+
+def _commands(table: str) -> list[str]:
+    return [line.replace("¶", "\n") for line in table.strip().split("\n")]
+
+
+@pytest.mark.parametrize(
+    ("command", "is_told"),
+    [*((each, True) for each in _commands(LOOKS)), *((each, False) for each in _commands(DOES_NOT))],
+)
+def test_a_command_that_looks_for_a_mark_is_told_that_it_finds_nothing(command: str, is_told: bool) -> None:
+    masking = Masking()
+    mark, redaction = masking.hide(KEY), Redaction(masking.hide, masking.reveal, masking.lost)
+    note = mark_looked_for(redaction, {"command": command.replace("§", mark)}, is_command=True)
+    assert bool(note) == is_told
+    assert not note or (mark in note and "stands for a secret" in note)
+    strange = {"command": command.replace("§", "<secret:000000>")}
+    assert mark_looked_for(redaction, strange, is_command=True) == ""
+
+
+async def test_a_search_for_a_mark_is_told_that_it_finds_nothing(tmp_path: Path) -> None:
+    masking = Masking()
+    bench = bench_with(tmp_path, masking)
+    bench.write("settings.ini", f"mode = 1\nkey = {KEY}\n")
+    mark = masking.hide(KEY)
+    result = await bench.call("grep", pattern=f"key = {mark}")
+    assert f"{mark} stands for a secret" in result.text
+    result = await bench.call("grep", pattern="key = ")
+    assert (mark in result.text, "stands for a secret" in result.text) == (True, False)
+    written = await bench.call("edit_file", path="settings.ini", old_str=f"key = {mark}", new_str=f"token = {mark}")
+    assert written.ok
+    assert "stands for a secret" not in written.text
 
 
 OTHERWISE = {

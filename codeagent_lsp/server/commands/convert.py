@@ -179,6 +179,8 @@ def _target(arguments: Mapping[str, Any], documents: Documents, view: FileView) 
         return None
     path = uris.to_path(uri)
     where = path if path is not None else uri
+    if not documents.in_step(uri):
+        raise UsageError("editor.out_of_step", file=where)
     try:
         if path is not None:
             where = view.roots.resolve(path)

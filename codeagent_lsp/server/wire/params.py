@@ -28,7 +28,18 @@ def make_converter() -> cattrs.Converter:
         types.VersionedTextDocumentIdentifier,
         lambda value, _: made.structure(value, types.OptionalVersionedTextDocumentIdentifier),
     )
+    # Not under its name: there, it is a union of two names, which is not equal to that of two types.
+    change = types.TextDocumentContentChangePartial | types.TextDocumentContentChangeWholeDocument
+    made.register_structure_hook(change, lambda value, _: _content_change(made, value))
     return made
+
+
+def _content_change(converter: cattrs.Converter, value: Any) -> types.TextDocumentContentChangeEvent:
+    """Convert a change of a text; a range of null says, as one that is left out does, that the whole text is meant."""
+    has_range = isinstance(value, dict) and value.get("range") is not None
+    if has_range:
+        return converter.structure(value, types.TextDocumentContentChangePartial)
+    return converter.structure(value, types.TextDocumentContentChangeWholeDocument)
 
 
 def structure_params(converter: cattrs.Converter, method: str, raw: dict[str, Any]) -> Any:

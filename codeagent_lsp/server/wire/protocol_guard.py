@@ -152,6 +152,9 @@ class GuardedProtocol(LanguageServerProtocol):
             else:
                 self._background.start(_log_later(outcome, method))
 
+    def not_understood(self, method: str, raw: dict[str, Any]) -> None:
+        """Hear of a message whose params are not those of its method; for subclasses."""
+
     def _start(self, method: str, raw: dict[str, Any]) -> Outcome | Later:
         """Find the handler of a message, convert its params and run it."""
         # Built-in methods first: they yield the feature's own handler of the same method themselves.
@@ -161,6 +164,7 @@ class GuardedProtocol(LanguageServerProtocol):
         try:
             params = structure_params(self._converter, method, raw)
         except Exception as error:  # noqa: BLE001 (sent to the client)
+            self.not_understood(method, raw)
             return Outcome(error=error)
         return run(handler, params, lambda: self._server.thread_pool)
 

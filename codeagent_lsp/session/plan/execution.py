@@ -278,14 +278,12 @@ class PlanStart:
         waits = approval == "always" or (approval == "auto" and planning == "always")
         if not waits or self._parts.record.attempt_of:
             return True
-        if await self._started(conversation):
-            self._parts.output.emit(events.PlanApproved())
-            return True
-        self._parts.output.emit(events.PlanRejected())
-        return False
+        started, said = await self._started(conversation)
+        self._parts.output.emit(events.PlanApproved() if started else events.PlanRejected(reason=said or None))
+        return started
 
-    async def _started(self, conversation: Conversation) -> bool:
-        """Ask until the user starts the plan or does not want it."""
+    async def _started(self, conversation: Conversation) -> tuple[bool, str]:
+        """Ask until the user starts the plan or does not want it; return which, and what was said, '' for no answer."""
         output, pages, run_id = self._parts.output, self._parts.services.user.plans, self._parts.record.run_id
         keys = ("cancel", "edit_plan", "change", "start_plan")
         cancel, edit, change, start = (output.text(f"choice.{key}") for key in keys)
@@ -296,7 +294,7 @@ class PlanStart:
             answer = await self._asked((cancel, *offered, change, start), beside=beside)
             if self._begun or answer == (start,):
                 if self._take_written():
-                    return True
+                    return True, start
             elif answer == (edit,):
                 # A question over the page keeps some editors from writing in it.
                 beside = await pages.show(run_id, take_focus=True)
@@ -306,7 +304,7 @@ class PlanStart:
             elif answer is None and self._parts.session.context.waiting.said_to(run_id):
                 beside = not await self._change(conversation, SAID) and beside
             else:
-                return False
+                return False, answer[0] if answer else ""
 
     async def _asked(self, choices: tuple[str, ...], *, beside: bool) -> tuple[str, ...] | None:
         """Ask about the plan; a command may answer as well."""

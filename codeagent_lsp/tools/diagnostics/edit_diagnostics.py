@@ -21,7 +21,7 @@ from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.diagnostics import port
 from codeagent_lsp.tools.diagnostics.difference import Difference, difference, since, told
 from codeagent_lsp.tools.diagnostics.port import Diagnostic
-from codeagent_lsp.tools.diagnostics.syntax import moved_entries, syntax_errors
+from codeagent_lsp.tools.diagnostics.syntax import broken_syntax, moved_entries, syntax_errors
 from codeagent_lsp.tools.tool import ToolOutput
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.files.file_view import FileView
@@ -113,6 +113,12 @@ class EditDiagnostics:
         before, after = _flat(found.before, late), _flat(found.after, late)
         for path, (old, new) in texts.items():
             after += await asyncio.to_thread(moved_entries, path, old, new) if path not in late else ()
+            if (
+                path not in found.after
+                and (broken := await asyncio.to_thread(broken_syntax, path, old, new)) is not None
+            ):
+                after += broken
+                self.only_syntax.add(path)
         return difference(before, after, texts, sorted(late), sorted(self._used))
 
     async def _compare(self, found: _Found, new: Sequence[str], old: Sequence[str], deadline: float) -> None:

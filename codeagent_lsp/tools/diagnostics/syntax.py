@@ -1,6 +1,7 @@
 """Syntax errors from the syntax tree, and of data files: simple, but without a program and for any text.
 
-Not here: anything that needs types or other files. C and C++ are left out, as their macros look like errors.
+Macros of C and C++ look like errors, so there only what a change breaks is one (`broken_syntax`). Not here: anything
+that needs types or other files.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,6 +26,8 @@ SOURCE = "syntax"
 MAX_PER_FILE = 10
 _MAX_NODES = 20_000
 _MACROS = frozenset({"c", "cpp"})
+_CAPITALS = re.compile(rb"\b[A-Z][A-Z0-9_]{2,}\b")
+_MAX_LINES = 200
 _MAX_QUOTE = 40
 DATA_SOURCE = "syntax"
 MAX_CHARS = 2_000_000
@@ -56,6 +59,30 @@ def syntax_errors(path: str, text: str) -> tuple[Diagnostic, ...] | None:
     source = text.encode("utf-8", "replace")
     found = [_diagnostic(path, source, node) for node in _faults(tree.root_node)]
     return tuple(found[:MAX_PER_FILE])
+
+
+def broken_syntax(path: str, before: str, after: str) -> tuple[Diagnostic, ...] | None:
+    """Return the syntax errors that a change brings into C or C++ that had none, but for lines with names in capitals,
+    which may be macros; None for other files, and where something was wrong before.
+    """
+    grammar = grammar_of(path)
+    if grammar is None or grammar.name not in _MACROS or not before.strip():
+        return None
+    old, new = syntax_tree(path, before), syntax_tree(path, after)
+    if old is None or new is None or old.root_node.has_error:
+        return None
+    source, lines = after.encode("utf-8", "replace"), after.encode("utf-8", "replace").split(b"\n")
+    plain = (
+        node
+        for node in _faults(new.root_node)
+        # In the line above may be a macro that is a whole declaration or statement.
+        if not any(_CAPITALS.search(line) for line in _lines_of(node, lines))
+    )
+    return tuple(_diagnostic(path, source, node) for node in islice(plain, MAX_PER_FILE))
+
+
+def _lines_of(node: Node, lines: list[bytes]) -> list[bytes]:
+    return lines[max(0, node.start_point.row - 1) : node.end_point.row + 1][:_MAX_LINES]
 
 
 def is_for_syntax(name: str) -> bool:
@@ -156,6 +183,37 @@ def _plain(text: str) -> str:
     return _COMMENT.sub(blank, text)
 
 
+def _json5(text: str) -> Error | None:
+    """Return what keeps JSON5 from being read, which is a value of JavaScript that has no code in it."""
+    # In brackets, so that a `{` begins an object and no block.
+    tree = syntax_tree("value.js", f"({text}\n)")
+    if tree is None:
+        return None
+    pending = [tree.root_node]
+    for _ in range(_MAX_NODES):
+        if not pending:
+            break
+        node = pending.pop()
+        known = node.type not in ("identifier", "unary_expression") or _is_number(node)
+        holes = node.type == "array" and re.search(rb"[\[,]\s*,", re.sub(rb"//[^\n]*|/\*.*?\*/", b"", _own(node)))
+        if node.is_error or node.is_missing or not known or holes or (node.is_named and node.type not in _OF_JSON5):
+            row, column = node.start_point
+            return row + 1, max(1, column + (row > 0)), f"not valid JSON5: {_message(tree.root_node.text or b'', node)}"
+        pending.extend(reversed(node.children))
+    return None
+
+
+def _own(node: Node) -> bytes:
+    """Return the text of a node without that of its children which have a name."""
+    return b"".join(child.text or b"" if not child.is_named else b"_" for child in node.children)
+
+
+def _is_number(node: Node) -> bool:
+    """Return whether a name or an expression is a number of JSON5."""
+    text = (node.text or b"").lstrip(b"+-")
+    return text in (b"Infinity", b"NaN") or (node.type != "identifier" and text[:1] in b"0123456789.")
+
+
 def _toml(text: str) -> Error | None:
     import tomllib  # late: as all parsers here
 
@@ -221,13 +279,22 @@ _XML = """
 _CHECKS: dict[str, Callable[[str], Error | None]] = {
     **dict.fromkeys(_LINES, _json_lines),
     ".ipynb": _notebook,
+    ".json5": _json5,
     ".toml": _toml,
     **dict.fromkeys((*_YAML, ".cff"), _yaml),
     **dict.fromkeys(_XML, _xml),
 }
+_OF_JSON5 = frozenset(
+    (
+        *("program", "expression_statement", "parenthesized_expression", "object", "pair", "property_identifier"),
+        *("string", "string_fragment", "escape_sequence", "number", "array", "true", "false", "null", "comment"),
+        *("identifier", "unary_expression"),
+    )
+)
 _BY_NAME: dict[str, Callable[[str], Error | None]] = {
     **dict.fromkeys(("composer.lock", "pipfile.lock", "flake.lock", "deno.lock", ".swcrc", ".jsbeautifyrc"), _json),
     **dict.fromkeys(("cargo.lock", "poetry.lock", "uv.lock", "pdm.lock", "pipfile"), _toml),
+    **dict.fromkeys((".babelrc", ".jshintrc"), _json5),
     **dict.fromkeys((".clang-format", ".clang-tidy", ".clangd", ".yamllint", "pubspec.lock"), _yaml),
     # Those that programs read with the same parser; other files that end so have a grammar of their own.
     **dict.fromkeys(("setup.cfg", "tox.ini", "pytest.ini", "mypy.ini", "alembic.ini", ".coveragerc", ".flake8"), _ini),

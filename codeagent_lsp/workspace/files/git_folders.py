@@ -15,6 +15,9 @@ from codeagent_lsp.system import open_following
 from codeagent_lsp.workspace.files.folder_names import within
 
 _SMALL, _LARGE = 4096, 1 << 16
+_LEVELS, _MOST_BORROWED = 5, 64
+_ESCAPE = re.compile(r'\\([0-7]{3}|[abfnrtv"\\])')
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", '"': '"', "\\": "\\"}
 _WORKTREE = re.compile(r"^[ \t]*worktree[ \t]*=[ \t]*\"?([^\"\n]+?)\"?[ \t]*$", re.MULTILINE | re.IGNORECASE)
 
 
@@ -31,7 +34,8 @@ def top_of(path: str) -> str | None:
 
 def outer_folders(folder: str) -> tuple[str, ...]:
     """Return what git and programs read of a repository outside of a workspace `folder` in it, absolute and real: its
-    top, if that is above, and the folders of its data, unless a `.git` file names some that do not belong to it.
+    top, if that is above, and the folders of its data, unless a `.git` file names some that do not belong to it; of
+    repositories from which it borrows objects (`git clone --shared`, `--reference`), these alone.
     """
     top = top_of(folder)
     if top is None:
@@ -40,7 +44,8 @@ def outer_folders(folder: str) -> tuple[str, ...]:
     places = [os.path.realpath(top)]
     # The `.git` file of a repository from elsewhere could name any folder of the user.
     if data is not None and (within(data, places) or belongs(data, top)):
-        places += [data, common_of(data)]
+        common = common_of(data)
+        places += [data, common, *borrowed_by(common)]
     return tuple(path for path in dict.fromkeys(places) if not within(path, [os.path.realpath(folder)]))
 
 
@@ -48,6 +53,41 @@ def common_of(data: str) -> str:
     """Return the real folder of what the worktrees of a repository share."""
     common = _first_line(os.path.join(data, "commondir"))
     return os.path.realpath(os.path.join(data, common)) if common else data
+
+
+def borrowed_by(common: str) -> tuple[str, ...]:
+    """Return the real folders of objects that a repository has in others, also by way of those, as far as git follows
+    them. A folder that is not of a repository's objects is left out: the list could name any folder of the user.
+    """
+    found: dict[str, None] = {}
+    level = [os.path.realpath(os.path.join(common, "objects"))]
+    for _ in range(_LEVELS):
+        named = [path for objects in level for path in _alternates(objects) if path not in found and _is_objects(path)]
+        level = list(dict.fromkeys(named))[: _MOST_BORROWED - len(found)]
+        found.update(dict.fromkeys(level))
+    return tuple(found)
+
+
+def _alternates(objects: str) -> list[str]:
+    """Return the folders that `info/alternates` of a folder of objects names, absolute and real."""
+    lines = _read(os.path.join(objects, "info", "alternates"), _LARGE).split("\n")
+    names = (_unquoted(line) for line in lines if line and not line.startswith("#"))
+    return [os.path.realpath(os.path.join(objects, name)) for name in names]
+
+
+def _unquoted(line: str) -> str:
+    """Return a name as git writes it: in double quotes and with escapes where it has characters of its own."""
+    if not (len(line) > 1 and line[0] == line[-1] == '"'):
+        return line
+    raw = _ESCAPE.sub(lambda match: _ESCAPES.get(match[1]) or os.fsdecode(bytes([int(match[1], 8) & 255])), line[1:-1])
+    # Bytes of one character may have come in several escapes.
+    return os.fsdecode(os.fsencode(raw))
+
+
+def _is_objects(path: str) -> bool:
+    """Return whether a folder has the objects of a repository, by what git always puts beside and into it."""
+    folder = Path(path)
+    return folder.name == "objects" and (folder / "pack").is_dir() and (folder.parent / "HEAD").is_file()
 
 
 def data_of(top: str) -> str | None:

@@ -14,6 +14,7 @@ from codeagent_lsp.workspace.text.position import (
     Encoding,
     LineIndex,
     Position,
+    is_in_text,
     offset_at,
     offsets_of_range,
     position_at,
@@ -69,6 +70,12 @@ class Document:
         text = self.text[:start] + change.text + self.text[end:]
         lines = self.lines.spliced(text, start, end - start, len(change.text))
         return replace(self, text=text, version=version, _lines=lines)
+
+    def has_range(self, change: Change, encoding: Encoding) -> bool:
+        """Return whether the range of a change is one of this text; also for a change of the whole text."""
+        if change.start is None or change.end is None:
+            return True
+        return is_in_text(self.text, self.lines, change.start, change.end, encoding)
 
     def offset(self, line: int, character: int, encoding: Encoding) -> int:
         """Return the offset, in code points, of a 0-based line and character.

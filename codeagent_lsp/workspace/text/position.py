@@ -109,6 +109,30 @@ def offsets_of_range(
     return first, offset_at(text, lines, end, encoding)
 
 
+def is_in_text(text: str, lines: LineIndex, start: tuple[int, int], end: tuple[int, int], encoding: Encoding) -> bool:
+    """Return whether a range is one of this text, as a client means it that has the same text.
+
+    It is none if it ends before it starts, is in lines that are not there, or cuts a character in two. LSP allows a
+    character behind the end of its line; editors say (number of lines, 0) for the end of the text, and a range that
+    begins with the text may end anywhere behind it.
+    """
+    if min(*start, *end) < 0 or end < start:
+        return False
+    behind = (len(lines), 0)
+    if start > behind or (end > behind and start != (0, 0)):
+        return False
+    return not any(_is_cut(text, lines, place, encoding) for place in {start, end})
+
+
+def _is_cut(text: str, lines: LineIndex, position: tuple[int, int], encoding: Encoding) -> bool:
+    """Return whether a position is inside of a character."""
+    line, character = position
+    start, end = line_span(text, lines, line)
+    # No more than the text before it is measured, so that this costs what finding the offset costs.
+    before = _points(text, start, end, character, encoding)
+    return start + before < end and units(text, start, start + before, encoding) < character
+
+
 def position_at(text: str, lines: LineIndex, offset: int, encoding: Encoding) -> Position:
     """Return the position of an offset, clamped to the text.
 
