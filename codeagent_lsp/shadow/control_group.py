@@ -10,6 +10,7 @@ it. Not here: the limits without such a group (`watchdog.py`), which hold beside
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 TYPE_CHECKING = False
@@ -28,6 +29,8 @@ def parent_group(proc: str = "/proc/self") -> str:
 
     It must pass on the control of memory and tasks; a group with processes in it does not, so it is rarely our own.
     """
+    if sys.platform != "linux":
+        return ""
     own = next((line[3:] for line in _read(f"{proc}/cgroup").splitlines() if line.startswith("0::/")), "")
     mount = _mount(_read(f"{proc}/mountinfo"))
     # A process that is outside of the root of its cgroup namespace reads `/../..` here.

@@ -295,7 +295,7 @@ class CommandPlaces:
 
     def _is_outside(self, word: str) -> bool:
         """Return whether a path leads out; an absolute one that does not exist is a pattern or a program's text."""
-        if word.startswith("/") and not os.path.lexists(word):
+        if Path(word).is_absolute() and not os.path.lexists(word):
             return False
         try:
             self.roots.resolve(word)
