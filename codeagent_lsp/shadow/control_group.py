@@ -10,7 +10,6 @@ it. Not here: the limits without such a group (`watchdog.py`), which hold beside
 from __future__ import annotations
 
 import os
-import sys
 import time
 
 TYPE_CHECKING = False
@@ -29,7 +28,7 @@ def parent_group(proc: str = "/proc/self") -> str:
 
     It must pass on the control of memory and tasks; a group with processes in it does not, so it is rarely our own.
     """
-    if sys.platform != "linux":
+    if os.name == "nt":
         return ""
     own = next((line[3:] for line in _read(f"{proc}/cgroup").splitlines() if line.startswith("0::/")), "")
     mount = _mount(_read(f"{proc}/mountinfo"))

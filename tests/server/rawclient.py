@@ -229,7 +229,7 @@ def _outcome(result: Any) -> dict[str, Any]:
 def _started(
     command: Sequence[str], cwd: Path, env: Mapping[str, str], *, warm: bool
 ) -> subprocess.Popen[bytes] | WarmProcess:
-    if warm:
+    if warm and sys.platform != "win32":  # nothing forks there
         return WarmProcess(command[len(PREFIX) :], cwd=cwd, env=env)
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=cwd, env=env, bufsize=0)

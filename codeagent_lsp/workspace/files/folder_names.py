@@ -27,6 +27,11 @@ def relative_name(path: str, folder: str) -> str:
     return os.path.relpath(path, folder).replace(os.sep, "/")
 
 
+def path_of(folder: str, name: str) -> str:
+    """Return the path of a file by its name in a folder, as `relative_name` makes it: the way back."""
+    return folder.rstrip(os.sep) + os.sep + name.replace("/", os.sep)
+
+
 def entries_of(folder: str) -> list[os.DirEntry[str]]:
     """Return what is in a folder; nothing of one that is gone meanwhile, or that cannot be read. Blocks."""
     try:
