@@ -10,8 +10,6 @@ lead out of the workspace are left out. Not here: keeping a copy in step (`mirro
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +26,7 @@ from codeagent_lsp.shadow.seatbelt import Seatbelt
 from codeagent_lsp.shadow.seccomp import ENVIRONMENT as WITHOUT_CALLS
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.upper_walk import is_folder
+from codeagent_lsp.system import bash
 from codeagent_lsp.workspace.files.folder_names import path_of, within
 from codeagent_lsp.workspace.files.ignore import IgnoreRules
 
@@ -269,17 +268,10 @@ def plain_launch(command: Command, cwd: str, folder: LayerFolder, environment: M
 
 
 def _by_shell(script: str, folder: LayerFolder) -> tuple[str, ...]:
-    """Return what runs a script: bash, and on Windows, where none need be, the shell of the system."""
-    if sys.platform != "win32" or find_bash():
-        return (find_bash() or "bash", "-c", script)
+    """Return what runs a script: bash, or the shell of Windows where there is none."""
+    if shell := bash():
+        return (shell, "-c", script)
     file = Path(folder.make("script"), "command.cmd")
-    # In a file, as no way to quote a line for this shell is safe.
-    file.write_text(f"@echo off\n{script}\n", encoding="utf-8", newline="\r\n")
+    # In a file, as no way to quote a line for this shell is safe; it reads the file as what `chcp` says.
+    file.write_text(f"@echo off\nchcp 65001 >nul\n{script}\n", encoding="utf-8", newline="\r\n")
     return ("cmd", "/d", "/c", str(file))
-
-
-def find_bash() -> str | None:
-    """Return the bash of Git for Windows or the like; not that of WSL, which has other names for all files."""
-    found = shutil.which("bash")
-    of_system = os.environ.get("SYSTEMROOT", "\0").lower()
-    return None if found is None or found.lower().startswith(of_system) else found

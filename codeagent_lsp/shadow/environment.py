@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -130,7 +129,7 @@ def is_secret(name: str, value: str) -> bool:
 
 def _passes(name: str, value: str) -> bool:
     needed = name in _NEEDED or name.startswith(_NEEDED_PREFIXES)
-    needed = needed or (sys.platform == "win32" and name.upper() in _NEEDED_ON_WINDOWS)
+    needed = needed or (os.name == "nt" and name.upper() in _NEEDED_ON_WINDOWS)
     return needed and "\0" not in value and not is_secret(name, value)
 
 

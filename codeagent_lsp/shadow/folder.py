@@ -9,7 +9,6 @@ import os
 import shutil
 import stat
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -45,10 +44,10 @@ class LayerFolder:
         if self._lock >= 0:
             # Locked until it is gone, or the sweep of another server would remove it at the same time. Windows removes
             # no folder with an open file in it; what is younger than a minute is swept nowhere.
-            if sys.platform == "win32":
+            if os.name == "nt":
                 os.close(self._lock)
             remove_tree(self.path)
-            if sys.platform != "win32":
+            if os.name != "nt":
                 os.close(self._lock)
             self._lock = -1
 
@@ -75,7 +74,7 @@ def sweep(parent: str) -> int:
 
 def remove_tree(path: str) -> bool:
     """Remove a private folder recursively, also without access rights; return whether it is gone."""
-    if sys.platform == "win32":
+    if os.name == "nt":
         shutil.rmtree(path, onerror=_once_more)
         return not os.path.lexists(path)
     if _is_small(path):
