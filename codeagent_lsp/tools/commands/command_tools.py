@@ -66,8 +66,8 @@ class RunCmd(Tool[RunCmdParameters]):
     apart: ClassVar[bool] = False
     traits = ToolTraits(
         "run_cmd",
-        f"Run a {'bash' if bash() else 'Windows cmd'} command on the workspace as it would be with the unsaved and staged "
-        "changes. "
+        f"Run a {'bash' if bash() else 'Windows cmd'} command on the workspace as it would be with the unsaved "
+        "and staged changes. "
         "Text files it writes become staged changes; the real files stay as they are.",
         "run",
         timeout=None,
