@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 from codeagent_lsp import __version__
@@ -26,11 +27,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         if len(arguments) == 1 and sys.stdin is not None and sys.stdin.isatty():
             _tell_what_this_is()
     options = _parser().parse_args(arguments)
+    if sys.platform == "win32":
+        _speak_utf8()
     try:
         code: int = options.run(options)
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
     return code
+
+
+def _speak_utf8() -> None:
+    """Print UTF-8 into pipes and files, too, where Windows has another encoding, which lacks most letters."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")
 
 
 def _tell_what_this_is() -> None:

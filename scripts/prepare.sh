@@ -79,6 +79,13 @@ install_test_parts() {
         unset CODEAGENT_OPENCODE
         lacks "npm, or opencode"
     fi
+    # Wine is large, and what it shows of Windows is for a release.
+    if [ -n "${CODEAGENT_TEST_VOLUME:-}" ] && CODEAGENT_WINDOWS="$(sh scripts/get-windows-python.sh)"; then
+        export CODEAGENT_WINDOWS
+    else
+        unset CODEAGENT_WINDOWS
+        [ -z "${CODEAGENT_TEST_VOLUME:-}" ] || lacks "Wine, or a Python for Windows"
+    fi
     rust-analyzer --version >/dev/null 2>&1 || lacks rust-analyzer # rustup has a program of that name that is none
     command -v jdtls >/dev/null || lacks jdtls
     if [ "${CODEAGENT_TEST_MODEL:-1}" = 0 ]; then

@@ -19,7 +19,8 @@ from typing import Any
 from codeagent_lsp.environments.desktop import EXTRA, missing
 from codeagent_lsp.environments.serving import PORTS, Recipe, ScreenRequest, Status
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.shadow.process import Guarded, ProcessLimits, settled
+from codeagent_lsp.shadow.limits import ProcessLimits
+from codeagent_lsp.shadow.process import Guarded, settled
 from codeagent_lsp.shadow.shell import Command, CommandResult, Finished, Launch, OnOutput, Shell
 from codeagent_lsp.workspace.process_group import read_head
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from codeagent_lsp.index.store import Known, Stamp, Store, Work
-from codeagent_lsp.workspace.files.folder_names import entries_of, is_unicode
+from codeagent_lsp.workspace.files.folder_names import entries_of, is_unicode, relative_name
 from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
 from codeagent_lsp.workspace.files.paths import Roots
 
@@ -50,7 +50,7 @@ class Folders:
         root = self.roots.root_of(absolute)
         if root is None or not is_unicode(absolute):
             return None
-        return self._prefixes[root] + os.path.relpath(absolute, root).replace(os.sep, "/")
+        return self._prefixes[root] + relative_name(absolute, root)
 
     def absolute(self, path: str) -> str | None:
         """Return the absolute path on disk of an index path."""

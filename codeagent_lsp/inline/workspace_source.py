@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from codeagent_lsp.errors import ToolFailed
@@ -64,7 +65,7 @@ class WorkspaceSource:
         opened = [path for path in self._recent() if self._allowed(files, path)][:MOST_OPEN]
         names = {files.roots.relative(path): path for path in opened}
         for found in self._found(place, view) if view is not None else ():
-            path = next((full for root in files.roots.folders if files.exists(full := f"{root}/{found}")), None)
+            path = next((full for root in files.roots.folders if files.exists(full := str(Path(root, found)))), None)
             if path is not None and self._allowed(files, path):
                 names.setdefault(found, path)
         # From the request, not the buffer, which may have gone on since.
@@ -80,7 +81,9 @@ class WorkspaceSource:
         return [path for path, _ in lexical.matching(view, asked, MOST_FOUND)]
 
     def _shows(self, files: FileView, name: str) -> bool:
-        return any(self._allowed(files, full) for root in files.roots.folders if files.exists(full := f"{root}/{name}"))
+        return any(
+            self._allowed(files, full) for root in files.roots.folders if files.exists(full := str(Path(root, name)))
+        )
 
     def _allowed(self, files: FileView, path: str) -> bool:
         return self._may_show(path) and not files.is_ignored(path)

@@ -21,8 +21,8 @@ from codeagent_lsp.language_servers.known import KnownServer
 from codeagent_lsp.language_servers.language_server import LanguageServer
 from codeagent_lsp.language_servers.served_copy import ServedCopy
 from codeagent_lsp.language_servers.server_connection import ServerFailed
+from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.private_copy import FileChangeKind
-from codeagent_lsp.shadow.process import ProcessLimits
 from codeagent_lsp.workspace.files.file_view import FileView
 
 MAX_SERVERS = 4

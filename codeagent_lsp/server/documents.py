@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.document import Change, Document
@@ -142,7 +143,7 @@ class Documents:
 
     def uri(self, path: str) -> str:
         """Return the URI under which the client knows an absolute path, or the path itself if it is a URI."""
-        if not path.startswith("/") and ":" in path:
+        if not Path(path).is_absolute() and ":" in path:
             return path
         known = self.by_path(path)
         return known.uri if known is not None else uris.from_path(uris.named_by(path, self._folders()))

@@ -68,7 +68,7 @@ class NextEditFiles:
     def _indexed(self, answers: Answers, words: Sequence[str], limit: int) -> list[str]:
         found = lexical.files_with(answers.view(self.view), words, limit)
         folders = self.view.roots.folders
-        places = ([f"{folder}/{name}" for folder in folders] for name in found)
+        places = ([str(Path(folder, name)) for folder in folders] for name in found)
         return [next((path for path in each if self.view.exists(path)), each[0]) for each in places if each]
 
 

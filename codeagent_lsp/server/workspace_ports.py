@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from codeagent_lsp.agent.prompt import Environment
@@ -73,7 +74,7 @@ class _OpenBuffers:
         self._documents = documents
 
     def get_by_path(self, path: str) -> Document | None:
-        return self._documents.by_path(path) if path.startswith("/") else self._documents.get(path)
+        return self._documents.by_path(path) if Path(path).is_absolute() else self._documents.get(path)
 
     def open_paths(self) -> Iterable[str]:
         return self._documents.paths()

@@ -28,6 +28,8 @@ def parent_group(proc: str = "/proc/self") -> str:
 
     It must pass on the control of memory and tasks; a group with processes in it does not, so it is rarely our own.
     """
+    if os.name == "nt":
+        return ""
     own = next((line[3:] for line in _read(f"{proc}/cgroup").splitlines() if line.startswith("0::/")), "")
     mount = _mount(_read(f"{proc}/mountinfo"))
     # A process that is outside of the root of its cgroup namespace reads `/../..` here.

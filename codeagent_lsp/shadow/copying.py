@@ -26,7 +26,8 @@ from codeagent_lsp.shadow.seatbelt import Seatbelt
 from codeagent_lsp.shadow.seccomp import ENVIRONMENT as WITHOUT_CALLS
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.upper_walk import is_folder
-from codeagent_lsp.workspace.files.folder_names import within
+from codeagent_lsp.system import bash
+from codeagent_lsp.workspace.files.folder_names import path_of, within
 from codeagent_lsp.workspace.files.ignore import IgnoreRules
 
 _LIBRARIES = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/include", "/usr/local/bin", "/usr/local/lib", "/nix/store")
@@ -98,7 +99,8 @@ class CopyLayer:
     @property
     def changed(self) -> Mapping[str, FileChangeKind]:
         """Return what the last `prepare` or `lay` did to files, by absolute path."""
-        return {f"{mirror.root}/{name}": kind for mirror in self._mirrors for name, kind in mirror.copy.changed.items()}
+        changed = ((mirror.root, *each) for mirror in self._mirrors for each in mirror.copy.changed.items())
+        return {path_of(root, name): kind for root, name, kind in changed}
 
     def launch(self, command: Command) -> Launch:
         """See `Layer`."""
@@ -163,7 +165,7 @@ class CopyLayer:
 
     def _in_copy(self, path: str) -> str:
         for mirror in self._mirrors:
-            if path == mirror.root or path.startswith(mirror.root + "/"):
+            if within(path, (mirror.root,)):
                 return mirror.place + path.removeprefix(mirror.root)
         return path
 
@@ -260,5 +262,16 @@ def plain_launch(command: Command, cwd: str, folder: LayerFolder, environment: M
     """Return a launch of a command as a plain process of the user, with an empty folder for its reports in `folder`."""
     remove_tree(f"{folder.path}/reports")
     reports = folder.make("reports")
-    argv = ("bash", "-c", command.script) if isinstance(command.script, str) else command.script
-    return Launch(argv, cwd, {**environment, **command.environment, REPORT_VARIABLE: reports}, reports)
+    variables = {**environment, **command.environment, REPORT_VARIABLE: reports}
+    argv = _by_shell(command.script, folder) if isinstance(command.script, str) else command.script
+    return Launch(argv, cwd, variables, reports)
+
+
+def _by_shell(script: str, folder: LayerFolder) -> tuple[str, ...]:
+    """Return what runs a script: bash, or the shell of Windows where there is none."""
+    if shell := bash():
+        return (shell, "-c", script)
+    file = Path(folder.make("script"), "command.cmd")
+    # In a file, as no way to quote a line for this shell is safe; it reads the file as what `chcp` says.
+    file.write_text(f"@echo off\nchcp 65001 >nul\n{script}\n", encoding="utf-8", newline="\r\n")
+    return ("cmd", "/d", "/c", str(file))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -72,6 +73,13 @@ _NEEDED = frozenset(
     """.split()
 )
 _NEEDED_PREFIXES = ("LC_", "CGO_")
+# Without these, programs of Windows do not start, or find no place for what they write.
+_NEEDED_ON_WINDOWS = frozenset(
+    """
+    SYSTEMROOT SYSTEMDRIVE WINDIR COMSPEC PATHEXT TEMP TMP USERPROFILE USERNAME APPDATA LOCALAPPDATA PROGRAMDATA
+    PROGRAMFILES PROGRAMFILES(X86) PROGRAMW6432 NUMBER_OF_PROCESSORS PROCESSOR_ARCHITECTURE HOMEDRIVE HOMEPATH
+    """.split()
+)
 
 _SECRET_NAME = re.compile(
     r"TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|AUTH|PRIVATE_KEY|API_?KEY|ACCESS_?KEY|COOKIE|BEARER|"
@@ -93,9 +101,9 @@ _SECRET_VALUE = re.compile(
 
 def with_own_programs_last(environment: Mapping[str, str], folders: Iterable[str]) -> dict[str, str]:
     """Return the environment with PATH entries inside these folders moved to the end, after those of the system."""
-    inside = [f"{folder}/" for folder in folders]
+    inside = [f"{folder}{os.sep}" for folder in folders]
     entries = environment.get("PATH", "").split(os.pathsep)
-    own = [entry for entry in entries if not entry.startswith("/") or f"{entry}/".startswith(tuple(inside))]
+    own = [entry for entry in entries if not Path(entry).is_absolute() or f"{entry}{os.sep}".startswith(tuple(inside))]
     others = [entry for entry in entries if entry not in own]
     return {**environment, "PATH": os.pathsep.join([*others, *filter(None, own)])}
 
@@ -120,12 +128,14 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def _passes(name: str, value: str) -> bool:
-    return (name in _NEEDED or name.startswith(_NEEDED_PREFIXES)) and "\0" not in value and not is_secret(name, value)
+    needed = name in _NEEDED or name.startswith(_NEEDED_PREFIXES)
+    needed = needed or (os.name == "nt" and name.upper() in _NEEDED_ON_WINDOWS)
+    return needed and "\0" not in value and not is_secret(name, value)
 
 
 def _absolute(path: str) -> str:
     """Return PATH without relative and empty entries, by which a file of the workspace could replace any program."""
-    return ":".join(entry for entry in path.split(":") if entry.startswith("/"))
+    return os.pathsep.join(entry for entry in path.split(os.pathsep) if Path(entry).is_absolute())
 
 
 def _locale(passed: Mapping[str, str]) -> dict[str, str]:

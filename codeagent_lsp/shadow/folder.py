@@ -11,6 +11,8 @@ import stat
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from codeagent_lsp.system import belongs_to_us, lock, open_appending, open_reading
@@ -40,9 +42,13 @@ class LayerFolder:
     def close(self) -> None:
         """Remove the folder with its contents; idempotent."""
         if self._lock >= 0:
-            # Locked until it is gone, or the sweep of another server would remove it at the same time.
+            # Locked until it is gone, or the sweep of another server would remove it at the same time. Windows removes
+            # no folder with an open file in it; what is younger than a minute is swept nowhere.
+            if os.name == "nt":
+                os.close(self._lock)
             remove_tree(self.path)
-            os.close(self._lock)
+            if os.name != "nt":
+                os.close(self._lock)
             self._lock = -1
 
 
@@ -68,6 +74,9 @@ def sweep(parent: str) -> int:
 
 def remove_tree(path: str) -> bool:
     """Remove a private folder recursively, also without access rights; return whether it is gone."""
+    if os.name == "nt":
+        shutil.rmtree(path, onerror=_once_more)
+        return not os.path.lexists(path)
     if _is_small(path):
         shutil.rmtree(path, ignore_errors=True)
     # `rm` copes with trees that are too deep for `shutil.rmtree`; commands also leave folders without any rights.
@@ -76,6 +85,13 @@ def remove_tree(path: str) -> bool:
             return True
         subprocess.run((*command, "--", path), stdin=subprocess.DEVNULL, capture_output=True, timeout=_REMOVE_SECONDS)
     return not os.path.lexists(path)
+
+
+def _once_more(remove: Callable[[str], object], path: str, _: object) -> None:
+    """Remove what could not be removed, once it is no longer read-only, which is what stops it on Windows."""
+    with suppress(OSError):
+        Path(path).chmod(0o700)
+        remove(path)
 
 
 def abandoned(path: str) -> bool:

@@ -17,7 +17,7 @@ from codeagent_lsp.shadow.collect import WrittenFiles, WrittenLimits
 from codeagent_lsp.shadow.private_copy import Item, Origin, PrivateCopy, Tree, is_output, walk
 from codeagent_lsp.shadow.shell import WrittenKind
 from codeagent_lsp.shadow.upper_walk import VERSION_CONTROL, Rules, is_binary, lstat, read
-from codeagent_lsp.workspace.files.folder_names import within
+from codeagent_lsp.workspace.files.folder_names import path_of, within
 from codeagent_lsp.workspace.files.ignore import FolderRules
 
 _LARGE_IGNORED = 64 << 20
@@ -102,10 +102,10 @@ class Mirror:
         now = self._here(self._rules())
         for name in now.version_control:
             if not os.path.lexists(f"{self.root}/{name}"):
-                found.add(f"{self.root}/{name}", "git")
+                found.add(path_of(self.root, name), "git")
         for name in now.deep:
             if name not in self._deep:
-                found.add(f"{self.root}/{name}", "deep")
+                found.add(path_of(self.root, name), "deep")
         for name in sorted(self._prepared.keys() | now.files.keys()):
             before, after = self._prepared.get(name), now.files.get(name)
             # `ignored` of the file as it is now, as the command may have changed the rules.
@@ -114,7 +114,7 @@ class Mirror:
             kind = self._kind(name, before, after)
             if kind is not None:
                 data = read(f"{self.place}/{name}") if kind == "text" else b""
-                found.add(f"{self.root}/{name}", kind, data)
+                found.add(path_of(self.root, name), kind, data)
 
     def _here(self, rules: FolderRules | None) -> Tree:
         """Return the tree of the copy, without the placeholders of linked folders."""
@@ -196,13 +196,15 @@ class Mirror:
 
     def _name(self, path: str) -> str:
         """Return the path relative to the folder."""
-        return path.removeprefix(self.root.rstrip("/") + "/")
+        return path.removeprefix(path_of(self.root, "")).replace(os.sep, "/")
 
     def _keeps(self, path: str) -> bool:
         """Return whether an absolute path belongs into the copy."""
-        if not within(path, [self.root]) or path == self.root or within(self._name(path), self.linked):
+        if not within(path, [self.root]) or path == self.root:
             return False
-        return VERSION_CONTROL.isdisjoint(self._name(path).split("/"))
+        name = self._name(path)
+        linked = any(f"{name}/".startswith(f"{each}/") for each in self.linked)
+        return not linked and VERSION_CONTROL.isdisjoint(name.split("/"))
 
 
 _DISK = b"\0on the disk"  # no text: it has a NUL

@@ -113,7 +113,7 @@ def _entries(folder: str, *, ours: bool) -> list[os.DirEntry[str]]:
 
 def _sort_in(tree: Tree, entry: os.DirEntry[str], folder: str, rules: FolderRules) -> tuple[str, FolderRules] | None:
     """Add one entry to the tree; return a folder that is to be walked."""
-    name = os.path.join(folder, entry.name)
+    name = f"{folder}/{entry.name}" if folder else entry.name
     try:
         info = entry.stat(follow_symlinks=False)
         target = os.readlink(entry.path) if stat.S_ISLNK(info.st_mode) else None

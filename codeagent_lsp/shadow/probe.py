@@ -39,7 +39,8 @@ ELSEWHERE: Mapping[str, str] = MappingProxyType(
     {
         "darwin": f"{_ELSEWHERE} Here commands run in a copy under a profile of sandbox-exec, and each asks, which is "
         "not tested on macOS yet.",
-        "win32": f"{_ELSEWHERE} Commands do not run on Windows yet; everything else is not tested there.",
+        "win32": f"{_ELSEWHERE} Here commands run in a copy, in a job object that ends all their processes, and each "
+        "asks: they could write elsewhere.",
     }
 )
 """Why commands are not isolated on other systems, and what is in its place."""

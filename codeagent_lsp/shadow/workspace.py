@@ -17,7 +17,8 @@ from typing import TypeVar
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import EditRefused, ToolFailed, UserError
 from codeagent_lsp.shadow.collect import Collected, CollectLimits, collect
-from codeagent_lsp.shadow.process import ProcessLimits, run_process
+from codeagent_lsp.shadow.limits import ProcessLimits
+from codeagent_lsp.shadow.process import run_process
 from codeagent_lsp.shadow.shell import (
     Approve,
     Command,

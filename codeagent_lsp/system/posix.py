@@ -258,6 +258,11 @@ def call_on_stop(loop: asyncio.AbstractEventLoop, stopped: Callable[[], None], n
         loop.add_signal_handler(number, stopped)
 
 
+def bash() -> str | None:
+    """Return the program that runs scripts; None where they are for another shell (Windows)."""
+    return "bash"
+
+
 def lower_priority(by: int) -> None:
     """Give way to other processes; `by` is from 1 to 19."""
     os.nice(by)

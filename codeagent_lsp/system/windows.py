@@ -1,6 +1,6 @@
 """Windows: what `codeagent_lsp.system` offers, by handles of the Win32 API.
 
-Written by its documentation and checked by types only: no test of this repository runs on Windows. Not here: Linux and
+Tried in Wine (`tests/system/test_on_windows.py`), not on a real Windows. Not here: Linux and
 macOS (`posix.py`, with the same names), the isolation of commands (`shadow/`).
 """
 
@@ -312,6 +312,18 @@ def call_on_stop(loop: asyncio.AbstractEventLoop, stopped: Callable[[], None], n
     """Call `stopped` in the loop when one of these signals arrives."""
     for number in numbers:  # the loops of Windows know no signals
         signal.signal(number, lambda *_: loop.call_soon_threadsafe(stopped) and None)
+
+
+def bash() -> str | None:
+    """Return the program that runs scripts, such as that of Git for Windows; None where they are for `cmd`.
+
+    That of WSL is none: files have other names there.
+    """
+    import shutil  # late: slow to load, and only commands need it
+
+    found = shutil.which("bash")
+    of_system = os.environ.get("SYSTEMROOT", "\0").lower()
+    return None if found is None or found.lower().startswith(of_system) else found
 
 
 def lower_priority(by: int) -> None:

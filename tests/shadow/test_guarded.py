@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.shadow.process import Guarded, ProcessLimits
+from codeagent_lsp.shadow.limits import ProcessLimits
+from codeagent_lsp.shadow.process import Guarded
 from codeagent_lsp.shadow.shell import Launch
 from tests.children import command_lines
 

@@ -103,7 +103,7 @@ class ArtifactStore:
 
     def named(self, path: str) -> str:
         """Return the name of the artifact at an absolute path; '' if there is none."""
-        folder, _, name = os.path.realpath(path).rpartition("/")
+        folder, name = os.path.split(os.path.realpath(path))
         return name if folder == os.path.realpath(self._folder) else ""
 
     def remove(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote
 
@@ -241,7 +242,7 @@ async def _exported(file_path: str, name: str | None, context: ToolContext) -> t
     path = context.view.roots.resolve(file_path)
     store = _store(context)
     data = await _content(path, context)
-    named = name or path.rpartition("/")[2]
+    named = name or Path(path).name
     artifact = await asyncio.to_thread(store.put, named, data)
     return artifact, hashlib.sha256(data).hexdigest()
 

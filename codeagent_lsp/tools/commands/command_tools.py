@@ -19,6 +19,7 @@ from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.records.stream import StreamSanitizer
 from codeagent_lsp.shadow.shell import Command, CommandResult, OnOutput, Shell, Stream
+from codeagent_lsp.system import bash
 from codeagent_lsp.tools.commands.background_tools import CommandLine, in_background
 from codeagent_lsp.tools.commands.foreign_commands import RUN_CMD
 from codeagent_lsp.tools.context import TaskWords, ToolContext
@@ -65,7 +66,8 @@ class RunCmd(Tool[RunCmdParameters]):
     apart: ClassVar[bool] = False
     traits = ToolTraits(
         "run_cmd",
-        "Run a bash command on the workspace as it would be with the unsaved and staged changes. "
+        f"Run a {'bash' if bash() else 'Windows cmd'} command on the workspace as it would be with the unsaved "
+        "and staged changes. "
         "Text files it writes become staged changes; the real files stay as they are.",
         "run",
         timeout=None,

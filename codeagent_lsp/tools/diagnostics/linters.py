@@ -23,6 +23,7 @@ from typing import Any
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Finished, Shell
 from codeagent_lsp.tools.diagnostics.port import Diagnostic, Severity
 from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.folder_names import relative_name
 
 Read = Callable[[str], Iterator[Diagnostic]]
 
@@ -260,7 +261,7 @@ class Job:
     def command(self) -> Command:
         """Return the shell command; both streams come back separately, as reports."""
         # With `./`, no name can be an option.
-        names = () if self.linter.whole else tuple(f"./{os.path.relpath(file, self.folder)}" for file in self.files)
+        names = () if self.linter.whole else tuple(f"./{relative_name(file, self.folder)}" for file in self.files)
         words = shlex.join((self.program, *self.linter.words[1:], *names))
         reports = f'"${REPORT_VARIABLE}'
         # Where it ran: in a copy of the workspace, absolute paths in the output lead there.
@@ -329,7 +330,7 @@ def _program(view: FileView, name: str, folder: str, above: list[str], which: Ca
         for binaries in _BINARIES:
             path = os.path.join(place, binaries, name)
             if view.roots.stat(path) is not None:
-                inner = os.path.relpath(path, folder)
+                inner = relative_name(path, folder)
                 return inner if "/" in inner else f"./{inner}"
     return name if which(name) else ""
 

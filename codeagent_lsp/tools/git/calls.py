@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.workspace.files.folder_names import within
+from codeagent_lsp.workspace.files.folder_names import relative_name, within
 from codeagent_lsp.workspace.files.git_folders import belongs, common_of, data_of, top_of
 from codeagent_lsp.workspace.files.paths import Roots
 from codeagent_lsp.workspace.process_group import end_group, read_head, start_group
@@ -95,7 +95,7 @@ def _program() -> str:
     """Return the path of git by PATH, ignoring relative entries, which could be the repository's. ToolFailed if
     missing.
     """
-    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/")]
+    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if Path(folder).is_absolute()]
     program = shutil.which("git", path=os.pathsep.join(folders))
     if program is None:
         raise ToolFailed("git is not installed here, or PATH does not lead to it.", ErrorCode.NOT_FOUND)
@@ -167,7 +167,7 @@ class Repository:
 
     def inner(self, path: str) -> str:
         """Return `path` relative to the top, as git names it; '' for the top itself."""
-        name = os.path.relpath(path, self.top)
+        name = relative_name(path, self.top)
         return "" if name == "." else name
 
 

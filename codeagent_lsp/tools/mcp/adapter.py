@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import SequenceMatcher
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from pydantic import ConfigDict, model_validator
@@ -278,7 +279,7 @@ async def _filed(kind: str, encoded: Any, media: Any, outputs: OutputStore | Non
         path = await asyncio.to_thread(outputs.keep_file, data, _suffix(media))
     except OSError:
         return f"[{told}: it could not be kept]"
-    kept.append({"name": path.rpartition("/")[2], "size": len(data), "path": path, "type": media})
+    kept.append({"name": Path(path).name, "size": len(data), "path": path, "type": media})
     return f"[{told}, kept for the user in {path}]"
 
 

@@ -18,7 +18,8 @@ from typing import Any
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.shadow.environment import scrubbed, with_own_programs_last
-from codeagent_lsp.shadow.process import Guarded, ProcessLimits, settled
+from codeagent_lsp.shadow.limits import ProcessLimits
+from codeagent_lsp.shadow.process import Guarded, settled
 from codeagent_lsp.shadow.shell import Launch
 from codeagent_lsp.tools.mcp.errors import McpProblem, said
 from codeagent_lsp.tools.mcp.health import MAX_MESSAGE, Health, Lines, TooLong, Unreadable

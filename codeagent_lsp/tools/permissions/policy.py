@@ -20,6 +20,7 @@ from typing import Any
 
 from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.errors import AgentError
+from codeagent_lsp.system import bash
 from codeagent_lsp.tools.permissions.command_permissions import (
     NOWHERE,
     CommandEnvironment,
@@ -151,6 +152,9 @@ def _by_rules(
     if settings.mode == "bypass":
         return Decision("allow", "The mode bypass allows it.", firm=True)
     if isinstance(command, str):
+        if decision.verdict == "allow" and bash() is None:
+            # What was judged is bash; the shell of Windows may read other commands in the same text.
+            return Decision("ask", "This command runs by cmd, whose lines are not judged.", remember=False)
         return decision
     if any(rule.covers_all(traits.name, subjects) for rule in _rules(settings.allow)):
         return Decision("allow", "An allow rule of the user covers this call.", firm=True)
@@ -295,7 +299,7 @@ class CommandPlaces:
 
     def _is_outside(self, word: str) -> bool:
         """Return whether a path leads out; an absolute one that does not exist is a pattern or a program's text."""
-        if word.startswith("/") and not os.path.lexists(word):
+        if Path(word).is_absolute() and not os.path.lexists(word):
             return False
         try:
             self.roots.resolve(word)

@@ -176,7 +176,7 @@ def _git() -> str:
     """Return the path of git by PATH, ignoring relative entries, which could be the workspace's.
     ToolFailed if missing.
     """
-    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/")]
+    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if Path(folder).is_absolute()]
     program = shutil.which("git", path=os.pathsep.join(folders))
     if program is None:
         raise ToolFailed("git is not installed here; give a local folder instead.", ErrorCode.NOT_FOUND)

@@ -14,6 +14,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import ClassVar
 
 from codeagent_lsp.errors import ToolFailed
@@ -22,6 +23,7 @@ from codeagent_lsp.tools.testing import coverage
 from codeagent_lsp.tools.testing.coverage import CoverageReport
 from codeagent_lsp.tools.testing.reports import Parsed, ReportBroken, TestReport, ended, judged, tail
 from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.folder_names import relative_name
 
 REPORTS = f"${REPORT_VARIABLE}"
 """The folder for reports, as scripts write it."""
@@ -180,7 +182,7 @@ def measured(project: Project, finished: Finished) -> CoverageReport:
         files = coverage.parse(framework.coverage_form, data, _ran_in(project, finished), project.module)
     except ReportBroken as error:
         return replace(empty, problem=_problem(finished, f"left a coverage report that {error}"))
-    inside = tuple(file for file in files if not file.path.startswith("/") and not _of_tests(file.path))
+    inside = tuple(file for file in files if not Path(file.path).is_absolute() and not _of_tests(file.path))
     note = f"The test run {ended(finished)}; run_tests shows which tests fail." if finished.exit_code else ""
     return replace(empty, files=inside, problem=note if inside else _problem(finished, "measured no file"))
 
@@ -208,7 +210,7 @@ def nearest_program(view: FileView, folder: str, names: Words) -> str:
     for around in upwards(view, folder):
         for name in names:
             if view.exists(program := os.path.join(around, name)):
-                inside = os.path.relpath(program, folder)
+                inside = relative_name(program, folder)
                 return inside if "/" in inside else f"./{inside}"
     return ""
 

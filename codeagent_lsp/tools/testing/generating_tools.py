@@ -33,6 +33,7 @@ from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolO
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.changes.staging import Step
 from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.folder_names import relative_name
 
 NO_MODEL = "No model can be asked here, so no tests can be written. Write them yourself and use run_tests."
 SAVED_ONLY = (
@@ -222,10 +223,10 @@ class Order:
     def asked(self) -> str:
         """Return the request to the model."""
         folder = self.project.folder
-        code = os.path.relpath(self.source, folder)
+        code = relative_name(self.source, folder)
         parts = [
             f"Test framework: {self.project.framework.style}.",
-            f"They run in the project's folder. The file to write there is {os.path.relpath(self.target, folder)}.",
+            f"They run in the project's folder. The file to write there is {relative_name(self.target, folder)}.",
             f"The code is in {code}:\n{_fence(self.code[:MAX_SOURCE])}",
         ]
         parts += [f"Test only this part of it:\n{_fence(self.focus[:MAX_SOURCE])}"] if self.focus else []

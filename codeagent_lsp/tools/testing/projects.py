@@ -25,6 +25,7 @@ from codeagent_lsp.tools.testing.golang import GO
 from codeagent_lsp.tools.testing.node import NODE
 from codeagent_lsp.tools.testing.python import PYTHON
 from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.folder_names import relative_name, within
 
 ECOSYSTEMS: tuple[Ecosystem, ...] = (PYTHON, NODE, GO, CARGO)
 MAX_PROJECTS = 6
@@ -113,16 +114,16 @@ def _below(view: FileView, folder: str, seen: list[Ecosystem]) -> Iterator[Proje
     except FileRefused:
         return
     for entry in entries:
-        if entry.kind != "folder" or NOT_PROJECTS.intersection(os.path.relpath(entry.path, folder).split("/")):
+        if entry.kind != "folder" or NOT_PROJECTS.intersection(relative_name(entry.path, folder).split("/")):
             continue
         for ecosystem, project in _at(view, entry.path, entry.path, None):
-            if not any(ecosystem is kind and entry.path.startswith(f"{outer}/") for kind, outer in taken):
+            if not any(ecosystem is kind and within(entry.path, (outer,)) for kind, outer in taken):
                 taken.append((ecosystem, entry.path))
                 yield project
 
 
 def _at(view: FileView, folder: str, start: str, wanted: Ecosystem | None) -> Iterator[tuple[Ecosystem, Project]]:
-    target = "" if start == folder else os.path.relpath(start, folder)
+    target = "" if start == folder else relative_name(start, folder)
     for ecosystem in ECOSYSTEMS:
         if wanted in (None, ecosystem) and (project := ecosystem.find(view, folder, target)) is not None:
             yield ecosystem, project

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal, Protocol
 
 from codeagent_lsp.shadow.shell import Finished
+from codeagent_lsp.workspace.files.folder_names import relative_name, within
 
 CaseOutcome = Literal["passed", "failed", "skipped", "error"]
 
@@ -176,7 +177,7 @@ def relative(path: str, folder: str) -> str:
     if path.startswith("file://"):
         path = path[7:]
     inside = os.path.normpath(path)
-    return inside[len(folder) + 1 :] if inside.startswith(folder.rstrip("/") + "/") else inside
+    return relative_name(inside, folder) if within(inside, (folder,)) else inside
 
 
 def bounded(cases: Iterable[TestCase]) -> tuple[TestCase, ...]:

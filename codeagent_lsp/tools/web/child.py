@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.shadow.process import Guarded, ProcessLimits, half_of_memory, settled
+from codeagent_lsp.shadow.limits import ProcessLimits, half_of_memory
+from codeagent_lsp.shadow.process import Guarded, settled
 from codeagent_lsp.shadow.shell import Launch
 from codeagent_lsp.tools.web.urls import not_installed
 from codeagent_lsp.workspace.process_group import read_head

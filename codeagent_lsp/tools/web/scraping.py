@@ -10,6 +10,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
@@ -161,7 +162,7 @@ def browser_of(path: str, folders: Iterable[str] = ()) -> str | None:
     and those inside `folders` (the workspace) are ignored.
     """
     inside = tuple(f"{folder}/" for folder in folders)
-    entries = [entry for entry in path.split(os.pathsep) if entry.startswith("/")]
+    entries = [entry for entry in path.split(os.pathsep) if Path(entry).is_absolute()]
     outside = os.pathsep.join(entry for entry in entries if not f"{entry}/".startswith(inside))
     return next(filter(None, (shutil.which(name, path=outside) for name in NAMES)), None) if outside else None
 

@@ -1,5 +1,5 @@
 # ruff: noqa: PTH119, PTH120 - names are plain strings here and may be any bytes
-# ruff: noqa: PTH118, PTH206 - names are plain strings here and may be any bytes
+# ruff: noqa: PTH118 - names are plain strings here and may be any bytes
 
 """The workspace as a run sees it: its staged text over the open buffers over the disk.
 
@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.workspace.files.confined_file import Child, FileKind
+from codeagent_lsp.workspace.files.folder_names import relative_name
 from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
 from codeagent_lsp.workspace.files.paths import Roots, is_untitled
 from codeagent_lsp.workspace.text.document import Document
@@ -86,8 +87,8 @@ class FolderTree:
         if root is None or self._rules[root].is_ignored(path, is_dir=True):
             return None
         rules = self._rules[root].at_root()
-        inner = os.path.relpath(path, root)
-        for name in () if inner == "." else inner.split(os.sep):
+        inner = relative_name(path, root)
+        for name in () if inner == "." else inner.split("/"):
             rules = rules.enter(name)
         return rules
 

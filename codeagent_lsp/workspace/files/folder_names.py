@@ -17,7 +17,19 @@ from codeagent_lsp.errors import PathRefused
 
 def within(path: str, folders: Iterable[str]) -> bool:
     """Return whether `path` is one of `folders` or below one, compared by path components."""
-    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+    return any(path == folder or path.startswith(folder.rstrip(os.sep) + os.sep) for folder in folders)
+
+
+def relative_name(path: str, folder: str) -> str:
+    """Return the name of a file as seen from a folder, with `/` between its parts on every system: as models and users
+    write it, and as globs, git and the index compare it.
+    """
+    return os.path.relpath(path, folder).replace(os.sep, "/")
+
+
+def path_of(folder: str, name: str) -> str:
+    """Return the path of a file by its name in a folder, as `relative_name` makes it: the way back."""
+    return folder.rstrip(os.sep) + os.sep + name.replace("/", os.sep)
 
 
 def entries_of(folder: str) -> list[os.DirEntry[str]]:
@@ -42,7 +54,7 @@ class FolderNames:
 
     def relative(self, path: str, root: str) -> str:
         """Return `path` for display, relative to `root`, the folder that contains it."""
-        inner = os.path.relpath(path, root)
+        inner = relative_name(path, root)
         if len(self._folders) == 1:
             return inner
         label = self._label(root)

@@ -25,6 +25,7 @@ from codeagent_lsp.errors import ErrorCode, FileRefused, PathRefused, ToolFailed
 from codeagent_lsp.system import OWN_GROUP, end_tree
 from codeagent_lsp.workspace.files import search_child
 from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.folder_names import relative_name, within
 from codeagent_lsp.workspace.files.globs import Glob, compile_glob
 
 MAX_LINE = 500
@@ -205,12 +206,12 @@ def _fitting(view: FileView, files: Sequence[str], wanted: Glob | None, path: st
 def _fits(view: FileView, file: str, wanted: Glob | None, path: str | None) -> bool:
     if wanted is None:
         return True
-    start = path or view.roots.root_of(file) or "/"
-    return wanted.matches(Path(file).name if file == start else file[len(start.rstrip("/")) + 1 :])
+    start = path or view.roots.root_of(file) or os.sep
+    return wanted.matches(Path(file).name if file == start else relative_name(file, start))
 
 
 def _below(file: str, start: str) -> bool:
-    return file == start or file.startswith(start.rstrip("/") + "/")
+    return within(file, (start,))
 
 
 def _newest_first(view: FileView, files: Iterable[str]) -> list[str]:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.errors import FileRefused
-from codeagent_lsp.shadow.process import ProcessLimits, run_process
+from codeagent_lsp.shadow.limits import ProcessLimits
+from codeagent_lsp.shadow.process import run_process
 from codeagent_lsp.shadow.shell import (
     REPORT_VARIABLE,
     Command,
