@@ -21,8 +21,8 @@ from pathlib import Path, PurePath
 
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.tools.skills import skill_folders
-from codeagent_lsp.tools.skills.front_matter import FrontMatterError, parse
 from codeagent_lsp.tools.skills.shelf import digest_of
+from codeagent_lsp.tools.skills.skill_folders import FrontMatterError, parse
 from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.visible import one_line, visible

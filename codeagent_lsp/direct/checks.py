@@ -18,8 +18,7 @@ from codeagent_lsp.agent.loop import call_data, result_event
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutput, Shell, no_output
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.testing.reports import contains
-from codeagent_lsp.tools.testing.summary import shorten
+from codeagent_lsp.tools.testing.reports import contains, shorten
 from codeagent_lsp.workspace.text.excerpts import excerpt
 
 REPORT_CHARS = 1500

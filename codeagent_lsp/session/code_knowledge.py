@@ -17,10 +17,9 @@ from codeagent_lsp.session.run_servers import RunServers
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.shadow.shell import Shell
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.diagnostics.difference import Difference
+from codeagent_lsp.tools.diagnostics.difference import Diagnostics, Difference
 from codeagent_lsp.tools.diagnostics.edit_diagnostics import AfterEdits, BeforeAndAfter, EditDiagnostics, Found
 from codeagent_lsp.tools.diagnostics.linters import Job, check, jobs_for
-from codeagent_lsp.tools.diagnostics.port import Diagnostics
 from codeagent_lsp.workspace.changes.changeset import Changeset
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileView, NothingStaged

@@ -27,9 +27,8 @@ from codeagent_lsp.session.own_commands import Ended
 from codeagent_lsp.session.request import ANSWERS, RunRequest
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.shadow.shell import CommandResult
-from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.asking import Question, agent_asks
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.foreign_words import agent_asks
 from codeagent_lsp.tools.permissions.policy import may_read
 
 MOST_TESTS = 4

@@ -27,8 +27,7 @@ from codeagent_lsp.session.request import REWRITES, RunRequest
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.diagnostics.difference import ordered, show
-from codeagent_lsp.tools.diagnostics.port import Diagnostics
+from codeagent_lsp.tools.diagnostics.difference import Diagnostics, ordered, show
 from codeagent_lsp.tools.files.find_tools import may_show
 from codeagent_lsp.tools.files.read_tools import PICTURES, picture, render
 from codeagent_lsp.tools.git.git_tools import GitDiff, GitDiffParameters

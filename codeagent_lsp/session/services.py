@@ -19,10 +19,9 @@ from codeagent_lsp.session.screens import SessionScreens
 from codeagent_lsp.shadow.shell import Approve, Shell
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.context import PresentTexts
-from codeagent_lsp.tools.diagnostics.port import Diagnostics
+from codeagent_lsp.tools.diagnostics.difference import Diagnostics
 from codeagent_lsp.tools.outputs import OutputStore
-from codeagent_lsp.tools.permissions.approvals import StandingApprovals
-from codeagent_lsp.tools.permissions.decision import Mode
+from codeagent_lsp.tools.permissions.approvals import Mode, StandingApprovals
 from codeagent_lsp.tools.plan.plan import StepEdit
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.variables.variables import Variables

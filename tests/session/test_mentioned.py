@@ -16,7 +16,7 @@ from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.request import RunKind, RunRequest, Target
 from codeagent_lsp.shadow.shell import Finished
 from codeagent_lsp.texts import text
-from codeagent_lsp.tools.diagnostics.port import Diagnostic
+from codeagent_lsp.tools.diagnostics.difference import Diagnostic
 from tests.session.fakes import World, call, calls, say, until, world
 from tests.tools.git import repos
 from tests.tools.shells import FakeEnvironments

@@ -15,8 +15,7 @@ from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import PlanPages
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.plan.plan import StepDraft, UpdateAction
-from codeagent_lsp.tools.plan.plan_document import SECTIONS, PlanDocument
+from codeagent_lsp.tools.plan.plan import SECTIONS, PlanDocument, StepDraft, UpdateAction
 
 Phase = Literal["open", "step", "failed"]
 

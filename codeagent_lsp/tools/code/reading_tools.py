@@ -17,8 +17,7 @@ from codeagent_lsp.tools.code.asking_servers import server_calls
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.code.extent import extent_of
 from codeagent_lsp.tools.code.imports import ImportTargets, resolved
-from codeagent_lsp.tools.code.source import SourceFile, required
-from codeagent_lsp.tools.code.targets import find_one
+from codeagent_lsp.tools.code.source import SourceFile, find_one, required
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits

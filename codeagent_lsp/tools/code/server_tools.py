@@ -31,8 +31,7 @@ from codeagent_lsp.tools.code.asking_servers import (
 )
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.code.reading_tools import files_of
-from codeagent_lsp.tools.code.rename import Renamed, rename
-from codeagent_lsp.tools.code.rename_elsewhere import rename_elsewhere
+from codeagent_lsp.tools.code.rename import Renamed, rename, rename_elsewhere
 from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
 from codeagent_lsp.tools.code.splices import applied
 from codeagent_lsp.tools.code.uses import of_one_kind

@@ -17,9 +17,8 @@ from pydantic import Field
 from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, place_of, without
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.diagnostics.difference import ordered, show
+from codeagent_lsp.tools.diagnostics.difference import Diagnostic, Diagnostics, ordered, show
 from codeagent_lsp.tools.diagnostics.linters import Checked, check, is_for_linters, jobs_for
-from codeagent_lsp.tools.diagnostics.port import Diagnostic, Diagnostics
 from codeagent_lsp.tools.diagnostics.syntax import is_for_syntax, syntax_errors
 from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits

@@ -18,9 +18,7 @@ from codeagent_lsp.errors import AgentError
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.code.source import SourceFile, source_of
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.diagnostics import port
-from codeagent_lsp.tools.diagnostics.difference import Difference, difference, since, told
-from codeagent_lsp.tools.diagnostics.port import Diagnostic
+from codeagent_lsp.tools.diagnostics.difference import Diagnostic, Difference, difference, from_lsp, since, told
 from codeagent_lsp.tools.diagnostics.syntax import moved_entries, syntax_errors
 from codeagent_lsp.tools.tool import ToolOutput
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
@@ -157,7 +155,7 @@ class EditDiagnostics:
 def _read(path: str, answers: Iterable[FoundDiagnostics] | None) -> tuple[Diagnostic, ...] | None:
     if answers is None:
         return None
-    return tuple(item for each in answers for item in port.read(each.items, path, each.text, each.encoding))
+    return tuple(item for each in answers for item in from_lsp(each.items, path, each.text, each.encoding))
 
 
 def _old(changed: Iterable[FileChange]) -> list[str]:

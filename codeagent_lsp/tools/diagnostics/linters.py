@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Finished, Shell
-from codeagent_lsp.tools.diagnostics.port import Diagnostic, Severity
+from codeagent_lsp.tools.diagnostics.difference import Diagnostic, Severity
 from codeagent_lsp.workspace.files.file_view import FileView
 
 Read = Callable[[str], Iterator[Diagnostic]]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from codeagent_lsp.index.enclosing import syntax_tree
 from codeagent_lsp.index.grammars import grammar_of
-from codeagent_lsp.tools.diagnostics.port import Diagnostic
+from codeagent_lsp.tools.diagnostics.difference import Diagnostic
 from codeagent_lsp.workspace.edits.line_matching import LineMatcher
 from codeagent_lsp.workspace.text.lines import split_lines
 

@@ -22,7 +22,7 @@ from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.shadow.shell import Command, CommandResult, Finished, Shell, Stream
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.edit_tools import WriteFile
-from codeagent_lsp.tools.files.move_tools import DeleteFile
+from codeagent_lsp.tools.files.patch_tools import DeleteFile
 from codeagent_lsp.tools.hooks.hook_files import Hook, HookConsent, HookEvent, HookFile, HookShelf, SessionSource
 from codeagent_lsp.tools.hooks.hook_protocol import (
     MOST_WORDS,
@@ -37,7 +37,7 @@ from codeagent_lsp.tools.hooks.hook_protocol import (
     told_path,
     tool_input,
 )
-from codeagent_lsp.tools.permissions.decision import Decision
+from codeagent_lsp.tools.permissions.approvals import Decision
 from codeagent_lsp.tools.skills.desk import Brings
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits

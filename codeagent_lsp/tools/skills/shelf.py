@@ -20,7 +20,7 @@ from typing import Literal
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.tools.skills import skill_folders
-from codeagent_lsp.tools.skills.front_matter import Document, FrontMatterError, parse
+from codeagent_lsp.tools.skills.skill_folders import Document, FrontMatterError, parse
 from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.visible import one_line, visible

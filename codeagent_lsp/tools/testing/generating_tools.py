@@ -21,8 +21,7 @@ from pydantic import Field
 from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import ErrorCode, ModelError, ToolFailed, ToolRetry
 from codeagent_lsp.tools.code.extent import extent_of
-from codeagent_lsp.tools.code.source import required
-from codeagent_lsp.tools.code.targets import find_one
+from codeagent_lsp.tools.code.source import find_one, required
 from codeagent_lsp.tools.commands.command_tools import shell_of
 from codeagent_lsp.tools.context import Complete, OnTested, Tally, ToolContext
 from codeagent_lsp.tools.testing import projects

@@ -25,8 +25,17 @@ from codeagent_lsp.tools.context import OnTested, Tally, ToolContext
 from codeagent_lsp.tools.testing import framework, projects
 from codeagent_lsp.tools.testing.coverage import CoverageReport, told
 from codeagent_lsp.tools.testing.framework import Project, Selection, is_test_file, measured, measuring_command
-from codeagent_lsp.tools.testing.reports import RED, Baseline, Compared, Fate, TestReport, all_cases
-from codeagent_lsp.tools.testing.summary import BUDGET, details, headline
+from codeagent_lsp.tools.testing.reports import (
+    BUDGET,
+    RED,
+    Baseline,
+    Compared,
+    Fate,
+    TestReport,
+    all_cases,
+    details,
+    headline,
+)
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
