@@ -23,7 +23,7 @@ from codeagent_lsp.index.literals import (
 )
 from codeagent_lsp.tools.code.shift import in_style, without_literals
 from codeagent_lsp.workspace.edits.merge import with_line_ends_of
-from codeagent_lsp.workspace.text.lines import dominant_newline, margin_lines, with_newlines
+from codeagent_lsp.workspace.text.position import dominant_newline, margin_lines, with_newlines
 
 OPEN, CLOSE = "<selection>", "</selection>"
 PLACE = "[the code to rewrite stands here]"

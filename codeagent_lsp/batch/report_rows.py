@@ -9,7 +9,7 @@ from urllib.parse import quote
 from codeagent_lsp.batch.perform import CHECK, PATCH, SESSION, SETUP
 from codeagent_lsp.batch.report_figures import DONE, SOLVED, brief, cost_of, duration, outcome, outcome_words
 from codeagent_lsp.batch.results import TaskResult
-from codeagent_lsp.terminal.safe import visible
+from codeagent_lsp.terminal.display import visible
 from codeagent_lsp.texts import text
 
 _MOST_WORDS = 160  # characters of an error or a task that are seen at once

@@ -26,7 +26,13 @@ from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.edits.match import replace
 from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of, without_signs
-from codeagent_lsp.workspace.text.lines import content_of, ending_of, split_lines, with_newlines, without_line_numbers
+from codeagent_lsp.workspace.text.position import (
+    content_of,
+    ending_of,
+    split_lines,
+    with_newlines,
+    without_line_numbers,
+)
 
 # `<<<<<<< SEARCH` … `>>>>>>> REPLACE` in the first column, with three to twelve signs, as models miscount.
 _BLOCK = re.compile(

@@ -22,7 +22,7 @@ from codeagent_lsp.tools.code.shift import dedented, unmoved
 from codeagent_lsp.tools.code.source import Definition, SourceFile, find_one, required, source_of
 from codeagent_lsp.tools.code.splices import has_body, problem
 from codeagent_lsp.workspace.edits import merge
-from codeagent_lsp.workspace.text.lines import with_newlines
+from codeagent_lsp.workspace.text.position import with_newlines
 
 _TYPES = frozenset(("class", "struct", "interface", "enum", "module"))
 _CALLED = frozenset(("function", "method"))

@@ -23,8 +23,8 @@ from codeagent_lsp.foreign.copies import Copies
 from codeagent_lsp.foreign.disk import ABSENT, UNKNOWN, FileState, Stamp, Tree, stamps
 from codeagent_lsp.foreign.git_tree import Entry, Marks
 from codeagent_lsp.tools.git.calls import Repository, repository_of
-from codeagent_lsp.workspace.files.folder_names import within
 from codeagent_lsp.workspace.files.git_folders import top_of
+from codeagent_lsp.workspace.files.paths import within
 
 MOST_TREES = 20
 _SUBMODULE = re.compile(r"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)

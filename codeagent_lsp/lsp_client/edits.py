@@ -14,9 +14,8 @@ from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.document import Change, Document
 from codeagent_lsp.workspace.text.encoding import decode, encode
-from codeagent_lsp.workspace.text.lines import with_newlines
 from codeagent_lsp.workspace.text.position import Encoding as PositionEncoding
-from codeagent_lsp.workspace.text.position import LineIndex
+from codeagent_lsp.workspace.text.position import LineIndex, with_newlines
 
 ReadBytes = Callable[[Path], bytes | None]
 

@@ -1,6 +1,6 @@
 """Builds the code index of a server with its progress reports and semantic search.
 
-Not here: the index (`index/host.py`), having the client report changed files (`file_watching.py`).
+Not here: the index (`index/host.py`), having the client report changed files (`client.py`).
 """
 
 from __future__ import annotations

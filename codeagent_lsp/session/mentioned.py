@@ -32,7 +32,7 @@ from codeagent_lsp.tools.files.find_tools import may_show
 from codeagent_lsp.tools.files.read_tools import PICTURES, picture, render
 from codeagent_lsp.tools.git.git_tools import GitDiff, GitDiffParameters
 from codeagent_lsp.workspace.files.file_view import FileView
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 
 _BARE_WORD = frozenset(("", "."))
 

@@ -16,7 +16,7 @@ from codeagent_lsp.lsp_client.connection import LEAVE_SECONDS, Connection, Conne
 from codeagent_lsp.lsp_client.disk import Disk, commit
 from codeagent_lsp.lsp_client.edits import EditImpossible, FileWrite, plan
 from codeagent_lsp.protocol import EVENT_METHOD, EXPERIMENTAL_KEY, INPUT_METHOD, TERMINAL_CLIENT
-from codeagent_lsp.terminal.locales import user_locale
+from codeagent_lsp.terminal.display import user_locale
 from codeagent_lsp.terminal.options import RunOptions
 from codeagent_lsp.workspace.files import uris
 

@@ -26,7 +26,7 @@ from codeagent_lsp.llm.providers.embedded import engine_installed
 from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.settings_layers import environment_layer, load, refusal
 from codeagent_lsp.state import state_root
-from codeagent_lsp.terminal.locales import user_locale
+from codeagent_lsp.terminal.display import user_locale
 from codeagent_lsp.terminal.options import settings_of
 from codeagent_lsp.terminal.stage import console
 from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED

@@ -38,8 +38,7 @@ from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.permissions.approvals import Mode, StandingApprovals
 from codeagent_lsp.tools.plan.plan import StepEdit
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.workspace.changes.changeset import Changeset, Current
-from codeagent_lsp.workspace.changes.editor import Applied, ApplyOutcome
+from codeagent_lsp.workspace.changes.changeset import Applied, ApplyOutcome, Changeset, Current
 from codeagent_lsp.workspace.files.file_view import FileText, FileView, StagedView
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.tools.shells import FakeEnvironments

@@ -22,7 +22,7 @@ from codeagent_lsp.inline.finish_change.sites import Site, applied, sites
 from codeagent_lsp.inline.next_edit.parsed_text import parsed_text
 from codeagent_lsp.tools.diagnostics.difference import Diagnostic, difference, from_lsp
 from codeagent_lsp.workspace.files.file_view import FileView
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 
 if TYPE_CHECKING:
     from codeagent_lsp.inline.finish_change.moves import Edit

@@ -1,6 +1,6 @@
 """Converts plain JSON strictly to the LSP types, and names the wrong key when that fails.
 
-Not here: the outermost object (`envelope.py`) and what a handler makes of its parameters.
+Not here: the outermost object (`framing.py`) and what a handler makes of its parameters.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ from codeagent_lsp.tools.registry import RegisteredTool, ToolRegistry
 from codeagent_lsp.tools.traits import ToolGroups
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.excerpts import keywords_of
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 from codeagent_lsp.workspace.text.visible import one_line
 
 NAMED_CHARS = 40_000

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.session.proposal import Proposal
     from codeagent_lsp.session.session import Session
     from codeagent_lsp.session.state import RunRecord
-    from codeagent_lsp.workspace.changes.editor import Applied
+    from codeagent_lsp.workspace.changes.changeset import Applied
 
 
 TAKEN_BACK = "The user took back what was changed for: {titles}. Read files again before you go on."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -43,6 +43,7 @@ from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolO
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.changes.staging import Step
 from codeagent_lsp.workspace.files.file_view import FileText, StagedFile
+from codeagent_lsp.workspace.text.excerpts import listed
 from codeagent_lsp.workspace.text.position import LineIndex, line_span
 
 SECONDS = 60.0
@@ -272,7 +273,9 @@ async def _renamed_by_syntax(context: ToolContext, place: NamedPlace, new: str) 
     texts = {path: applied(sources[path], each.splices) for path, each in made.items() if each.splices}
     count = sum(len(each.splices) for each in made.values())
     report = await staged_texts(context, texts, files, count, "syntax, as no language server answered")
-    left = [f"  {sources[path].path}: {_numbers(each.left)}" for path, each in made.items() if each.left]
+    left = [
+        f"  {sources[path].path}: {listed(map(str, each.left), _NUMBERS)}" for path, each in made.items() if each.left
+    ]
     if not left:
         return report
     head = f"{place.name} is left, as the syntax does not show that it is the same; look at these lines (as they were):"
@@ -282,11 +285,6 @@ async def _renamed_by_syntax(context: ToolContext, place: NamedPlace, new: str) 
 def _is_at(source: SourceFile, definition: Definition, offset: int) -> bool:
     name = definition.name
     return name is not None and source.char(name.start_byte) <= offset < source.char(name.end_byte)
-
-
-def _numbers(lines: Sequence[int]) -> str:
-    more = f" and {len(lines) - _NUMBERS} more" if len(lines) > _NUMBERS else ""
-    return ", ".join(map(str, lines[:_NUMBERS])) + more
 
 
 async def _require_whole(context: ToolContext, answer: ServerAnswer, place: NamedPlace) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from codeagent_lsp.index.grammars import Grammar
 from codeagent_lsp.index.literals import Literal, fixed_lines, kept, literal_lines, literals, literals_of_piece
 from codeagent_lsp.tools.code.source import SourceFile
-from codeagent_lsp.workspace.text.lines import (
+from codeagent_lsp.workspace.text.position import (
     dominant_newline,
     margin_lines,
     shared_ends,

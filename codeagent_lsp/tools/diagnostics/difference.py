@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from codeagent_lsp.workspace.edits import merge
-from codeagent_lsp.workspace.text.lines import split_lines
-from codeagent_lsp.workspace.text.position import Encoding, LineIndex, offset_at, position_at
+from codeagent_lsp.workspace.text.position import Encoding, LineIndex, offset_at, position_at, split_lines
 
 Severity = Literal["error", "warning", "info", "hint"]
 MAX_ITEMS = 500

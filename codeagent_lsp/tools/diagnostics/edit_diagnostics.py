@@ -24,6 +24,7 @@ from codeagent_lsp.tools.tool import ToolOutput
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.document import text_digest
+from codeagent_lsp.workspace.text.excerpts import listed
 
 if TYPE_CHECKING:
     from codeagent_lsp.language_servers.session_servers import FoundDiagnostics
@@ -251,8 +252,7 @@ async def with_remark(context: ToolContext, run: Callable[[], Awaitable[ToolOutp
 
 
 def _named(paths: Sequence[str], name: Callable[[str], str], what: str) -> str:
-    more = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
-    return f"Diagnostics of {', '.join(map(name, paths[:_MAX_NAMED]))}{more}: {what}." if paths else ""
+    return f"Diagnostics of {listed(map(name, paths), _MAX_NAMED)}: {what}." if paths else ""
 
 
 # The files that a change may break without changing them: those that use a name whose definition it changed.

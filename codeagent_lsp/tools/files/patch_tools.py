@@ -21,7 +21,7 @@ from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolO
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of, without_signs
 from codeagent_lsp.workspace.files.file_view import FileText
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 
 
 def _headed(given: dict[str, Any]) -> dict[str, Any]:
