@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 
 from codeagent_lsp import events
 from codeagent_lsp.agent import intent_words as words
-from codeagent_lsp.agent.completion import complete
+from codeagent_lsp.agent.loop import complete
 from codeagent_lsp.errors import ModelError
 from codeagent_lsp.llm.calls.jsontext import loads_object
 from codeagent_lsp.llm.model import Model

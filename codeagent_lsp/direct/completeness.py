@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 
 from codeagent_lsp.direct.definitions import lost_definitions
-from codeagent_lsp.index.kinds import is_prose
+from codeagent_lsp.index.grammars import is_prose
 from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
 from codeagent_lsp.workspace.text.position import with_newlines
 

@@ -12,8 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from codeagent_lsp.direct.brief import Brief
-from codeagent_lsp.direct.checks import Verdict
+from codeagent_lsp.direct.checks import Brief, Verdict
 from codeagent_lsp.direct.material import (
     Hints,
     Material,
@@ -27,7 +26,7 @@ from codeagent_lsp.direct.material import (
     text_of,
 )
 from codeagent_lsp.direct.workspace_files import WorkspaceFiles
-from codeagent_lsp.index.kinds import is_made, is_source, is_test
+from codeagent_lsp.index.grammars import is_made, is_source, is_test
 from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 

@@ -10,18 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from codeagent_lsp.events.base import Event
-from codeagent_lsp.events.changes import (
-    ChangesApplied,
-    ChangesDiscarded,
-    ChangesIntended,
-    ChangesProposed,
-    FileChanged,
-    Outcome,
-    Verdict,
-)
 from codeagent_lsp.events.plans import (
     AwaitingApproval,
+    Event,
     ExecutionCancelled,
     ExecutionCompleted,
     ExecutionFailed,
@@ -38,13 +29,20 @@ from codeagent_lsp.events.plans import (
     StepStarted,
 )
 from codeagent_lsp.events.sessions import (
+    ChangesApplied,
+    ChangesDiscarded,
+    ChangesIntended,
+    ChangesProposed,
+    FileChanged,
     ItemWithdrawn,
+    Outcome,
     SessionForked,
     SessionRestored,
     SessionRewound,
     SteerDelivered,
     Steered,
     TaskQueued,
+    Verdict,
 )
 
 Mode = Literal["direct", "plan"]

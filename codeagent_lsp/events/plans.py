@@ -1,19 +1,34 @@
-"""The events of a plan and its steps.
+"""The base class of all events, and the events of a plan and its steps.
 
 `plan` is the whole plan `{id, goal, status, steps, estimated_complexity}`, `message` a sentence for the user,
 `step_number` the place of the step in the plan, from 1; all are added when the event is emitted
-(`session/run_output.py`).
-
-Not here: all other events (`__init__.py`).
+(`session/run_output.py`). Not here: all other events (`__init__.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from codeagent_lsp.events.base import Event
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """The fields of all events, set by the session, empty before. `type` is the name of a class.
+
+    `internal` events are stored but never sent to a client; `transient` ones are sent but not stored.
+    """
+
+    type: ClassVar[str] = ""
+    internal: ClassVar[bool] = False
+    transient: ClassVar[bool] = False
+    session_id: str = ""
+    run_id: str = ""
+    seq: int = 0
+    ts: float = 0.0
+
+    def __init_subclass__(cls, *, name: str, internal: bool = False, transient: bool = False) -> None:
+        cls.type, cls.internal, cls.transient = name, internal, transient
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
-from codeagent_lsp.inline.place import Place
+from codeagent_lsp.inline.context import Place
 from codeagent_lsp.language_servers.session_servers import FoundDiagnostics
 from codeagent_lsp.tools.diagnostics.difference import Diagnostic, difference, from_lsp
 from codeagent_lsp.tools.diagnostics.syntax import syntax_errors

@@ -10,12 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.index import lexical
+from codeagent_lsp.index import store
 from codeagent_lsp.index.answers import Answers
 from codeagent_lsp.index.view import View
 from codeagent_lsp.index.words import question
-from codeagent_lsp.inline.context import Material
-from codeagent_lsp.inline.place import Place
+from codeagent_lsp.inline.context import Material, Place
 from codeagent_lsp.workspace.files.file_view import FileView
 
 MOST_OPEN = 12
@@ -77,7 +76,7 @@ class WorkspaceSource:
     def _found(self, place: Place, view: View) -> list[str]:
         lines = place.text[: place.offset].splitlines()[-_LINES_ASKED:]
         asked = question(" ".join([place.path, *lines]))
-        return [path for path, _ in lexical.matching(view, asked, MOST_FOUND)]
+        return [path for path, _ in store.matching(view, asked, MOST_FOUND)]
 
     def _shows(self, files: FileView, name: str) -> bool:
         return any(self._allowed(files, full) for root in files.roots.folders if files.exists(full := f"{root}/{name}"))

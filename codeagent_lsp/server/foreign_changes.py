@@ -129,8 +129,7 @@ class ForeignChanges:
         if before is not None:
             await asyncio.wait([before])
         await asyncio.sleep(START_SECONDS)
-        from codeagent_lsp.foreign.baseline import Baseline  # late: an idle server has none of it until now
-        from codeagent_lsp.foreign.copies import Copies  # late, as above
+        from codeagent_lsp.foreign.baseline import Baseline, Copies  # late: an idle server has none of it until now
         from codeagent_lsp.foreign.disk import Tree  # late, as above
         from codeagent_lsp.foreign.watch import ForeignWatch  # late, as above
 

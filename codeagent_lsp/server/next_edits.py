@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lsprotocol import types
 
 from codeagent_lsp.errors import AgentError, CodeAgentError, ModelError, ModelRejected, ToolFailed, UsageError
-from codeagent_lsp.index import lexical
+from codeagent_lsp.index import store
 from codeagent_lsp.server.lenses import Waiting
 from codeagent_lsp.server.secret_sources import sanitizer_for
 from codeagent_lsp.texts import text
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.index.host import IndexHost
     from codeagent_lsp.inline.next_edit.history import History
     from codeagent_lsp.inline.next_edit.proposals import Proposed
-    from codeagent_lsp.language_servers.pool import LanguageServerPool
+    from codeagent_lsp.language_servers.session_servers import LanguageServerPool
     from codeagent_lsp.llm.fill.edit_formats import Rewriter
     from codeagent_lsp.server.announcer import Announcer
     from codeagent_lsp.server.front import Front
@@ -298,7 +298,7 @@ class NextEditModel:
     async def _brings_error(self, history: History, found: list[Proposed]) -> bool:
         """Return whether all of the answer together would bring an error into its lines."""
         from codeagent_lsp.inline.checking import SuggestionChecks  # late: as above
-        from codeagent_lsp.inline.place import Place  # late: as above
+        from codeagent_lsp.inline.context import Place  # late: as above
 
         edited = history.of(found[0].path) if found else None
         if edited is None:
@@ -359,7 +359,7 @@ class NextEditFiles:
         return shown_name(self.view, self.may_read, path)
 
     def _indexed(self, answers: Answers, words: Sequence[str], limit: int) -> list[str]:
-        found = lexical.files_with(answers.view(self.view), words, limit)
+        found = store.files_with(answers.view(self.view), words, limit)
         folders = self.view.roots.folders
         places = ([f"{folder}/{name}" for folder in folders] for name in found)
         return [next((path for path in each if self.view.exists(path)), each[0]) for each in places if each]

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import AgentError
-from codeagent_lsp.language_servers.values import CodeServers, ServerAnswer, ServerQuestion, parameters
+from codeagent_lsp.language_servers.answers import CodeServers, ServerAnswer, ServerQuestion, parameters
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.run_index import RunIndex
 from codeagent_lsp.session.services import EditorServers, Services

@@ -17,10 +17,9 @@ from functools import cached_property
 
 from codeagent_lsp.agent.intent import classify
 from codeagent_lsp.agent.loop import LoopResult
-from codeagent_lsp.direct.brief import brief_of, wants_edit
-from codeagent_lsp.direct.checks import Checker, LookingShell
+from codeagent_lsp.direct.checks import Checker, LookingShell, brief_of, wants_edit
 from codeagent_lsp.direct.workspace_files import WorkspaceFiles, test_names_in
-from codeagent_lsp.index.kinds import is_test
+from codeagent_lsp.index.grammars import is_test
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.own_commands import Ended

@@ -10,7 +10,7 @@ from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.config import Settings
 from codeagent_lsp.direct.aptitude import KnownForms
 from codeagent_lsp.index.port import Indexing
-from codeagent_lsp.language_servers.values import ServerAnswer
+from codeagent_lsp.language_servers.answers import ServerAnswer
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.memory.knowledge import Knowledge

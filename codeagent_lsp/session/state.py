@@ -13,7 +13,7 @@ from typing import Any
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts
-from codeagent_lsp.agent.context.focus import FocusedFile, FocusedFiles
+from codeagent_lsp.agent.context.history import FocusedFile, FocusedFiles
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.messages import Message, ToolSpec, Usage
 from codeagent_lsp.session.conversation.repo_maps import Overviews

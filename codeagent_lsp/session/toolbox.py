@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.completion import complete
+from codeagent_lsp.agent.loop import complete
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.direct.checks import LookingShell
 from codeagent_lsp.environments.serving import Screens

@@ -21,7 +21,7 @@ from codeagent_lsp.config import NetworkSettings, Settings
 from codeagent_lsp.direct import AnswerForm
 from codeagent_lsp.direct.aptitude import Proof, ProofStore, Score
 from codeagent_lsp.errors import UserError
-from codeagent_lsp.llm import download, weights
+from codeagent_lsp.llm import weights
 from codeagent_lsp.llm.providers.embedded import engine_installed
 from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.settings_layers import environment_layer, load, refusal
@@ -136,7 +136,7 @@ def pull_model(out: Console, language: str, pull: Pull = weights.pull, network: 
                 cancelled=stopped.is_set,
                 **({"network": network} if network else {}),
             )
-    except download.Cancelled:
+    except weights.Cancelled:
         out.print(Text(text("model.paused", language), style="yellow"))
         return EXIT_INTERRUPTED
     finally:
@@ -145,7 +145,7 @@ def pull_model(out: Console, language: str, pull: Pull = weights.pull, network: 
     return EXIT_DONE
 
 
-def _percents(out: Console, language: str) -> download.Report:
+def _percents(out: Console, language: str) -> weights.Report:
     """Return what prints each new percent on a line, for programs that read the output."""
     told = -1
 

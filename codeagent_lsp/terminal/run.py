@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.lsp_client.connection import ConnectionLost, Refused
-from codeagent_lsp.lsp_client.edits import FileWrite
+from codeagent_lsp.lsp_client.disk import FileWrite
 from codeagent_lsp.system import call_on_stop
 from codeagent_lsp.terminal.client import Client, NothingStaged
 from codeagent_lsp.terminal.display import short_path, user_locale, visible

@@ -12,10 +12,17 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.errors import EditRefused
-from codeagent_lsp.language_servers.answers import Texts, actions, hover_text, items, places
+from codeagent_lsp.language_servers.answers import (
+    ServerAnswer,
+    ServerQuestion,
+    Texts,
+    actions,
+    hover_text,
+    items,
+    places,
+)
 from codeagent_lsp.language_servers.server_edits import server_edit
 from codeagent_lsp.language_servers.session_servers import SessionServers
-from codeagent_lsp.language_servers.values import ServerAnswer, ServerQuestion
 from codeagent_lsp.tools.diagnostics.difference import from_lsp
 from tests.language_servers.real import missing, real_session
 from tests.language_servers.rig import Workspace, nothing_left

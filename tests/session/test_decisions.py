@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.direct.brief import Brief
+from codeagent_lsp.direct.checks import Brief
 from codeagent_lsp.direct.gathering import Subject
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.proposal import Proposal

@@ -13,9 +13,17 @@ from functools import partial
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts
-from codeagent_lsp.agent.context.focus import FocusedFiles
 from codeagent_lsp.agent.context.gather import headed_or_parts, if_it_stands, names_in_code, starting_context
-from codeagent_lsp.agent.context.history import READING, UNCHANGED, WHOLE, WORTH_REFERRING, History, is_request, note
+from codeagent_lsp.agent.context.history import (
+    READING,
+    UNCHANGED,
+    WHOLE,
+    WORTH_REFERRING,
+    FocusedFiles,
+    History,
+    is_request,
+    note,
+)
 from codeagent_lsp.agent.limits import LoopLimits, limits_for, window_of
 from codeagent_lsp.agent.loop import AgentLoop, LoopResult
 from codeagent_lsp.agent.prompt import system_prompt, task_message

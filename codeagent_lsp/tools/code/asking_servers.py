@@ -15,8 +15,16 @@ from typing import Any, TypeVar
 
 from codeagent_lsp.call_forms import Agent, ForeignTool, Shape, given_as, without
 from codeagent_lsp.errors import AgentError, EditRefused, ErrorCode, ToolFailed, ToolRetry
-from codeagent_lsp.language_servers.answers import CodePlace, NamedItem, Texts, items, places
-from codeagent_lsp.language_servers.values import CodeServers, ServerAnswer, ServerQuestion
+from codeagent_lsp.language_servers.answers import (
+    CodePlace,
+    CodeServers,
+    NamedItem,
+    ServerAnswer,
+    ServerQuestion,
+    Texts,
+    items,
+    places,
+)
 from codeagent_lsp.tools.code.call_graph import Edge, Graph, Node
 from codeagent_lsp.tools.code.source import find_one, normal, source_of
 from codeagent_lsp.tools.context import ToolContext

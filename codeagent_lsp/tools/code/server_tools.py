@@ -16,9 +16,17 @@ from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms, ForeignTool
 from codeagent_lsp.errors import EditRefused, ErrorCode, PermissionDenied, ToolFailed, ToolRetry
-from codeagent_lsp.language_servers.answers import NamedItem, OfferedAction, Texts, actions, hover_text, items, places
+from codeagent_lsp.language_servers.answers import (
+    NamedItem,
+    OfferedAction,
+    ServerAnswer,
+    Texts,
+    actions,
+    hover_text,
+    items,
+    places,
+)
 from codeagent_lsp.language_servers.server_edits import ServerEdit, Splice, edited, server_edit
-from codeagent_lsp.language_servers.values import ServerAnswer
 from codeagent_lsp.tools.code.asking_servers import (
     NamedPlace,
     ask,
