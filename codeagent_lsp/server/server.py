@@ -23,9 +23,9 @@ from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.server.clients import completes_always, real_encoding
 from codeagent_lsp.server.documents import Documents
 from codeagent_lsp.server.wire import lifecycle
+from codeagent_lsp.server.wire.framing import make_converter
 from codeagent_lsp.server.wire.lifecycle import Channel, ExecuteCommand, Phase, Reader, Served, socket_channel
 from codeagent_lsp.server.wire.outgoing import Outgoing
-from codeagent_lsp.server.wire.params import make_converter
 from codeagent_lsp.server.wire.protocol_guard import GuardedProtocol
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.document import Change, Document

@@ -13,7 +13,7 @@ from pathlib import PurePath
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError, UsageError
-from codeagent_lsp.events.sessions import What
+from codeagent_lsp.events.base import What
 from codeagent_lsp.index.enclosing import enclosing_symbol
 from codeagent_lsp.session.own_commands import (
     Ended,

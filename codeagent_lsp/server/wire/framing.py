@@ -1,11 +1,11 @@
-"""Splits a byte stream into message bodies (LSP base protocol), resynchronises after damage, and parses each body into
-a checked JSON-RPC 2.0 message. Pure, without I/O.
+"""Splits a byte stream into message bodies (LSP base protocol), resynchronises after damage, parses each body into a
+checked JSON-RPC 2.0 message, and its parameters strictly into the LSP types. Pure, without I/O.
 
 It accepts more than most servers: any case of the header names, no space after the colon, bare line feeds, headers
 before and after `Content-Length`, of which the last one counts. After damage everything is skipped up to the next
 `Content-Length` header. Such a header never occurs inside valid JSON, where a string has no raw line end, so a body
-that contains one was announced too long and is cut there. Of a message only the outermost object is checked; `params`
-stay plain JSON, whatever keys they have. Not here: LSP types (`params.py`) and answering (`protocol_guard.py`).
+that contains one was announced too long and is cut there. Parameters that are no LSP type are refused with the name of
+the wrong key. Not here: answering (`protocol_guard.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,13 @@ import json
 import math
 import re
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, NoReturn
+
+import cattrs
+from cattrs.errors import AttributeValidationNote, IterableValidationNote
+from lsprotocol import converters, types
+from pygls.exceptions import JsonRpcInvalidParams
 
 MAX_BODY = 64 * 1024 * 1024
 MAX_LINE = 8 * 1024
@@ -42,6 +48,7 @@ _CUT_HEADER = re.compile(  # a header, or the beginning of one, at the very end
     % b"|".join(_HEADER_NAME[:size] for size in range(1, len(_HEADER_NAME) - 1)),
     re.IGNORECASE,
 )
+_WORDS = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,3 +304,97 @@ def _refuse(constant: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
+
+
+def make_converter() -> cattrs.Converter:
+    """Return a converter for the LSP types that does not coerce types, e.g. a number to a string."""
+    converter = cattrs.Converter()
+    for kind in (str, int, float, bool):
+        converter.register_structure_hook(kind, _strict)
+    made = converters.get_converter(converter)
+    # Clients of LSP 3.15 and older may change a document without a version; left out, all later edits would be for
+    # another text than theirs.
+    made.register_structure_hook(
+        types.VersionedTextDocumentIdentifier,
+        lambda value, _: made.structure(value, types.OptionalVersionedTextDocumentIdentifier),
+    )
+    return made
+
+
+def structure_params(converter: cattrs.Converter, method: str, raw: dict[str, Any]) -> Any:
+    """Convert the `params` of a message to their LSP type; plain JSON for methods that LSP does not define.
+
+    JsonRpcInvalidParams names the wrong key, never the value.
+    """
+    known = types.METHOD_TO_TYPES.get(method)
+    if known is None:
+        return raw.get("params")
+    try:
+        # The types of requests demand an id, which one that came as a notification has not.
+        return converter.structure({"id": 0, **raw}, known[0]).params
+    except RecursionError:
+        raise JsonRpcInvalidParams("Invalid params: nested too deeply") from None
+    except Exception as error:  # noqa: BLE001 (cattrs raises what the constructors raise)
+        # Without its cause, whose text quotes the value.
+        raise JsonRpcInvalidParams(f"Invalid params: {wrong_key(error)}") from None
+
+
+def structure_result(converter: cattrs.Converter, method: str, result: Any) -> Any:
+    """Convert a client's result to its LSP type; ValueError when it does not fit."""
+    known = types.METHOD_TO_TYPES.get(method)
+    if known is None or known[1] is None:
+        return result
+    try:
+        return converter.structure({"id": 0, "jsonrpc": "2.0", "result": result}, known[1]).result
+    except Exception as error:  # noqa: BLE001 (as above)
+        raise ValueError(wrong_key(error)) from None
+
+
+def wrong_key(error: BaseException) -> str:
+    """Return the path of the first wrong key and what is wrong with it."""
+    path = ""
+    while True:
+        path += _step(error)
+        inner = getattr(error, "exceptions", ())
+        if not inner:
+            return f"{path.lstrip('.') or 'params'} {_complaint(error)}"
+        error = inner[0]
+
+
+def _step(error: BaseException) -> str:
+    for note in getattr(error, "__notes__", ()):
+        if isinstance(note, AttributeValidationNote):
+            return f".{_camel(note.name)}"
+        if isinstance(note, IterableValidationNote):
+            return f"[{note.index}]"
+    return ""
+
+
+def _complaint(error: BaseException) -> str:
+    if isinstance(error, KeyError):
+        return "is missing"
+    if isinstance(error, _WrongType):
+        return f"must be {error}"
+    return "has a value of the wrong kind"
+
+
+def _camel(name: str) -> str:
+    head, *tail = name.strip("_").split("_")
+    return head + "".join(word.capitalize() for word in tail)
+
+
+class _WrongType(TypeError):
+    pass
+
+
+def _strict(value: Any, kind: type) -> Any:
+    # Not isinstance: True is an int.
+    if type(value) is kind:
+        return value
+    if issubclass(kind, Enum):  # the string and number enums of LSP come here as subclasses
+        return kind(value)
+    if kind is float and type(value) is int:
+        return float(value)
+    if kind is int and type(value) is float and value.is_integer():
+        return int(value)  # some JSON libraries know only floats
+    raise _WrongType(_WORDS[kind])

@@ -33,10 +33,11 @@ from codeagent_lsp.server.wire.framing import (
     Request,
     Response,
     is_id,
+    structure_params,
+    structure_result,
 )
 from codeagent_lsp.server.wire.lifecycle import Phase, Served
 from codeagent_lsp.server.wire.outgoing import ClientRequests, Outgoing
-from codeagent_lsp.server.wire.params import structure_params, structure_result
 
 if TYPE_CHECKING:
     from cattrs import Converter

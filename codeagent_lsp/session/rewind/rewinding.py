@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import note
 from codeagent_lsp.errors import SessionError
-from codeagent_lsp.events.sessions import What
+from codeagent_lsp.events.base import What
 from codeagent_lsp.session.proposal import uninterrupted
 from codeagent_lsp.session.replay import retell
 from codeagent_lsp.session.rewind.earlier_texts import (
