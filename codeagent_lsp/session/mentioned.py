@@ -92,7 +92,7 @@ class _Resolver:
             if text and (fitted := self._fitted(mention, text, room)):
                 room -= len(fitted)
                 # A task that names the file in plain words too would show it twice.
-                if path in known and _is_whole(mention):
+                if path in known and mention.lines is None and not mention.symbol:
                     request = replace(request, files=(*request.files, (path, fitted)))
                 else:
                     request = replace(request, given=(*request.given, fitted))
@@ -189,10 +189,6 @@ class _Resolver:
     def _tell(self, key: str, mention: Mention, **values: object) -> None:
         words = self._parts.output.text(key, name=mention.text, **values)
         self._parts.output.emit(events.StatusChanged(message=words))
-
-
-def _is_whole(mention: Mention) -> bool:
-    return mention.lines is None and not mention.symbol
 
 
 def _meant(view: FileView, mention: Mention, files: list[str]) -> Mention:

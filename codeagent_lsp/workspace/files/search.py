@@ -174,7 +174,7 @@ def _over_disk_below(view: FileView, path: str | None) -> Iterator[str]:
     starts = [path] if path else list(view.roots.folders)
     for file in view.over_disk():
         root = view.roots.root_of(file)
-        start = next((start for start in starts if _below(file, start)), None)
+        start = next((start for start in starts if file == start or file.startswith(start.rstrip("/") + "/")), None)
         if root is None or start is None or not view.exists(file):
             continue
         if file == start or view.is_ignored(start, is_dir=True) or not view.is_ignored(file):
@@ -207,10 +207,6 @@ def _fits(view: FileView, file: str, wanted: Glob | None, path: str | None) -> b
         return True
     start = path or view.roots.root_of(file) or "/"
     return wanted.matches(Path(file).name if file == start else file[len(start.rstrip("/")) + 1 :])
-
-
-def _below(file: str, start: str) -> bool:
-    return file == start or file.startswith(start.rstrip("/") + "/")
 
 
 def _newest_first(view: FileView, files: Iterable[str]) -> list[str]:

@@ -411,7 +411,7 @@ def unwrap(script: Script, *, wide: bool = False, choice: int = 0) -> Everything
         if found and (depth >= MAX_DEPTH or added > MAX_WORDS):
             return Everything(tuple(scripts), tuple(invocations), cut=True)
         for part in found:
-            new = _direct(part.words, invocation.stdin)
+            new = [Invocation(part.words, " ".join(part.words)[:MAX_TEXT], invocation.stdin)] if part.words else []
             # No program has a blank in its name: in `ssh host 'rm -r x'`, a shell gets the word as a script.
             text = part.script or (part.words[0] if part.words and " " in part.words[0] else "")
             # `eval f x`: only a script's reading follows the calls of functions.
@@ -433,7 +433,3 @@ def wide_readings(command: str) -> list[Everything]:
     found = [unwrap(read(command, wide=True), wide=True)]
     choices = min(MAX_CHOICES, max(script.choices for script in found[0].scripts))
     return found + [unwrap(read(command, wide=True, choice=at), wide=True, choice=at) for at in range(1, choices)]
-
-
-def _direct(words: tuple[str, ...], stdin: str | None) -> list[Invocation]:
-    return [Invocation(words, " ".join(words)[:MAX_TEXT], stdin)] if words else []
