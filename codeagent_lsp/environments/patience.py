@@ -1,22 +1,20 @@
-"""Errors of environments, classified by exception type and HTTP status, by text only at last, and retries with
-exponential backoff: at most three for a failed connection, two for a timeout.
+"""Retries with exponential backoff: at most three for a failed connection, two for a timeout.
 
-Libraries are not imported: their exceptions are recognised by their class names. Retries are only for work without side
-effects on failure, such as connecting and listing: a call is never sent twice.
+Only for work without side effects on failure, such as connecting and listing: a call is never sent twice. Not here:
+what counts as which failure.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState
 
-from codeagent_lsp.errors import CodeAgentError, ErrorCode
+from codeagent_lsp.errors import ErrorCode
 
 FIRST_WAIT = 1.0
 FACTOR = 2.0
@@ -34,55 +32,6 @@ RETRIES: Mapping[ErrorCode, int] = MappingProxyType(
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
-SANDBOX_CODES = frozenset(
-    {
-        ErrorCode.CONNECTION_ERROR,
-        ErrorCode.TIMEOUT_ERROR,
-        ErrorCode.PARAMETER_ERROR,
-        ErrorCode.VALIDATION_ERROR,
-        ErrorCode.PERMISSION_ERROR,
-        ErrorCode.EXECUTION_ERROR,
-        ErrorCode.SANDBOX_NOT_FOUND,
-        ErrorCode.SANDBOX_TERMINATED,
-    }
-)
-
-_BY_TYPE: tuple[tuple[str, ErrorCode], ...] = (
-    # the first that fits; class names, as some are in libraries that may not be imported
-    ("PermissionError", ErrorCode.PERMISSION_ERROR),
-    ("FileNotFoundError", ErrorCode.PARAMETER_ERROR),
-    ("ProcessLookupError", ErrorCode.SANDBOX_TERMINATED),
-    ("TimeoutError", ErrorCode.TIMEOUT_ERROR),
-    ("TimeoutException", ErrorCode.TIMEOUT_ERROR),
-    ("LookupError", ErrorCode.SANDBOX_NOT_FOUND),
-    ("ValueError", ErrorCode.VALIDATION_ERROR),
-    ("TransportError", ErrorCode.CONNECTION_ERROR),
-    ("EOFError", ErrorCode.CONNECTION_ERROR),
-    ("OSError", ErrorCode.CONNECTION_ERROR),
-)
-_BY_STATUS: Mapping[int, ErrorCode] = MappingProxyType(
-    {
-        400: ErrorCode.PARAMETER_ERROR,
-        401: ErrorCode.PERMISSION_ERROR,
-        403: ErrorCode.PERMISSION_ERROR,
-        404: ErrorCode.SANDBOX_NOT_FOUND,
-        408: ErrorCode.TIMEOUT_ERROR,
-        409: ErrorCode.SANDBOX_TERMINATED,
-        410: ErrorCode.SANDBOX_TERMINATED,
-        502: ErrorCode.CONNECTION_ERROR,
-        503: ErrorCode.CONNECTION_ERROR,
-        504: ErrorCode.TIMEOUT_ERROR,
-    }
-)
-_BY_TEXT: tuple[tuple[re.Pattern[str], ErrorCode], ...] = (
-    (re.compile(r"(?i)no such container|no such exec|does not exist"), ErrorCode.SANDBOX_NOT_FOUND),
-    (re.compile(r"(?i)state improper|is not running|was terminated|has stopped"), ErrorCode.SANDBOX_TERMINATED),
-    (re.compile(r"(?i)timed? ?out|deadline exceeded"), ErrorCode.TIMEOUT_ERROR),
-    (re.compile(r"(?i)permission denied|not permitted|unauthorized|\beperm\b"), ErrorCode.PERMISSION_ERROR),
-    (re.compile(r"(?i)file not found|no such file|\benoent\b"), ErrorCode.PARAMETER_ERROR),
-    (re.compile(r"(?i)(?:invalid|missing) parameter"), ErrorCode.PARAMETER_ERROR),
-    (re.compile(r"(?i)connection refused|websocket|cannot connect"), ErrorCode.CONNECTION_ERROR),
-)
 
 
 async def patient(
@@ -115,33 +64,3 @@ def wait_before(retry: int, chance: float) -> float:
     """Return the seconds before the `retry`-th retry (1-based); `chance` in 0 … 1 adds jitter."""
     wait = min(LONGEST_WAIT, FIRST_WAIT * FACTOR ** (retry - 1))
     return wait * (1 + JITTER * (2 * chance - 1))
-
-
-def grade(error: BaseException) -> ErrorCode:
-    """Return the error code for an error in the communication with an environment."""
-    first = first_error(error)
-    if isinstance(first, CodeAgentError):
-        return first.code if first.code in SANDBOX_CODES else ErrorCode.EXECUTION_ERROR
-    return code_by_type(first, _BY_TYPE) or _by_text(str(first))
-
-
-def grade_status(status: int, said: str) -> ErrorCode:
-    """Return the error code for an HTTP error status; by the message if the status is unknown."""
-    return _BY_STATUS.get(status) or _by_text(said)
-
-
-def first_error(error: BaseException) -> BaseException:
-    """Return the first leaf of nested exception groups, or the error itself."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
-def code_by_type(error: BaseException, known: Iterable[tuple[str, ErrorCode]]) -> ErrorCode | None:
-    """Return the code of the first name in `known` among the error's class names; None if there is none."""
-    names = {cls.__name__ for cls in type(error).__mro__}
-    return next((code for name, code in known if name in names), None)
-
-
-def _by_text(said: str) -> ErrorCode:
-    return next((code for pattern, code in _BY_TEXT if pattern.search(said)), ErrorCode.EXECUTION_ERROR)

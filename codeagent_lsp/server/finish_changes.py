@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from codeagent_lsp.index.host import IndexHost
     from codeagent_lsp.inline.finish_change.changes import Change
     from codeagent_lsp.inline.finish_change.finishing import Finished
-    from codeagent_lsp.language_servers.session_servers import LanguageServerPool, SessionServers
+    from codeagent_lsp.language_servers.pool import LanguageServerPool
+    from codeagent_lsp.language_servers.session_servers import SessionServers
     from codeagent_lsp.server.announcer import Announcer
     from codeagent_lsp.server.front import Front
     from codeagent_lsp.server.next_edits import NextEdits

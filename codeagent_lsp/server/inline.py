@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.index.host import IndexHost
     from codeagent_lsp.inline.completer import Options
     from codeagent_lsp.inline.next_edit.proposals import Proposed
-    from codeagent_lsp.language_servers.session_servers import LanguageServerPool
+    from codeagent_lsp.language_servers.pool import LanguageServerPool
     from codeagent_lsp.llm.fill.filler import Filler
     from codeagent_lsp.server.announcer import Announcer
     from codeagent_lsp.server.client import Client

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.index.host import IndexHost
     from codeagent_lsp.inline.next_edit.history import History
     from codeagent_lsp.inline.next_edit.proposals import Proposed
-    from codeagent_lsp.language_servers.session_servers import LanguageServerPool
+    from codeagent_lsp.language_servers.pool import LanguageServerPool
     from codeagent_lsp.llm.fill.edit_formats import Rewriter
     from codeagent_lsp.server.announcer import Announcer
     from codeagent_lsp.server.front import Front

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from codeagent_lsp.environments.environments import Environments
     from codeagent_lsp.index.host import IndexHost
-    from codeagent_lsp.language_servers.session_servers import LanguageServerPool
+    from codeagent_lsp.language_servers.pool import LanguageServerPool
     from codeagent_lsp.server.client import Client
     from codeagent_lsp.server.front import Front
     from codeagent_lsp.server.models import Models

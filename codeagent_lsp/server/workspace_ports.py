@@ -14,7 +14,7 @@ from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.errors import EditorError, FileRefused
 from codeagent_lsp.language_servers.answers import ServerAnswer
 from codeagent_lsp.language_servers.known import with_own
-from codeagent_lsp.language_servers.session_servers import LanguageServerPool
+from codeagent_lsp.language_servers.pool import LanguageServerPool
 from codeagent_lsp.protocol import DIAGNOSTICS_METHOD, LENT_METHODS, LSP_METHOD, SOURCE
 from codeagent_lsp.server.editor import LspEditor
 from codeagent_lsp.session.services import WorkspacePorts

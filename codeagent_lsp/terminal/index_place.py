@@ -7,7 +7,6 @@ asked (`index.py`).
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sqlite3
 import sys
@@ -109,6 +108,8 @@ def build(index: Index, found: Scan, out: Console | None = None) -> None:
 
     OSError if the index cannot be written. KeyboardInterrupt ends the processes and keeps what is done.
     """
+    import asyncio  # late: not needed where nearly nothing has changed
+
     if out is None and not sys.stderr.isatty():
         status = asyncio.run(_built(index, found, lambda status: None))
     else:
@@ -129,6 +130,8 @@ def _opened(workspace: str, language: str) -> IndexLocation:
 
 
 def _under_a_bar(index: Index, found: Scan, out: Console | None) -> Status:
+    import asyncio  # late: as in `build`
+
     from rich.console import Console  # late: many builds have no terminal
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # late: as above
 

@@ -21,7 +21,8 @@ from codeagent_lsp.language_servers import (
 )
 from codeagent_lsp.language_servers.answers import ServerQuestion
 from codeagent_lsp.language_servers.known import KnownServer
-from codeagent_lsp.language_servers.session_servers import LanguageServerPool, SessionServers
+from codeagent_lsp.language_servers.pool import LanguageServerPool
+from codeagent_lsp.language_servers.session_servers import SessionServers
 from tests.language_servers.rig import (
     Workspace,
     fake,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from codeagent_lsp.environments.patience import SANDBOX_CODES, code_by_type, first_error
+from codeagent_lsp.environments.grading import SANDBOX_CODES, code_by_type, first_error
 from codeagent_lsp.errors import ErrorCode, ErrorType, ToolRetry, UserError
 from codeagent_lsp.workspace.text.visible import one_line
 
