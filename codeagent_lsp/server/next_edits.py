@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lsprotocol import types
 
 from codeagent_lsp.errors import AgentError, CodeAgentError, ModelError, ModelRejected, ToolFailed, UsageError
-from codeagent_lsp.index import store
 from codeagent_lsp.server.lenses import Waiting
 from codeagent_lsp.server.secret_sources import sanitizer_for
 from codeagent_lsp.texts import text
@@ -359,6 +358,8 @@ class NextEditFiles:
         return shown_name(self.view, self.may_read, path)
 
     def _indexed(self, answers: Answers, words: Sequence[str], limit: int) -> list[str]:
+        from codeagent_lsp.index import store  # late: an idle server does without SQLite
+
         found = store.files_with(answers.view(self.view), words, limit)
         folders = self.view.roots.folders
         places = ([f"{folder}/{name}" for folder in folders] for name in found)
