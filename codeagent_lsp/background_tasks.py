@@ -1,6 +1,6 @@
-"""Tasks that run beside the code that starts them. asyncio itself keeps only weak references to tasks.
+"""Tasks that run beside the code that starts them, and coroutines of which the first to end ends all.
 
-Not here: their errors, which each task handles itself.
+asyncio itself keeps only weak references to tasks. Not here: their errors, which each task handles itself.
 """
 
 from __future__ import annotations
@@ -39,3 +39,14 @@ class BackgroundTasks:
             _, late = await asyncio.wait(tuple(self._tasks), timeout=seconds)
             for task in late:
                 task.cancel()
+
+
+async def until_first(*ways: Coroutine[Any, Any, Any]) -> None:
+    """Wait until the first coroutine ends, with or without an error; cancel the others and wait for them."""
+    tasks = [asyncio.ensure_future(way) for way in ways]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -45,7 +45,7 @@ def _speak_utf8() -> None:
 
 def _tell_what_this_is() -> None:
     """Say to somebody at a terminal that an editor is awaited."""
-    from codeagent_lsp.terminal.locales import user_locale
+    from codeagent_lsp.terminal.display import user_locale
     from codeagent_lsp.texts import choose_language, text
 
     print(text("cli.bare", choose_language("auto", user_locale())), file=sys.stderr, flush=True)
@@ -348,7 +348,7 @@ def _search(options: argparse.Namespace) -> int:
 
 def _sandbox(options: argparse.Namespace) -> int:
     from codeagent_lsp.mcp_server.command import sandbox_command
-    from codeagent_lsp.terminal.locales import user_locale
+    from codeagent_lsp.terminal.display import user_locale
     from codeagent_lsp.texts import choose_language
 
     language = choose_language("auto", user_locale())
@@ -357,7 +357,7 @@ def _sandbox(options: argparse.Namespace) -> int:
 
 def _editor(options: argparse.Namespace) -> int:
     from codeagent_lsp.mcp_server.editor_command import editor_command
-    from codeagent_lsp.terminal.locales import user_locale
+    from codeagent_lsp.terminal.display import user_locale
     from codeagent_lsp.texts import choose_language
 
     return editor_command(options.workspace, choose_language("auto", user_locale()))

@@ -1,6 +1,6 @@
 """What is known of a model, shown: as plain data for clients, and in words, each fact with its source.
 
-Not here: the facts themselves (`llm/facts.py`).
+Not here: the facts themselves (`llm/learned_facts.py`).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import Any
 
-from codeagent_lsp.llm.facts import Facts, KnownFacts, Prices
+from codeagent_lsp.llm.learned_facts import Facts, KnownFacts, Prices
 from codeagent_lsp.texts import text
 
 NAMES = {

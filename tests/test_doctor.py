@@ -11,7 +11,7 @@ import pytest
 from codeagent_lsp import doctor
 from codeagent_lsp.config import IndexSettings, LendSettings, Settings
 from codeagent_lsp.doctor import Check
-from codeagent_lsp.llm.builtin_embeddings import BuiltinEmbedder
+from codeagent_lsp.llm.embeddings import BuiltinEmbedder
 
 URL = "http://127.0.0.1:1/v1"
 WORKS = """

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from codeagent_lsp.errors import FileRefused
-from codeagent_lsp.lsp_client.disk import Disk, commit
-from codeagent_lsp.lsp_client.edits import EditImpossible, FileWrite, plan
+from codeagent_lsp.lsp_client.disk import Disk, EditImpossible, FileWrite, commit, plan
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.encoding import Encoding, decode, encode
-from codeagent_lsp.workspace.text.lines import with_newlines
+from codeagent_lsp.workspace.text.position import with_newlines
 
 READ_SECONDS = 5.0
 WRITE_SECONDS = 30.0

@@ -18,7 +18,7 @@ from typing import Any
 
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.system import STOP_SIGNALS, call_on_stop
-from codeagent_lsp.terminal.locales import user_locale
+from codeagent_lsp.terminal.display import user_locale
 from codeagent_lsp.terminal.options import settings_of
 from codeagent_lsp.texts import choose_language
 

@@ -13,10 +13,9 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from codeagent_lsp.agent.prompt import load
-from codeagent_lsp.agent.skills import UNTRUSTED_WORDS, quoted
 from codeagent_lsp.tools.skills import skill_folders
-from codeagent_lsp.tools.skills.front_matter import FrontMatterError, parse
-from codeagent_lsp.tools.skills.shelf import digest_of
+from codeagent_lsp.tools.skills.shelf import UNTRUSTED_WORDS, digest_of, quoted
+from codeagent_lsp.tools.skills.skill_folders import FrontMatterError, parse
 from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.visible import one_line, visible

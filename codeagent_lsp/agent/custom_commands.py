@@ -1,4 +1,5 @@
-"""Commands that users write: Markdown files whose text is a task, called as `/name arguments`.
+"""Commands that users write: Markdown files whose text is a task, called as `/name arguments`; and the menu of them for
+code actions and completion, answered from memory and read again in the background.
 
 The user's own folders come first, then `.codeagent/commands` and `.claude/commands` of the workspace, whose files are
 untrusted: the user is asked before one is used, and again when it has changed. A file says what is to be done and
@@ -11,18 +12,21 @@ Not here: the run that it begins.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+import time
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePath
 
+from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.tools.skills import skill_folders
-from codeagent_lsp.tools.skills.front_matter import FrontMatterError, parse
 from codeagent_lsp.tools.skills.shelf import digest_of
+from codeagent_lsp.tools.skills.skill_folders import FrontMatterError, parse
 from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.visible import one_line, visible
@@ -39,6 +43,7 @@ _CALL = re.compile(r"\s*/([^\W_][\w.:-]{0,126})(?:\s+|$)")
 _ARGUMENT = re.compile(r""""([^"]*)"(?!\S)|'([^']*)'(?!\S)|(\S+)""")
 # `\$`, `$ARGUMENTS` and `$1`, but not `$ARGUMENTS_X` or `$10`.
 _PLACEHOLDER = re.compile(r"\\(\$)|\$(?:(ARGUMENTS)(?![A-Za-z0-9_])|([1-9])(?![0-9]))")
+FRESH_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +181,33 @@ def expanded(body: str, arguments: str) -> str:
     for part in (parts[index] for index in sorted(used)):  # what stands between them stays as it was written
         left, at = left + arguments[at : part.start()], part.end()
     return f"{text}\n\n{(left + arguments[at:]).strip()}".strip()
+
+
+class CommandMenu:
+    """The commands as they were a few seconds ago."""
+
+    def __init__(self, shelf: CommandShelf, view: Callable[[], FileView]) -> None:
+        self._shelf = shelf
+        self._view = view
+        self._known: tuple[tuple[str, str], ...] = ()
+        self._read = 0.0
+        self._tasks = BackgroundTasks()
+
+    def offered(self) -> tuple[tuple[str, str], ...]:
+        """Return names and descriptions of all commands; they are read again if that was some seconds ago."""
+        # The answer is that of before: a code action must not wait for files.
+        if time.monotonic() - self._read > FRESH_SECONDS and not len(self._tasks):
+            self._tasks.start(self._refresh())
+        return self._known
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._tasks.cancel()
+
+    async def _refresh(self) -> None:
+        self._read = time.monotonic()
+        found: tuple[CustomCommand, ...] = await asyncio.to_thread(self._shelf.commands, self._view())
+        self._known = tuple((item.name, item.description) for item in found)
 
 
 def _of_project(view: FileView) -> Iterator[tuple[str, str, bytes, bool]]:

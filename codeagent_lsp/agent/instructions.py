@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.workspace.files.file_view import FileText, FileView
 from codeagent_lsp.workspace.files.paths import is_untitled
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 from codeagent_lsp.workspace.text.visible import has_unseen, visible
 
 INSTRUCTIONS_FILE = "AGENTS.md"

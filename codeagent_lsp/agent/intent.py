@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 
 from codeagent_lsp import events
 from codeagent_lsp.agent import intent_words as words
-from codeagent_lsp.agent.completion import complete
+from codeagent_lsp.agent.loop import complete
 from codeagent_lsp.errors import ModelError
 from codeagent_lsp.llm.calls.jsontext import loads_object
 from codeagent_lsp.llm.model import Model
@@ -100,7 +100,7 @@ def _by_words(asked: str, text: str) -> Intent | None:
     spoken = words.CHINESE if chinese else words.ENGLISH
     # "Could you please fix …" is a wish, no question: the rules look at how the rest begins.
     bare = spoken.polite.sub("", asked)
-    named = _names_code(text) or spoken.here.search(asked) is not None
+    named = words.NAME_OF_CODE.search(text[:READ]) is not None or spoken.here.search(asked) is not None
     if spoken.chat.fullmatch(asked):
         return Intent("GENERAL_CHAT", 0.95, "small talk")
     if spoken.about_us.search(asked) or (spoken.can_you.match(asked) and spoken.in_general.fullmatch(bare)):
@@ -163,7 +163,3 @@ def _about_selection(asked: str) -> Intent:
     if asked.endswith("?") or words.ENGLISH.look.match(asked) or words.CHINESE.look.match(asked):
         return Intent("REPO_ANALYSIS", 0.7, "a question with code selected")
     return Intent("UNCERTAIN", 0.0, "no rule fits")
-
-
-def _names_code(text: str) -> bool:
-    return words.NAME_OF_CODE.search(text[:READ]) is not None

@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts
-from codeagent_lsp.agent.context.history import UNFINISHED, History, note
-from codeagent_lsp.agent.context.tokens import composition, size
+from codeagent_lsp.agent.context.history import UNFINISHED, History, composition, note, size
 from codeagent_lsp.agent.context.window import ConversationWindow, nothing_kept
 from codeagent_lsp.agent.guards import Anomaly, LoopGuard
 from codeagent_lsp.agent.limits import DEFAULT_WINDOW, LoopLimits
@@ -398,3 +397,24 @@ def usage_event(reply: Reply, request: ModelRequest | None = None) -> events.Usa
         cost=usage.cost,
         context=context,
     )
+
+
+async def complete(
+    model: Model,
+    instructions: str,
+    text: str,
+    emit: Callable[[events.Event], None],
+    reply_tokens: int,
+    schema: dict[str, Any] | None = None,
+) -> str:
+    """Return the model's answer, as JSON where a `schema` is given. Its token usage is emitted as an event, its text is
+    not streamed. ModelStreamBroken when the stream ends before the reply is complete.
+    """
+    messages = (Message("system", instructions), Message("user", text))
+    request = ModelRequest(messages, max_tokens=reply_tokens, response_schema=schema)
+    async with aclosing(model.stream(request)) as stream:
+        async for item in stream:
+            if isinstance(item, Reply):
+                emit(usage_event(item))
+                return item.text
+    raise ModelStreamBroken("model.stream_cut", url=model.info.url or model.info.name)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from importlib import resources
 
 from codeagent_lsp.messages import estimate_tokens
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 
 SELECTION_LIMIT = 12_000
 

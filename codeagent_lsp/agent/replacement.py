@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Collection
 
 from codeagent_lsp.index.grammars import Grammar
-from codeagent_lsp.index.indent_style import in_style, without_literals
 from codeagent_lsp.index.literals import (
     Literal,
     fixed_lines,
@@ -22,8 +21,9 @@ from codeagent_lsp.index.literals import (
     literals,
     may_hold_more,
 )
+from codeagent_lsp.tools.code.shift import in_style, without_literals
 from codeagent_lsp.workspace.edits.merge import with_line_ends_of
-from codeagent_lsp.workspace.text.lines import dominant_newline, margin_lines, with_newlines
+from codeagent_lsp.workspace.text.position import dominant_newline, margin_lines, with_newlines
 
 OPEN, CLOSE = "<selection>", "</selection>"
 PLACE = "[the code to rewrite stands here]"

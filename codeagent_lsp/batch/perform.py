@@ -23,7 +23,7 @@ from codeagent_lsp.config import Settings
 from codeagent_lsp.environments.environments import Environments
 from codeagent_lsp.errors import CodeAgentError, ErrorCode
 from codeagent_lsp.lsp_client.connection import ConnectionLost, Refused
-from codeagent_lsp.lsp_client.edits import FileWrite
+from codeagent_lsp.lsp_client.disk import FileWrite
 from codeagent_lsp.messages import Usage
 from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.session.spending import usage_in

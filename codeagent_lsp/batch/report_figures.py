@@ -15,7 +15,7 @@ from typing import get_args
 
 from codeagent_lsp.batch.results import Reason, TaskResult
 from codeagent_lsp.session.spending import dollars
-from codeagent_lsp.terminal.safe import one_line
+from codeagent_lsp.terminal.display import one_line
 from codeagent_lsp.texts import text
 
 SOLVED, DONE = "solved", "done"

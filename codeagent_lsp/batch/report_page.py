@@ -1,4 +1,5 @@
-"""The report of a batch as one HTML page: no file, font or script from elsewhere, and its own script not needed.
+"""The report of a batch as one HTML page, its table of tasks included: no file, font or script from elsewhere, and its
+own script not needed.
 
 The policy in the page allows exactly its own style and script, by their hashes. All values come from a model or from
 outside: they are escaped, and their invisible characters shown. Not here: the figures (`report_figures.py`), the
@@ -15,7 +16,9 @@ from html import escape
 from pathlib import Path
 from statistics import median
 from string import Template
+from urllib.parse import quote
 
+from codeagent_lsp.batch.perform import CHECK, PATCH, SESSION, SETUP
 from codeagent_lsp.batch.report_figures import (
     DECIMAL,
     DONE,
@@ -26,8 +29,10 @@ from codeagent_lsp.batch.report_figures import (
     bins,
     brief,
     by_outcome,
+    cost_of,
     duration,
     money,
+    outcome,
     outcome_words,
     part_of,
     percent,
@@ -36,9 +41,9 @@ from codeagent_lsp.batch.report_figures import (
     within_nine_of_ten,
     worst_first,
 )
-from codeagent_lsp.batch.report_rows import headings, task_row
 from codeagent_lsp.batch.results import TaskResult
 from codeagent_lsp.session.spending import dollars
+from codeagent_lsp.terminal.display import visible
 from codeagent_lsp.texts import text
 
 PAGES = Path(__file__).with_name("pages")
@@ -47,6 +52,25 @@ _WIDTH, _HEIGHT = 320, 150
 _TOP, _FLOOR = 16, 126  # of the bars of a distribution
 _MOST_LABELS = 5
 _KINDS = (SOLVED, DONE)
+_MOST_WORDS = 160  # characters of an error or a task that are seen at once
+_MOST_ERROR = 2000
+_MOST_FILES = 50
+_MARKS = {SOLVED: "✓", DONE: "○"}
+_COLUMNS = (
+    ("task", "text", "name"),
+    ("outcome", "text", "result"),
+    ("changes", "number", "figure"),
+    ("tokens", "number", "figure"),
+    ("cost", "number", "figure"),
+    ("time", "number", "figure"),
+    ("files", "", "links"),
+)
+_FILES = (
+    ("patch", (PATCH,)),
+    ("check", (CHECK,)),
+    ("setup", (SETUP,)),
+    ("session", (SESSION, f"{SESSION}.gz")),
+)
 
 
 def report_page(folder: Path, results: Sequence[TaskResult], language: str) -> str:
@@ -317,6 +341,33 @@ def distribution(name: str, bars: Sequence[Bin], title: str, write: Callable[[fl
     )
 
 
+def headings(language: str) -> str:
+    """Return the head of the table; `data-sort` says how the script may sort a column."""
+    cells = "".join(
+        f'<th scope="col" role="columnheader" class="{kind}" data-sort="{sort}">'
+        f"{escape(text(f'batch.report.{name}', language))}</th>"
+        for name, sort, kind in _COLUMNS
+    )
+    return f'<thead role="rowgroup"><tr role="row">{cells}</tr></thead>'
+
+
+def task_row(folder: Path, result: TaskResult, language: str) -> str:
+    """Return the row of one task. Its roles are named, because narrow screens show rows as cards."""
+    kind = outcome(result)
+    cells = (
+        _named(result),
+        f'<td role="cell" class="result" data-value="{kind}">{_verdict(result, kind, language)}</td>',
+        _number_cell("changes", result.added + result.removed, _changes(result, language), language),
+        _number_cell("tokens", result.tokens, f"{result.tokens:,}", language),
+        # -1: unknown costs are sorted below those that are 0
+        _number_cell("cost", -1 if result.cost is None else result.cost, escape(cost_of(result, language)), language),
+        _number_cell("time", result.seconds, duration(result.seconds), language),
+        f'<td role="cell" class="links">{_links(folder, result.id, language)}</td>',
+    )
+    still_open = "" if result.solved else " data-open"
+    return f'<tr role="row" data-outcome="{kind}"{still_open}>{"".join(cells)}</tr>'
+
+
 def _column(item: Bin, left: float, step: float, unit: float, words: str) -> str:
     """Return one bar: the solved below, the others above, the number on top."""
     if not item.count:
@@ -348,3 +399,59 @@ def _svg(name: str, attributes: str, title: str, told: str, content: str) -> str
         f'<svg class="chart {name}" {attributes} role="img" aria-labelledby="{name}-title {name}-desc">'
         f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(told)}</desc>{content}</svg>'
     )
+
+
+def _named(result: TaskResult) -> str:
+    name = escape(brief(result.id, 200))
+    said = f'<div class="said">{escape(brief(result.task, _MOST_WORDS))}</div>' if result.task else ""
+    return f'<th scope="row" role="rowheader" class="name" data-value="{name}"><code>{name}</code>{said}</th>'
+
+
+def _verdict(result: TaskResult, kind: str, language: str) -> str:
+    """Return the outcome with its sign, and the error, the rest of which can be opened."""
+    words, colour = escape(outcome_words(kind, language)), kind if kind in _MARKS else "open"
+    verdict = (
+        f'<span class="verdict is-{colour}"><span aria-hidden="true">{_MARKS.get(kind, "✗")}</span> {words}</span>'
+    )
+    return verdict + _opened(result.error, language)
+
+
+def _opened(words: str, language: str) -> str:
+    """Return a text of which one line is seen and the rest can be opened."""
+    first = brief(words, _MOST_WORDS)
+    if not first or (len(words) <= _MOST_WORDS and "\n" not in words.strip()):
+        return f'<div class="said">{escape(first)}</div>' if first else ""
+    left = len(words) - _MOST_ERROR
+    rest = f"\n{text('batch.report.cut', language, count=f'{left:,}')}" if left > 0 else ""
+    whole = escape(visible(words[:_MOST_ERROR]) + rest)
+    return f'<details><summary>{escape(first)}</summary><pre tabindex="0">{whole}</pre></details>'
+
+
+def _number_cell(name: str, value: float, shown: str, language: str) -> str:
+    label = escape(text(f"batch.report.{name}", language))
+    return f'<td role="cell" class="figure" data-label="{label}" data-value="{value}">{shown}</td>'
+
+
+def _changes(result: TaskResult, language: str) -> str:
+    """Return the lines added and removed, and the files, which can be opened."""
+    if not result.files:
+        return "–"
+    names = [f"<li><code>{escape(brief(name, 200))}</code></li>" for name in result.files[:_MOST_FILES]]
+    if left := len(result.files) - _MOST_FILES:
+        names += [f"<li>{escape(text('batch.report.more', language, count=left))}</li>"] if left > 0 else []
+    count = escape(text("batch.report.file_count", language, count=len(result.files)))
+    shown = f"<details><summary>{count}</summary><ul>{''.join(names)}</ul></details>"
+    return f"+{result.added:,} −{result.removed:,}{shown}"
+
+
+def _links(folder: Path, name: str, language: str) -> str:
+    """Return links to the files of a task that are there."""
+    if not name or name in (".", "..") or set(name) & {"/", "\\", "\0"}:
+        return ""
+    links = []
+    for key, files in _FILES:
+        if found := next((file for file in files if (folder / name / file).is_file()), ""):
+            words = escape(text(f"batch.report.{key}", language))
+            target = escape(f"{quote(name, safe='', errors='replace')}/{found}")
+            links.append(f'<a href="{target}">{words}<span class="unseen"> {escape(brief(name, 200))}</span></a>')
+    return " ".join(links)

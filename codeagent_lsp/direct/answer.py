@@ -19,14 +19,19 @@ from codeagent_lsp.direct.completeness import has_blocks, holds_all, left_out, s
 from codeagent_lsp.direct.definitions import syntax_problem, with_definitions
 from codeagent_lsp.direct.fences import Fence, ReplyParts, block_mark, only_path, parts_of, path_in
 from codeagent_lsp.errors import EditRefused, PatchRefused
-from codeagent_lsp.index.grammars import grammar_of
-from codeagent_lsp.index.kinds import is_prose, is_source
+from codeagent_lsp.index.grammars import grammar_of, is_prose, is_source
 from codeagent_lsp.index.literals import refuse_altered
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.edits.match import replace
 from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of, without_signs
-from codeagent_lsp.workspace.text.lines import content_of, ending_of, split_lines, with_newlines, without_line_numbers
+from codeagent_lsp.workspace.text.position import (
+    content_of,
+    ending_of,
+    split_lines,
+    with_newlines,
+    without_line_numbers,
+)
 
 # `<<<<<<< SEARCH` … `>>>>>>> REPLACE` in the first column, with three to twelve signs, as models miscount.
 _BLOCK = re.compile(

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 
 from codeagent_lsp.direct.definitions import lost_definitions
-from codeagent_lsp.index.kinds import is_prose
+from codeagent_lsp.index.grammars import is_prose
 from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
-from codeagent_lsp.workspace.text.lines import with_newlines
+from codeagent_lsp.workspace.text.position import with_newlines
 
 LEAST_SHARE = 0.5
 """A new text with less than this share of the file's lines, or of its top-level lines, was cut short."""

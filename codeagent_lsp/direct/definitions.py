@@ -17,14 +17,12 @@ from codeagent_lsp.direct.imports import with_imports
 from codeagent_lsp.direct.pairing import Given, address, is_method, placed
 from codeagent_lsp.errors import EditRefused, ToolFailed
 from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
-from codeagent_lsp.tools.code.body import has_body
 from codeagent_lsp.tools.code.extent import extent_of, indentation, statement_of
 from codeagent_lsp.tools.code.shift import dedented, unmoved
-from codeagent_lsp.tools.code.source import Definition, SourceFile, required, source_of
-from codeagent_lsp.tools.code.splices import problem
-from codeagent_lsp.tools.code.targets import find_one
+from codeagent_lsp.tools.code.source import Definition, SourceFile, find_one, required, source_of
+from codeagent_lsp.tools.code.splices import has_body, problem
 from codeagent_lsp.workspace.edits import merge
-from codeagent_lsp.workspace.text.lines import with_newlines
+from codeagent_lsp.workspace.text.position import with_newlines
 
 _TYPES = frozenset(("class", "struct", "interface", "enum", "module"))
 _CALLED = frozenset(("function", "method"))

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from codeagent_lsp.direct.completeness import left_out
-from codeagent_lsp.workspace.text.lines import with_newlines
+from codeagent_lsp.workspace.text.position import with_newlines
 
 MAX_PATH = 200
 

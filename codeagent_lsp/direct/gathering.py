@@ -12,8 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from codeagent_lsp.direct.brief import Brief
-from codeagent_lsp.direct.checks import Verdict
+from codeagent_lsp.direct.checks import Brief, Verdict
 from codeagent_lsp.direct.material import (
     Hints,
     Material,
@@ -27,7 +26,7 @@ from codeagent_lsp.direct.material import (
     text_of,
 )
 from codeagent_lsp.direct.workspace_files import WorkspaceFiles
-from codeagent_lsp.index.kinds import is_made, is_source, is_test
+from codeagent_lsp.index.grammars import is_made, is_source, is_test
 from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 
@@ -226,7 +225,7 @@ def suspects(source: SourceFile, hints: Hints) -> tuple[str, ...]:
     for rank, definition in enumerate(pointed_at(source, hints)):
         for number, line in _lines(source, definition):
             # A line that occurs twice cannot be pointed at by its text.
-            if often[line] == 1 and _may_be_wrong(line):
+            if often[line] == 1 and _SHORTEST <= len(line) <= _LONGEST and not _STRUCTURE.fullmatch(line):
                 # One rank of the definition counts as much as two operators.
                 scores.setdefault(line, _score(line, traced=number in traced) - rank)
     return tuple(sorted(scores, key=lambda line: -scores[line])[:MOST_SUSPECTS])
@@ -254,10 +253,6 @@ def _is_prose(source: SourceFile, place: int) -> bool:
             return True
         node = node.parent
     return False
-
-
-def _may_be_wrong(line: str) -> bool:
-    return _SHORTEST <= len(line) <= _LONGEST and not _STRUCTURE.fullmatch(line)
 
 
 def _score(line: str, *, traced: bool) -> float:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.errors import EditRefused
-from codeagent_lsp.tools.code.body import has_body
 from codeagent_lsp.tools.code.extent import extent_of, statement_of
 from codeagent_lsp.tools.code.source import Definition, SourceFile
+from codeagent_lsp.tools.code.splices import has_body
 
 if TYPE_CHECKING:
     from tree_sitter import Node

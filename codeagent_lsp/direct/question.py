@@ -22,7 +22,7 @@ from codeagent_lsp.direct.material import Material, ShownFile
 from codeagent_lsp.errors import ModelReplyInvalid
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.messages import Message, estimate_tokens
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 
 FORMAT: dict[TextForm, str] = {
     "whole": "Give {file} whole and corrected, from its first line to its last, in one fence.",

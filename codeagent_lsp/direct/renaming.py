@@ -13,11 +13,8 @@ from dataclasses import dataclass
 
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.tools.code.imports import ImportTargets
-from codeagent_lsp.tools.code.meaning import is_member
-from codeagent_lsp.tools.code.overriding import is_prescribed
-from codeagent_lsp.tools.code.references import defined, symbol_name
-from codeagent_lsp.tools.code.rename import Renamed, rename
-from codeagent_lsp.tools.code.rename_elsewhere import rename_elsewhere
+from codeagent_lsp.tools.code.meaning import defined, is_member, is_prescribed, symbol_name
+from codeagent_lsp.tools.code.rename import Renamed, rename, rename_elsewhere
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 from codeagent_lsp.tools.code.uses import Uses, of_one_kind
 

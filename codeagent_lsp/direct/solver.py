@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.tokens import size
+from codeagent_lsp.agent.context.history import size
 from codeagent_lsp.agent.guards import LoopGuard
 from codeagent_lsp.agent.loop import usage_event
 from codeagent_lsp.direct import TextForm

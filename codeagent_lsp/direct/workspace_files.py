@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 from codeagent_lsp.agent.context.gather import MOST_FILES, named_files
 from codeagent_lsp.errors import AgentError
-from codeagent_lsp.index.kinds import is_made, is_source, is_test
+from codeagent_lsp.index.grammars import is_made, is_source, is_test
 from codeagent_lsp.tools.code.imports import ImportTargets, resolved
 from codeagent_lsp.tools.code.source import SourceFile, source_of
 from codeagent_lsp.workspace.files.file_view import FileText, FileView

@@ -45,7 +45,7 @@ from codeagent_lsp.shadow.shell import (
 from codeagent_lsp.shadow.workspace import BoundShell, Execute, ShadowWorkspace
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileView
-from codeagent_lsp.workspace.files.folder_names import within
+from codeagent_lsp.workspace.files.paths import within
 
 CONTAINER = Isolation("container", confined=True, offline=True, hidden=True)
 KILLED = 137

@@ -1,6 +1,6 @@
 """Web terminal and desktop as values: the request, the status, and the port by which tools start and stop them.
 
-Not here: running one (`serving_screen.py`), what is in it (`desktop.py`), which session has which.
+Not here: running one and what is in it (`serving_screen.py`), which session has which.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A relay between the page's WebSocket and an X server's socket; bytes pass unchanged.
 
 Runs in the serving program only. Not here: who is let in (`serving_guard.py`), what a desktop is made of
-(`desktop.py`).
+(`serving_screen.py`).
 """
 
 from __future__ import annotations

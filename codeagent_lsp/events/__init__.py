@@ -10,41 +10,37 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from codeagent_lsp.events.base import Event
-from codeagent_lsp.events.changes import (
+from codeagent_lsp.events.base import (
+    AwaitingApproval,
     ChangesApplied,
     ChangesDiscarded,
     ChangesIntended,
     ChangesProposed,
-    FileChanged,
-    Outcome,
-    Verdict,
-)
-from codeagent_lsp.events.plans import (
-    AwaitingApproval,
+    Event,
     ExecutionCancelled,
     ExecutionCompleted,
     ExecutionFailed,
     ExecutionStarted,
+    FileChanged,
+    ItemWithdrawn,
+    Outcome,
     PlanApproved,
     PlanCompleted,
     PlanCreated,
     PlanModified,
     PlanRejected,
     ReplanWarning,
-    StepCompleted,
-    StepError,
-    StepOutput,
-    StepStarted,
-)
-from codeagent_lsp.events.sessions import (
-    ItemWithdrawn,
     SessionForked,
     SessionRestored,
     SessionRewound,
     SteerDelivered,
     Steered,
+    StepCompleted,
+    StepError,
+    StepOutput,
+    StepStarted,
     TaskQueued,
+    Verdict,
 )
 
 Mode = Literal["direct", "plan"]

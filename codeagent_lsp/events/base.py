@@ -1,9 +1,22 @@
-"""The base class of all events. Not here: the events themselves (`__init__.py`, `plans.py`)."""
+"""The base class of all events, and the events of a plan and its steps, of a run's changes (staged, proposed, applied,
+discarded), and of a session rather than of one run: words that wait, and going back.
+
+Of a step, `plan` is the whole plan `{id, goal, status, steps, estimated_complexity}`, `message` a sentence for the
+user, `step_number` the place of the step in the plan, from 1; all are added when the event is emitted
+(`session/run_output.py`). Words that wait are what the user says to a run at work, and tasks that begin when the
+session is free. Going back is a rewind to before a run, its undoing, and a session that begins from another. Not here:
+all other events (`__init__.py`).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+What = Literal["changes", "talk", "both"]
+Outcome = Literal["full", "partial", "none", "unknown"]
+Verdict = Literal["kept", "reverted"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,3 +36,275 @@ class Event:
 
     def __init_subclass__(cls, *, name: str, internal: bool = False, transient: bool = False) -> None:
         cls.type, cls.internal, cls.transient = name, internal, transient
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileChanged(Event, name="file_change"):
+    """A file of the run's changeset has changed; `change` is the staged state, None when it was taken back."""
+
+    path: str = ""
+    change: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangesProposed(Event, name="changes_proposed"):
+    """A changeset is ready for the user's decision. `proof` is what was tried on it: `tests`, `diagnostics`, `minimal`,
+    each with the `digest` of the state it ran on, and whether it is `outdated`; `words` are sentences for the user.
+    """
+
+    summary: str = ""
+    files_changed: tuple[str, ...] = ()
+    added: int = 0
+    removed: int = 0
+    proof: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangesApplied(Event, name="changes_applied"):
+    """What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`.
+
+    `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and
+    `steps` those that an undo took back (none: all of the run). `refused` are the files that the editor did not change:
+    an undo of these can be tried again. `since` (seconds since the epoch) is when this was applied first, where an undo
+    of a rewind brings it back. `renamed` has the new names of files that the user has renamed since, by the old ones.
+    `only` are the files that alone an undo was to take back (none: all). `verdict` is what was decided about changes of
+    other programs, which were in the files already: that they stay, or that they are taken back there.
+    """
+
+    outcome: Outcome = "full"
+    files_changed: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    reason: str | None = None
+    undo: bool = False
+    applied: tuple[Mapping[str, Any], ...] = ()
+    step_id: str | None = None
+    steps: tuple[str, ...] = ()
+    refused: tuple[str, ...] | None = None
+    since: float | None = None
+    renamed: Mapping[str, str] | None = None
+    only: tuple[str, ...] | None = None
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangesDiscarded(Event, name="changes_discarded"):
+    """The user did not want these changes."""
+
+    files_changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanCreated(Event, name="plan_created"):
+    """A plan: its goal and steps `{step_id, title, description, expected_tools, state, error?}`."""
+
+    goal: str = ""
+    steps: tuple[Mapping[str, Any], ...] = ()
+    estimated_complexity: str = ""
+    message: str | None = None
+    plan: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanCompleted(Event, name="plan_completed"):
+    """All steps have ended."""
+
+    summary: str = ""
+    success: bool = True
+    files_changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanApproved(Event, name="plan_approved"):
+    """The user agreed to the plan."""
+
+    message: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanRejected(Event, name="plan_rejected"):
+    """The user did not agree to the plan."""
+
+    reason: str | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanModified(Event, name="plan_modified"):
+    """The plan has changed: its steps, or the written plan (`document`, Markdown); `rolled_back_to` is a step's id."""
+
+    steps: tuple[Mapping[str, Any], ...] = ()
+    rolled_back_to: str | None = None
+    document: str | None = None
+    plan: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AwaitingApproval(Event, name="awaiting_approval"):
+    """The run waits for the user."""
+
+    message: str = ""
+    plan: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplanWarning(Event, name="replan_warning"):
+    """A step failed and the model changed the plan."""
+
+    reason: str = ""
+    count: int = 1
+    message: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutionStarted(Event, name="execution_started"):
+    """The plan's execution begins."""
+
+    message: str | None = None
+    plan: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutionCompleted(Event, name="execution_completed"):
+    """The plan's execution ended well."""
+
+    files_changed: tuple[str, ...] = ()
+    message: str | None = None
+    plan: Mapping[str, Any] | None = None
+    summary: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutionFailed(Event, name="execution_failed"):
+    """The plan's execution ended with an error."""
+
+    error: str = ""
+    message: str | None = None
+    plan: Mapping[str, Any] | None = None
+    step_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutionCancelled(Event, name="execution_cancelled"):
+    """The plan's execution was cancelled."""
+
+    message: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepStarted(Event, name="step_started"):
+    """A step begins; `progress` is 0 to 100, `progress_detail` the same as `{step, steps, ended, percent}`."""
+
+    step_id: str = ""
+    description: str = ""
+    progress: int = 0
+    progress_detail: Mapping[str, int] | None = None
+    step_number: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepCompleted(Event, name="step_completed"):
+    """A step ended well."""
+
+    step_id: str = ""
+    files_changed: tuple[str, ...] = ()
+    progress: int = 0
+    progress_detail: Mapping[str, int] | None = None
+    step_number: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepOutput(Event, name="step_output", transient=True):
+    """A piece of what a command prints. It may end within a line, and a carriage return begins its line anew."""
+
+    step_id: str | None = None
+    content: str = ""
+    step_number: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepError(Event, name="step_error"):
+    """A step failed."""
+
+    step_id: str = ""
+    error: str = ""
+    step_number: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steered(Event, name="steered", internal=True):
+    """The user said something to a run at work; it waits for the run's next model call as the item `item_id`."""
+
+    item_id: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SteerDelivered(Event, name="steer_delivered"):
+    """The model has been given what the user said to the run."""
+
+    item_id: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskQueued(Event, name="task_queued", internal=True):
+    """A task waits until its session is free; it then begins as the run `run_id`. `place` is what the user had
+    selected: `{path, start, end, selected}`, offsets in the text of that time; `images` are `{media_type, data}`.
+    """
+
+    task: str = ""
+    title: str = ""
+    planning: str | None = None
+    attempts: int = 1
+    until_proven: bool = False
+    place: Mapping[str, Any] | None = None
+    images: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemWithdrawn(Event, name="item_withdrawn", internal=True):
+    """The user took back words that waited."""
+
+    item_id: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionRewound(Event, name="session_rewound"):
+    """The run of this event took back what the runs `gone` changed, said, or both. `staged` is what of their changes
+    was still undecided, by run, `attempts` what attempts at them had applied; `conflicts` name places as `name:line`
+    that were changed since and stay, `refused` files that the editor did not change: what was changed there can be
+    undone later.
+    """
+
+    what: What = "both"
+    gone: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    staged: Mapping[str, Any] = field(default_factory=dict)
+    attempts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionRestored(Event, name="session_restored"):
+    """The rewind by the run of this event was undone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionForked(Event, name="session_forked", internal=True):
+    """The session began with the conversation that another had: `source` is that session."""
+
+    source: str = ""
+    title: str = ""
+    messages: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangesIntended(Event, name="changes_intended", internal=True):
+    """The editor is about to be asked for these changes, or with `undo` to take changes back. Where no
+    `changes_applied` follows, each of these files may have been changed or not.
+    """
+
+    files_changed: tuple[str, ...] = ()
+    undo: bool = False
+    changes: tuple[Mapping[str, Any], ...] = ()
+    step_id: str | None = None

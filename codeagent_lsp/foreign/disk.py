@@ -16,9 +16,8 @@ from typing import NamedTuple
 
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.workspace.files.file_view import MAX_BYTES
-from codeagent_lsp.workspace.files.folder_names import entries_of, is_unicode, within
 from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
-from codeagent_lsp.workspace.files.paths import Roots
+from codeagent_lsp.workspace.files.paths import Roots, entries_of, is_unicode, within
 from codeagent_lsp.workspace.text.encoding import decode
 
 MOST_FILES = 50_000

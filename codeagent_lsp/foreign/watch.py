@@ -1,7 +1,7 @@
 """Follows the files of a workspace, and hands on what other programs changed in them.
 
 By the reports of who can tell, else by looking at the stamps of all files, which takes a fiftieth of the time at most.
-Not here: when files are looked at (`gathering.py`), whose a change is (`whose.py`), what becomes of it
+Not here: when files are looked at and whose a change is (`whose.py`), what becomes of it
 (`session/foreign_runs.py`).
 """
 
@@ -18,9 +18,8 @@ from typing import TypeVar
 
 from codeagent_lsp.foreign.baseline import Baseline
 from codeagent_lsp.foreign.disk import Stamp, Tree, differing, stamps
-from codeagent_lsp.foreign.gathering import Gathering, Pace
 from codeagent_lsp.foreign.git_tree import Marks
-from codeagent_lsp.foreign.whose import DiskChange, Saved, Seen, verdict
+from codeagent_lsp.foreign.whose import DiskChange, Gathering, Pace, Saved, Seen, verdict
 
 SHARE = 50  # a look at all files is followed by a pause that is so many times as long
 BUSY_SECONDS = 10.0  # so long a git at work is waited for

@@ -15,7 +15,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
 
-from codeagent_lsp.index import graph as graphs
 from codeagent_lsp.index import rank, relevance, repomap
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.relevance import Chunk, Outline, Read
@@ -232,7 +231,7 @@ class Mapper:
         self._read = read
         self._generation = -1
         self._files: Mapping[str, bytes] = {}
-        self._graph: graphs.Graph | None = None
+        self._graph: rank.Graph | None = None
         self._important: list[tuple[str, float]] = []
         self._last: dict[object, RepoMap] = {}
 
@@ -288,7 +287,7 @@ class Mapper:
             del self._last[next(iter(self._last))]
         return made
 
-    def _refreshed(self) -> graphs.Graph:
+    def _refreshed(self) -> rank.Graph:
         """Return the graph, rebuilt only when more than a share of `STALE` has changed."""
         generation = self._index.generation()
         if self._graph is not None and generation == self._generation:
@@ -297,7 +296,7 @@ class Mapper:
         self._generation = generation
         graph = self._graph or _read(self._saved)
         if graph is None or graph.stale(self._files) > STALE:
-            graph = graphs.build(self._index.defined(), self._index.used(), self._files)
+            graph = rank.build_graph(self._index.defined(), self._index.used(), self._files)
             _write(self._saved, graph)
         self._graph = graph
         self._important = _relative(rank.important(graph, self._files)[: repomap.MOST_FILES])
@@ -321,21 +320,21 @@ def _relative(ranked: list[tuple[str, float]]) -> list[tuple[str, float]]:
     return [(path, sqrt(score / best)) for path, score in ranked]
 
 
-def _read(path: Path | None) -> graphs.Graph | None:
+def _read(path: Path | None) -> rank.Graph | None:
     """Return the saved graph; None if there is none that can be read."""
     try:
-        return graphs.load(path.read_bytes()) if path else None
+        return rank.load_graph(path.read_bytes()) if path else None
     except (OSError, ValueError):
         return None
 
 
-def _write(path: Path | None, graph: graphs.Graph) -> None:
+def _write(path: Path | None, graph: rank.Graph) -> None:
     """Save the graph atomically; failures are ignored, as the graph can be rebuilt."""
     if path is None:
         return
     part = path.with_name(f"{path.name}.part")
     try:
-        part.write_bytes(graphs.dump(graph))
+        part.write_bytes(rank.dump_graph(graph))
         part.replace(path)
     except OSError:
         part.unlink(missing_ok=True)

@@ -15,8 +15,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from codeagent_lsp.errors import FileRefused
-from codeagent_lsp.index.grammars import grammar_of
-from codeagent_lsp.index.kinds import is_made
+from codeagent_lsp.index.grammars import grammar_of, is_made
 from codeagent_lsp.index.parse import MAX_BYTES, find
 from codeagent_lsp.index.store import IndexEntry, Stamp, Store, Work
 from codeagent_lsp.index.symbols import FileTags, Packed, RawTags, pack_found, unpack_symbols

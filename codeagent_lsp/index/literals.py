@@ -16,7 +16,7 @@ from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.index import grammars
 from codeagent_lsp.index.grammars import Grammar
 from codeagent_lsp.index.literal_signs import Signs, Span, is_unclear, signs_of, spans
-from codeagent_lsp.workspace.text.lines import content_of, split_lines
+from codeagent_lsp.workspace.text.position import content_of, split_lines
 
 if TYPE_CHECKING:
     from tree_sitter import Node

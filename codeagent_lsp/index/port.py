@@ -1,6 +1,6 @@
 """The ports through which tools and prompts use the code index of a workspace, so that tests can do without one.
 
-Not here: the index itself (`service.py`), and what is computed from it (`relevance.py`, `answers.py`, `graph.py`).
+Not here: the index itself (`service.py`), and what is computed from it (`relevance.py`, `answers.py`, `rank.py`).
 """
 
 from __future__ import annotations

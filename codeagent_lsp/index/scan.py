@@ -14,9 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from codeagent_lsp.index.store import Known, Stamp, Store, Work
-from codeagent_lsp.workspace.files.folder_names import entries_of, is_unicode, relative_name
 from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
-from codeagent_lsp.workspace.files.paths import Roots
+from codeagent_lsp.workspace.files.paths import Roots, entries_of, is_unicode, relative_name
 
 MAX_FILES = 500_000
 FEW_FILES = 16

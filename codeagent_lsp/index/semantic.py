@@ -3,7 +3,7 @@
 Chunks are keyed by their content, so none is embedded twice on any path or branch; their locations are in a small file
 beside the index. Nothing here raises: where the embedder or the vector database does not work, there are no results for
 a while and the user is notified once; lexical search always works. Not here: the embedders (`llm/embeddings.py`,
-`llm/builtin_embeddings.py`), fusion with lexical search (`rank.py`), texts not on disk.
+`llm/embeddings.py`), fusion with lexical search (`rank.py`), texts not on disk.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hashlib import blake2b
 from typing import Protocol, TypeVar
 
 from codeagent_lsp.errors import ContextOverflow, FileRefused, ModelError
-from codeagent_lsp.index.kinds import is_made, is_source, is_test
+from codeagent_lsp.index.grammars import is_made, is_source, is_test
 from codeagent_lsp.index.rank import worth
 from codeagent_lsp.index.relevance import PER_FILE, Chunk, rows, split
 from codeagent_lsp.index.scan import Folders

@@ -2,7 +2,7 @@
 
 The form is three JSON texts, for other processes and the store. Paths are left out, as one text may have several; so is
 a reference's `within`, which follows from its line. Not here: parsing (`parse.py`), storing (`store.py`) and using them
-(`repomap.py`, `lexical.py`).
+(`repomap.py`, `store.py`).
 """
 
 from __future__ import annotations

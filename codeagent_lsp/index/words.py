@@ -1,6 +1,6 @@
 """Words of code and of queries about code: identifiers split, stop words, light stemming, Chinese bigrams.
 
-Pure text processing. Not here: searching the words (`lexical.py`) and their weights (`rank.py`).
+Pure text processing. Not here: searching the words (`store.py`) and their weights (`rank.py`).
 """
 
 from __future__ import annotations

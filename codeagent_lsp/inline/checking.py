@@ -12,11 +12,9 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
-from codeagent_lsp.inline.place import Place
+from codeagent_lsp.inline.context import Place
 from codeagent_lsp.language_servers.session_servers import FoundDiagnostics
-from codeagent_lsp.tools.diagnostics import port
-from codeagent_lsp.tools.diagnostics.difference import difference
-from codeagent_lsp.tools.diagnostics.port import Diagnostic
+from codeagent_lsp.tools.diagnostics.difference import Diagnostic, difference, from_lsp
 from codeagent_lsp.tools.diagnostics.syntax import syntax_errors
 from codeagent_lsp.workspace.files.file_view import FileView
 
@@ -164,6 +162,6 @@ class _Trial:
         await asyncio.gather(self.task, return_exceptions=True)
 
     def _take(self, found: FoundDiagnostics) -> None:
-        self.said[found.server] = port.read(found.items, self._file, found.text, found.encoding)
+        self.said[found.server] = from_lsp(found.items, self._file, found.text, found.encoding)
         self.took[found.server] = time.monotonic() - self._began
         self._came.set()

@@ -16,10 +16,8 @@ from dataclasses import dataclass, replace
 
 from codeagent_lsp.errors import ModelError
 from codeagent_lsp.inline.checking import Check
-from codeagent_lsp.inline.context import FAST, SLOW, Budget, Material, pieces_for, prefix_of, suffix_of
-from codeagent_lsp.inline.place import Place, draft_of
-from codeagent_lsp.llm.fill.filler import Filler, FillRequest, Piece
-from codeagent_lsp.llm.fill.fim_tokens import cut_tokens
+from codeagent_lsp.inline.context import FAST, SLOW, Budget, Material, Place, draft_of, pieces_for, prefix_of, suffix_of
+from codeagent_lsp.llm.fill.filler import Filler, FillRequest, Piece, cut_tokens
 
 KEPT_LINES = 4
 KEPT_SECONDS = 30.0

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Protocol
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.index import lexical
+from codeagent_lsp.index import store
 from codeagent_lsp.index.answers import Answers
 from codeagent_lsp.index.view import View
 from codeagent_lsp.index.words import question
-from codeagent_lsp.inline.context import Material
-from codeagent_lsp.inline.place import Place
+from codeagent_lsp.inline.context import Material, Place
 from codeagent_lsp.workspace.files.file_view import FileView
 
 MOST_OPEN = 12
@@ -78,7 +77,7 @@ class WorkspaceSource:
     def _found(self, place: Place, view: View) -> list[str]:
         lines = place.text[: place.offset].splitlines()[-_LINES_ASKED:]
         asked = question(" ".join([place.path, *lines]))
-        return [path for path, _ in lexical.matching(view, asked, MOST_FOUND)]
+        return [path for path, _ in store.matching(view, asked, MOST_FOUND)]
 
     def _shows(self, files: FileView, name: str) -> bool:
         return any(

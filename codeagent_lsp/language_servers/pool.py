@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from codeagent_lsp.language_servers.known import KnownServer
 
 if TYPE_CHECKING:  # what an idle server does without
-    from codeagent_lsp.language_servers.served_copy import OpenCopy
+    from codeagent_lsp.language_servers.running_servers import OpenCopy
     from codeagent_lsp.language_servers.session_servers import SessionServers
 
 IDLE_SECONDS = 300.0

@@ -1,7 +1,11 @@
-"""The running servers of one session: which are installed for a file, each started once for each project.
+"""The running servers of one session: which are installed for a file, each started once for each project; and the
+private copy of the workspace that they see, kept in step with what a run sees.
 
 A server is one of the project or on PATH. Least recently used ones are stopped, and none is started again and again.
-Not here: which servers are known (`known.py`), when they are needed and what they are asked (`session_servers.py`).
+Servers run as long as they are needed while texts change under them, so a view that is made for one command does not
+do: the copy is one of plain files. All its methods block; use a worker thread, one call at a time. Not here: which
+servers are known (`known.py`), when they are needed and what they are asked (`session_servers.py`), the sandbox and the
+copying (`shadow/copying.py`).
 """
 
 # ruff: noqa: PTH118, PTH120 - paths are plain strings, as everywhere below FileView
@@ -11,7 +15,8 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -19,10 +24,11 @@ from typing import Any, Protocol, TypeVar
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.language_servers.known import KnownServer
 from codeagent_lsp.language_servers.language_server import LanguageServer
-from codeagent_lsp.language_servers.served_copy import ServedCopy
 from codeagent_lsp.language_servers.server_connection import ServerFailed
 from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.private_copy import FileChangeKind
+from codeagent_lsp.shadow.shell import Command, Launch
+from codeagent_lsp.shadow.wanted import UnsavedState, wanted
 from codeagent_lsp.workspace.files.file_view import FileView
 
 MAX_SERVERS = 4
@@ -37,6 +43,8 @@ Key = tuple[str, str]
 _ENVIRONMENTS = (".venv", "venv")
 
 BINARIES = (".venv/bin", "venv/bin", "node_modules/.bin")
+LOOK_SECONDS = 10.0
+"""How old the last look at the whole disk may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,3 +271,60 @@ def _interpreter(folder: str) -> str | None:
     """Return the interpreter of the environment in a project's folder."""
     found = (Path(folder, name, "bin", "python") for name in _ENVIRONMENTS)
     return next((str(path) for path in found if path.exists()), None)
+
+
+class CopiedFolders(Protocol):
+    """Port: a private copy of the workspace folders, as `CopyLayer`."""
+
+    @property
+    def changed(self) -> Mapping[str, FileChangeKind]: ...
+
+    def prepare(self, wanted: Mapping[str, bytes | None]) -> None: ...
+
+    def lay(self, wanted: Mapping[str, bytes | None]) -> None: ...
+
+    def launch(self, command: Command) -> Launch: ...
+
+    def close(self) -> None: ...
+
+
+OpenCopy = Callable[[Sequence[str]], CopiedFolders]
+"""Makes the copy of these folders; blocks. ToolFailed or OSError if that is impossible."""
+
+
+class ServedCopy:
+    """The copy of one session, made by its first use."""
+
+    def __init__(self, open_copy: OpenCopy) -> None:
+        self._open = open_copy
+        self._copy: CopiedFolders | None = None
+        self._folders: tuple[str, ...] = ()
+        self._looked = 0.0
+
+    def update(self, view: FileView) -> tuple[UnsavedState, Mapping[str, FileChangeKind]]:
+        """Bring the copy to the state of a view; return what differs from the disk, and what changed in the copy by
+        path. ToolFailed or OSError if that is impossible.
+        """
+        seen = wanted(view)
+        folders = view.roots.folders
+        if self._copy is None or folders != self._folders:
+            self.close()
+            self._copy, self._folders, self._looked = self._open(folders), folders, 0.0
+        now = time.monotonic()
+        if not self._looked or now - self._looked > LOOK_SECONDS:
+            self._copy.prepare(seen.files)
+            self._looked = time.monotonic()
+        else:
+            self._copy.lay(seen.files)
+        return seen, self._copy.changed
+
+    def launch(self, words: Sequence[str], folder: str) -> Launch:
+        """Return how a program is started in the copy, in `folder`; `update` was called before."""
+        assert self._copy is not None
+        return self._copy.launch(Command(tuple(words), folder))
+
+    def close(self) -> None:
+        """Remove the copy."""
+        copy, self._copy = self._copy, None
+        if copy is not None:
+            copy.close()

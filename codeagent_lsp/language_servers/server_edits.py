@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from codeagent_lsp.errors import AgentError, EditRefused
-from codeagent_lsp.language_servers.answers import Texts, offsets_in
-from codeagent_lsp.language_servers.values import ServerAnswer
+from codeagent_lsp.language_servers.answers import ServerAnswer, Texts, offsets_in
 from codeagent_lsp.workspace.files import uris
 
 MAX_FILES = 1000

@@ -1,7 +1,7 @@
 """The language servers of one session: started when they are first needed, shared by its runs, stopped when idle.
 
 Every question is answered for one state of the texts, which a server has before it is asked. Not here: one server
-(`language_server.py`), the copy that they see (`served_copy.py`), the servers of all sessions (`pool.py`).
+(`language_server.py`), the copy that they see (`running_servers.py`), the servers of all sessions (`pool.py`).
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from codeagent_lsp.errors import AgentError, SettingError, ToolFailed
+from codeagent_lsp.language_servers.answers import ServerAnswer, ServerQuestion, parameters, with_diagnostics
 from codeagent_lsp.language_servers.known import KnownServer
 from codeagent_lsp.language_servers.language_server import LanguageServer
-from codeagent_lsp.language_servers.running_servers import Installed, RunningServers, servers_for
-from codeagent_lsp.language_servers.served_copy import OpenCopy, ServedCopy
+from codeagent_lsp.language_servers.running_servers import Installed, OpenCopy, RunningServers, ServedCopy, servers_for
 from codeagent_lsp.language_servers.server_connection import ServerFailed
-from codeagent_lsp.language_servers.values import ServerAnswer, ServerQuestion, parameters, with_diagnostics
 from codeagent_lsp.shadow.wanted import UnsavedState
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.position import Encoding

@@ -4,7 +4,7 @@ Run by its path, as `python -P embedding_worker.py`, so that it loads nothing of
 folder. It reads and writes one JSON object a line: first it writes `{"model", "size"}` or `{"error"}`, then for each
 `{"id", "query", "text"}` that it reads `{"id", "vector"}`, base64 of 32-bit floats, little-endian, or an
 `{"id", "error"}`. It ends with stdin, at once, whatever it computes.
-Not here: starting it and understanding its answers (`builtin_embeddings.py`).
+Not here: starting it and understanding its answers (`embeddings.py`).
 """
 
 from __future__ import annotations

@@ -27,8 +27,7 @@ from codeagent_lsp.errors import (
 from codeagent_lsp.llm import learned_facts, weights
 from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
 from codeagent_lsp.llm.endpoint import SILENCE_SECONDS, Endpoint, TimeLimits, endpoint
-from codeagent_lsp.llm.facts import window_known
-from codeagent_lsp.llm.learned_facts import LearnedFacts
+from codeagent_lsp.llm.learned_facts import LearnedFacts, window_known
 from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, ToolCalling
 from codeagent_lsp.llm.providers.embedded import (
     CONTEXT_WINDOW,

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from codeagent_lsp.llm.facts import CAPABLE_WINDOW, LOCAL_WINDOW, KnownFacts
+from codeagent_lsp.llm.learned_facts import CAPABLE_WINDOW, LOCAL_WINDOW, KnownFacts
 from codeagent_lsp.messages import Message, ToolCall, ToolSpec, Usage
 
 FinishReason = Literal["stop", "length", "tool_calls"]

@@ -17,8 +17,15 @@ from typing import Any
 from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.errors import ModelNotFound, ModelRejected
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, endpoint
-from codeagent_lsp.llm.facts import HOSTED_WINDOW, LOCAL_WINDOW, Facts, KnownFacts, Prices, combine
-from codeagent_lsp.llm.learned_facts import LearnedFacts
+from codeagent_lsp.llm.learned_facts import (
+    HOSTED_WINDOW,
+    LOCAL_WINDOW,
+    Facts,
+    KnownFacts,
+    LearnedFacts,
+    Prices,
+    combine,
+)
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.kinds import KINDS, kind_of
 from codeagent_lsp.llm.providers.llamacpp import Props, read_props

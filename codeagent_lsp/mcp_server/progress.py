@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from codeagent_lsp.session.command_output import OutputStream
+from codeagent_lsp.session.run_output import OutputStream
 from codeagent_lsp.shadow.shell import OnOutput, no_output
 
 MOST_WAITING = 64

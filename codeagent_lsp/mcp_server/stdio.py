@@ -19,7 +19,7 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
-from codeagent_lsp.tools.mcp.health import Lines, TooLong, Unreadable
+from codeagent_lsp.tools.mcp.stdio import Lines, TooLong, Unreadable
 
 MAX_MESSAGE = 4 << 20
 _CHUNK = 1 << 16

@@ -20,8 +20,13 @@ from codeagent_lsp.tools.artifacts.artifact_tools import (
 )
 from codeagent_lsp.tools.code.editing_tools import EditByAst
 from codeagent_lsp.tools.code.graph_tools import CallGraph, DependencyGraph, FindDefinition, FindReferences
-from codeagent_lsp.tools.code.reading_tools import AstExtractFunction, AstFindSymbols, AstGetImports, AstParse
-from codeagent_lsp.tools.code.search_tools import CodeIndexBuild
+from codeagent_lsp.tools.code.reading_tools import (
+    AstExtractFunction,
+    AstFindSymbols,
+    AstGetImports,
+    AstParse,
+    CodeIndexBuild,
+)
 from codeagent_lsp.tools.commands.command_tools import RunCmd
 from codeagent_lsp.tools.files.edit_tools import BatchEdit, EditFile, PreviewEdit, WriteFile
 from codeagent_lsp.tools.files.find_tools import GlobFileSearch, Grep

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.client import Client
     from codeagent_lsp.server.progress import Progress
     from codeagent_lsp.server.virtual_documents import VirtualDocuments
-    from codeagent_lsp.workspace.changes.editor import Applied
+    from codeagent_lsp.workspace.changes.changeset import Applied
 
 SHORT_ANSWER = 160
 

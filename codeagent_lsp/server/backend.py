@@ -17,9 +17,8 @@ from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.environments.environments import Environments
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.server.announcer import Announcer
-from codeagent_lsp.server.conflict_words import both_sides
-from codeagent_lsp.server.file_watching import FileWatching
-from codeagent_lsp.server.foreign_changes import ForeignChanges
+from codeagent_lsp.server.client import FileWatching
+from codeagent_lsp.server.foreign_changes import ForeignChanges, both_sides
 from codeagent_lsp.server.front import Front
 from codeagent_lsp.server.index_host import index_host
 from codeagent_lsp.server.lender import Lender

@@ -1,10 +1,13 @@
-"""The connected LSP client: sends it messages, and holds its capabilities and its user's language.
+"""The connected LSP client: sends it messages, holds its capabilities and its user's language, and has it report
+changed files (`workspace/didChangeWatchedFiles`), once for all who follow them.
 
-Not here: how its capabilities are read (`clients.py`), what is shown to it.
+Not here: how its capabilities are read (`clients.py`), what is shown to it, who follows the files (`index_host.py`,
+`foreign_changes.py`).
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
 SHOW_SECONDS = 10.0
 SYNC_SECONDS = 10.0
+REGISTER_SECONDS = 10.0
 
 
 class Client:
@@ -64,3 +68,34 @@ class Client:
             return
         with suppress(EditorError):
             await self.server.request(SYNC_METHOD, {"uris": list(uris)}, SYNC_SECONDS)
+
+
+class FileWatching:
+    """The registration with one client."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._asked: asyncio.Task[bool] | None = None
+
+    async def begin(self) -> bool:
+        """Ask the client, unless it was asked before; return whether it reports changed files."""
+        if not self._client.policy.watches_files:
+            return False
+        if self._asked is None:
+            self._asked = asyncio.ensure_future(self._ask())
+        return await asyncio.shield(self._asked)
+
+    def close(self) -> None:
+        """Wait for no answer any longer."""
+        if self._asked is not None:
+            self._asked.cancel()
+
+    async def _ask(self) -> bool:
+        options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher(glob_pattern="**/*")])
+        registration = types.Registration("codeagent-index", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+        try:
+            params = types.RegistrationParams([registration])
+            await self._client.server.request(types.CLIENT_REGISTER_CAPABILITY, params, REGISTER_SECONDS)
+        except EditorError:
+            return False
+        return True

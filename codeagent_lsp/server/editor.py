@@ -26,11 +26,9 @@ from codeagent_lsp.server.clients import ClientPolicy
 from codeagent_lsp.server.current_texts import CurrentTexts
 from codeagent_lsp.server.minimal_edits import minimal_edits
 from codeagent_lsp.server.outcomes import Said, Try, nothing_of, report, same_text, without_stray_returns
-from codeagent_lsp.server.wire.client_requests import METHOD_NOT_FOUND
-from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange, HunkConflict
-from codeagent_lsp.workspace.changes.editor import Applied
-from codeagent_lsp.workspace.text.lines import shared_ends, split_lines
-from codeagent_lsp.workspace.text.position import Encoding, LineIndex, offset_at, units
+from codeagent_lsp.server.wire.outgoing import METHOD_NOT_FOUND
+from codeagent_lsp.workspace.changes.changeset import Applied, Changeset, Current, FileChange, HunkConflict
+from codeagent_lsp.workspace.text.position import Encoding, LineIndex, offset_at, shared_ends, split_lines, units
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.client import Client

@@ -1,4 +1,5 @@
-"""Gathers what other programs changed on the disk as runs, and tells the user of each once.
+"""Gathers what other programs changed on the disk as runs, and tells the user of each once; shows the lines that two
+have changed differently, with those of both.
 
 Not here: following the files (`foreign/watch.py`), what is decided about such a run (`session/foreign_runs.py`).
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -16,9 +17,9 @@ from typing import TYPE_CHECKING, Protocol
 from codeagent_lsp import events
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import CodeAgentError, SessionError
-from codeagent_lsp.server.conflict_words import both_sides
 from codeagent_lsp.session.request import FOREIGN, RunRequest
 from codeagent_lsp.texts import text
+from codeagent_lsp.workspace.changes.changeset import HunkConflict
 from codeagent_lsp.workspace.changes.reviewed import shows_all
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.files.paths import Roots
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.foreign.watch import ForeignWatch, Found
     from codeagent_lsp.foreign.whose import DiskChange
     from codeagent_lsp.server.announcer import Announcer
-    from codeagent_lsp.server.file_watching import FileWatching
+    from codeagent_lsp.server.client import FileWatching
     from codeagent_lsp.server.front import Front
     from codeagent_lsp.server.reviews import Reviews
     from codeagent_lsp.session.foreign_runs import ForeignProposal
@@ -128,8 +129,7 @@ class ForeignChanges:
         if before is not None:
             await asyncio.wait([before])
         await asyncio.sleep(START_SECONDS)
-        from codeagent_lsp.foreign.baseline import Baseline  # late: an idle server has none of it until now
-        from codeagent_lsp.foreign.copies import Copies  # late, as above
+        from codeagent_lsp.foreign.baseline import Baseline, Copies  # late: an idle server has none of it until now
         from codeagent_lsp.foreign.disk import Tree  # late, as above
         from codeagent_lsp.foreign.watch import ForeignWatch  # late, as above
 
@@ -278,6 +278,11 @@ class ForeignChanges:
             self._parts.manager.start(RunRequest("run", task, title))
 
 
+def both_sides(conflicts: Iterable[HunkConflict], name: Callable[[str], str], yours: str, others: str) -> str:
+    """Return the places and both texts of conflicts, as git marks them; `yours` and `others` say whose a text is."""
+    return "\n\n".join(_both(name(each.path), each, yours, others) for each in conflicts)
+
+
 def _as_many_as_fit(changes: Iterable[DiskChange], held: int) -> tuple[tuple[DiskChange, ...], tuple[str, ...]]:
     """Return the changes that a run which holds so many characters can hold as well, and the paths of the others."""
     fitting: list[DiskChange] = []
@@ -293,3 +298,15 @@ def _as_many_as_fit(changes: Iterable[DiskChange], held: int) -> tuple[tuple[Dis
 
 def _size(*texts: str | None) -> int:
     return sum(len(text or "") for text in texts)
+
+
+def _both(name: str, conflict: HunkConflict, yours: str, others: str) -> str:
+    parts = (
+        f"{name}:{conflict.line}",
+        f"<<<<<<< {yours}",
+        conflict.theirs.rstrip("\n"),
+        "=======",
+        conflict.ours.rstrip("\n"),
+        f">>>>>>> {others}",
+    )
+    return "\n".join(part for part in parts if part)

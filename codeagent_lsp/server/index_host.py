@@ -1,6 +1,6 @@
 """Builds the code index of a server with its progress reports and semantic search.
 
-Not here: the index (`index/host.py`), having the client report changed files (`file_watching.py`).
+Not here: the index (`index/host.py`), having the client report changed files (`client.py`).
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def meaning(
 def _missing(settings: IndexSettings) -> str:
     """Return the key of the sentence that says what semantic search needs and is not there; '' for nothing."""
     from codeagent_lsp.index.vectors import installed  # late, with the rest of the index
-    from codeagent_lsp.llm.builtin_embeddings import engine_installed  # late, with the rest of the index
+    from codeagent_lsp.llm.embeddings import engine_installed  # late, with the rest of the index
 
     if not installed():
         return "index.semantic_missing"
@@ -161,7 +161,7 @@ def _missing(settings: IndexSettings) -> str:
 def _embedder(url: str | None, access: Access) -> Embedding:
     """Return the embedder at `url`, else the built-in one. Raises ModelError for a URL that is none."""
     if not url:
-        from codeagent_lsp.llm.builtin_embeddings import BuiltinEmbedder  # late, with the rest of the index
+        from codeagent_lsp.llm.embeddings import BuiltinEmbedder  # late, with the rest of the index
 
         return BuiltinEmbedder()
     from codeagent_lsp.llm.embeddings import Embedder  # late: an HTTP client

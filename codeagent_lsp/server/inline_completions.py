@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from codeagent_lsp.inline.completer import Completer, Options
-from codeagent_lsp.inline.place import Place, worth_asking
-from codeagent_lsp.server.next_edit_files import shown_name
+from codeagent_lsp.inline.context import Place, worth_asking
+from codeagent_lsp.server.next_edits import shown_name
 from codeagent_lsp.workspace.files import uris
 
 if TYPE_CHECKING:

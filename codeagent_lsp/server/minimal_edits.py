@@ -9,8 +9,7 @@ from __future__ import annotations
 from lsprotocol import types
 
 from codeagent_lsp.workspace.edits import merge
-from codeagent_lsp.workspace.text.lines import split_lines
-from codeagent_lsp.workspace.text.position import Encoding, LineIndex, position_at
+from codeagent_lsp.workspace.text.position import Encoding, LineIndex, position_at, split_lines
 
 
 def minimal_edits(old: str, new: str, encoding: Encoding, *, ended_lines: bool = False) -> list[types.TextEdit]:

@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from codeagent_lsp.server.minimal_edits import minimal_edits
-from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange, HunkConflict
-from codeagent_lsp.workspace.changes.editor import Applied, ApplyOutcome
+from codeagent_lsp.workspace.changes.changeset import Applied, ApplyOutcome, Changeset, FileChange, HunkConflict
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.edits.presence import is_in, run_states
 from codeagent_lsp.workspace.text.document import Change, Document
-from codeagent_lsp.workspace.text.lines import with_newlines
+from codeagent_lsp.workspace.text.position import with_newlines
 
 Said = Literal["yes", "no", "nothing"]
 

@@ -16,7 +16,7 @@ from lsprotocol import types
 from codeagent_lsp import events
 from codeagent_lsp.errors import EditorError, SessionError
 from codeagent_lsp.protocol import EVENT_METHOD, INPUT_METHOD
-from codeagent_lsp.server.wire.client_requests import METHOD_NOT_FOUND
+from codeagent_lsp.server.wire.outgoing import METHOD_NOT_FOUND
 from codeagent_lsp.session.inbox import answered, asked
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.text.visible import ends_of

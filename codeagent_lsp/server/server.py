@@ -23,12 +23,10 @@ from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.server.clients import completes_always, real_encoding
 from codeagent_lsp.server.documents import Documents
 from codeagent_lsp.server.wire import lifecycle
-from codeagent_lsp.server.wire.channel import Channel, Reader, socket_channel
-from codeagent_lsp.server.wire.lifecycle import Phase
+from codeagent_lsp.server.wire.framing import make_converter
+from codeagent_lsp.server.wire.lifecycle import Channel, ExecuteCommand, Phase, Reader, Served, socket_channel
 from codeagent_lsp.server.wire.outgoing import Outgoing
-from codeagent_lsp.server.wire.params import make_converter
 from codeagent_lsp.server.wire.protocol_guard import GuardedProtocol
-from codeagent_lsp.server.wire.served import ExecuteCommand, Served
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.document import Change, Document

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from codeagent_lsp.protocol import DOCUMENT_SCHEME
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files import uris
-from codeagent_lsp.workspace.text.lines import with_newlines
+from codeagent_lsp.workspace.text.position import with_newlines
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.client import Client

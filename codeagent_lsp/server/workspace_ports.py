@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.errors import EditorError, FileRefused
+from codeagent_lsp.language_servers.answers import ServerAnswer
 from codeagent_lsp.language_servers.known import with_own
 from codeagent_lsp.language_servers.pool import LanguageServerPool
-from codeagent_lsp.language_servers.values import ServerAnswer
 from codeagent_lsp.protocol import DIAGNOSTICS_METHOD, LENT_METHODS, LSP_METHOD, SOURCE
 from codeagent_lsp.server.editor import LspEditor
 from codeagent_lsp.session.services import WorkspacePorts
 from codeagent_lsp.state import state_root
-from codeagent_lsp.tools.diagnostics import port
-from codeagent_lsp.tools.diagnostics.port import Diagnostic
+from codeagent_lsp.tools.diagnostics.difference import Diagnostic, from_lsp
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged, StagedView
 from codeagent_lsp.workspace.files.paths import Roots
@@ -145,7 +144,7 @@ class ClientDiagnostics:
 
 def read(items: list[Any], path: str, document: Document, encoding: Encoding) -> tuple[Diagnostic, ...]:
     """Convert LSP diagnostics to `Diagnostic`s; invalid ones and our own are left out."""
-    made = port.read(items, path, document.text, encoding, document.lines)
+    made = from_lsp(items, path, document.text, encoding, document.lines)
     return tuple(item for item in made if item.source != SOURCE)
 
 

@@ -1,29 +1,33 @@
-"""Builds what one run knows of code beyond its text: language servers, and the diagnostics of its edits.
+"""What one run knows of code beyond its text: the diagnostics of its edits, and language servers, those of the user's
+editor while the run has staged nothing, else our own.
 
-Not here: the parts themselves.
+The editor's servers know the buffers, and nothing of what is staged. Not here: asking the editor
+(`server/workspace_ports.py`), our own servers (`language_servers/`).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import AgentError
-from codeagent_lsp.language_servers.values import CodeServers
+from codeagent_lsp.language_servers.answers import CodeServers, ServerAnswer, ServerQuestion, parameters
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.run_index import RunIndex
-from codeagent_lsp.session.run_servers import RunServers
-from codeagent_lsp.session.services import Services
+from codeagent_lsp.session.services import EditorServers, Services
 from codeagent_lsp.shadow.shell import Shell
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.diagnostics.difference import Difference
+from codeagent_lsp.tools.diagnostics.difference import Diagnostics, Difference
 from codeagent_lsp.tools.diagnostics.edit_diagnostics import AfterEdits, BeforeAndAfter, EditDiagnostics, Found
 from codeagent_lsp.tools.diagnostics.linters import Job, check, jobs_for
-from codeagent_lsp.tools.diagnostics.port import Diagnostics
 from codeagent_lsp.workspace.changes.changeset import Changeset
 from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.files.file_view import FileView, NothingStaged
+
+if TYPE_CHECKING:  # needed for annotations only
+    from codeagent_lsp.language_servers.session_servers import SessionServers
 
 PROPOSAL_SECONDS = 5.0
 # Those that judge a file by itself; type checkers load the whole project.
@@ -72,6 +76,43 @@ def code_ports(
     return ((Diagnostics, workspace.diagnostics), (AfterEdits, after), (CodeServers, servers))
 
 
+class RunServers:
+    """The `CodeServers` of one run; `note` receives the troubles of servers."""
+
+    def __init__(
+        self,
+        view: FileView,
+        staging: Staging,
+        editor: EditorServers | None,
+        own: SessionServers,
+        note: Callable[[str], None],
+    ) -> None:
+        self._view = view
+        self._staging = staging
+        self._editor = editor
+        self._own = own
+        self._note = note
+
+    async def ask(self, question: ServerQuestion) -> tuple[ServerAnswer, ...]:
+        """See `CodeServers`."""
+        if self._editor is not None and not self._staging.changeset:
+            text = await asyncio.to_thread(_text, self._view, question.path)
+            if answers := await self._lent(self._editor, question, text):
+                return answers
+        answers = await self._own.ask(self._view, question)
+        for trouble in self._own.take_troubles():
+            self._note(trouble)
+        return answers
+
+    async def _lent(self, editor: EditorServers, question: ServerQuestion, text: str) -> tuple[ServerAnswer, ...]:
+        params = parameters(question, text, editor.encoding)
+        answers = await editor.ask(uris.from_path(question.path), question.method, params)
+        # The user has typed while the editor answered: its positions are for a text that nobody has any more.
+        if await asyncio.to_thread(_text, self._view, question.path) != text:
+            return ()
+        return tuple(each for each in answers if question.server in ("", each.server))
+
+
 async def diagnosed(context: ToolContext, changeset: Changeset) -> Difference | None:
     """Return the diagnostics that all changes of a run make and fix, before they are proposed; None if nothing can
     check them.
@@ -118,3 +159,7 @@ class QuickLinters:
 
     def _jobs(self, view: FileView, paths: Sequence[str]) -> list[Job]:
         return [job for job in jobs_for(view, paths) if job.linter.name in _QUICK - self._slow]
+
+
+def _text(view: FileView, path: str) -> str:
+    return view.read(path).text

@@ -18,7 +18,7 @@ from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.workspace.changes.changeset import FileChange
 from codeagent_lsp.workspace.edits import merge
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 
 Fate = Literal["applied", "changed", "waiting", "undone", "discarded"]
 

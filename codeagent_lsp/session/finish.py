@@ -17,19 +17,17 @@ from functools import cached_property
 
 from codeagent_lsp.agent.intent import classify
 from codeagent_lsp.agent.loop import LoopResult
-from codeagent_lsp.direct.brief import brief_of, wants_edit
-from codeagent_lsp.direct.checks import Checker, LookingShell
+from codeagent_lsp.direct.checks import Checker, LookingShell, brief_of, wants_edit
 from codeagent_lsp.direct.workspace_files import WorkspaceFiles, test_names_in
-from codeagent_lsp.index.kinds import is_test
+from codeagent_lsp.index.grammars import is_test
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.own_commands import Ended
 from codeagent_lsp.session.request import ANSWERS, RunRequest
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.shadow.shell import CommandResult
-from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.asking import Question, agent_asks
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.foreign_words import agent_asks
 from codeagent_lsp.tools.permissions.policy import may_read
 
 MOST_TESTS = 4

@@ -23,10 +23,15 @@ from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.texts import text
-from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange, HunkConflict
-from codeagent_lsp.workspace.changes.editor import Applied, ApplyOutcome
-from codeagent_lsp.workspace.changes.remaining import after_applying, after_discarding, on_present
-from codeagent_lsp.workspace.changes.reviewed import ChosenHunks
+from codeagent_lsp.workspace.changes.changeset import (
+    Applied,
+    ApplyOutcome,
+    Changeset,
+    Current,
+    FileChange,
+    HunkConflict,
+)
+from codeagent_lsp.workspace.changes.reviewed import ChosenHunks, after_applying, after_discarding, on_present
 from codeagent_lsp.workspace.edits.merge import Merged, merge, runs
 from codeagent_lsp.workspace.files.file_view import own_file
 

@@ -27,13 +27,12 @@ from codeagent_lsp.session.request import REWRITES, RunRequest
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.diagnostics.difference import ordered, show
-from codeagent_lsp.tools.diagnostics.port import Diagnostics
+from codeagent_lsp.tools.diagnostics.difference import Diagnostics, ordered, show
 from codeagent_lsp.tools.files.find_tools import may_show
 from codeagent_lsp.tools.files.read_tools import PICTURES, picture, render
 from codeagent_lsp.tools.git.git_tools import GitDiff, GitDiffParameters
 from codeagent_lsp.workspace.files.file_view import FileView
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 
 _BARE_WORD = frozenset(("", "."))
 
@@ -93,7 +92,7 @@ class _Resolver:
             if text and (fitted := self._fitted(mention, text, room)):
                 room -= len(fitted)
                 # A task that names the file in plain words too would show it twice.
-                if path in known and _is_whole(mention):
+                if path in known and mention.lines is None and not mention.symbol:
                     request = replace(request, files=(*request.files, (path, fitted)))
                 else:
                     request = replace(request, given=(*request.given, fitted))
@@ -190,10 +189,6 @@ class _Resolver:
     def _tell(self, key: str, mention: Mention, **values: object) -> None:
         words = self._parts.output.text(key, name=mention.text, **values)
         self._parts.output.emit(events.StatusChanged(message=words))
-
-
-def _is_whole(mention: Mention) -> bool:
-    return mention.lines is None and not mention.symbol
 
 
 def _meant(view: FileView, mention: Mention, files: list[str]) -> Mention:

@@ -14,8 +14,8 @@ from typing import Literal, cast
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import PermissionDenied, UsageError
-from codeagent_lsp.session.command_output import OutputStream
 from codeagent_lsp.session.request import RunRequest, Target
+from codeagent_lsp.session.run_output import OutputStream
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.shadow.shell import Command, CommandResult, Shell, Stream
 from codeagent_lsp.tools.asking import Question

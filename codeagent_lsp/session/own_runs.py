@@ -13,7 +13,7 @@ from pathlib import PurePath
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError, UsageError
-from codeagent_lsp.events.sessions import What
+from codeagent_lsp.events.base import What
 from codeagent_lsp.index.enclosing import enclosing_symbol
 from codeagent_lsp.session.own_commands import (
     Ended,
@@ -33,7 +33,7 @@ from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.edits.merge import Run
 from codeagent_lsp.workspace.files.file_view import FileText
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 
 OwnWork = Callable[[RunParts, RunRequest], Awaitable[Ended]]
 """The work of a run that is about other runs."""

@@ -22,10 +22,16 @@ from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.tools.context import Tally
 from codeagent_lsp.tools.diagnostics.difference import Difference
-from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange, HunkConflict, HunkNumbers
-from codeagent_lsp.workspace.changes.editor import Applied
-from codeagent_lsp.workspace.changes.remaining import after_applying, after_discarding, arrived, on_present
-from codeagent_lsp.workspace.changes.reviewed import ChosenHunks, numbers_now, shows_all
+from codeagent_lsp.workspace.changes.changeset import Applied, Changeset, Current, FileChange, HunkConflict, HunkNumbers
+from codeagent_lsp.workspace.changes.reviewed import (
+    ChosenHunks,
+    after_applying,
+    after_discarding,
+    arrived,
+    numbers_now,
+    on_present,
+    shows_all,
+)
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import own_file
 

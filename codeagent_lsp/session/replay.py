@@ -20,8 +20,7 @@ from codeagent_lsp.session.rewind.rewinds import AppliedPart, after_undo, silenc
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.spending import usage_from, usage_of
 from codeagent_lsp.session.state import Compacted, RunRecord, StepMark
-from codeagent_lsp.tools.plan.plan import Plan, PlanSteps
-from codeagent_lsp.tools.plan.plan_document import PlanDocument
+from codeagent_lsp.tools.plan.plan import Plan, PlanDocument, PlanSteps
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 
 if TYPE_CHECKING:

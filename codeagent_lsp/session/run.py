@@ -25,8 +25,7 @@ from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.foreign_runs import ForeignProposal
 from codeagent_lsp.session.own_runs import OwnWork, own_run
 from codeagent_lsp.session.plan.execution import PlanRun, PlanStart
-from codeagent_lsp.session.plan.plan_state import PlanState
-from codeagent_lsp.session.plan.run_planner import RunPlanner
+from codeagent_lsp.session.plan.run_planner import PlanState, RunPlanner
 from codeagent_lsp.session.plan.steering import Steering
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.request import REWRITES, WITH_WORDS, Planning, RunKind, RunRequest, Target

@@ -11,9 +11,9 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.tokens import size, tools_size
+from codeagent_lsp.agent.context.history import size, tools_size
 from codeagent_lsp.errors import BudgetSpent, ContextOverflow, ModelError, ModelReplyInvalid
-from codeagent_lsp.llm.facts import LOCAL_WINDOW, Prices
+from codeagent_lsp.llm.learned_facts import LOCAL_WINDOW, Prices
 from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, StreamItem
 from codeagent_lsp.messages import Usage
 from codeagent_lsp.session.run_output import RunOutput

@@ -202,9 +202,7 @@ class RunScreens:
 
 
 def _recipe(kind: ScreenKind, folder: str, wanted: ScreenRequest, place: EnvironmentKind) -> Recipe:
-    from codeagent_lsp.environments.desktop import (
-        desktop_recipe,  # late: only needed once a screen is started
-        terminal_recipe,  # late: likewise
-    )
+    # late: only needed once a screen is started
+    from codeagent_lsp.environments.serving_screen import desktop_recipe, terminal_recipe
 
     return terminal_recipe(folder, place) if kind == "terminal" else desktop_recipe(folder, wanted)

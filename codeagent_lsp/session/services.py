@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.config import Settings
 from codeagent_lsp.direct.aptitude import KnownForms
 from codeagent_lsp.index.port import Indexing
+from codeagent_lsp.language_servers.answers import ServerAnswer
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.memory.knowledge import Knowledge
 from codeagent_lsp.session.redaction.redactor import Redactor
-from codeagent_lsp.session.run_servers import EditorServers
 from codeagent_lsp.session.screens import SessionScreens
 from codeagent_lsp.shadow.shell import Approve, Shell
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.context import PresentTexts
-from codeagent_lsp.tools.diagnostics.port import Diagnostics
+from codeagent_lsp.tools.diagnostics.difference import Diagnostics
 from codeagent_lsp.tools.outputs import OutputStore
-from codeagent_lsp.tools.permissions.approvals import StandingApprovals
-from codeagent_lsp.tools.permissions.decision import Mode
+from codeagent_lsp.tools.permissions.approvals import Mode, StandingApprovals
 from codeagent_lsp.tools.plan.plan import StepEdit
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.variables.variables import Variables
-from codeagent_lsp.workspace.changes.editor import Editor
+from codeagent_lsp.workspace.changes.changeset import Editor
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileView, StagedView
+from codeagent_lsp.workspace.text.position import Encoding
 
 if TYPE_CHECKING:  # needed for annotations only
     from codeagent_lsp.language_servers.session_servers import SessionServers
+
+
+class EditorServers(Protocol):
+    """Port: the language servers of the user's editor, as far as it lends them."""
+
+    @property
+    def encoding(self) -> Encoding:
+        """Return the position encoding of questions to the editor."""
+
+    async def ask(self, uri: str, method: str, params: Mapping[str, Any]) -> tuple[ServerAnswer, ...]:
+        """Return the answers about a document; none if the editor lends no server."""
 
 
 class ServerPool(Protocol):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.focus import FocusedFiles
+from codeagent_lsp.agent.context.history import FocusedFiles
 from codeagent_lsp.session.state import CodeAgentContext, RunRecord
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.tools.permissions.approvals import Approvals

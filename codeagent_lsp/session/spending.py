@@ -1,6 +1,6 @@
 """Sums of tokens and cost: read from events, as plain data for clients, and in words for users.
 
-Not here: what one call costs (`llm/facts.py`), limits (`session/run_models.py`).
+Not here: what one call costs (`llm/learned_facts.py`), limits (`session/run_models.py`).
 """
 
 from __future__ import annotations

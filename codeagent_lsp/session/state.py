@@ -13,7 +13,7 @@ from typing import Any
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts
-from codeagent_lsp.agent.context.focus import FocusedFile, FocusedFiles
+from codeagent_lsp.agent.context.history import FocusedFile, FocusedFiles
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.messages import Message, ToolSpec, Usage
 from codeagent_lsp.session.conversation.repo_maps import Overviews
@@ -23,8 +23,7 @@ from codeagent_lsp.session.request import FOREIGN, LENT
 from codeagent_lsp.session.rewind.rewinds import AppliedPart, Rewinds
 from codeagent_lsp.session.spending import total, usage_data
 from codeagent_lsp.tools.permissions.approvals import Approvals
-from codeagent_lsp.tools.plan.plan import Plan
-from codeagent_lsp.tools.plan.plan_document import PlanDocument
+from codeagent_lsp.tools.plan.plan import Plan, PlanDocument
 from codeagent_lsp.tools.todos.todo_list import TodoList, render
 from codeagent_lsp.workspace.changes.changeset import Changeset
 

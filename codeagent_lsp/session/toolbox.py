@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.completion import complete
+from codeagent_lsp.agent.loop import complete
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.direct.checks import LookingShell
 from codeagent_lsp.environments.serving import Screens
@@ -56,7 +56,7 @@ from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.hooks.hooks import Hooks, OwnView, RunFacts
 from codeagent_lsp.tools.lost_marks import with_secrets
 from codeagent_lsp.tools.outputs import OutputStore
-from codeagent_lsp.tools.permissions.decision import Mode
+from codeagent_lsp.tools.permissions.approvals import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.skills.trust import WorkspaceItem

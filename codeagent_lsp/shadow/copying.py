@@ -27,8 +27,8 @@ from codeagent_lsp.shadow.seccomp import ENVIRONMENT as WITHOUT_CALLS
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.upper_walk import is_folder
 from codeagent_lsp.system import bash
-from codeagent_lsp.workspace.files.folder_names import path_of, within
 from codeagent_lsp.workspace.files.ignore import IgnoreRules
+from codeagent_lsp.workspace.files.paths import path_of, within
 
 _LIBRARIES = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/include", "/usr/local/bin", "/usr/local/lib", "/nix/store")
 """Programs and libraries of the system, which environments of the workspace link to."""

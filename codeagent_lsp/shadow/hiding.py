@@ -15,8 +15,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from codeagent_lsp.shadow.interpreters import behind, parts
-from codeagent_lsp.workspace.files.folder_names import within
 from codeagent_lsp.workspace.files.git_folders import outer_folders, top_of
+from codeagent_lsp.workspace.files.paths import within
 from codeagent_lsp.workspace.files.sensitive import holds_secrets
 
 _HOMES = ("/home", "/root", "/var/home", "/Users")

@@ -17,8 +17,8 @@ from codeagent_lsp.shadow.collect import WrittenFiles, WrittenLimits
 from codeagent_lsp.shadow.private_copy import Item, Origin, PrivateCopy, Tree, is_output, walk
 from codeagent_lsp.shadow.shell import WrittenKind
 from codeagent_lsp.shadow.upper_walk import VERSION_CONTROL, Rules, is_binary, lstat, read
-from codeagent_lsp.workspace.files.folder_names import path_of, within
 from codeagent_lsp.workspace.files.ignore import FolderRules
+from codeagent_lsp.workspace.files.paths import path_of, within
 
 _LARGE_IGNORED = 64 << 20
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codeagent_lsp.system import is_superuser
-from codeagent_lsp.workspace.files.folder_names import within
+from codeagent_lsp.workspace.files.paths import within
 
 OUTER_ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 """The environment of programs outside of the sandbox, which a command cannot influence."""

@@ -32,8 +32,8 @@ from codeagent_lsp.shadow.sandbox import Bind, Sandbox, services, write_options
 from codeagent_lsp.shadow.seccomp import ENVIRONMENT as WITHOUT_CALLS
 from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.upper import Upper
-from codeagent_lsp.workspace.files.folder_names import within
 from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
+from codeagent_lsp.workspace.files.paths import within
 
 OVERLAY = Isolation("overlay", confined=True, offline=True, hidden=True)
 

@@ -28,7 +28,7 @@ from codeagent_lsp.shadow.sandbox import Sandbox, write_options
 from codeagent_lsp.shadow.seatbelt import ALLOWS_ALL, PROGRAM, Seatbelt
 from codeagent_lsp.shadow.shell import Command, Isolation, Layer
 from codeagent_lsp.system import is_superuser, user_id
-from codeagent_lsp.workspace.files.folder_names import within
+from codeagent_lsp.workspace.files.paths import within
 
 SWITCH = "CODEAGENT_NO_NAMESPACES"
 

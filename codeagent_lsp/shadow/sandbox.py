@@ -20,7 +20,7 @@ from codeagent_lsp.shadow.hiding import Hidden
 from codeagent_lsp.shadow.seccomp import filter_program
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command
 from codeagent_lsp.system import group_id, user_id
-from codeagent_lsp.workspace.files.folder_names import within
+from codeagent_lsp.workspace.files.paths import within
 
 FILTER = "filter"
 """The file with the filter of system calls, in the folder of the options; open for bubblewrap as descriptor 8."""

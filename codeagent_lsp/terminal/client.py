@@ -13,10 +13,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
 from codeagent_lsp.lsp_client.connection import LEAVE_SECONDS, Connection, ConnectionLost, server_command
-from codeagent_lsp.lsp_client.disk import Disk, commit
-from codeagent_lsp.lsp_client.edits import EditImpossible, FileWrite, plan
+from codeagent_lsp.lsp_client.disk import Disk, EditImpossible, FileWrite, commit, plan
 from codeagent_lsp.protocol import EVENT_METHOD, EXPERIMENTAL_KEY, INPUT_METHOD, TERMINAL_CLIENT
-from codeagent_lsp.terminal.locales import user_locale
+from codeagent_lsp.terminal.display import user_locale
 from codeagent_lsp.terminal.options import RunOptions
 from codeagent_lsp.workspace.files import uris
 

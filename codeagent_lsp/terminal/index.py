@@ -16,8 +16,8 @@ from codeagent_lsp.index.vectors import PLACES_FILE, stored_chunks
 from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.settings_layers import environment_layer, load
+from codeagent_lsp.terminal.display import one_line, visible
 from codeagent_lsp.terminal.index_place import DONE, FAILED, IndexLocation, brought_up, say, with_index
-from codeagent_lsp.terminal.safe import one_line, visible
 from codeagent_lsp.texts import text
 from codeagent_lsp.user_settings import read_user_settings
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged

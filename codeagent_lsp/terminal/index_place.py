@@ -1,7 +1,8 @@
-"""The index of a folder on the command line: its location, and its update before it is used.
+"""The index of a folder on the command line: its location, and its update before it is used, with a progress bar on
+stderr.
 
 It is the server's file; both may use it at once. If little has changed, no heavy module is imported. Not here: what is
-asked (`index.py`), the bar (`index_bar.py`).
+asked (`index.py`).
 """
 
 from __future__ import annotations
@@ -12,14 +13,20 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from codeagent_lsp.config import IndexSettings
 from codeagent_lsp.errors import UsageError
-from codeagent_lsp.index.scan import Folders, scan
+from codeagent_lsp.index.scan import Folders, Scan, scan
 from codeagent_lsp.index.store import Store, open_index
 from codeagent_lsp.state import workspace_state
-from codeagent_lsp.terminal.locales import user_locale
+from codeagent_lsp.terminal.display import user_locale
 from codeagent_lsp.texts import choose_language, text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from codeagent_lsp.index.service import Status
 
 STORE = "index.sqlite"
 DONE, FAILED, USAGE = 0, 1, 2  # exit codes
@@ -71,8 +78,6 @@ def brought_up(place: IndexLocation) -> Pass:
     """
     found = scan(place.folders, place.store.known(), threading.Event())
     if not found.is_small:
-        from codeagent_lsp.terminal.index_bar import Index, build  # late: not needed where nearly nothing has changed
-
         build(Index(place.folder, place.store.path, place.language), found)
     elif found.changed or found.removed:
         from codeagent_lsp.index.worker import do  # late: it loads the parser
@@ -89,6 +94,30 @@ def say(words: str) -> None:
     sys.stdout.flush()
 
 
+class Index(NamedTuple):
+    """The index of a folder: its path, and the user's language."""
+
+    folder: str
+    store: Path
+    language: str
+
+
+def build(index: Index, found: Scan, out: Console | None = None) -> None:
+    """Index the changed files of a scan with worker processes; `out`, or stderr if it is a terminal, shows the
+    progress.
+
+    OSError if the index cannot be written. KeyboardInterrupt ends the processes and keeps what is done.
+    """
+    import asyncio  # late: not needed where nearly nothing has changed
+
+    if out is None and not sys.stderr.isatty():
+        status = asyncio.run(_built(index, found, lambda status: None))
+    else:
+        status = _under_a_bar(index, found, out)
+    if status.state == "failed":
+        raise OSError(status.problem)
+
+
 def _opened(workspace: str, language: str) -> IndexLocation:
     folder = Path(workspace).absolute()
     if not folder.is_dir():
@@ -98,3 +127,32 @@ def _opened(workspace: str, language: str) -> IndexLocation:
         raise UsageError("index.too_wide", folder=workspace)
     store = open_index(workspace_state([str(folder)]) / STORE)
     return IndexLocation(str(folder), Folders([str(folder)]), store, language)
+
+
+def _under_a_bar(index: Index, found: Scan, out: Console | None) -> Status:
+    import asyncio  # late: as in `build`
+
+    from rich.console import Console  # late: many builds have no terminal
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # late: as above
+
+    console = out or Console(stderr=True, highlight=False, markup=False, emoji=False)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(text("index.building", index.language), total=len(found.changed))
+
+        def tell(status: Status) -> None:
+            if status.state == "building":
+                bar.update(task, completed=status.done, total=status.total)
+
+        return asyncio.run(_built(index, found, tell))
+
+
+async def _built(index: Index, found: Scan, tell: Callable[[Status], None]) -> Status:
+    from codeagent_lsp.index.service import IndexService  # late: not needed where nearly nothing has changed
+
+    # The index is asked for by name here, so the setting that switches it off does not count.
+    service = IndexService([index.folder], index.store, IndexSettings(enabled=True), tell=tell)
+    try:
+        return await service.complete(found)
+    finally:
+        await service.close()

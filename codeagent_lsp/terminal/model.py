@@ -21,12 +21,12 @@ from codeagent_lsp.config import NetworkSettings, Settings
 from codeagent_lsp.direct import AnswerForm
 from codeagent_lsp.direct.aptitude import Proof, ProofStore, Score
 from codeagent_lsp.errors import UserError
-from codeagent_lsp.llm import download, weights
+from codeagent_lsp.llm import weights
 from codeagent_lsp.llm.providers.embedded import engine_installed
 from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.settings_layers import environment_layer, load, refusal
 from codeagent_lsp.state import state_root
-from codeagent_lsp.terminal.locales import user_locale
+from codeagent_lsp.terminal.display import user_locale
 from codeagent_lsp.terminal.options import settings_of
 from codeagent_lsp.terminal.stage import console
 from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
@@ -136,7 +136,7 @@ def pull_model(out: Console, language: str, pull: Pull = weights.pull, network: 
                 cancelled=stopped.is_set,
                 **({"network": network} if network else {}),
             )
-    except download.Cancelled:
+    except weights.Cancelled:
         out.print(Text(text("model.paused", language), style="yellow"))
         return EXIT_INTERRUPTED
     finally:
@@ -145,7 +145,7 @@ def pull_model(out: Console, language: str, pull: Pull = weights.pull, network: 
     return EXIT_DONE
 
 
-def _percents(out: Console, language: str) -> download.Report:
+def _percents(out: Console, language: str) -> weights.Report:
     """Return what prints each new percent on a line, for programs that read the output."""
     told = -1
 

@@ -17,8 +17,7 @@ from codeagent_lsp.errors import UsageError
 from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.state import workspace_state
-from codeagent_lsp.terminal.locales import user_locale
-from codeagent_lsp.terminal.safe import visible
+from codeagent_lsp.terminal.display import user_locale, visible
 from codeagent_lsp.terminal.stage import console
 from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED, EXIT_USAGE
 from codeagent_lsp.texts import choose_language

@@ -16,13 +16,12 @@ from typing import Any, TextIO
 
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.lsp_client.connection import ConnectionLost, Refused
-from codeagent_lsp.lsp_client.edits import FileWrite
+from codeagent_lsp.lsp_client.disk import FileWrite
 from codeagent_lsp.system import call_on_stop
 from codeagent_lsp.terminal.client import Client, NothingStaged
-from codeagent_lsp.terminal.locales import user_locale
+from codeagent_lsp.terminal.display import short_path, user_locale, visible
 from codeagent_lsp.terminal.options import RunOptions, folder_of, from_namespace
 from codeagent_lsp.terminal.questions import Keyboard, accepted
-from codeagent_lsp.terminal.safe import short_path, visible
 from codeagent_lsp.terminal.screen import Screen
 from codeagent_lsp.terminal.stage import Stage, console
 from codeagent_lsp.terminal.summary import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, Summary, account

@@ -14,9 +14,9 @@ from typing import Any
 from rich.rule import Rule
 from rich.text import Text
 
-from codeagent_lsp.lsp_client.edits import FileWrite
+from codeagent_lsp.lsp_client.disk import FileWrite
+from codeagent_lsp.terminal.display import one_line, visible
 from codeagent_lsp.terminal.questions import Keyboard, accepted, picked, without_review
-from codeagent_lsp.terminal.safe import one_line, visible
 from codeagent_lsp.terminal.stage import Stage
 from codeagent_lsp.terminal.story import ASKING, Story
 from codeagent_lsp.terminal.summary import Summary, account, ending, place_of

@@ -30,10 +30,9 @@ from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.settings_catalogue import catalogue
 from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.state import state_root
-from codeagent_lsp.terminal.locales import user_locale
+from codeagent_lsp.terminal.display import one_line, short_path, user_locale
 from codeagent_lsp.terminal.model import pull_model
 from codeagent_lsp.terminal.questions import Keyboard
-from codeagent_lsp.terminal.safe import one_line, short_path
 from codeagent_lsp.terminal.stage import console
 from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
 from codeagent_lsp.texts import choose_language, text

@@ -25,7 +25,7 @@ from rich.spinner import Spinner
 from rich.syntax import Syntax
 from rich.text import Text
 
-from codeagent_lsp.terminal.safe import one_line, visible
+from codeagent_lsp.terminal.display import one_line, visible
 
 TAIL_LINES = 6
 INTERVAL = 0.1

@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.text import Text
 
-from codeagent_lsp.terminal.safe import one_line, visible
+from codeagent_lsp.terminal.display import one_line, visible
 from codeagent_lsp.terminal.stage import FEW_LINES, Stage
 from codeagent_lsp.terminal.summary import tool_line
 from codeagent_lsp.texts import text

@@ -12,8 +12,8 @@ from typing import Any
 
 from rich.text import Text
 
-from codeagent_lsp.lsp_client.edits import FileWrite
-from codeagent_lsp.terminal.safe import one_line, visible
+from codeagent_lsp.lsp_client.disk import FileWrite
+from codeagent_lsp.terminal.display import one_line, visible
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 

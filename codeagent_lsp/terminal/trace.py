@@ -21,8 +21,7 @@ from codeagent_lsp.records.rotation import parse_line
 from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.records.trace import TRACE_FILE, belongs, read_trace
 from codeagent_lsp.state import workspace_state
-from codeagent_lsp.terminal.locales import user_locale
-from codeagent_lsp.terminal.safe import one_line, visible
+from codeagent_lsp.terminal.display import one_line, user_locale, visible
 from codeagent_lsp.terminal.stage import console
 from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED
 from codeagent_lsp.texts import choose_language, text

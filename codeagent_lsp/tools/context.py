@@ -136,6 +136,12 @@ class ToolContext:
     no_shell: str
     ports: Mapping[type[Any], Any]
 
+    def open_shell(self) -> Shell:
+        """Return the shell of this run. ToolFailed if there is none."""
+        if self.shell is None:
+            raise ToolFailed(self.no_shell, ErrorCode.EXECUTION_ERROR)
+        return self.shell
+
     def get(self, port: type[P]) -> P | None:
         """Return the part for a port; None if this run has none."""
         part: P | None = self.ports.get(port)

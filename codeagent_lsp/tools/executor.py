@@ -35,18 +35,16 @@ from codeagent_lsp.errors import (
 from codeagent_lsp.messages import UNREADABLE, Status, ToolCall, ToolError, ToolResult
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.circuit_breaker import CallOutcome
 from codeagent_lsp.tools.context import Calls, PresentTexts, TaskWords, ToolContext
 from codeagent_lsp.tools.diagnostics.edit_diagnostics import with_remark
 from codeagent_lsp.tools.hooks.hooks import Hooks
 from codeagent_lsp.tools.lost_marks import check_marks, mark_looked_for
 from codeagent_lsp.tools.outputs import OutputStore, name_of, truncate
 from codeagent_lsp.tools.permissions.approval_words import about, asked_title, describe
-from codeagent_lsp.tools.permissions.approvals import Approvals, fingerprint
+from codeagent_lsp.tools.permissions.approvals import Approvals, Decision, Mode, fingerprint
 from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment
-from codeagent_lsp.tools.permissions.decision import Decision, Mode
 from codeagent_lsp.tools.permissions.policy import decide, resolved_paths
-from codeagent_lsp.tools.registry import ToolRegistry, own_call
+from codeagent_lsp.tools.registry import CallOutcome, ToolRegistry, own_call
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.variables.variables import Variables
 

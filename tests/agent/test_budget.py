@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from codeagent_lsp.errors import BudgetSpent, ModelBusy
-from codeagent_lsp.llm.facts import Facts, Prices, combine
+from codeagent_lsp.llm.learned_facts import Facts, Prices, combine
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply, StreamItem, TextChunk
 from codeagent_lsp.messages import Message, Usage
 from codeagent_lsp.session.run_models import LEAST_REPLY, Budget, BudgetedModel, Limits

@@ -14,7 +14,7 @@ from codeagent_lsp.agent.context.history import History, note
 from codeagent_lsp.agent.context.window import ConversationWindow
 from codeagent_lsp.agent.limits import LoopLimits, limits_for
 from codeagent_lsp.config import AgentSettings, ContextSettings, ModelSettings, Settings
-from codeagent_lsp.llm.facts import Facts, combine
+from codeagent_lsp.llm.learned_facts import Facts, combine
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, StreamItem, TextChunk
 from codeagent_lsp.messages import Message, Usage
 from tests.agent.test_loop import Bench, bench

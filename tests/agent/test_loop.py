@@ -17,7 +17,7 @@ from codeagent_lsp.agent.loop import ANOTHER_TRY, EMPTY, AgentLoop, LoopResult
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import ContextOverflow, ModelBusy, ModelReplyInvalid, ModelStreamBroken, ModelTimeout
 from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
-from codeagent_lsp.llm.facts import window_known
+from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, StreamItem, TextChunk
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message, ToolCall

@@ -12,7 +12,7 @@ import pytest
 from codeagent_lsp.agent.replacement import replaced
 from codeagent_lsp.direct.answer import Files, read_answer
 from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
-from codeagent_lsp.workspace.text.lines import margin_lines
+from codeagent_lsp.workspace.text.position import margin_lines
 
 LEVEL = "    "
 AT_MARGIN = {

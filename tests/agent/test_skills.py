@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.agent.skills import MOST_LISTED, hint, listed, matching
-from codeagent_lsp.tools.skills.shelf import Skill
+from codeagent_lsp.tools.skills.shelf import MOST_LISTED, Skill, hint, listed, matching
 
 
 def skill(name: str, *triggers: str, approved: bool = True, modes: tuple[str, ...] = ()) -> Skill:

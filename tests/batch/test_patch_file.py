@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeagent_lsp.batch.perform import patch_of
-from codeagent_lsp.lsp_client.edits import FileWrite
+from codeagent_lsp.lsp_client.disk import FileWrite
 
 NAMES = ("a.py", "deep/er/b.txt", "with blank.md", "ünïcode/文.txt", 'quo"te', "tab\tname", "-dash")
 TEXTS = st.none() | st.sampled_from(

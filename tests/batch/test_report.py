@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 from codeagent_lsp.batch.report import code, report_summary, write_report
 from codeagent_lsp.batch.report_figures import DECIMAL, SECONDS, bins, duration, percent, short_count
-from codeagent_lsp.batch.report_rows import task_row
+from codeagent_lsp.batch.report_page import task_row
 from codeagent_lsp.batch.results import TaskResult
 from codeagent_lsp.errors import UsageError
 from tests.batch.reports import HOSTILE, hostile, many, result, unsolved

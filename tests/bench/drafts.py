@@ -15,7 +15,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from codeagent_lsp.inline.place import DRAFT_CHARS, Place, draft_of
+from codeagent_lsp.inline.context import DRAFT_CHARS, Place, draft_of
 
 MOST_ADDED = 30
 LONGEST_DIFF = 20_000

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median, quantiles
 
-from codeagent_lsp.language_servers import served_copy
+from codeagent_lsp.language_servers import running_servers
 from codeagent_lsp.language_servers.session_servers import SessionServers
 from codeagent_lsp.tools.diagnostics.difference import Difference
 from codeagent_lsp.tools.diagnostics.edit_diagnostics import REMARK_SECONDS, AfterEdits, BeforeAndAfter, EditDiagnostics
@@ -113,11 +113,11 @@ async def reported(
 
 async def looked_anew(base: FileView, servers: SessionServers, path: str) -> None:
     """Bring the copy to a new commit, and have the file looked at once, as a run that reads it would."""
-    seconds, served_copy.LOOK_SECONDS = served_copy.LOOK_SECONDS, 0.0
+    seconds, running_servers.LOOK_SECONDS = running_servers.LOOK_SECONDS, 0.0
     try:
         await servers.diagnostics(base, [path], 60.0)
     finally:
-        served_copy.LOOK_SECONDS = seconds
+        running_servers.LOOK_SECONDS = seconds
 
 
 def suitable(repository: Repository, suffix: str, most: int) -> Iterator[Injected]:

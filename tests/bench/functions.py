@@ -15,16 +15,15 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from codeagent_lsp.direct.brief import brief_of
+from codeagent_lsp.direct.checks import brief_of
 from codeagent_lsp.direct.gathering import Gatherer, Subject
 from codeagent_lsp.direct.workspace_files import WorkspaceFiles
 from codeagent_lsp.index.answers import Answers
-from codeagent_lsp.index.lexical import Lexical
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.relevance import split
 from codeagent_lsp.index.repomap import paths_in
 from codeagent_lsp.index.scan import Folders, scan
-from codeagent_lsp.index.store import Store
+from codeagent_lsp.index.store import Lexical, Store
 from codeagent_lsp.index.worker import do
 from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.session.solving.direct_path import MAP_TOKENS, PIECES

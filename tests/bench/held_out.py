@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from codeagent_lsp.index.kinds import is_source
+from codeagent_lsp.index.grammars import is_source
 
 LONGEST_BLOCK = 8
 LARGEST = 200_000

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from codeagent_lsp.index.kinds import is_source, is_test
+from codeagent_lsp.index.grammars import is_source, is_test
 
 LARGEST = 400_000
 _TRAILER = re.compile(r"^(co-authored-by|signed-off-by|reviewed-by|acked-by):.*$", re.IGNORECASE | re.MULTILINE)

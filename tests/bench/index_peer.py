@@ -22,7 +22,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codeagent_lsp.index.kinds import is_source, is_test
+from codeagent_lsp.index.grammars import is_source, is_test
 from tests.bench.histories import Repository
 from tests.bench.peer import OTHER_SIDE, environment
 

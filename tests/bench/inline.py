@@ -27,8 +27,7 @@ from codeagent_lsp.config import IndexSettings, ModelSettings
 from codeagent_lsp.errors import ModelTimeout
 from codeagent_lsp.index.host import IndexHost
 from codeagent_lsp.inline.completer import cut
-from codeagent_lsp.inline.context import SLOW, pieces_for, prefix_of, suffix_of, within
-from codeagent_lsp.inline.place import Place
+from codeagent_lsp.inline.context import SLOW, Place, pieces_for, prefix_of, suffix_of, within
 from codeagent_lsp.inline.workspace_source import WorkspaceSource
 from codeagent_lsp.llm.factory import Surroundings
 from codeagent_lsp.llm.fill.filler import Filler, FillRequest, Piece

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from codeagent_lsp.inline.checking import SuggestionChecks
-from codeagent_lsp.inline.place import Place
+from codeagent_lsp.inline.context import Place
 from codeagent_lsp.language_servers.session_servers import SessionServers
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, StagedFile
 from codeagent_lsp.workspace.files.paths import Roots

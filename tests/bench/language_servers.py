@@ -18,8 +18,8 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
+from codeagent_lsp.language_servers.answers import ServerQuestion
 from codeagent_lsp.language_servers.session_servers import SessionServers
-from codeagent_lsp.language_servers.values import ServerQuestion
 from tests.language_servers.real import missing, real_session
 from tests.language_servers.rig import Workspace
 from tests.language_servers.samples import SAMPLES, USERS, Sample

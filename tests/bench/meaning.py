@@ -25,18 +25,16 @@ from pathlib import Path
 
 from codeagent_lsp.index import semantic
 from codeagent_lsp.index.answers import Answers
-from codeagent_lsp.index.kinds import is_source, is_test
-from codeagent_lsp.index.lexical import Lexical
+from codeagent_lsp.index.grammars import is_source, is_test
 from codeagent_lsp.index.rank import fused
 from codeagent_lsp.index.relevance import Chunk
 from codeagent_lsp.index.scan import Folders, scan
 from codeagent_lsp.index.semantic import Embedding, Semantic
-from codeagent_lsp.index.store import Store
+from codeagent_lsp.index.store import Lexical, Store
 from codeagent_lsp.index.vectors import Vectors
 from codeagent_lsp.index.worker import do
-from codeagent_lsp.llm import builtin_embeddings
-from codeagent_lsp.llm.builtin_embeddings import BuiltinEmbedder
-from codeagent_lsp.llm.embeddings import Embedder
+from codeagent_lsp.llm import embeddings
+from codeagent_lsp.llm.embeddings import BuiltinEmbedder, Embedder
 from codeagent_lsp.llm.endpoint import TimeLimits, endpoint
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.files.paths import Roots
@@ -89,7 +87,7 @@ def main() -> None:
         url = "" if options.builtin else options.url or stack.enter_context(embedding_server(CACHE))
         if options.builtin:
             put_on_path(CACHE)
-            builtin_embeddings.MAX_CHARS = options.chars
+            embeddings.MAX_CHARS = options.chars
         for repo in options.repo:
             place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             asyncio.run(_repository(Repository(repo), _desk(place, options.keep or place, url), options.commits))

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from codeagent_lsp.inline.next_edit.history import History
 from codeagent_lsp.inline.next_edit.proposals import Proposed, search
-from codeagent_lsp.server.next_edit_files import project_of
+from codeagent_lsp.server.next_edits import project_of
 from tests.bench.refactorings import GitHistory, Place, Refactoring
 
 GIVEN = 2

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from codeagent_lsp.index.kinds import is_source
-from codeagent_lsp.index.lexical import Tables
+from codeagent_lsp.index.grammars import is_source
 from codeagent_lsp.index.relevance import Chunk
+from codeagent_lsp.index.store import Tables
 from codeagent_lsp.index.symbols import FileTags
 from codeagent_lsp.index.words import words_of
 

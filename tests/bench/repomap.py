@@ -17,13 +17,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from codeagent_lsp.index.answers import Mapper
+from codeagent_lsp.index.grammars import is_source
 from codeagent_lsp.index.intake import kept
-from codeagent_lsp.index.kinds import is_source
-from codeagent_lsp.index.lexical import Lexical
 from codeagent_lsp.index.parse import parse
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.repomap import paths_in
-from codeagent_lsp.index.store import IndexEntry, Store
+from codeagent_lsp.index.store import IndexEntry, Lexical, Store
 from codeagent_lsp.index.symbols import pack
 from tests.bench.histories import Commit, Repository
 from tests.bench.peer import Peer, environment

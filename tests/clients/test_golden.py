@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.llm.facts import Facts, Prices, combine
+from codeagent_lsp.llm.learned_facts import Facts, Prices, combine
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.request import RunRequest

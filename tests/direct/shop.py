@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codeagent_lsp.direct.brief import brief_of
-from codeagent_lsp.direct.checks import FailedTest, Verdict
+from codeagent_lsp.direct.checks import FailedTest, Verdict, brief_of
 from codeagent_lsp.direct.gathering import Subject
 from codeagent_lsp.direct.workspace_files import WorkspaceFiles
 from codeagent_lsp.workspace.files.file_view import FileView

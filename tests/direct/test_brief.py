@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.direct.brief import brief_of, may_want_edit, wants_edit
+from codeagent_lsp.direct.checks import brief_of, may_want_edit, wants_edit
 
 ABOUT_TESTS = [
     "The function mean in stats.py has a bug, so that the test fails. Fix it.",

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.direct.brief import brief_of
-from codeagent_lsp.direct.checks import FailedTest, Verdict
+from codeagent_lsp.direct.checks import FailedTest, Verdict, brief_of
 from codeagent_lsp.direct.gathering import Relevance, Subject
 from tests.direct.shop import FAILING, shop, subject
 

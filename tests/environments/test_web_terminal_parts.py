@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.environments import desktop
+from codeagent_lsp.environments import serving_screen
 from codeagent_lsp.environments.environment import EnvironmentKind, PrivateView
 from codeagent_lsp.environments.serving import ScreenKind, ScreenRequest, Screens, Status, Stopped
 from codeagent_lsp.environments.serving_program import listening
@@ -161,41 +161,41 @@ def test_the_next_free_port() -> None:
 
 
 def test_where_the_emulator_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = desktop.emulator([])
+    found = serving_screen.emulator([])
     assert set(found) == {"xterm.js", "xterm.css", "fit.js"} and "webssh" in found["xterm.js"]
     for name in ("xterm/lib/xterm.js", "xterm/css/xterm.css", "addon-fit/lib/addon-fit.js"):
-        assert desktop.emulator([str(tmp_path)]) == found
+        assert serving_screen.emulator([str(tmp_path)]) == found
         (tmp_path / "@xterm" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "@xterm" / name).write_text("")
-    assert desktop.emulator([str(tmp_path)])["fit.js"].startswith(str(tmp_path))
-    monkeypatch.setattr(desktop, "find_spec", lambda name: None)
+    assert serving_screen.emulator([str(tmp_path)])["fit.js"].startswith(str(tmp_path))
+    monkeypatch.setattr(serving_screen, "find_spec", lambda name: None)
     with pytest.raises(ToolFailed, match=re.escape("xterm.js is not installed here. The user can add it: pip install")):
-        desktop.emulator([])
+        serving_screen.emulator([])
     with pytest.raises(ToolFailed, match=r"terminado is not installed here.*codeagent-lsp\[terminal\]"):
-        desktop.terminal_recipe(str(tmp_path))
+        serving_screen.terminal_recipe(str(tmp_path))
 
 
 def test_what_a_desktop_lacks(tmp_path: Path) -> None:
     with pytest.raises(ToolFailed) as problem:
-        desktop.find_programs(str(tmp_path), [str(tmp_path)])
+        serving_screen.find_programs(str(tmp_path), [str(tmp_path)])
     said = "Xvnc, openbox, a terminal, noVNC is not installed here. The user can add it: apt-get install "
     assert said in str(problem.value) and "tigervnc-standalone-server openbox stterm novnc" in str(problem.value)
     for name in ("Xvnc", "openbox", "stterm", "core/rfb.js"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("")
         (tmp_path / name).chmod(0o755)
-    assert desktop.find_programs(str(tmp_path), [str(tmp_path)]) == desktop.Programs(tmp_path, "stterm")
+    assert serving_screen.find_programs(str(tmp_path), [str(tmp_path)]) == serving_screen.Programs(tmp_path, "stterm")
     (tmp_path / "openbox").unlink()
     with pytest.raises(
         ToolFailed, match=r"^openbox is not installed.*apt-get install --no-install-recommends openbox$"
     ):
-        desktop.find_programs(str(tmp_path), [str(tmp_path)])
+        serving_screen.find_programs(str(tmp_path), [str(tmp_path)])
 
 
 def test_what_runs_in_a_desktop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = desktop.Programs(tmp_path, "xterm")
-    monkeypatch.setattr(desktop, "find_programs", lambda: made)
-    script = desktop.desktop_recipe("/w", ScreenRequest(resolution="640x480", display=3)).command.script
+    made = serving_screen.Programs(tmp_path, "xterm")
+    monkeypatch.setattr(serving_screen, "find_programs", lambda: made)
+    script = serving_screen.desktop_recipe("/w", ScreenRequest(resolution="640x480", display=3)).command.script
     assert isinstance(script, str)
     assert "Xvnc :3 -geometry 640x480" in script and "exec xterm" in script
     assert f"${REPORT_VARIABLE}/vnc" in script and "-rfbport -1" in script and "-nolisten tcp" in script
@@ -205,7 +205,7 @@ def test_what_runs_in_a_desktop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("kind", ["terminal", "desktop"])
 def test_our_pages_load_nothing_from_elsewhere(kind: str) -> None:
-    files = desktop.page_files(kind)
+    files = serving_screen.page_files(kind)
     assert {"", "page.js", "page.css"} == set(files)
     for path in files.values():
         assert not re.search(r"https?:|//[a-z]|import\(", Path(path).read_text().replace("// ", ""))
@@ -241,14 +241,14 @@ class Views:
 async def test_a_terminal_is_where_commands_are(
     tmp_path: Path, place: EnvironmentKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(desktop, "need_library", lambda: None)
-    monkeypatch.setattr(desktop, "emulator", dict)
+    monkeypatch.setattr(serving_screen, "need_library", lambda: None)
+    monkeypatch.setattr(serving_screen, "emulator", dict)
     folder, views = Folder(tmp_path), Views(place)
     run = SessionScreens(views).of("s", Desk(folder.view, folder.staging, _no))
     with pytest.raises(ToolFailed, match="enough"):
         await run.start("terminal", ScreenRequest())
     assert views.wanted == [place]
-    script = desktop.terminal_recipe(str(tmp_path), place).command.script
+    script = serving_screen.terminal_recipe(str(tmp_path), place).command.script
     assert ("setsid" in script) == (place == "local")
 
 

@@ -8,12 +8,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from codeagent_lsp.foreign.baseline import Baseline
-from codeagent_lsp.foreign.copies import Copies
+from codeagent_lsp.foreign.baseline import Baseline, Copies
 from codeagent_lsp.foreign.disk import Tree
-from codeagent_lsp.foreign.gathering import Pace
 from codeagent_lsp.foreign.watch import ForeignWatch, Found
-from codeagent_lsp.foreign.whose import DiskChange
+from codeagent_lsp.foreign.whose import DiskChange, Pace
 from codeagent_lsp.workspace.files.paths import Roots
 
 PACE = Pace(tick=0.03, quiet=0.08, longest=0.6, most=5.0)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.foreign.copies import Copies
+from codeagent_lsp.foreign.baseline import Copies
 from codeagent_lsp.foreign.disk import ABSENT, UNKNOWN, FileState
 from codeagent_lsp.foreign.whose import DiskChange
 from tests.foreign.outside import PACE, git, repository, watched
@@ -318,7 +318,7 @@ async def test_what_editors_write_without_a_word_is_not_foreign(folder: Path, st
 
 
 def test_copies_are_bounded_and_closed_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codeagent_lsp.foreign.copies.MOST_BYTES", 10)
+    monkeypatch.setattr("codeagent_lsp.foreign.baseline.MOST_BYTES", 10)
     copies = Copies(tmp_path / "before")
     copies.keep("/ws/a", FileState("12345"))
     copies.keep("/ws/b", FileState("1234567"))

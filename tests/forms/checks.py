@@ -15,7 +15,6 @@ import jsonschema
 
 from codeagent_lsp import events, own_tools
 from codeagent_lsp.agent.prompt import Environment, system_prompt
-from codeagent_lsp.agent.skills import listed
 from codeagent_lsp.call_forms import translated
 from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.environments.grading import grade
@@ -41,7 +40,7 @@ from codeagent_lsp.tools.orchestration.orchestration_tools import Compose
 from codeagent_lsp.tools.permissions.policy import decide
 from codeagent_lsp.tools.permissions.shell_policy import judge
 from codeagent_lsp.tools.plan.plan import Plan, StepDraft
-from codeagent_lsp.tools.skills.shelf import Skill
+from codeagent_lsp.tools.skills.shelf import Skill, listed
 from codeagent_lsp.workspace.files.paths import Roots
 
 TOOLS = {cls.traits.name: cls() for cls in BUILTIN}

@@ -16,7 +16,7 @@ import pytest
 from codeagent_lsp import events
 from codeagent_lsp.errors import EditorError
 from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
-from codeagent_lsp.llm.facts import window_known
+from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.shadow.shell import Approve, Command, CommandResult, Finished, OnOutput, Shell, no_output

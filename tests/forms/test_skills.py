@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.agent.skills import hint, listed
 from codeagent_lsp.session.conversation.tool_selection import ToolSelection
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.tools.skills.shelf import hint, listed
 from tests.tools.skills.samples import Shelves
 
 FOREIGN = """---

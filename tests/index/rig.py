@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from codeagent_lsp.index.lexical import Lexical
-from codeagent_lsp.index.store import IndexEntry, Store
+from codeagent_lsp.index.store import IndexEntry, Lexical, Store
 from codeagent_lsp.index.symbols import FileTags, Reference, SymbolInfo, pack
 
 _DEFINITION = re.compile(r"^( *)(?:async )?(class|def) (\w+).*$", re.MULTILINE)

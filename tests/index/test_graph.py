@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeagent_lsp.index.graph import MOST_DEFINERS, MOST_EDGES, Graph, build, dump, load
+from codeagent_lsp.index.rank import MOST_DEFINERS, MOST_EDGES, Graph, build_graph, dump_graph, load_graph
 
 
 class Names(NamedTuple):
@@ -29,7 +29,7 @@ CHAIN = {
 def graph(files: dict[str, Names]) -> Graph:
     defined = ((path, names.defined) for path, names in files.items())
     used = ((path, names.used) for path, names in files.items())
-    return build(defined, used, {path: path.encode().ljust(32, b".") for path in files})
+    return build_graph(defined, used, {path: path.encode().ljust(32, b".") for path in files})
 
 
 def neighbours(made: Graph, path: str) -> dict[str, float]:
@@ -107,23 +107,23 @@ def test_what_all_lean_on_is_important() -> None:
 def test_a_graph_is_the_same_after_being_saved() -> None:
     made = graph(CHAIN)
 
-    assert load(dump(made)) == made
+    assert load_graph(dump_graph(made)) == made
 
 
 def test_an_empty_graph_is_saved_too() -> None:
-    assert load(dump(graph({}))) == graph({})
+    assert load_graph(dump_graph(graph({}))) == graph({})
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-3], lambda data: data + b"x", lambda data: data[3:]])
 def test_damaged_bytes_are_refused(damage: object) -> None:
     with pytest.raises(ValueError, match=r"."):
-        load(damage(dump(graph(CHAIN))))  # type: ignore[operator]
+        load_graph(damage(dump_graph(graph(CHAIN))))  # type: ignore[operator]
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
-        load(data)
+        load_graph(data)
 
 
 def test_bytes_with_edges_that_lead_nowhere_are_refused() -> None:
@@ -131,7 +131,7 @@ def test_bytes_with_edges_that_lead_nowhere_are_refused() -> None:
     made.targets[0] = 99
 
     with pytest.raises(ValueError, match="edge"):
-        load(dump(made))
+        load_graph(dump_graph(made))
 
 
 def test_how_much_of_a_graph_is_out_of_date() -> None:
@@ -163,4 +163,4 @@ def test_the_edges_of_any_file_add_up_and_walks_end(files: dict[str, Names]) -> 
         assert path not in weights
         assert not weights or sum(weights.values()) == pytest.approx(1, abs=1e-5)
         assert sum(made.spread({path: 2.0}).values()) <= 1 + 1e-5
-    assert load(dump(made)) == made
+    assert load_graph(dump_graph(made)) == made

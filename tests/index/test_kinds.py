@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.index.kinds import is_made, is_source, is_test
+from codeagent_lsp.index.grammars import is_made, is_source, is_test
 
 
 @pytest.mark.parametrize("path", ["a.py", "src/a.TS", "x/y.rs", "a.b.go", "script.sh"])

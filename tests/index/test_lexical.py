@@ -8,9 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codeagent_lsp.index.lexical import (
+from codeagent_lsp.index.store import (
     MAX_CHARS,
     MAX_OTHER_CHARS,
+    Store,
     asked,
     document,
     files_with,
@@ -18,7 +19,6 @@ from codeagent_lsp.index.lexical import (
     matching,
     rarity,
 )
-from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.index.words import question
 from tests.index.rig import put, shop

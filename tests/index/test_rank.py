@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.index.graph import Graph, build
-from codeagent_lsp.index.rank import Task, important, ranked, worth
+from codeagent_lsp.index.rank import Graph, Task, build_graph, important, ranked, worth
 from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.words import QueryTerms, question
 from tests.index.rig import put, shop
@@ -27,7 +26,7 @@ def scores(store: Store, task: Task) -> list[tuple[str, float]]:
 
 
 def made(store: Store) -> Graph:
-    return build(store.defined(), store.used(), store.files())
+    return build_graph(store.defined(), store.used(), store.files())
 
 
 def test_the_source_stands_before_test_document_and_made_file(store: Store) -> None:

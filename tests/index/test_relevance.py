@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.index.graph import build
-from codeagent_lsp.index.rank import Task, ranked
+from codeagent_lsp.index.rank import Task, build_graph, ranked
 from codeagent_lsp.index.relevance import (
     MOST_LINES,
     Chunk,
@@ -160,7 +159,7 @@ def test_the_words_of_lines_are_those_that_the_index_counts(lines: list[list[str
 def search(folder: Path, text: str, files: dict[str, str] | None = None, limit: int = 10) -> list[Chunk]:
     store = shop(folder, files)
     texts = {**SHOP, **(files or {})}
-    order = ranked(store, build(store.defined(), store.used(), store.files()), store.files(), Task(text))
+    order = ranked(store, build_graph(store.defined(), store.used(), store.files()), store.files(), Task(text))
     return answers(order, texts.get, store.symbols, question(text), limit)
 
 

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from codeagent_lsp.errors import ModelError
 from codeagent_lsp.inline.checking import SuggestionChecks
 from codeagent_lsp.inline.completer import Completer, Options
-from codeagent_lsp.inline.context import Material
-from codeagent_lsp.inline.place import Place
+from codeagent_lsp.inline.context import Material, Place
 from codeagent_lsp.language_servers.known import KnownServer
 from codeagent_lsp.language_servers.session_servers import SessionServers
 from tests.inline.test_completer import Typewriter

@@ -10,8 +10,7 @@ import pytest
 
 from codeagent_lsp.errors import ModelError, ModelUnreachable
 from codeagent_lsp.inline.completer import Completer, Options
-from codeagent_lsp.inline.context import Material
-from codeagent_lsp.inline.place import Place
+from codeagent_lsp.inline.context import Material, Place
 from codeagent_lsp.llm.fill.filler import FillRequest
 from tests.examples import volume
 

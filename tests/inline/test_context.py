@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from codeagent_lsp.index.symbols import SymbolInfo
-from codeagent_lsp.inline.context import SLOW, Material, definitions, names_near, pieces_for, similar
-from codeagent_lsp.inline.place import Place
+from codeagent_lsp.inline.context import SLOW, Material, Place, definitions, names_near, pieces_for, similar
 
 OTHER = """import os
 

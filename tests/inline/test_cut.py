@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeagent_lsp.inline.completer import cut
-from codeagent_lsp.inline.place import Place
+from codeagent_lsp.inline.context import Place
 
 
 def at(text: str, path: str = "x.py") -> Place:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from codeagent_lsp.inline.context import SLOW, prefix_of, suffix_of
-from codeagent_lsp.inline.place import Place, worth_asking
+from codeagent_lsp.inline.context import SLOW, Place, prefix_of, suffix_of, worth_asking
 
 TEXT = "".join(f"line number {n} = {n}\n" for n in range(400))
 

@@ -19,10 +19,10 @@ from codeagent_lsp.language_servers import (
     session_servers,
     text_diagnostics,
 )
+from codeagent_lsp.language_servers.answers import ServerQuestion
 from codeagent_lsp.language_servers.known import KnownServer
 from codeagent_lsp.language_servers.pool import LanguageServerPool
 from codeagent_lsp.language_servers.session_servers import SessionServers
-from codeagent_lsp.language_servers.values import ServerQuestion
 from tests.language_servers.rig import (
     Workspace,
     fake,

@@ -12,11 +12,18 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.errors import EditRefused
-from codeagent_lsp.language_servers.answers import Texts, actions, hover_text, items, places
+from codeagent_lsp.language_servers.answers import (
+    ServerAnswer,
+    ServerQuestion,
+    Texts,
+    actions,
+    hover_text,
+    items,
+    places,
+)
 from codeagent_lsp.language_servers.server_edits import server_edit
 from codeagent_lsp.language_servers.session_servers import SessionServers
-from codeagent_lsp.language_servers.values import ServerAnswer, ServerQuestion
-from codeagent_lsp.tools.diagnostics import port
+from codeagent_lsp.tools.diagnostics.difference import from_lsp
 from tests.language_servers.real import missing, real_session
 from tests.language_servers.rig import Workspace, nothing_left
 from tests.language_servers.samples import PYTHON, SAMPLES, TYPESCRIPT, USERS, C, Sample
@@ -41,7 +48,7 @@ class Asked:
         made: dict[str, list[str] | None] = dict.fromkeys(names)
         for path, each in found.items():
             if each is not None:
-                read = (port.read(one.items, path, one.text, one.encoding) for one in each)
+                read = (from_lsp(one.items, path, one.text, one.encoding) for one in each)
                 made[paths[path]] = [item.message for one in read for item in one if item.severity == "error"]
         return made
 

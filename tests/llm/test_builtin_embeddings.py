@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.errors import ModelError, ModelReplyInvalid, ModelTimeout, ModelUnreachable
-from codeagent_lsp.llm.builtin_embeddings import COMMAND, MAX_CHARS, BuiltinEmbedder, ChildLimits
+from codeagent_lsp.llm.embeddings import COMMAND, MAX_CHARS, BuiltinEmbedder, ChildLimits
 from tests.children import children
 
 QUICK = ChildLimits(answer=2.0, idle=30.0, rest=30.0)

@@ -10,8 +10,7 @@ import pytest
 
 from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.llm.endpoint import TimeLimits, endpoint
-from codeagent_lsp.llm.facts import HOSTED_WINDOW, LOCAL_WINDOW, Facts, Prices
-from codeagent_lsp.llm.learned_facts import LearnedFacts
+from codeagent_lsp.llm.learned_facts import HOSTED_WINDOW, LOCAL_WINDOW, Facts, LearnedFacts, Prices
 from codeagent_lsp.llm.providers.openai import facts_of
 from codeagent_lsp.llm.survey import Survey, find
 from tests.faults import model_server as rig

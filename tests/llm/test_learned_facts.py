@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.llm.facts import Facts
-from codeagent_lsp.llm.learned_facts import FILE, LearnedFacts, reply_in, window_in
+from codeagent_lsp.llm.learned_facts import FILE, Facts, LearnedFacts, reply_in, window_in
 
 TOLD = {
     "This model's maximum context length is 128000 tokens. However, your messages resulted in 130512 tokens.": 128_000,

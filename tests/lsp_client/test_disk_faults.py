@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.lsp_client.disk import ChangedMeanwhile, Disk, commit
-from codeagent_lsp.lsp_client.edits import FileWrite
+from codeagent_lsp.lsp_client.disk import ChangedMeanwhile, Disk, FileWrite, commit
 from tests.lsp_client.test_disk import AFTER, contents, scene
 
 FAULTS: dict[str, Callable[[], BaseException]] = {

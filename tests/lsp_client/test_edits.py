@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.lsp_client.edits import EditImpossible, FileWrite, plan
+from codeagent_lsp.lsp_client.disk import EditImpossible, FileWrite, plan
 
 A, B, C = Path("/w/a.py"), Path("/w/b.py"), Path("/w/new/c.py")
 

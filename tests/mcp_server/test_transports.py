@@ -20,8 +20,8 @@ from mcp.client.streamable_http import streamable_http_client
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from codeagent_lsp.tools.mcp.health import Health
 from codeagent_lsp.tools.mcp.settings import ServerSettings
+from codeagent_lsp.tools.mcp.stdio import Health
 from codeagent_lsp.tools.mcp.transports import Socket, websocket_transport
 from tests.mcp_server.calls import disk, make_workspace
 from tests.mcp_server.rig import COMMAND, Served, code_of, served, text_of

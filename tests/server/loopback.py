@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 from codeagent_lsp.server.server import CodeAgentServer
-from codeagent_lsp.server.wire.envelope import PARSE_ERROR, Malformed, read
-from codeagent_lsp.server.wire.framing import Damage, Framer
+from codeagent_lsp.server.wire.framing import PARSE_ERROR, Damage, Framer, Malformed, read
 from codeagent_lsp.server.wire.outgoing import Outgoing
 from tests.server.demo_server import build
 from tests.server.rawclient import frame

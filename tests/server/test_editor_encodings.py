@@ -16,8 +16,7 @@ from codeagent_lsp.server.editor import LspEditor
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.server.workspace_ports import Views
 from codeagent_lsp.session.rewind.earlier_texts import taking_back
-from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
-from codeagent_lsp.workspace.changes.editor import Applied
+from codeagent_lsp.workspace.changes.changeset import Applied, Changeset, FileChange
 from codeagent_lsp.workspace.files.uris import from_path, to_path
 from codeagent_lsp.workspace.text.document import Document
 from tests.server.editor_client import ALL, FakeClient, obedient

@@ -12,8 +12,7 @@ import pytest
 from lsprotocol import types
 
 from codeagent_lsp.server.editor import LspEditor
-from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
-from codeagent_lsp.workspace.changes.editor import Applied
+from codeagent_lsp.workspace.changes.changeset import Applied, Changeset, FileChange
 from tests.server.editor_client import ALL, TEXT, FakeClient, change, connect, obedient, without
 
 NO = types.ApplyWorkspaceEditResult(applied=False)

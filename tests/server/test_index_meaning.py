@@ -12,9 +12,8 @@ from codeagent_lsp.index.port import VectorSearch
 from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.semantic import Semantic
 from codeagent_lsp.index.store import open_index
-from codeagent_lsp.llm import builtin_embeddings
-from codeagent_lsp.llm.builtin_embeddings import BuiltinEmbedder
-from codeagent_lsp.llm.embeddings import Embedder
+from codeagent_lsp.llm import embeddings
+from codeagent_lsp.llm.embeddings import BuiltinEmbedder, Embedder
 from codeagent_lsp.server.index_host import access_for, meaning
 from tests.faults.model_server import free_port
 
@@ -29,12 +28,12 @@ def asked(tmp_path: Path, settings: IndexSettings, notes: list[str], language: s
 @pytest.fixture(autouse=True)
 def extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors, "installed", lambda: True)
-    monkeypatch.setattr(builtin_embeddings, "engine_installed", lambda: False)
+    monkeypatch.setattr(embeddings, "engine_installed", lambda: False)
 
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builtin_embeddings, "engine_installed", lambda: True)
+    monkeypatch.setattr(embeddings, "engine_installed", lambda: True)
 
 
 @pytest.mark.parametrize("settings", [IndexSettings(), IndexSettings(semantic=False, embeddings_base_url=URL)])

@@ -11,7 +11,7 @@ import pytest
 from lsprotocol import types
 
 from codeagent_lsp.errors import EditorError
-from codeagent_lsp.language_servers.values import ServerAnswer
+from codeagent_lsp.language_servers.answers import ServerAnswer
 from codeagent_lsp.protocol import LENT_METHODS, LSP_METHOD
 from codeagent_lsp.server import workspace_ports
 from codeagent_lsp.server.client import Client

@@ -12,8 +12,7 @@ from codeagent_lsp.server.backend import waiting_items
 from codeagent_lsp.server.lenses import Waiting
 from codeagent_lsp.session.inbox import OpenQuestion
 from codeagent_lsp.texts import text
-from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.foreign_words import agent_asks
+from codeagent_lsp.tools.asking import Question, agent_asks
 
 CHOICES = ("Deny", "Allow once")
 

@@ -259,6 +259,6 @@ if __name__ == "__main__":
         import_module(part)
     for tool in import_module("codeagent_lsp.tools.catalogue").BUILTIN:
         tool.parameters.model_json_schema()  # pydantic finishes a class when it is first used
-    import_module("codeagent_lsp.server.wire.params").make_converter()  # and so does lsprotocol
+    import_module("codeagent_lsp.server.wire.framing").make_converter()  # and so does lsprotocol
     gc.freeze()
     _serve(socket.socket(fileno=os.dup(0)), socket.socket(fileno=int(sys.argv[1])))

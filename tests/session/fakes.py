@@ -14,7 +14,7 @@ from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.events import Event, RunCompleted, StatusChanged
 from codeagent_lsp.index.port import Indexing
-from codeagent_lsp.llm.facts import window_known
+from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import Model, ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message, ToolCall
@@ -35,12 +35,10 @@ from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.outputs import OutputStore
-from codeagent_lsp.tools.permissions.approvals import StandingApprovals
-from codeagent_lsp.tools.permissions.decision import Mode
+from codeagent_lsp.tools.permissions.approvals import Mode, StandingApprovals
 from codeagent_lsp.tools.plan.plan import StepEdit
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.workspace.changes.changeset import Changeset, Current
-from codeagent_lsp.workspace.changes.editor import Applied, ApplyOutcome
+from codeagent_lsp.workspace.changes.changeset import Applied, ApplyOutcome, Changeset, Current
 from codeagent_lsp.workspace.files.file_view import FileText, FileView, StagedView
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.tools.shells import FakeEnvironments

@@ -9,8 +9,7 @@ from pathlib import Path
 from codeagent_lsp.foreign.whose import DiskChange
 from codeagent_lsp.session.foreign_runs import ForeignProposal, gathering, on_taken_back
 from codeagent_lsp.session.request import FOREIGN, RunRequest
-from codeagent_lsp.workspace.changes.changeset import Changeset, Current
-from codeagent_lsp.workspace.changes.editor import Applied, ApplyOutcome
+from codeagent_lsp.workspace.changes.changeset import Applied, ApplyOutcome, Changeset, Current
 from tests.session.fakes import FakeEditor, World, say, world
 from tests.workspace.file_fakes import FakeBuffers
 

@@ -15,7 +15,7 @@ from codeagent_lsp import events
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.texts import text
-from codeagent_lsp.tools.commands import background, background_tools
+from codeagent_lsp.tools.commands import background, command_tools
 from tests.session.fakes import World, call, calls, say, until, world
 from tests.session.hooks.real_shadows import RealShadows
 from tests.shadow.rig import needs_overlay
@@ -56,7 +56,7 @@ def output(**more: Any) -> ScriptedReply:
 
 
 STOP = calls(call("stop_command", id="bg1"))
-TOOLS = background_tools.BESIDE.format(name="bg1")
+TOOLS = command_tools.BESIDE.format(name="bg1")
 
 
 def results(made: World) -> list[str]:
@@ -165,7 +165,7 @@ async def test_much_output_is_bounded(make: Make) -> None:
 
 
 async def test_one_that_is_never_ready_is_told_as_it_is(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background_tools, "READY_SECONDS", 3.0)
+    monkeypatch.setattr(command_tools, "READY_SECONDS", 3.0)
     made = make(start("echo starting; sleep 996.5", ready="listening"), output(wait=0), STOP, say("Done."))
     await made.run("try")
     first, later, stopped = results(made)

@@ -14,7 +14,7 @@ import pytest
 from codeagent_lsp import events
 from codeagent_lsp.config import Settings, ShellSettings
 from codeagent_lsp.environments.environments import Environments
-from codeagent_lsp.llm.facts import window_known
+from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel
 from codeagent_lsp.session.replay import replay

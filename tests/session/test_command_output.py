@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from codeagent_lsp.session.command_output import INTERVAL, PIECE, OutputStream
+from codeagent_lsp.session.run_output import INTERVAL, PIECE, OutputStream
 from codeagent_lsp.shadow.shell import Stream
 
 

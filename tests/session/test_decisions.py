@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.direct.brief import Brief
+from codeagent_lsp.direct.checks import Brief
 from codeagent_lsp.direct.gathering import Subject
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.solving.workshop import SolvingWorkshop
 from codeagent_lsp.texts import text
-from codeagent_lsp.workspace.changes.changeset import Changeset
-from codeagent_lsp.workspace.changes.editor import Applied
+from codeagent_lsp.workspace.changes.changeset import Applied, Changeset
 from tests.session.fakes import World, say, until, world, write
 
 APPLY, DELETE = text("choice.apply", "en"), text("choice.delete", "en")

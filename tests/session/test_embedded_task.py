@@ -18,7 +18,7 @@ from codeagent_lsp import events
 from codeagent_lsp.config import ModelSettings, Settings
 from codeagent_lsp.llm import weights
 from codeagent_lsp.llm.factory import open_model
-from codeagent_lsp.llm.facts import window_known
+from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
 from codeagent_lsp.llm.providers.embedded import CONTEXT_WINDOW, engine_installed
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply

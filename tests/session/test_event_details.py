@@ -8,8 +8,7 @@ from codeagent_lsp import events
 from codeagent_lsp.session.run_output import detailed
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.texts import text
-from codeagent_lsp.tools.plan.plan import Plan, PlanSteps, StepDraft
-from codeagent_lsp.tools.plan.plan_document import PlanDocument
+from codeagent_lsp.tools.plan.plan import Plan, PlanDocument, PlanSteps, StepDraft
 
 
 def record(*, running: bool = False) -> RunRecord:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.llm.facts import window_known
+from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.finish import asks_back, question_of

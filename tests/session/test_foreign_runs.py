@@ -15,7 +15,7 @@ from codeagent_lsp.session.foreign_runs import ForeignProposal
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.workspace.changes.changeset import Changeset
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 from tests.session.foreign import Desk
 
 TEXT = "one\n2\n3\nfour\n5\n6\nseven\n"

@@ -14,8 +14,7 @@ from codeagent_lsp.session import proposal as proposal_module
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.session import Session
-from codeagent_lsp.workspace.changes.changeset import Changeset
-from codeagent_lsp.workspace.changes.editor import Applied, ApplyOutcome
+from codeagent_lsp.workspace.changes.changeset import Applied, ApplyOutcome, Changeset
 from tests.session.fakes import World, say, world
 
 TEXT = "".join(f"line {number}\n" for number in range(12))

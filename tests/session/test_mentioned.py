@@ -10,13 +10,13 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.mentions import MOST_MENTIONS
-from codeagent_lsp.llm.facts import Facts, combine
+from codeagent_lsp.llm.learned_facts import Facts, combine
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.request import RunKind, RunRequest, Target
 from codeagent_lsp.shadow.shell import Finished
 from codeagent_lsp.texts import text
-from codeagent_lsp.tools.diagnostics.port import Diagnostic
+from codeagent_lsp.tools.diagnostics.difference import Diagnostic
 from tests.session.fakes import World, call, calls, say, until, world
 from tests.tools.git import repos
 from tests.tools.shells import FakeEnvironments

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from codeagent_lsp.agent.context.compaction import _short
-from codeagent_lsp.agent.context.tokens import PER_IMAGE, size
+from codeagent_lsp.agent.context.history import PER_IMAGE, size
 from codeagent_lsp.agent.loop import UNSEEN
-from codeagent_lsp.llm.facts import Facts, combine
+from codeagent_lsp.llm.learned_facts import Facts, combine
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel
 from codeagent_lsp.messages import MOST_IMAGE, Image, Message, ToolCall

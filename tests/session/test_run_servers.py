@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.language_servers.values import ServerAnswer, ServerQuestion
-from codeagent_lsp.session.run_servers import RunServers
+from codeagent_lsp.language_servers.answers import ServerAnswer, ServerQuestion
+from codeagent_lsp.session.code_knowledge import RunServers
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.files.file_view import FileView

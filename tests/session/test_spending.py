@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.tokens import size, tools_size
+from codeagent_lsp.agent.context.history import size, tools_size
 from codeagent_lsp.config import Settings
-from codeagent_lsp.llm.facts import Facts, Prices, combine
+from codeagent_lsp.llm.learned_facts import Facts, Prices, combine
 from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, StreamItem
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message, Usage

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.focus import rendered
+from codeagent_lsp.agent.context.history import rendered
 from codeagent_lsp.config import Settings
-from codeagent_lsp.llm.facts import window_known
+from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel
 from codeagent_lsp.session.conversation.conversation import Focusing

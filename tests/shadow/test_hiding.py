@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.shadow.hiding import Hidden, hide
-from codeagent_lsp.workspace.files.folder_names import within
+from codeagent_lsp.workspace.files.paths import within
 from tests.shadow.rig import needs_overlay, rig, told
 
 SECRETS = (".ssh/id_rsa", ".aws/credentials", ".netrc", ".git-credentials", ".npmrc", ".docker/config.json")

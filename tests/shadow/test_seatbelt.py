@@ -12,7 +12,7 @@ from codeagent_lsp.shadow.folder import LayerFolder
 from codeagent_lsp.shadow.hiding import Hidden
 from codeagent_lsp.shadow.seatbelt import PROGRAM, Seatbelt
 from codeagent_lsp.shadow.shell import Command
-from codeagent_lsp.workspace.files.folder_names import within
+from codeagent_lsp.workspace.files.paths import within
 
 HOME = "/Users/ann"
 PRIVATE = f"{HOME}/Library/Application Support/codeagent-lsp/layers/layer-1"

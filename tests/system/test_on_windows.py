@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.system.wine import ROOT, Windows, missing
+from tests.system.wine import Windows, missing
+from tests.tidy.source import ROOT
 
 pytestmark = [
     pytest.mark.slow,
@@ -64,7 +65,10 @@ def test_a_task_changes_files_of_each_folder(windows: Windows) -> None:
 
 def test_what_a_command_writes_waits_for_a_decision(windows: Windows) -> None:
     (windows.workspace / "b.txt").write_text("before\n")
-    script = [{"tool_calls": [call("run_cmd", command="echo hi> new.txt\ntype b.txt\ndel b.txt")]}, {"text": "Done."}]
+    script: list[dict[str, Any]] = [
+        {"tool_calls": [call("run_cmd", command="echo hi> new.txt\ntype b.txt\ndel b.txt")]},
+        {"text": "Done."},
+    ]
     said = windows.run("Run it", script)
     assert "not isolated from your files" in said
     assert "before" not in said, "nobody was there to allow it"

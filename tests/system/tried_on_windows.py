@@ -19,9 +19,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.lsp_client.disk import Disk, commit
-from codeagent_lsp.lsp_client.edits import FileWrite
+from codeagent_lsp.lsp_client.disk import Disk, FileWrite, commit
 from codeagent_lsp.shadow.copying import CopyLayer
 from codeagent_lsp.shadow.environment import scrubbed
 from codeagent_lsp.shadow.folder import LayerFolder
@@ -40,8 +40,7 @@ from codeagent_lsp.system import (
     read_at,
 )
 from codeagent_lsp.workspace.files import uris
-from codeagent_lsp.workspace.files.folder_names import path_of, relative_name
-from codeagent_lsp.workspace.files.paths import Roots
+from codeagent_lsp.workspace.files.paths import Roots, path_of, relative_name
 from tests.server.stock_editor import StockEditor
 
 SLEEPS = "import time; time.sleep(100)"
@@ -184,7 +183,7 @@ def try_unsaved_text_is_the_truth(folder: Path) -> None:
     workspace.mkdir()
     file = workspace / "a.py"
     file.write_bytes(b"old = 1\r\n")
-    script = [
+    script: list[dict[str, Any]] = [
         {"tool_calls": [{"name": "read_file", "arguments": {"path": "a.py"}}], "expect": "Change"},
         {"tool_calls": [{"name": "edit_file", "arguments": {"path": "a.py", "old_str": "two", "new_str": "three"}}]},
         {"text": "Done."},

@@ -17,10 +17,10 @@ from codeagent_lsp.config import Settings
 from codeagent_lsp.doctor import Check
 from codeagent_lsp.errors import UserError
 from codeagent_lsp.terminal import reports
+from codeagent_lsp.terminal.display import one_line, visible
 from codeagent_lsp.terminal.options import RunOptions, from_namespace
 from codeagent_lsp.terminal.reports import print_doctor, show_checks
 from codeagent_lsp.terminal.run import JsonLines
-from codeagent_lsp.terminal.safe import one_line, visible
 
 
 class Consumer:

@@ -21,7 +21,7 @@ from codeagent_lsp.index.scan import scan
 from codeagent_lsp.index.store import open_index
 from codeagent_lsp.index.vectors import PLACES_FILE, ChunkPlace, Places
 from codeagent_lsp.state import workspace_state
-from codeagent_lsp.terminal import index_bar, index_place
+from codeagent_lsp.terminal import index_place
 from codeagent_lsp.terminal.index_place import IndexLocation, with_index
 from tests.index.rig import SHOP
 from tests.index.workspaces import children, many, settle, write
@@ -161,8 +161,8 @@ class TestBuild:
         console = Console(file=shown, width=80, force_terminal=True)
 
         def action(place: IndexLocation) -> int:
-            index = index_bar.Index(place.folder, place.store.path, place.language)
-            index_bar.build(index, scan(place.folders, {}, threading.Event()), console)
+            index = index_place.Index(place.folder, place.store.path, place.language)
+            index_place.build(index, scan(place.folders, {}, threading.Event()), console)
             return len(place.store.files())
 
         assert with_index(str(root), action) == 208

@@ -14,7 +14,7 @@ from codeagent_lsp.config import ModelSettings, Settings
 from codeagent_lsp.direct import ANSWER_FORMS
 from codeagent_lsp.doctor import Check
 from codeagent_lsp.errors import ModelNotFound
-from codeagent_lsp.llm import download, weights
+from codeagent_lsp.llm import weights
 from codeagent_lsp.terminal.model import list_models, model_command, probe_model, pull_model
 from codeagent_lsp.terminal.reports import show_checks
 from tests.faults.model_server import delta, free_port, model_server, models, stream
@@ -70,7 +70,7 @@ def test_ctrl_c_keeps_what_has_arrived() -> None:
     def pull(report: Report, cancelled: Callable[[], bool]) -> Path:
         signal.raise_signal(signal.SIGINT)
         assert cancelled()
-        raise download.Cancelled
+        raise weights.Cancelled
 
     assert pull_model(out, "en", pull) == 130
     assert "continues from there" in shown.getvalue()

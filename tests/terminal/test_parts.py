@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from codeagent_lsp.errors import UserError
+from codeagent_lsp.terminal.display import one_line, visible
 from codeagent_lsp.terminal.options import from_namespace
 from codeagent_lsp.terminal.questions import Keyboard, accepted, picked, without_review
-from codeagent_lsp.terminal.safe import one_line, visible
 from codeagent_lsp.terminal.screen import MAX_LINES, diff_lines, is_diff
 from codeagent_lsp.terminal.stage import Blocks, PlainMarkdown
 from codeagent_lsp.terminal.summary import Summary, ending, tool_line

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from codeagent_lsp import events
-from codeagent_lsp.terminal.safe import visible
+from codeagent_lsp.terminal.display import visible
 from codeagent_lsp.terminal.screen import DETAIL_LINES, Screen
 from codeagent_lsp.terminal.stage import Stage
 from codeagent_lsp.texts import text

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from codeagent_lsp import events
-from codeagent_lsp.lsp_client.edits import FileWrite
+from codeagent_lsp.lsp_client.disk import FileWrite
 from codeagent_lsp.terminal.questions import Keyboard
 from codeagent_lsp.terminal.screen import Screen
 from codeagent_lsp.terminal.stage import FEW_LINES, FIRST_LINES, LAST_LINES, LINE_WIDTH, Stage

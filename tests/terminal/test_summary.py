@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.lsp_client.edits import FileWrite
+from codeagent_lsp.lsp_client.disk import FileWrite
 from codeagent_lsp.terminal.summary import MOST_FILES, Summary, account, ending, tool_line
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.changes.changeset import FileChange

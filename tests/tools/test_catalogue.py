@@ -17,7 +17,7 @@ from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.environments.environments import Environments
 from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
-from codeagent_lsp.language_servers.values import CodeServers
+from codeagent_lsp.language_servers.answers import CodeServers
 from codeagent_lsp.session.screens import Desk, SessionScreens
 from codeagent_lsp.shadow.shell import Command
 from codeagent_lsp.texts import text

@@ -22,10 +22,9 @@ from codeagent_lsp.errors import (
     ToolFailed,
     ToolRetry,
 )
-from codeagent_lsp.tools.circuit_breaker import Attempt, CallOutcome, CircuitBreaker
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.mcp.errors import McpRefused
-from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.tools.registry import Attempt, CallOutcome, CircuitBreaker, ToolRegistry
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from tests.tools.fakes import Bench

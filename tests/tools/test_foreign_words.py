@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.texts import text
-from codeagent_lsp.tools.foreign_words import MAX_QUESTION, agent_asks, own_titles
+from codeagent_lsp.tools.asking import MAX_QUESTION, agent_asks, own_titles
 from tests.tools.fakes import Bench
 
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from codeagent_lsp.tools.race import until_first
+from codeagent_lsp.background_tasks import until_first
 
 
 class Way:

@@ -12,13 +12,18 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from codeagent_lsp.agent.context.focus import FocusedFiles, rendered
-from codeagent_lsp.agent.context.history import NOTE, SUMMARY, UNCHANGED, is_request, note
-from codeagent_lsp.agent.context.tokens import (
+from codeagent_lsp.agent.context.history import (
+    NOTE,
+    SUMMARY,
+    UNCHANGED,
     ConversationParts,
     Counter,
     Exchange,
+    FocusedFiles,
     flat,
+    is_request,
+    note,
+    rendered,
     size,
     take_apart,
 )

@@ -16,7 +16,7 @@ from codeagent_lsp.errors import AgentError
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.tools.files.read_tools import LARGE_FILE_LINES, render
 from codeagent_lsp.workspace.files.file_view import FileText, FileView
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 
 MOST_FILES = 2000
 LISTED_FILES = 60

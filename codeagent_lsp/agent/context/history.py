@@ -1,16 +1,21 @@
-"""The conversation with the model: append-only between compactions, and well-formed whatever interrupts it.
+"""The conversation with the model, append-only between compactions, and well-formed whatever interrupts it; its parts
+and about how many tokens they take; and the files that the model has seen in full, up to a total size.
 
 Well-formed means: every tool call of an assistant message is answered by exactly one tool message before a message of
-any other role, and there is no tool message without its call. Not here: fitting it into a window (`window.py`), and how
-it is compacted (`compaction.py`).
+any other role, and there is no tool message without its call. The files in focus are an immutable value; when there is
+not enough room, the least recently used one is removed, files that are being edited last. Not here: fitting it into a
+window (`window.py`), how it is compacted, and where the files are put (`compaction.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter as Counts
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import ceil
+from typing import Any
 
-from codeagent_lsp.agent.context.focus import rendered
-from codeagent_lsp.messages import Message, ToolCall
+from codeagent_lsp.messages import Message, ToolCall, ToolSpec, estimate_tokens, sent
 
 NOTE = "note"
 SUMMARY = "summary"
@@ -22,6 +27,17 @@ WHOLE = "The whole file"
 READING = "read_file"
 # In characters: of a shorter text a reference would save little.
 WORTH_REFERRING = 400
+DEFAULT_LIMIT = 100_000
+Counter = Callable[[str], int]
+Exchange = tuple[Message, ...]
+
+# The role and the marks that a chat template puts around each message.
+OVERHEAD_PER_MESSAGE = 6
+PER_IMAGE = 1600
+"""About what the providers count for a large picture, in tokens."""
+
+# A count beyond these is no tokenizer but a mistake of the server, such as one that leaves out the cached part.
+LOWEST_RATIO, HIGHEST_RATIO = 0.25, 4.0
 
 
 class History:
@@ -153,5 +169,242 @@ def well_formed(messages: Sequence[Message]) -> tuple[Message, ...]:
     return tuple(result)
 
 
+@dataclass(frozen=True, slots=True)
+class FocusedFile:
+    """One file: its path relative to the workspace, and the full text that the model read."""
+
+    path: str
+    text: str
+    editing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FocusedFiles:
+    """Files from the least to the most recently used; `limit` is in characters over all of them."""
+
+    files: tuple[FocusedFile, ...] = ()
+    limit: int = DEFAULT_LIMIT
+
+    @property
+    def size(self) -> int:
+        """Return the characters of all files."""
+        return sum(len(file.text) for file in self.files)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Return the paths of the files, the most recently used last."""
+        return tuple(file.path for file in self.files)
+
+    def get(self, path: str) -> FocusedFile | None:
+        """Return the file with that path; None when it is not in focus."""
+        return next((file for file in self.files if file.path == path), None)
+
+    def seen(self, path: str, text: str) -> FocusedFiles:
+        """Return the files with one that the model has just seen in full; one larger than the limit is not kept."""
+        known = self.get(path)
+        return self._with(FocusedFile(path, text, known is not None and known.editing))
+
+    def used(self, path: str) -> FocusedFiles:
+        """Return the files with `path` as the most recently used one; unknown paths change nothing."""
+        known = self.get(path)
+        return self if known is None else self._with(known)
+
+    def editing(self, paths: Iterable[str]) -> FocusedFiles:
+        """Return the files with exactly `paths` marked as being edited."""
+        chosen = frozenset(paths)
+        return replace(self, files=tuple(replace(file, editing=file.path in chosen) for file in self.files))
+
+    def without(self, path: str) -> FocusedFiles:
+        """Return the files without that one."""
+        return replace(self, files=tuple(file for file in self.files if file.path != path))
+
+    def refreshed(self, current: Mapping[str, str | None]) -> FocusedFiles:
+        """Return the files with their current texts; a file whose text is None is removed. Files that are not in
+        `current` stay unchanged.
+        """
+        fresh = [replace(file, text=current.get(file.path, file.text) or "") for file in self.files]
+        left = tuple(file for file in fresh if current.get(file.path, file.text) is not None)
+        # Texts may have grown since.
+        return replace(self, files=left)._evicted()
+
+    def newest(self, room: int) -> tuple[FocusedFile, ...]:
+        """Return the files that fit into `room` characters: those being edited first, then the most recently used."""
+        latest_first = self.files[::-1]
+        chosen = []
+        for file in sorted(latest_first, key=lambda file: not file.editing):
+            if (cost := len(rendered(file.path, file.text))) <= room:
+                chosen.append(file)
+                room -= cost
+        return tuple(chosen)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the files as plain data for JSON."""
+        return {"limit": self.limit, "files": [asdict(file) for file in self.files]}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> FocusedFiles:
+        """Return the files from the data of `to_dict`. KeyError or TypeError when it is something else."""
+        return cls(tuple(FocusedFile(**file) for file in data["files"]), data["limit"])
+
+    def _with(self, file: FocusedFile) -> FocusedFiles:
+        # The order is that of use, so a file that is used again moves to the end.
+        others = self.without(file.path).files
+        return replace(self, files=(*others, file))._evicted()
+
+    def _evicted(self) -> FocusedFiles:
+        """Return the files within the limit; the most recently used one stays if it fits by itself."""
+        files = [file for file in self.files if len(file.text) <= self.limit]
+        size = sum(len(file.text) for file in files)
+        # A stable sort: among files that are not edited, the least recently used goes first.
+        for victim in sorted(files[:-1], key=lambda file: file.editing):
+            if size <= self.limit:
+                break
+            files.remove(victim)
+            size -= len(victim.text)
+        return replace(self, files=tuple(files))
+
+
+def rendered(path: str, text: str) -> str:
+    """Format a focused file for the prompt."""
+    return f"{path}:\n{text}\n"
+
+
+def size(messages: Iterable[Message], count: Counter = estimate_tokens) -> int:
+    """Return the tokens of a conversation."""
+    return sum(_cost(message, count) for message in messages)
+
+
+class Sizes:
+    """The tokens of one conversation while it grows: only what is new is counted."""
+
+    def __init__(self) -> None:
+        self._seen: tuple[Message, ...] = ()
+        self._total = 0
+
+    def of(self, messages: tuple[Message, ...]) -> int:
+        """Return the tokens of the conversation as it is now."""
+        known = len(self._seen)
+        # Cheap, though it compares all: tuples compare by identity first, and the messages are the same objects.
+        if messages[:known] == self._seen:
+            self._total += size(messages[known:])
+        else:
+            self._total = size(messages)
+        self._seen = messages
+        return self._total
+
+
+def tools_size(tools: Iterable[ToolSpec], count: Counter = estimate_tokens) -> int:
+    """Return the tokens of tool descriptions."""
+    return sum(count(str(sent(tool))) for tool in tools)
+
+
+def composition(messages: Iterable[Message], tools: Iterable[ToolSpec], counted: int) -> dict[str, int]:
+    """Return what a prompt consists of, by kind, in tokens: estimates, scaled to what the server has `counted` (0 where
+    it told nothing). Kinds that are not there are left out.
+    """
+    kinds = Counts[str]({"tools": tools_size(tools)})
+    for message in messages:
+        pictures = PER_IMAGE * len(message.images)
+        kinds["pictures"] += pictures
+        kinds[_kind(message)] += _cost(message, estimate_tokens) - pictures
+    ratio = counted / kinds.total() if counted and kinds.total() else 1.0
+    return {kind: round(tokens * ratio) for kind, tokens in kinds.items() if tokens}
+
+
+@dataclass(frozen=True, slots=True)
+class TokenMeter:
+    """Converts estimates into tokens, calibrated by the server's last token count of a prompt that was estimated here.
+
+    The counted prompt is exact; text added since is scaled by the same ratio, but never below the middle between that
+    and the estimate, since new text may be denser than the old.
+    """
+
+    estimated: int = 0
+    counted: int = 0
+
+    @property
+    def ratio(self) -> float:
+        """Return tokens per estimated token, from 0.25 to 4; 1 before anything was counted."""
+        if not self.estimated or not self.counted:
+            return 1.0
+        return min(HIGHEST_RATIO, max(LOWEST_RATIO, self.counted / self.estimated))
+
+    def told(self, estimated: int, counted: int) -> TokenMeter:
+        """Return a meter with the server's count of a prompt that was estimated here; a count of 0 is ignored."""
+        return TokenMeter(estimated, counted) if estimated > 0 and counted > 0 else self
+
+    def tokens(self, estimated: int) -> int:
+        """Return the tokens of a prompt from its estimate."""
+        # A shorter prompt than the counted one was compacted: what is left may be of another kind, so the count says
+        # less.
+        if self.counted and estimated >= self.estimated:
+            return self.counted + ceil((estimated - self.estimated) * self._careful)
+        return ceil(estimated * self._careful)
+
+    def estimate(self, tokens: int) -> int:
+        """Return the largest estimate of a new prompt that is no more than `tokens`."""
+        return int(tokens / self._careful)
+
+    @property
+    def _careful(self) -> float:
+        return max(self.ratio, (1 + self.ratio) / 2)
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationParts:
+    """A conversation split up.
+
+    `requests` are the user's messages that an earlier compaction kept, `summary` its note; `exchanges` is everything
+    after it: each one message with the results of its tool calls.
+    """
+
+    system: tuple[Message, ...]
+    requests: tuple[Message, ...]
+    summary: tuple[Message, ...]
+    exchanges: tuple[Exchange, ...]
+
+    @property
+    def latest_turn(self) -> int:
+        """Return the index of the exchange that begins the user's latest request; 0 when it is before them."""
+        starts = [index for index, exchange in enumerate(self.exchanges) if is_request(exchange[0])]
+        return starts[-1] if starts else 0
+
+
+def take_apart(messages: Sequence[Message]) -> ConversationParts:
+    """Split a conversation into its parts."""
+    system = tuple(message for message in messages if message.role == "system")
+    rest = [message for message in messages if message.role != "system"]
+    last = max((index for index, message in enumerate(rest) if message.name == SUMMARY), default=-1)
+    requests = tuple(message for message in rest[: max(last, 0)] if is_request(message))
+    exchanges: list[list[Message]] = []
+    for message in rest[last + 1 :]:
+        if message.role == "tool" and exchanges:
+            exchanges[-1].append(message)
+        else:
+            exchanges.append([message])
+    summary = tuple(rest[last : last + 1]) if last >= 0 else ()
+    return ConversationParts(system, requests, summary, tuple(map(tuple, exchanges)))
+
+
+def flat(exchanges: Iterable[Exchange]) -> tuple[Message, ...]:
+    """Return the messages of exchanges as one tuple."""
+    return tuple(message for exchange in exchanges for message in exchange)
+
+
 def _same_reading(other: ToolCall, call: ToolCall) -> bool:
     return other.name == call.name and other.id != call.id and dict(other.arguments) == dict(call.arguments)
+
+
+def _kind(message: Message) -> str:
+    if message.role == "system":
+        return "system"
+    if message.role == "tool":
+        from codeagent_lsp.tools.catalogue import result_of  # late: it loads all tools, which such a run has done
+
+        return {"file": "files", "printed": "output"}.get(result_of(message.name), "results")
+    return {NOTE: "notes", SUMMARY: "summary"}.get(message.name, "talk")
+
+
+def _cost(message: Message, count: Counter) -> int:
+    calls = "".join(f"{call.name}{dict(call.arguments)}" for call in message.tool_calls)
+    return count(message.content + calls) + OVERHEAD_PER_MESSAGE + PER_IMAGE * len(message.images)

@@ -11,8 +11,17 @@ from dataclasses import replace
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts, Summarise, compact, within
-from codeagent_lsp.agent.context.history import History, is_request, reference
-from codeagent_lsp.agent.context.tokens import Sizes, TokenMeter, flat, size, take_apart, tools_size
+from codeagent_lsp.agent.context.history import (
+    History,
+    Sizes,
+    TokenMeter,
+    flat,
+    is_request,
+    reference,
+    size,
+    take_apart,
+    tools_size,
+)
 from codeagent_lsp.agent.limits import MARGIN, LoopLimits
 from codeagent_lsp.errors import ContextOverflow
 from codeagent_lsp.messages import Message, ToolCall, ToolSpec, estimate_tokens

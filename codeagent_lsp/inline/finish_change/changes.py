@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from codeagent_lsp.inline.finish_change.calls import SignatureChange
+from codeagent_lsp.inline.finish_change.calls import FAMILIES, Family, SignatureChange, renamed_parameters, shown
 from codeagent_lsp.inline.finish_change.declarations import Declaration, declarations
-from codeagent_lsp.inline.finish_change.signatures import FAMILIES, Family, renamed_parameters, shown
 from codeagent_lsp.inline.next_edit.parsed_text import ParsedText
 
 ALIKE = 0.7

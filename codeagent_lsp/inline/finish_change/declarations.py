@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from codeagent_lsp.inline.finish_change.signatures import FAMILIES, Family, Parameter, ParameterKind, Signature
+from codeagent_lsp.inline.finish_change.calls import FAMILIES, Family, Parameter, ParameterKind, Signature
 from codeagent_lsp.inline.next_edit.parsed_text import ParsedText
 
 if TYPE_CHECKING:

@@ -20,11 +20,9 @@ from typing import TYPE_CHECKING, Protocol
 from codeagent_lsp.inline.finish_change.changes import Change, changes_of
 from codeagent_lsp.inline.finish_change.sites import Site, applied, sites
 from codeagent_lsp.inline.next_edit.parsed_text import parsed_text
-from codeagent_lsp.tools.diagnostics import port
-from codeagent_lsp.tools.diagnostics.difference import difference
-from codeagent_lsp.tools.diagnostics.port import Diagnostic
+from codeagent_lsp.tools.diagnostics.difference import Diagnostic, difference, from_lsp
 from codeagent_lsp.workspace.files.file_view import FileView
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 
 if TYPE_CHECKING:
     from codeagent_lsp.inline.finish_change.moves import Edit
@@ -191,7 +189,7 @@ class _Check:
 
 
 def _errors(path: str, said: FoundDiagnostics) -> Iterable[Diagnostic]:
-    for item in port.read(said.items, path, said.text, said.encoding):
+    for item in from_lsp(said.items, path, said.text, said.encoding):
         if item.severity == "error" or _UNBOUND in item.code:
             yield item
 

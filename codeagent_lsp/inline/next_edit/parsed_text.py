@@ -1,7 +1,7 @@
 """A text with its syntax tree, as the next edit sees it, and what a name in the tree is used as.
 
 Offsets in the tree are bytes of the text's UTF-8 form. Whether a name is bound where it stands is judged by the shape
-of the tree alone. Not here: definitions and uses (`index/parse.py`), which nodes or names changed (`examples.py`,
+of the tree alone. Not here: definitions and uses (`index/parse.py`), which nodes or names changed (`history.py`,
 `renamings.py`).
 """
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from codeagent_lsp.inline.next_edit.history import Edited, History
 from codeagent_lsp.inline.next_edit.proposals import Proposed
 from codeagent_lsp.llm.fill.edit_formats import EditRequest, RecentEdit, Rewriter, is_quoted
-from codeagent_lsp.workspace.text.lines import shared_ends
+from codeagent_lsp.workspace.text.position import shared_ends
 
 AROUND = 40
 """Lines above and below the window that the model sees."""

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from codeagent_lsp.index import parse
-from codeagent_lsp.inline.next_edit.examples import Example
-from codeagent_lsp.inline.next_edit.history import History
+from codeagent_lsp.inline.next_edit.history import Example, History
 from codeagent_lsp.inline.next_edit.parsed_text import ParsedText, parsed_text
 from codeagent_lsp.inline.next_edit.renamings import Renaming, renamings
 from codeagent_lsp.inline.next_edit.rewrites import Rewrite, learned

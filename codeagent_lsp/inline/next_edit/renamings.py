@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from codeagent_lsp.inline.next_edit.examples import Example
+from codeagent_lsp.inline.next_edit.history import Example
 from codeagent_lsp.inline.next_edit.parsed_text import (
     CALLS,
     ParsedText,

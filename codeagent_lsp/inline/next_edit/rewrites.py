@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from codeagent_lsp.inline.next_edit.examples import Example, Pair
+from codeagent_lsp.inline.next_edit.history import Example, Pair
 from codeagent_lsp.inline.next_edit.parsed_text import CALLS, ParsedText, has_above, is_bound, nodes_of, role_of
 
 if TYPE_CHECKING:

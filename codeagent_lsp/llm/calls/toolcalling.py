@@ -15,11 +15,10 @@ from typing import Protocol
 from codeagent_lsp.call_forms import ANSWERS, USE_TOOL, answer_in, several, wrapped
 from codeagent_lsp.errors import ModelRejected, ModelReplyInvalid
 from codeagent_lsp.llm import wire
-from codeagent_lsp.llm.calls import constrained, text_calls, toolcalls
+from codeagent_lsp.llm.calls import text_calls, toolcalls
 from codeagent_lsp.llm.calls.bare_calls import check
-from codeagent_lsp.llm.calls.constrained import ANSWER, AnswerReader
 from codeagent_lsp.llm.calls.jsontext import loads_object
-from codeagent_lsp.llm.calls.text_calls import render
+from codeagent_lsp.llm.calls.text_calls import ANSWER, AnswerReader, render
 from codeagent_lsp.llm.calls.toolcalls import StreamParser
 from codeagent_lsp.llm.model import (
     Model,
@@ -150,7 +149,7 @@ class ToolCallingModel:
             request,
             messages=text_calls.as_text(request.messages, told, self._write_call, self._write_answer),
             tools=(),
-            response_schema=constrained.reply_schema(_callable(request)),
+            response_schema=text_calls.reply_schema(_callable(request)),
         )
         reader, shown = AnswerReader(), ""
         async with aclosing(self._inner.stream(asked)) as items:
@@ -189,16 +188,16 @@ class ToolCallingModel:
             self._written.popitem(last=False)
 
     def _write_call(self, call: ToolCall) -> str:
-        return self._written.get(call.id) or constrained.write_call(call)
+        return self._written.get(call.id) or text_calls.write_call(call)
 
     def _write_answer(self, text: str) -> str:
-        return self._written.get(text) or constrained.write_answer(text)
+        return self._written.get(text) or text_calls.write_answer(text)
 
     def _without_tools(self, request: ModelRequest) -> ModelRequest:
         """Rewrite a history that contains calls as text, for a request without tools."""
         if not any(message.tool_calls or message.role == "tool" for message in request.messages):
             return request
-        write = constrained.write_call if self._mode == "constrained" else render
+        write = text_calls.write_call if self._mode == "constrained" else render
         return replace(request, messages=text_calls.as_text(request.messages, "", write, together=True))
 
 

@@ -1,10 +1,12 @@
-"""What fills in the middle of a text: the request, and the port that every way of asking a model implements.
+"""What fills in the middle of a text: the request, the port that every way of asking a model implements, and the
+special tokens by which families of models do it, known from the name of a model (by the models' own cards).
 
 Values only. Not here: what goes into a request (`inline/`), how a server is asked (`ways.py`, `open_filler.py`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Protocol
@@ -59,3 +61,107 @@ class Filler(Protocol):
 
     async def close(self) -> None:
         """Close the connections, and the child process if nobody else uses it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The tokens of one family: `form` is the prompt with prefix and suffix, `file` begins another file if it has such
+    a token.
+    """
+
+    names: str
+    form: str
+    file: str = ""
+    ends: tuple[str, ...] = ()
+
+
+_QWEN_ENDS = ("<|endoftext|>", "<|im_end|>", "<|fim_pad|>", "<|cursor|>", "<|repo_name|>", "<|file_sep|>")
+
+FAMILIES = (
+    Family(
+        r"qwen-?2\.5-?coder|qwen-?3-?coder|codeqwen|qwen.*coder",
+        "<|fim_prefix|>{prefix}<|fim_suffix|>{suffix}<|fim_middle|>",
+        "<|file_sep|>",
+        _QWEN_ENDS,
+    ),
+    Family(
+        r"codegemma",
+        "<|fim_prefix|>{prefix}<|fim_suffix|>{suffix}<|fim_middle|>",
+        "<|file_separator|>",
+        ("<|file_separator|>", "<end_of_turn>", "<eos>"),
+    ),
+    Family(
+        r"star-?coder|santacoder|stable-?code|granite.*(code|3\.|4)",
+        "<fim_prefix>{prefix}<fim_suffix>{suffix}<fim_middle>",
+        "<file_sep>",
+        ("<|endoftext|>", "<file_sep>", "<fim_pad>", "<|end_of_text|>"),
+    ),
+    Family(
+        r"deepseek-?coder",
+        "<｜fim▁begin｜>{prefix}<｜fim▁hole｜>{suffix}<｜fim▁end｜>",
+        "",
+        ("<｜end▁of▁sentence｜>", "<|EOT|>"),
+    ),
+    Family(r"code-?llama", "<PRE> {prefix} <SUF>{suffix} <MID>", "", ("<EOT>", "</s>")),
+    # Mistral's order: the suffix first.
+    Family(r"codestral|devstral", "[SUFFIX]{suffix}[PREFIX]{prefix}", "", ("</s>",)),
+    Family(
+        r"seed-?coder",
+        "<[fim-suffix]>{suffix}<[fim-prefix]>{prefix}<[fim-middle]>",
+        "",
+        ("<[end▁of▁sentence]>",),
+    ),
+)
+
+_MARK = re.compile(r"\{(?:prefix|suffix)\}")
+
+
+def family_of(name: str) -> Family | None:
+    """Return the family of a model by its name or that of its weights; None for one that is not known to fill in."""
+    lowered = name.lower().replace("_", "-")
+    return next((family for family in FAMILIES if re.search(family.names, lowered)), None)
+
+
+def tokens_of(family: Family) -> tuple[str, ...]:
+    """Return all special tokens of a family: those of its prompt and those that end an answer."""
+    parts = (part.strip() for part in _MARK.split(family.form))
+    return tuple(dict.fromkeys(part for part in (*parts, family.file, *family.ends) if part))
+
+
+UNMISTAKABLE = tuple(
+    dict.fromkeys(
+        token
+        for family in FAMILIES
+        for whole in tokens_of(family)
+        for token in re.split(r"(?<=>)(?=<)", whole)
+        if re.search(r"fim|[|▁]", token)
+    )
+)
+"""Special tokens of all families that no text has by itself (`</s>` ends an element of HTML, too)."""
+
+
+def prompt_of(family: Family, request: FillRequest) -> str:
+    """Return the prompt with the special tokens; pieces are other files, where the family has a token for such."""
+    # One substitution for both: a prefix that itself has `{suffix}` in it stays as it is.
+    sides = {"{prefix}": harmless(request.prefix), "{suffix}": harmless(request.suffix)}
+    middle = _MARK.sub(lambda mark: sides[mark[0]], family.form)
+    if not (family.file and request.pieces):
+        return middle
+    others = "".join(f"{family.file}{piece.path}\n{harmless(piece.text)}\n" for piece in request.pieces)
+    return f"{others}{family.file}{request.path}\n{middle}"
+
+
+def harmless(text: str) -> str:
+    """Return a text in which no special token is left whole: a file that quotes one must not end the prompt."""
+    for token in UNMISTAKABLE:
+        if token in text:
+            # A blank behind the first sign: the tokenizer no longer takes it for the token, and a reader still sees
+            # it.
+            text = text.replace(token, f"{token[0]} {token[1:]}")
+    return text
+
+
+def cut_tokens(text: str) -> tuple[str, bool]:
+    """Return an answer up to its first special token, and whether there was one."""
+    ends = [at for token in UNMISTAKABLE if (at := text.find(token)) >= 0]
+    return (text[: min(ends)], True) if ends else (text, False)

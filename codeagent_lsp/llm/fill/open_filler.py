@@ -17,8 +17,7 @@ from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.exchange import DONE, Clock, Exchange, json_object
 from codeagent_lsp.llm.factory import Surroundings, embedded_host, endpoint_of, has_embedded, home_of
 from codeagent_lsp.llm.fill.edit_formats import EditFormat, EditRequest, Rewriter, format_of
-from codeagent_lsp.llm.fill.filler import Filler, FillRequest
-from codeagent_lsp.llm.fill.fim_tokens import Family, family_of
+from codeagent_lsp.llm.fill.filler import Family, Filler, FillRequest, family_of
 from codeagent_lsp.llm.fill.ways import (
     MISTRAL,
     OLLAMA,

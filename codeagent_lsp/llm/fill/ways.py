@@ -14,8 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from codeagent_lsp.llm.endpoint import Endpoint
 from codeagent_lsp.llm.fill.edit_formats import EditFormat, EditRequest
-from codeagent_lsp.llm.fill.filler import FillRequest
-from codeagent_lsp.llm.fill.fim_tokens import Family, harmless, prompt_of, tokens_of
+from codeagent_lsp.llm.fill.filler import Family, FillRequest, harmless, prompt_of, tokens_of
 
 Body = dict[str, Any]
 Request = TypeVar("Request")

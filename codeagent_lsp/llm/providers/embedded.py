@@ -18,7 +18,7 @@ from pathlib import Path
 
 from codeagent_lsp.errors import ModelNotFound, ModelUnreachable
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, endpoint
-from codeagent_lsp.llm.facts import window_known
+from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, StreamItem
 from codeagent_lsp.llm.providers.http_model import RetryPolicy
 from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel

@@ -15,7 +15,7 @@ from typing import Any, Unpack
 from codeagent_lsp.errors import ModelError, ModelNotFound, ModelRejected
 from codeagent_lsp.llm import deltas
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
-from codeagent_lsp.llm.facts import Facts
+from codeagent_lsp.llm.learned_facts import Facts
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, TextChunk
 from codeagent_lsp.llm.providers.http_model import HttpModel, Options
 from codeagent_lsp.llm.providers.openai import fetch_json, get_json

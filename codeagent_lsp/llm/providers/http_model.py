@@ -32,8 +32,7 @@ from codeagent_lsp.errors import (
 from codeagent_lsp.llm import failures
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.exchange import DONE, Clock, Exchange, json_object
-from codeagent_lsp.llm.facts import Facts
-from codeagent_lsp.llm.learned_facts import reply_in
+from codeagent_lsp.llm.learned_facts import Facts, reply_in
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, StreamItem, TextChunk
 from codeagent_lsp.network import PROXY_AWAY
 

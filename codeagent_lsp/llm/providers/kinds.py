@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
-from codeagent_lsp.llm.facts import Facts
+from codeagent_lsp.llm.learned_facts import Facts
 from codeagent_lsp.llm.providers.http_model import HttpModel
 
 

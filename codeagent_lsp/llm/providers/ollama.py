@@ -20,7 +20,7 @@ from codeagent_lsp.errors import ContextOverflow, ModelBusy, ModelError, ModelNo
 from codeagent_lsp.llm import exchange, failures, wire
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.exchange import Clock, Exchange, json_object
-from codeagent_lsp.llm.facts import LOCAL_WINDOW, Facts
+from codeagent_lsp.llm.learned_facts import LOCAL_WINDOW, Facts
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply, StreamItem
 from codeagent_lsp.llm.providers.http_model import Options, most_tokens
 from codeagent_lsp.llm.providers.openai import OpenAIModel, fetch_json, list_models

@@ -26,7 +26,7 @@ from codeagent_lsp.llm import exchange, failures, wire
 from codeagent_lsp.llm.deltas import Assembler
 from codeagent_lsp.llm.endpoint import TROUBLE, Endpoint, TimeLimits, open_client
 from codeagent_lsp.llm.exchange import json_object
-from codeagent_lsp.llm.facts import Facts, Prices
+from codeagent_lsp.llm.learned_facts import Facts, Prices
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
 from codeagent_lsp.llm.providers.http_model import HttpModel, Options, refusal
 from codeagent_lsp.llm.wire import unpack

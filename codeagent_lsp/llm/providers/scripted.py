@@ -26,7 +26,7 @@ from codeagent_lsp.errors import (
     ModelStreamBroken,
     ModelTimeout,
 )
-from codeagent_lsp.llm.facts import window_known
+from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, StreamItem, TextChunk
 from codeagent_lsp.messages import Message, ToolCall, Usage
 

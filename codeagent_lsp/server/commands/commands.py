@@ -14,19 +14,26 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types
 
-from codeagent_lsp.agent.custom_commands import named
+from codeagent_lsp.agent.custom_commands import CommandMenu, named
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import CodeAgentError, ToolFailed, UsageError
 from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.protocol import command as declared
-from codeagent_lsp.server.command_menu import CommandMenu
-from codeagent_lsp.server.commands.arguments import Arguments, Later, Table, checked, recorded_run
-from codeagent_lsp.server.commands.convert import chosen_files, chosen_hunks, run_request, step_edits
-from codeagent_lsp.server.commands.knowledge_commands import knowledge_commands
+from codeagent_lsp.server.commands.convert import (
+    Arguments,
+    Later,
+    Table,
+    checked,
+    chosen_files,
+    chosen_hunks,
+    recorded_run,
+    run_request,
+    step_edits,
+)
 from codeagent_lsp.server.commands.prompt_commands import prompt_commands
 from codeagent_lsp.server.commands.queue_commands import QueueCommands, question_commands, started
 from codeagent_lsp.server.commands.session_commands import RewindCommands, SessionCommands
-from codeagent_lsp.server.commands.tool_commands import ToolCommands
+from codeagent_lsp.server.commands.tool_commands import ToolCommands, knowledge_commands
 from codeagent_lsp.server.prompting.prompting import Prompting
 from codeagent_lsp.session.plan.orders import arrange_steps, retry_step, skip_step
 from codeagent_lsp.session.request import REWRITES, TRIALS, RunKind

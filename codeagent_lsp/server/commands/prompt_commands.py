@@ -7,8 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from codeagent_lsp.server.commands.arguments import Arguments, Later, Table
-from codeagent_lsp.server.commands.convert import attached
+from codeagent_lsp.server.commands.convert import Arguments, Later, Table, attached
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import SessionError
-from codeagent_lsp.server.commands.arguments import Arguments, Later, Table, load_session_of, recorded_run
+from codeagent_lsp.server.commands.convert import Arguments, Later, Table, load_session_of, recorded_run
 from codeagent_lsp.session.history.listing import listed
 from codeagent_lsp.session.request import RunRequest, short_title
 from codeagent_lsp.texts import text

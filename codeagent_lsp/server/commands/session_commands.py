@@ -11,7 +11,7 @@ from lsprotocol import types
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.server.announcer import transcript_name
-from codeagent_lsp.server.commands.arguments import Arguments, Later, Table, recorded_run
+from codeagent_lsp.server.commands.convert import Arguments, Later, Table, recorded_run
 from codeagent_lsp.server.left_over import asked_about
 from codeagent_lsp.server.plans import plan_name
 from codeagent_lsp.server.reviews import review_name

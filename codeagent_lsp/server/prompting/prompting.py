@@ -1,4 +1,4 @@
-"""Groups the parts of prompt documents: the documents, and completion in them."""
+"""The prompt documents: their files in the state folder, the documents, and completion in them."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from lsprotocol import types
 
 from codeagent_lsp.agent.context.mentions import SPECIAL, written
 from codeagent_lsp.background_tasks import BackgroundTasks
-from codeagent_lsp.errors import AgentError, UsageError
+from codeagent_lsp.errors import AgentError, UsageError, UserError
 from codeagent_lsp.server.lenses import Waiting
-from codeagent_lsp.server.prompting.prompt_files import PromptFiles
 from codeagent_lsp.texts import LANGUAGES, text
+from codeagent_lsp.workspace.files import uris
 
 if TYPE_CHECKING:
+    from codeagent_lsp.agent.custom_commands import CommandMenu
     from codeagent_lsp.index.port import Indexing
     from codeagent_lsp.index.view import View
     from codeagent_lsp.server.backend import Backend
-    from codeagent_lsp.server.command_menu import CommandMenu
+    from codeagent_lsp.server.client import Client
     from codeagent_lsp.server.documents import Documents
     from codeagent_lsp.workspace.files.file_view import FileView
 
@@ -55,6 +57,9 @@ FIRST_SECONDS = 0.03
 INDEX_SECONDS = 2.0
 MOST_FILES = 50_000
 MOST_SYMBOLS = 200_000
+INNER = ("documents", "prompt")
+MOST_KEPT = 50
+KEPT_SECONDS = 30 * 24 * 3600
 
 
 class Prompting:
@@ -363,6 +368,55 @@ class KnownNames:
             return
         self._names = await asyncio.to_thread(lambda: _indexed(answers.view(view)))
         self._read_at = time.monotonic()
+
+
+class PromptFiles:
+    """The files of one workspace; `state` returns its state folder."""
+
+    def __init__(self, client: Client, state: Callable[[], Path]) -> None:
+        self._client = client
+        self._state = state
+
+    def write(self, name: str, content: str) -> str:
+        """Write a new file and return its URI; of more than fifty those go that nobody has saved for a month. UserError
+        if it cannot be written.
+        """
+        path = self._folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.write_text(content, "utf-8", "replace")
+            self._forget_old()
+        except OSError as error:
+            raise UserError("prompt.unwritten", reason=error.strerror or str(error)) from error
+        return uris.from_path(str(path))
+
+    def _forget_old(self) -> None:
+        saved = sorted((path.stat().st_mtime, path) for path in self._folder.glob("*.md"))
+        for when, path in saved[:-MOST_KEPT]:
+            if time.time() - when > KEPT_SECONDS:
+                path.unlink(missing_ok=True)
+
+    async def open(self, uri: str) -> None:
+        """Open a file for editing; where the client cannot, show its path."""
+        if not await self._client.show(uri, take_focus=True):
+            self._client.tell(text("document.at", self._client.language, place=uris.to_path(uri) or uri))
+
+    def has(self, uri: str) -> bool:
+        """Return whether a URI is of such a file."""
+        # Real paths on both sides, as the state folder may be behind a link.
+        path = uris.real_path(uri)
+        return path is not None and path.endswith(".md") and Path(path).parent == self._folder.resolve()
+
+    def saved(self, uri: str) -> str:
+        """Return the text of such a file on disk; '' if it cannot be read."""
+        try:
+            return Path(uris.to_path(uri) or "").read_text("utf-8", "replace")
+        except OSError:
+            return ""
+
+    @property
+    def _folder(self) -> Path:
+        return self._state().joinpath(*INNER)
 
 
 def _walked(view: FileView) -> tuple[str, ...]:

@@ -24,8 +24,7 @@ from pygls.protocol import LanguageServerProtocol
 
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import CodeAgentError, ErrorCode
-from codeagent_lsp.server.wire.client_requests import ClientRequests
-from codeagent_lsp.server.wire.envelope import (
+from codeagent_lsp.server.wire.framing import (
     INVALID_REQUEST,
     Malformed,
     Message,
@@ -34,11 +33,11 @@ from codeagent_lsp.server.wire.envelope import (
     Request,
     Response,
     is_id,
+    structure_params,
+    structure_result,
 )
-from codeagent_lsp.server.wire.lifecycle import Phase
-from codeagent_lsp.server.wire.outgoing import Outgoing
-from codeagent_lsp.server.wire.params import structure_params, structure_result
-from codeagent_lsp.server.wire.served import Served
+from codeagent_lsp.server.wire.lifecycle import Phase, Served
+from codeagent_lsp.server.wire.outgoing import ClientRequests, Outgoing
 
 if TYPE_CHECKING:
     from cattrs import Converter

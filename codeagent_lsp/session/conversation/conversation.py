@@ -13,9 +13,17 @@ from functools import partial
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts
-from codeagent_lsp.agent.context.focus import FocusedFiles
 from codeagent_lsp.agent.context.gather import headed_or_parts, if_it_stands, names_in_code, starting_context
-from codeagent_lsp.agent.context.history import READING, UNCHANGED, WHOLE, WORTH_REFERRING, History, is_request, note
+from codeagent_lsp.agent.context.history import (
+    READING,
+    UNCHANGED,
+    WHOLE,
+    WORTH_REFERRING,
+    FocusedFiles,
+    History,
+    is_request,
+    note,
+)
 from codeagent_lsp.agent.limits import LoopLimits, limits_for, window_of
 from codeagent_lsp.agent.loop import AgentLoop, LoopResult
 from codeagent_lsp.agent.prompt import system_prompt, task_message
@@ -42,13 +50,13 @@ from codeagent_lsp.session.toolbox import commands_line
 from codeagent_lsp.tools.context import Reader, TaskWords, ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.files.read_tools import LARGE_FILE_LINES, render
-from codeagent_lsp.tools.permissions.decision import Mode
+from codeagent_lsp.tools.permissions.approvals import Mode
 from codeagent_lsp.tools.plan.plan import Planner
 from codeagent_lsp.tools.registry import RegisteredTool, ToolRegistry
 from codeagent_lsp.tools.traits import ToolGroups
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.excerpts import keywords_of
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 from codeagent_lsp.workspace.text.visible import one_line
 
 NAMED_CHARS = 40_000

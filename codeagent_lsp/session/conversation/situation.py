@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -23,6 +23,7 @@ from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.tools.git.calls import Repository, call, repository_of
 from codeagent_lsp.tools.testing.projects import facts_of
 from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.text.excerpts import listed
 from codeagent_lsp.workspace.text.position import LineIndex
 
 SECONDS = 2.5
@@ -71,8 +72,8 @@ async def _git(view: FileView) -> str:
     for folder in view.roots.folders:
         state = await git_state(repository_of(folder, view.roots))
         parts = [f"Git: branch {state.branch}" if state.branch else "Git: no commit yet"]
-        parts.append(f"changed: {_some(state.changed)}" if state.changed else "nothing changed")
-        parts += [f"untracked: {_some(state.untracked)}"] if state.untracked else []
+        parts.append(f"changed: {listed(state.changed, MOST_NAMES)}" if state.changed else "nothing changed")
+        parts += [f"untracked: {listed(state.untracked, MOST_NAMES)}"] if state.untracked else []
         lines.append("; ".join(parts))
     return "\n".join(dict.fromkeys(lines))
 
@@ -88,7 +89,7 @@ async def _editor(view: FileView, request: RunRequest) -> str:
         lines.append(f"Current file: {name(target.file.path)}, {what} {line}")
     opened = await asyncio.to_thread(_opened, view)
     names = [f"{name(path)}{' (unsaved)' if unsaved else ''}" for path, unsaved in opened]
-    lines += [f"Open files: {_some(names)}"] if names else []
+    lines += [f"Open files: {listed(names, MOST_NAMES)}"] if names else []
     return "\n".join(lines)
 
 
@@ -108,12 +109,6 @@ def _opened(view: FileView) -> list[tuple[str, bool]]:
 
 def _projects(view: FileView) -> str:
     return "\n".join(f"Project: {facts.told()}" for facts in facts_of(view)[:MOST_NAMES])
-
-
-def _some(names: Sequence[str] | Iterable[str]) -> str:
-    listed = list(names)
-    more = f" and {len(listed) - MOST_NAMES} more" if len(listed) > MOST_NAMES else ""
-    return ", ".join(listed[:MOST_NAMES]) + more
 
 
 # What git knows of a repository at a glance: its branch, and which files differ from the last commit, by their names.

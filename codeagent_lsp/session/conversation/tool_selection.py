@@ -18,10 +18,11 @@ from codeagent_lsp.messages import Message, ToolSpec, sent
 from codeagent_lsp.session.request import Planning
 from codeagent_lsp.session.run_output import PLANNING_CALL
 from codeagent_lsp.tools.catalogue import SMALL_SET
-from codeagent_lsp.tools.permissions.decision import Mode
+from codeagent_lsp.tools.permissions.approvals import Mode
 from codeagent_lsp.tools.permissions.policy import effects_of
 from codeagent_lsp.tools.registry import ToolRegistry, own_name
 from codeagent_lsp.tools.traits import CORE, EXTENDED
+from codeagent_lsp.workspace.text.excerpts import listed
 from codeagent_lsp.workspace.text.visible import one_line
 
 ENABLE = "enable_tools"
@@ -149,7 +150,7 @@ class ToolSelection:
         return found
 
     def _listing(self) -> str:
-        lines = [f"{group}: {EXTENDED.get(group) or _names(names)}" for group, names in self._groups().items()]
+        lines = [f"{group}: {EXTENDED.get(group) or listed(names, NAMED)}" for group, names in self._groups().items()]
         return "\n".join(lines)
 
     def _used(self, before: Sequence[Message]) -> None:
@@ -229,7 +230,7 @@ class FixedTools:
             told = [_signature(spec) if group in EXTENDED else _introduced(spec) for spec in specs]
             line = f"{group}: {', '.join(told)}"
             if group not in EXTENDED:
-                line = line if len(line) <= room else f"{group}: {_names([spec['name'] for spec in specs])}"
+                line = line if len(line) <= room else f"{group}: {listed([spec['name'] for spec in specs], NAMED)}"
                 room -= len(line)
             lines.append(line)
         return "\n".join(lines)
@@ -303,8 +304,3 @@ def tool_selection_for(
     without = PLANNING_TOOLS if planning == "never" else ()
     named = [name for name in NAMED_IN_RULES if name in rules]
     return ToolSelection(registry, mode, before, without, few if small else None, named, room)
-
-
-def _names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more

@@ -1,7 +1,7 @@
 """What a server knows besides the files, and the background in the prompts of a session that is made of it.
 
 Skills, agents, commands, hooks and memory are one value; what a workspace brings of them, the user has to trust before
-it is used. The background is instructions of the project, skills, agents and memory. The system prompt keeps it as it
+it is used. The background is instructions of the project, shelf, agents and memory. The system prompt keeps it as it
 was in the session's first run, byte for byte, so that prompt caches hold; later changes, and instructions for some
 files only, are sent in the latest message. Not here: asking for trust (`tools/skills/desk.py`), the texts (`agent/`).
 """
@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from threading import Lock
 
-from codeagent_lsp.agent import agent_files, memory, skills
+from codeagent_lsp.agent import agent_files, memory
 from codeagent_lsp.agent.agent_files import AgentShelf
 from codeagent_lsp.agent.custom_commands import CommandShelf
 from codeagent_lsp.agent.instructions import (
@@ -28,6 +28,7 @@ from codeagent_lsp.session.memory.remembering import MemoryStore
 from codeagent_lsp.tools.hooks.hook_files import HookConsent, HookShelf, hook_items
 from codeagent_lsp.tools.own.tool_sources import tool_items
 from codeagent_lsp.tools.permissions.policy import may_read
+from codeagent_lsp.tools.skills import shelf
 from codeagent_lsp.tools.skills.shelf import Skill, SkillShelf
 from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem
 from codeagent_lsp.workspace.files.file_view import FileView
@@ -41,7 +42,7 @@ OnUnseen = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """The skills, agents, commands, hooks and memory of one workspace; `consent` is what the user has said of the hooks
+    """The shelf, agents, commands, hooks and memory of one workspace; `consent` is what the user has said of the hooks
     to a run, for its attempts; `permissions` returns the rules by which files may be read.
     """
 
@@ -59,7 +60,7 @@ class Knowledge:
         return self.skills.trust
 
     def brought(self, view: FileView) -> tuple[WorkspaceItem, ...]:
-        """Return the skills, commands, agents, hooks and own tools of the workspace, trusted or not. Blocks."""
+        """Return the shelf, commands, agents, hooks and own tools of the workspace, trusted or not. Blocks."""
         shelves = (self.skills.items(view), self.commands.items(view), self.agents.items(view))
         return (*chain.from_iterable(shelves), *hook_items(self.hooks, view), *tool_items(view.roots))
 
@@ -126,7 +127,7 @@ class Background:
                 if text != told.get(name, ""):
                     changed.append(f"The {_NAMES[name]} above changed; now:\n{text or '(none)'}")
                     told[name] = text
-        hint = skills.hint(known, task, mode)
+        hint = shelf.hint(known, task, mode)
         return "\n\n".join(filter(None, (*changed, hint)))
 
     def below(
@@ -164,7 +165,7 @@ class Background:
             self._note_unseen(item.name, on_unseen, unseen=item.unseen)
         return {
             "instructions": rendered(found),
-            "skills": skills.listed(known, mode, limit),
+            "skills": shelf.listed(known, mode, limit),
             "agents": agent_files.listed(knowledge.agents.profiles(view), limit) if mode == "direct" else "",
             "memory": memory.background(knowledge.memory.offered(), limit),
         }

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp import events
 from codeagent_lsp.agent import memory
-from codeagent_lsp.agent.completion import complete
 from codeagent_lsp.agent.limits import window_of
+from codeagent_lsp.agent.loop import complete
 from codeagent_lsp.agent.memory import MemoryEntry, entry_of, merged
 from codeagent_lsp.errors import CodeAgentError
 from codeagent_lsp.llm.model import Model

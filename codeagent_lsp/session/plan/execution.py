@@ -2,7 +2,7 @@
 
 Before it starts, it is shown, and can be arranged, changed in words, started or cancelled. A failed step is replanned
 by the model, at most twice in a plan, or the user decides. However the work ends, the state of every step is correct.
-Not here: what arranging does (`plan_state.py`), what users do to a plan at rest (`steering.py`).
+Not here: what arranging does (`run_planner.py`), what users do to a plan at rest (`steering.py`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.loop import LoopResult
 from codeagent_lsp.errors import BudgetSpent, CodeAgentError, SessionError
 from codeagent_lsp.session.conversation.conversation import Conversation
-from codeagent_lsp.session.plan.plan_state import PlanState
-from codeagent_lsp.session.plan.run_planner import RunPlanner
+from codeagent_lsp.session.plan.run_planner import PlanState, RunPlanner
 from codeagent_lsp.session.proposal import REFUSED
 from codeagent_lsp.session.request import Planning, short_title
 from codeagent_lsp.session.run_output import PLANNING_CALL

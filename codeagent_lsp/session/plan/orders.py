@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.runs import LEAVE_SECONDS
 from codeagent_lsp.tools.plan.plan import Plan, StepEdit
-from codeagent_lsp.workspace.changes.editor import Applied
+from codeagent_lsp.workspace.changes.changeset import Applied
 
 
 def arrange_steps(manager: SessionManager, run_id: str, wanted: Sequence[StepEdit]) -> Plan:

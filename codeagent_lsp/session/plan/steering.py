@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from codeagent_lsp.agent.context.history import note
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.plan.execution import PlanRun, PlanStart
-from codeagent_lsp.session.plan.plan_state import PlanState
+from codeagent_lsp.session.plan.run_planner import PlanState
 from codeagent_lsp.session.run_parts import RunParts, remember
 from codeagent_lsp.tools.plan.plan import Plan, PlanStep, StepEdit
-from codeagent_lsp.workspace.changes.editor import Applied
+from codeagent_lsp.workspace.changes.changeset import Applied
 
 ROLLED_BACK = (
     "The user rolled the plan back to before step {number} ({title}): what was changed in it and after it is taken "

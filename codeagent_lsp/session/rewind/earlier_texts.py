@@ -15,12 +15,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from codeagent_lsp.session.rewind.rewinds import AppliedPart
-from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange, HunkConflict
-from codeagent_lsp.workspace.changes.editor import Applied
-from codeagent_lsp.workspace.changes.remaining import on_present
+from codeagent_lsp.workspace.changes.changeset import Applied, Changeset, Current, FileChange, HunkConflict
+from codeagent_lsp.workspace.changes.reviewed import on_present
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileText, FileView, own_file
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 
 Read = Callable[[str], str | None]
 

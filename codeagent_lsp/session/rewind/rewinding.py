@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import note
 from codeagent_lsp.errors import SessionError
-from codeagent_lsp.events.sessions import What
+from codeagent_lsp.events.base import What
 from codeagent_lsp.session.proposal import uninterrupted
 from codeagent_lsp.session.replay import retell
 from codeagent_lsp.session.rewind.earlier_texts import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.session.proposal import Proposal
     from codeagent_lsp.session.session import Session
     from codeagent_lsp.session.state import RunRecord
-    from codeagent_lsp.workspace.changes.editor import Applied
+    from codeagent_lsp.workspace.changes.changeset import Applied
 
 
 TAKEN_BACK = "The user took back what was changed for: {titles}. Read files again before you go on."

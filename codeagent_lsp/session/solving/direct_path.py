@@ -16,8 +16,7 @@ from codeagent_lsp.agent.limits import reply_tokens, window_of
 from codeagent_lsp.agent.prompt import Selection, system_prompt, task_message
 from codeagent_lsp.direct import TextForm
 from codeagent_lsp.direct.aptitude import Proof
-from codeagent_lsp.direct.brief import Brief, brief_of
-from codeagent_lsp.direct.checks import Verdict
+from codeagent_lsp.direct.checks import Brief, Verdict, brief_of
 from codeagent_lsp.direct.fences import CUT
 from codeagent_lsp.direct.gathering import Subject
 from codeagent_lsp.direct.question import REPEATED, FilesQuestion, RewriteLimits, RewriteRequest, SelectionQuestion

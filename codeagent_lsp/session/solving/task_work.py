@@ -15,9 +15,8 @@ from codeagent_lsp.agent.limits import limits_for, window_of
 from codeagent_lsp.agent.loop import LoopResult
 from codeagent_lsp.direct import AnswerForm, TextForm
 from codeagent_lsp.direct.aptitude import BY_SCRIPT, Proof
-from codeagent_lsp.direct.brief import may_want_edit, wants_edit
-from codeagent_lsp.direct.checks import Verdict
-from codeagent_lsp.llm.facts import CAPABLE_WINDOW
+from codeagent_lsp.direct.checks import Verdict, may_want_edit, wants_edit
+from codeagent_lsp.llm.learned_facts import CAPABLE_WINDOW
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.finish import ANSWER_NOW, Finish

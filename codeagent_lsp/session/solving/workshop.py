@@ -22,7 +22,7 @@ from codeagent_lsp.direct.material import Material, ShownFile, identifiers
 from codeagent_lsp.direct.renaming import Rename, home_of, rename_in, renames, still_used
 from codeagent_lsp.direct.workspace_files import WorkspaceFiles
 from codeagent_lsp.errors import AgentError, EditRefused
-from codeagent_lsp.index.kinds import is_made, is_test
+from codeagent_lsp.index.grammars import is_made, is_test
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.proving.trial_tests import trial_place
 from codeagent_lsp.session.request import Target

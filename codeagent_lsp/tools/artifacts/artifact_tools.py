@@ -28,7 +28,7 @@ from codeagent_lsp.tools.web.urls import covers, on_usual_port, parsed
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.files.file_view import FileText
 from codeagent_lsp.workspace.text.encoding import decode, encode
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 
 if TYPE_CHECKING:  # heavy
     from codeagent_lsp.tools.web.scraping import Web

@@ -5,8 +5,8 @@ from codeagent_lsp.tools.feature import Feature
 FEATURE = Feature(
     "code",
     (
-        "search_tools:SearchSemantic",
-        "search_tools:CodeIndexBuild",
+        "reading_tools:SearchSemantic",
+        "reading_tools:CodeIndexBuild",
         "graph_tools:FindDefinition",
         "graph_tools:FindReferences",
         "graph_tools:CallGraph",

@@ -11,12 +11,10 @@ from typing import Literal
 
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.tools.code import shift
-from codeagent_lsp.tools.code.body import has_body, replace_body
 from codeagent_lsp.tools.code.extent import Extent, extent_of, first_alone, indentation, last_alone, statement_of
 from codeagent_lsp.tools.code.rename import rename
-from codeagent_lsp.tools.code.source import Definition, SourceFile, required, source_of
-from codeagent_lsp.tools.code.splices import Splice, applied, problem
-from codeagent_lsp.tools.code.targets import ambiguous, find_all, find_one
+from codeagent_lsp.tools.code.source import Definition, SourceFile, ambiguous, find_all, find_one, required, source_of
+from codeagent_lsp.tools.code.splices import Splice, applied, has_body, problem, replace_body
 from codeagent_lsp.tools.code.uses import of_one_kind
 
 _SINGLE = frozenset(("variable", "constant"))

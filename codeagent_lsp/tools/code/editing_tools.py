@@ -17,6 +17,7 @@ from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.edit_tools import hunks_told
 from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.workspace.text.excerpts import listed
 
 _MOST_FILES = 10
 
@@ -88,6 +89,5 @@ async def _elsewhere(context: ToolContext, path: str, edit: AstEdit) -> list[str
     others = [each for each in await codebase.using(old.replace("::", ".").rpartition(".")[2]) if each != path]
     if not others:
         return []
-    listed = ", ".join(codebase.relative(each) for each in others[:_MOST_FILES])
-    more = f" and {len(others) - _MOST_FILES} more" if len(others) > _MOST_FILES else ""
-    return [f"Other files use the name {old} and were not changed: {listed}{more}. See find_references."]
+    names = listed(map(codebase.relative, others), _MOST_FILES)
+    return [f"Other files use the name {old} and were not changed: {names}. See find_references."]

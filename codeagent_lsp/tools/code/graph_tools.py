@@ -18,14 +18,21 @@ from codeagent_lsp.call_forms import CallForms, ForeignTool
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.language_servers.answers import CodePlace
-from codeagent_lsp.tools.code import call_graph, graphs
-from codeagent_lsp.tools.code.asking_servers import is_place, name_in, server_calls
+from codeagent_lsp.tools.code import call_graph
+from codeagent_lsp.tools.code.asking_servers import (
+    ExactPlaces,
+    exact_calls,
+    exact_definition,
+    exact_references,
+    is_place,
+    name_in,
+    server_calls,
+)
+from codeagent_lsp.tools.code.call_graph import Edge, Graph, Node
 from codeagent_lsp.tools.code.codebase import Codebase
-from codeagent_lsp.tools.code.exact import ExactPlaces, exact_calls, exact_definition, exact_references
-from codeagent_lsp.tools.code.graphs import Edge, Graph, Node
 from codeagent_lsp.tools.code.imports import resolved
+from codeagent_lsp.tools.code.meaning import Site, defined, definition_site, elsewhere, references, symbol_name
 from codeagent_lsp.tools.code.reading_tools import described, files_of, read_source
-from codeagent_lsp.tools.code.references import Site, defined, definition_site, elsewhere, references, symbol_name
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
@@ -315,12 +322,12 @@ def _line(site: Site) -> str:
     return f"{site.path}:{site.line}:{site.column} {site.kind}{where}: {site.text}"
 
 
-def _drawn(graph: graphs.Graph, notes: Sequence[str]) -> ToolOutput:
-    text = graphs.listing(graph) or "Nothing leads from here to another file of the workspace."
+def _drawn(graph: call_graph.Graph, notes: Sequence[str]) -> ToolOutput:
+    text = call_graph.listing(graph) or "Nothing leads from here to another file of the workspace."
     data = {
         "nodes": [asdict(node) for node in graph.nodes],
         "edges": [asdict(edge) for edge in graph.edges],
-        "mermaid": graphs.to_mermaid(graph),
+        "mermaid": call_graph.to_mermaid(graph),
     }
     return ToolOutput("\n".join([text, *notes]), data)
 

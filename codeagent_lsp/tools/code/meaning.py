@@ -1,16 +1,23 @@
-"""The meaning of a use of a name among the definitions of one text, as far as the syntax shows.
+"""The meaning of the uses of a name among the definitions of one text, as far as the syntax shows, and where they are.
 
-`surely_means` is for renaming: it is False in doubt. `cannot_mean` is for searching: it is True only without doubt. Not
-here: types, so a member of an object of unknown type is never certain.
+`surely_means` is for renaming: it is False in doubt. `cannot_mean` is for searching: it is True only without doubt. A
+member is prescribed if a base class, an interface or the language itself names it: renamed alone, it would no longer be
+called. Not here: types, so a member of an object of unknown type is never certain; which files are searched
+(`codebase.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
-from codeagent_lsp.tools.code.source import Definition, SourceFile
-from codeagent_lsp.tools.code.uses import MEMBER_NAMES, Use, Uses
+from codeagent_lsp.tools.code.source import Definition, SourceFile, matching, normal
+from codeagent_lsp.tools.code.uses import MEMBER_NAMES, Use, Uses, around
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 SELVES = frozenset(("self", "this", "cls", "Self", "$this", "static", "super", "super()", "*this", "(*this)"))
 _WITHOUT_SELF = frozenset(("java", "c", "cpp", "csharp", "ruby"))
@@ -21,6 +28,25 @@ _IMPORTS = frozenset(("import_statement", "import_from_statement", "export_state
 _WITH_OWN_THIS = frozenset(
     ("function_expression", "function_declaration", "generator_function", "generator_function_declaration")
 )
+_HERITAGE = frozenset((
+    "argument_list", "class_heritage", "superclass", "super_interfaces", "extends_interfaces", "extends_type_clause",
+    "base_list", "base_class_clause", "base_clause", "class_interface_clause",
+))  # fmt: skip
+"""The nodes below a type that name what it is derived from."""
+_BY_SHAPE = frozenset(("go", "typescript", "tsx"))
+"""Languages in which a type has an interface by its members alone, without naming it."""
+_SPECIAL = {
+    "python": r"__\w+__",
+    "php": r"__\w+",
+    "ruby": r"initialize\w*|to_\w+|inspect|each|call|hash|eql\?|coerce|method_missing|respond_to\w*|included|inherited",
+    "go": r"Error|String|GoString|Format|Len|Less|Swap|Push|Pop|Read|Write|Close|Seek|ServeHTTP|Unwrap|Is|As|Scan|Value"
+    r"|(?:Unm|M)arshal\w+|init|main|Test\w*|Benchmark\w*|Example\w*|Fuzz\w*",
+    "java": r"toString|equals|hashCode|compareTo|compare|close|run|call|get|accept|apply|test|iterator|clone|finalize",
+    "csharp": r"ToString|Equals|GetHashCode|CompareTo|Dispose|GetEnumerator|Main",
+    "javascript": r"constructor|toString|toJSON|valueOf|then|render|connectedCallback|disconnectedCallback",
+}
+"""The names of members that the language, or what every program uses of it, calls by itself."""
+_MOST_TEXT = 160
 
 
 class Elsewhere(NamedTuple):
@@ -159,6 +185,93 @@ def dotted(path: str) -> str:
     return path.replace("::", ".").replace("\\", ".").strip(".")
 
 
+def is_prescribed(source: SourceFile, definitions: Iterable[Definition], sources: Iterable[SourceFile]) -> bool:
+    """Return whether one of the definitions, members of a type in `source`, may have its name from somewhere else;
+    `sources` are the texts that may hold its interface.
+    """
+    members = [each for each in definitions if is_member(source, each)]
+    if not members:
+        return False
+    name, owner = members[0].symbol.name, members[0].symbol.parent
+    script = source.language in ("typescript", "tsx")
+    special = _SPECIAL.get("javascript" if script else source.language)
+    if special and re.fullmatch(special, name):
+        return True
+    types = [each for each in source.definitions if each.qualified == owner and each.symbol.kind in _TYPES]
+    if any(_derives(each.node) for each in types) or any(_is_of_trait(each.node) for each in members):
+        return True
+    return source.language in _BY_SHAPE and any(_asks_for(each, name, owner) for each in sources)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """An occurrence of a name. `line` and `column` are 1-based; `kind`: definition, call, use, import or member.
+
+    `within` is the dotted name of the enclosing definition, '' at the top of the file.
+    """
+
+    path: str
+    line: int
+    column: int
+    kind: str
+    text: str
+    within: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundReferences:
+    """The references in one text; `left_out` counts uses of the name that refer to something else."""
+
+    sites: tuple[Site, ...]
+    left_out: int
+
+
+def defined(source: SourceFile, symbol: str) -> tuple[Definition, ...]:
+    """Return the definitions in a text that a dotted name refers to."""
+    return matching(source.definitions, symbol)
+
+
+def elsewhere(targets: Sequence[tuple[SourceFile, Definition]]) -> Elsewhere:
+    """Return a summary of the targets in other texts, for `references`."""
+    members = [definition for source, definition in targets if is_member(source, definition)]
+    top = any(
+        not is_member(source, definition) and Uses(source).home(definition) is None for source, definition in targets
+    )
+    return Elsewhere(frozenset(each.symbol.parent for each in members), bool(members), top)
+
+
+def references(source: SourceFile, symbol: str, others: Elsewhere) -> FoundReferences:
+    """Return the uses in one text that can refer to `symbol`; `others` summarises the targets in other texts."""
+    uses = Uses(source)
+    targets = defined(source, symbol)
+    name = symbol_name(symbol)
+    sites, left_out = [], 0
+    for use in uses.named(name):
+        if cannot_mean(source, uses, targets, others, use):
+            left_out += 1
+        else:
+            sites.append(_site(source, use))
+    return FoundReferences(tuple(sites), left_out)
+
+
+def definition_site(source: SourceFile, definition: Definition) -> Site:
+    """Return the site of a definition's name."""
+    node = definition.name or definition.node
+    return Site(
+        source.path,
+        source.line(node.start_byte),
+        _column(source, node.start_byte),
+        "definition",
+        definition.symbol.signature,
+        definition.symbol.parent,
+    )
+
+
+def symbol_name(symbol: str) -> str:
+    """Return the last part of a dotted name."""
+    return normal(symbol).rpartition(".")[2]
+
+
 def _has_own_this(use: Use) -> bool:
     """Return whether a function between a use and its class has a `this` of its own, as JavaScript's have."""
     node = use.node.parent
@@ -231,3 +344,39 @@ def _go_receiver(source: SourceFile, use: Use) -> str:
     name = declared.child_by_field_name("name") if declared is not None else None
     # No expression in front of a dot is a NUL.
     return source.slice(name.start_byte, name.end_byte) if name is not None else "\0"
+
+
+def _derives(node: Node) -> bool:
+    """Return whether a type names something that it is derived from, other than the root of all types."""
+    clauses = [child for child in node.children if child.type in _HERITAGE]
+    bases = [base for clause in clauses for base in clause.named_children if base.type != "keyword_argument"]
+    return any(base.text not in (b"object", b"Object") for base in bases)
+
+
+def _is_of_trait(node: Node) -> bool:
+    around = node.parent.parent if node.parent is not None else None
+    return around is not None and around.type == "impl_item" and around.child_by_field_name("trait") is not None
+
+
+def _asks_for(source: SourceFile, name: str, owner: str) -> bool:
+    interfaces = {each.qualified for each in source.definitions if each.symbol.kind == "interface"} - {owner}
+    return any(each.symbol.name == name and each.symbol.parent in interfaces for each in source.definitions)
+
+
+def _site(source: SourceFile, use: Use) -> Site:
+    place = use.node.start_byte
+    line = source.slice(source.line_start(place), source.line_end(place)).strip()
+    inside = around(source, place)
+    kind = "import" if use.imported else "call" if use.call else "member" if use.access == "member" else "use"
+    return Site(
+        source.path,
+        source.line(place),
+        _column(source, place),
+        kind,
+        line[:_MOST_TEXT],
+        inside.qualified if inside is not None else "",
+    )
+
+
+def _column(source: SourceFile, place: int) -> int:
+    return len(source.slice(source.line_start(place), place)) + 1

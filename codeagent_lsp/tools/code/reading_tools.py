@@ -1,6 +1,8 @@
-"""The tools `ast_parse`, `ast_find_symbols`, `ast_extract_function` and `ast_get_imports`: definitions and imports.
+"""The tools that look at code: `ast_parse`, `ast_find_symbols`, `ast_extract_function` and `ast_get_imports` for
+definitions and imports, `search_semantic` by a description; and `code_index_build`, which updates the index.
 
-Every answer comes from the current text that the run sees. Not here: uses of names (`graph_tools.py`).
+Every answer comes from the current text that the run sees. Not here: uses of names (`graph_tools.py`), searching
+(`index/answers.py`).
 """
 
 from __future__ import annotations
@@ -11,14 +13,14 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms, ForeignTool
-from codeagent_lsp.errors import AgentError, ErrorCode
+from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed
+from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.index.symbols import Import, SymbolInfo, SymbolKind
 from codeagent_lsp.tools.code.asking_servers import server_calls
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.code.extent import extent_of
 from codeagent_lsp.tools.code.imports import ImportTargets, resolved
-from codeagent_lsp.tools.code.source import SourceFile, required
-from codeagent_lsp.tools.code.targets import find_one
+from codeagent_lsp.tools.code.source import SourceFile, find_one, required
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
@@ -26,6 +28,11 @@ from codeagent_lsp.tools.traits import ToolTraits
 MAX_SYMBOLS = 200
 _MAX_OUTLINE = 500
 _MAX_FAULTS = 5
+MOST = 20
+BUILD_SECONDS = 300.0
+Piece = dict[str, str | int | float]
+
+NO_INDEX = "There is no code index here. Use grep and glob_file_search."
 
 
 class FileParameters(Parameters):
@@ -218,6 +225,90 @@ def described(symbol: SymbolInfo) -> dict[str, Any]:
     }
 
 
+class SearchParameters(Parameters):
+    """The description to search for."""
+
+    query: str = Field(description="Words and names that describe the code", min_length=1)
+    limit: int = Field(5, ge=1, le=MOST)
+
+
+class SearchSemantic(Tool[SearchParameters]):
+    """Find the pieces of code that match a description best."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "search_semantic",
+        "Find code by a description or by names, best first; for what you cannot put into a pattern.",
+        "read",
+        errors=(ErrorCode.NOT_FOUND,),
+    )
+    parameters = SearchParameters
+    example: ClassVar[Example] = {"query": "where the tax is added", "limit": 5}
+    forms: ClassVar[CallForms] = CallForms(
+        foreign=(
+            ForeignTool("semantic_search", ("Copilot",)),
+            ForeignTool("codebase_search", ("Cursor", "Roo Code"), ignored=("path", "target_directories")),
+            ForeignTool("SemanticSearch", ("Cursor",), ignored=("target_directories", "num_results")),
+        )
+    )
+    output = list[Piece]  # path, start_line and end_line (1-based, included), text, score
+
+    async def run(self, arguments: SearchParameters, context: ToolContext) -> ToolOutput:
+        """Return each piece below a line with its place and score."""
+        found = await index_of(context).search(arguments.query, arguments.limit)
+        pieces: list[Piece] = [
+            {"path": chunk.path, "start_line": chunk.line_start, "end_line": chunk.line_end, "text": chunk.text,
+             "score": chunk.score}
+            for chunk in found
+        ]  # fmt: skip
+        shown = [
+            f"{chunk.path}:{chunk.line_start}-{chunk.line_end}{f' {chunk.symbol}' if chunk.symbol else ''}"
+            f" (score {chunk.score:.2f})\n{chunk.text}"
+            for chunk in found
+        ]
+        return ToolOutput("\n\n".join(shown) or f"Nothing fits {arguments.query!r}.", pieces)
+
+
+class BuildParameters(Parameters):
+    """The folder whose files are counted."""
+
+    path: str | None = Field(None, description="Count only files in this folder")
+
+
+class CodeIndexBuild(Tool[BuildParameters]):
+    """Update the code index to the state of the disk."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "code_index_build",
+        "Bring the code index up to date now; it is also kept up to date by itself.",
+        "read",
+        group="code",
+        timeout=BUILD_SECONDS,
+        path_parameters=("path",),
+    )
+    parameters = BuildParameters
+    example: ClassVar[Example] = {"path": "src"}
+    forms: ClassVar[CallForms] = CallForms(ignored=("languages",))
+    output = dict[str, object]
+
+    async def run(self, arguments: BuildParameters, context: ToolContext) -> ToolOutput:
+        """Return the number of indexed files. ToolFailed if the index cannot be kept."""
+        index, roots = index_of(context), context.view.roots
+        below = roots.relative(roots.resolve(arguments.path)) if arguments.path else ""
+        status = await index.refresh()
+        if status.state == "failed":
+            raise ToolFailed(f"The code index cannot be kept: {status.problem}.")
+        files = len(await _below(index, below)) if below not in ("", ".") else status.files
+        where = f" below {below}" if below else ""
+        return ToolOutput(
+            f"The index is {status.state}: {files} files{where}.", {"state": status.state, "files": files}
+        )
+
+
+def index_of(context: ToolContext) -> CodeIndex:
+    """Return the index of a run. ToolFailed if there is none."""
+    return context.need(CodeIndex, NO_INDEX, ErrorCode.NOT_FOUND)
+
+
 def _go_modules(context: ToolContext, folders: set[str]) -> dict[str, str]:
     """Map the folder of each `go.mod`, in folders with Go files and their ancestors, to its module's name."""
     above = {folder.rsplit("/", depth)[0] for folder in folders for depth in range(folder.count("/") + 1)}
@@ -253,3 +344,10 @@ def _summary(symbol: SymbolInfo) -> str:
 
 def _imported(each: Import, places: tuple[str, ...]) -> dict[str, Any]:
     return {"module": each.module, "names": list(each.names), "line": each.line, "files": list(places)}
+
+
+async def _below(index: CodeIndex, folder: str) -> list[str]:
+    view = await index.view()
+    known = await asyncio.to_thread(view.files)
+    # a call may name a file
+    return [path for path in known if path == folder or path.startswith(f"{folder}/")]

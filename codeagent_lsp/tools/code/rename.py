@@ -1,21 +1,36 @@
-"""Renaming of a definition and of its certain uses in the same text.
+"""Renaming of a definition and of its certain uses: in the same text, and in files whose imports show that it is meant.
 
-Not here: other files and uses through objects of unknown type, which are only reported.
+Not here: uses through objects of unknown type, which are only reported.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.index.literals import COMMENTS, STRINGS
-from codeagent_lsp.tools.code.meaning import Elsewhere, cannot_mean, is_member, surely_means, with_constructors
-from codeagent_lsp.tools.code.source import Definition, SourceFile
+from codeagent_lsp.index.symbols import Import
+from codeagent_lsp.tools.code.imports import ImportTargets, resolved
+from codeagent_lsp.tools.code.meaning import (
+    Elsewhere,
+    cannot_mean,
+    dotted,
+    elsewhere,
+    is_member,
+    surely_means,
+    with_constructors,
+)
+from codeagent_lsp.tools.code.source import Definition, SourceFile, ambiguous
 from codeagent_lsp.tools.code.splices import Splice
-from codeagent_lsp.tools.code.targets import ambiguous
 from codeagent_lsp.tools.code.uses import Use, Uses, of_one_kind
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
 
 _ALL = re.compile(rb"^__all__\b[^=\n]*=\s*[\[(][^\])]*[\])]", re.MULTILINE)
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -24,6 +39,14 @@ _NAMES = {
     "ruby": re.compile(r"[^\W\d]\w*[?!=]?"),
     "bash": re.compile(r"[^\W\d][\w:.-]*"),
 }
+_OTHER_PARTS = frozenset(("module_name", "alias", "path", "scope", "source"))
+"""The fields of an import that hold something else than the imported name."""
+_WHOLE = frozenset(("c", "cpp"))
+"""Languages in which an import brings every name of the file."""
+_PACKAGE = re.compile(r"^package\s+([\w.]+)", re.MULTILINE)
+_ALIAS = re.compile(r"\bas\s+([A-Za-z_$][\w$]*)")
+_GO_ALIAS = re.compile(r"([A-Za-z_]\w*)\s+[\"`]")
+_REQUIRED = re.compile(r"([A-Za-z_$][\w$]*)\s*=\s*require\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +167,155 @@ def written(use: Use, old: str, new: str) -> str:
     if parent is not None and parent.type == "shorthand_field_initializer":
         return f"{old}: {new}"
     return new
+
+
+@dataclass(frozen=True, slots=True)
+class _Brought:
+    """What the imports of a file bring from the file of the definition: import statements, all names at once, and what
+    the file calls the other file's module.
+    """
+
+    statements: tuple[Node, ...]
+    everything: bool
+    modules: frozenset[str]
+
+
+def rename_elsewhere(
+    source: SourceFile, home: SourceFile, definitions: Sequence[Definition], new: str, files: ImportTargets
+) -> Renamed:
+    """Return the splices that rename, in `source`, the certain uses of `definitions` of `home`, which share one dotted
+    name, and the lines where the old name is left. EditRefused where the file has the new name already.
+    """
+    first, uses = definitions[0], Uses(source)
+    brought = _brought(source, home, files)
+    of_class = is_member(home, first)
+    outer = first.symbol.parent.rpartition(".")[2] if of_class else first.symbol.name
+    # A definition of this name in the file hides what is imported.
+    plain = bool(outer) and (brought.everything or _imports(uses, brought, outer)) and not _defines(source, outer)
+
+    def sure(use: Use) -> bool:
+        if use.imported:
+            return not of_class and _is_imported(use, brought)
+        if of_class:
+            return use.access == "member" and plain and dotted(use.receiver) == outer and _unbound(uses, use)
+        if use.access == "member":
+            module = dotted(use.receiver)
+            again = source.language == "python" and _defines(source, module)  # `import a`, and later `a = …`
+            return module in brought.modules and _unbound(uses, use) and not again
+        return use.access == "plain" and plain and uses.binder(use) is None
+
+    old, others = first.symbol.name, elsewhere([(home, each) for each in definitions])
+    splices, doubtful = [], []
+    shared = Uses(home).rivals(definitions)
+    for use in uses.named(old):
+        if uses.in_other_namespace(first, use):
+            continue
+        if sure(use) and not any(not uses.in_other_namespace(each, use) for each in shared):
+            splices.append(Splice(use.node.start_byte, use.node.end_byte, written(use, old, new)))
+        elif not cannot_mean(source, uses, (), others, use):
+            doubtful.append(source.line(use.node.start_byte))
+    if splices and not of_class and plain:
+        _refuse_known(source, uses, new)
+    taken = {(each.start, each.end) for each in splices}
+    if splices:
+        doubtful += [source.line(place) for place in blind(source, old)]
+    return Renamed(tuple(splices), left(source, old, taken), tuple(dict.fromkeys(doubtful)))
+
+
+def _refuse_known(source: SourceFile, uses: Uses, new: str) -> None:
+    """Refuse a name that means something else in the file already (EditRefused)."""
+    used = next((use for use in uses.named(new) if use.access == "plain"), None)
+    if used is None and not _defines(source, new) and new.encode() not in uses.scopes.bound_names:
+        return
+    line = f", on line {source.line(used.node.start_byte)}" if used is not None else ""
+    raise EditRefused("ambiguous", f"{new} is a name in {source.path} already{line}. Choose another one.")
+
+
+def _brought(source: SourceFile, home: SourceFile, files: ImportTargets) -> _Brought:
+    found = [each for each in source.imports if home.path in resolved(source.language, source.path, each, files)]
+    nodes = source.parsed.captures.get("import", ())
+    pairs = [(each, node) for each in found for node in nodes if _is_at(node, each)]
+    modules = {name for each, node in pairs for name in _modules(source, home, each, node)}
+    everything = _in_package(source, home) or any(source.language in _WHOLE or "*" in each.names for each in found)
+    return _Brought(tuple(node for _, node in pairs), everything, frozenset(modules))
+
+
+def _is_at(node: Node, imported: Import) -> bool:
+    # Lines of nodes count from 0, those of imports from 1.
+    return node.start_point[0] < imported.line <= node.end_point[0] + 1
+
+
+def _modules(source: SourceFile, home: SourceFile, imported: Import, node: Node) -> Iterator[str]:
+    """Yield what a file calls the module that an import names."""
+    text = source.slice(source.line_start(node.start_byte), node.end_byte)
+    stem = posixpath.basename(posixpath.splitext(home.path)[0])
+    module = dotted(imported.module)
+    if source.language == "python":
+        if not imported.names:
+            yield from [each[1] for each in _ALIAS.finditer(text)] or [module]
+        elif stem in imported.names:
+            yield next((each[1] for each in re.finditer(rf"\b{re.escape(stem)}\s+as\s+(\w+)", text)), stem)
+    elif source.language == "go":
+        alias = _GO_ALIAS.search(text.removeprefix("import"))
+        yield alias[1] if alias is not None else imported.module.rpartition("/")[2]
+    elif source.language == "rust":
+        yield from (module, stem) if module.rpartition(".")[2] == stem else ()
+    elif "*" in text:
+        yield from (each[1] for each in _ALIAS.finditer(text))
+    else:
+        yield from (each[1] for each in _REQUIRED.finditer(text))
+
+
+def _in_package(source: SourceFile, home: SourceFile) -> bool:
+    """Return whether two files see each other's names without an import, as those of a package in Go and Java."""
+    if source.language not in ("go", "java") or posixpath.dirname(source.path) != posixpath.dirname(home.path):
+        return False
+    ours, theirs = _PACKAGE.search(source.text), _PACKAGE.search(home.text)
+    return (ours and ours[1]) == (theirs and theirs[1])
+
+
+def _imports(uses: Uses, brought: _Brought, name: str) -> bool:
+    """Return whether an import brings a name under that name."""
+    return any(_is_imported(use, brought) and not _renamed_there(use) for use in uses.named(name) if use.imported)
+
+
+def _is_imported(use: Use, brought: _Brought) -> bool:
+    """Return whether a use in an import is the name that is taken from the other file."""
+    inside = [each for each in brought.statements if each.start_byte <= use.node.start_byte < each.end_byte]
+    if not inside:
+        return False
+    node, statement = use.node, inside[0]
+    if statement.type == "import_statement" and statement.child_by_field_name("name") is not None:
+        return False  # a module, as in `import a.name`
+    while node != statement and node.parent is not None:
+        parent = node.parent
+        at = next((number for number, child in enumerate(parent.children) if child == node), -1)
+        if parent.field_name_for_child(at) in _OTHER_PARTS or parent.type in ("import_clause", "namespace_import"):
+            return parent.type == "import_clause" and node.type == "named_imports"
+        node = parent
+    return True
+
+
+def _renamed_there(use: Use) -> bool:
+    parent = use.node.parent
+    for _ in range(3):
+        if parent is None:
+            return False
+        if parent.child_by_field_name("alias") is not None:
+            return True
+        parent = parent.parent
+    return False
+
+
+def _defines(source: SourceFile, name: str) -> bool:
+    return any(each.symbol.name == name and not each.symbol.parent for each in source.definitions)
+
+
+def _unbound(uses: Uses, use: Use) -> bool:
+    """Return whether no scope of the file binds the name that the expression in front of the dot begins with."""
+    node = use.node.parent
+    while node is not None and node.start_byte == use.node.start_byte:
+        node = node.parent
+    while node is not None and node.named_child_count and node.named_children[0].start_byte == node.start_byte:
+        node = node.named_children[0]
+    return node is not None and uses.scopes.bound_at(node) is None

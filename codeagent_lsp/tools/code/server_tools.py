@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -16,9 +16,17 @@ from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms, ForeignTool
 from codeagent_lsp.errors import EditRefused, ErrorCode, PermissionDenied, ToolFailed, ToolRetry
-from codeagent_lsp.language_servers.answers import NamedItem, OfferedAction, Texts, actions, hover_text, items, places
+from codeagent_lsp.language_servers.answers import (
+    NamedItem,
+    OfferedAction,
+    ServerAnswer,
+    Texts,
+    actions,
+    hover_text,
+    items,
+    places,
+)
 from codeagent_lsp.language_servers.server_edits import ServerEdit, Splice, edited, server_edit
-from codeagent_lsp.language_servers.values import ServerAnswer
 from codeagent_lsp.tools.code.asking_servers import (
     NamedPlace,
     ask,
@@ -31,8 +39,7 @@ from codeagent_lsp.tools.code.asking_servers import (
 )
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.code.reading_tools import files_of
-from codeagent_lsp.tools.code.rename import Renamed, rename
-from codeagent_lsp.tools.code.rename_elsewhere import rename_elsewhere
+from codeagent_lsp.tools.code.rename import Renamed, rename, rename_elsewhere
 from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
 from codeagent_lsp.tools.code.splices import applied
 from codeagent_lsp.tools.code.uses import of_one_kind
@@ -44,6 +51,7 @@ from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolO
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.changes.staging import Step
 from codeagent_lsp.workspace.files.file_view import FileText, StagedFile
+from codeagent_lsp.workspace.text.excerpts import listed
 from codeagent_lsp.workspace.text.position import LineIndex, line_span
 
 SECONDS = 60.0
@@ -273,7 +281,9 @@ async def _renamed_by_syntax(context: ToolContext, place: NamedPlace, new: str) 
     texts = {path: applied(sources[path], each.splices) for path, each in made.items() if each.splices}
     count = sum(len(each.splices) for each in made.values())
     report = await staged_texts(context, texts, files, count, "syntax, as no language server answered")
-    left = [f"  {sources[path].path}: {_numbers(each.left)}" for path, each in made.items() if each.left]
+    left = [
+        f"  {sources[path].path}: {listed(map(str, each.left), _NUMBERS)}" for path, each in made.items() if each.left
+    ]
     if not left:
         return report
     head = f"{place.name} is left, as the syntax does not show that it is the same; look at these lines (as they were):"
@@ -283,11 +293,6 @@ async def _renamed_by_syntax(context: ToolContext, place: NamedPlace, new: str) 
 def _is_at(source: SourceFile, definition: Definition, offset: int) -> bool:
     name = definition.name
     return name is not None and source.char(name.start_byte) <= offset < source.char(name.end_byte)
-
-
-def _numbers(lines: Sequence[int]) -> str:
-    more = f" and {len(lines) - _NUMBERS} more" if len(lines) > _NUMBERS else ""
-    return ", ".join(map(str, lines[:_NUMBERS])) + more
 
 
 async def _require_whole(context: ToolContext, answer: ServerAnswer, place: NamedPlace) -> None:

@@ -1,16 +1,20 @@
-"""A parsed text with its definitions and imports, for the tools of group `code`.
+"""A parsed text with its definitions and imports, for the tools of group `code`, and the definition that a name like
+`Class.method` or `Class.method#2` means in it.
 
-Positions in the tree are byte offsets of the UTF-8 form; `char` converts them to character offsets. Not here: what the
-definitions mean (`targets.py`, `extent.py`), uses of names (`uses.py`).
+Positions in the tree are byte offsets of the UTF-8 form; `char` converts them to character offsets. Not here: what
+belongs to a definition (`extent.py`), uses of names (`uses.py`).
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.errors import EditRefused, ToolFailed
 from codeagent_lsp.index import grammars, parse
 from codeagent_lsp.index.outline import body_of
 from codeagent_lsp.index.symbols import Import, SymbolInfo
@@ -18,8 +22,12 @@ from codeagent_lsp.index.symbols import Import, SymbolInfo
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+
 _SIGNATURES = frozenset(("property_signature", "method_signature"))
 _MAX_FAULTS = 20_000
+_ORDINAL = re.compile(r"^(.*)#(\d+)$", re.DOTALL)
+_SEPARATORS = re.compile(r"::|->|#|\\")
+_MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +159,66 @@ def required(path: str, text: str) -> SourceFile:
     if grammars.grammar_of(path, text[:200].encode("utf-8", "replace")) is None:
         raise ToolFailed(f"The language of {path} is not known here. Use read_file, grep and edit_file.")
     raise ToolFailed(f"{path} cannot be parsed: too long, or not code. Use read_file, grep and edit_file.")
+
+
+def matching(definitions: Sequence[Definition], name: str) -> tuple[Definition, ...]:
+    """Return the definitions that a dotted name refers to: exact matches, else those whose dotted name ends with it.
+
+    A definition inside another match, such as a constructor with its class's name, must be named with its parent.
+    """
+    plain = normal(name)
+    exact = tuple(each for each in definitions if each.qualified == plain)
+    ending = exact or tuple(each for each in definitions if each.qualified.endswith(f".{plain}"))
+    names = {each.qualified for each in ending}
+    return tuple(each for each in ending if each.symbol.parent not in names)
+
+
+def normal(name: str) -> str:
+    """Return a name with dots as separators, whatever separators its language uses."""
+    return _SEPARATORS.sub(".", name.strip().removesuffix("()")).strip(".").replace("$", "")
+
+
+def find_all(source: SourceFile, target: str) -> tuple[Definition, ...]:
+    """Return all definitions that `target` refers to, at least one. EditRefused, with similar
+    names, if there is none.
+    """
+    found = _ORDINAL.match(target.strip())
+    name, number = (found[1], int(found[2])) if found else (target, 0)
+    candidates = matching(source.definitions, name)
+    if not candidates or number > len(candidates):
+        raise EditRefused("not_found", _not_found(source, target, candidates))
+    return (candidates[number - 1],) if number else candidates
+
+
+def find_one(source: SourceFile, target: str) -> Definition:
+    """Return the one definition that `target` refers to. EditRefused, with all candidates, if there
+    is none or several.
+    """
+    candidates = find_all(source, target)
+    if len(candidates) == 1:
+        return candidates[0]
+    raise EditRefused("ambiguous", ambiguous(source.path, target, candidates))
+
+
+def ambiguous(path: str, target: str, candidates: Sequence[Definition]) -> str:
+    """Return a message that lists the candidates for `target` and how to name each."""
+    shown = "\n".join(
+        f"  {normal(target)}#{number}: line {each.symbol.line_start}: {each.symbol.signature}"
+        for number, each in enumerate(candidates[:_MOST_SHOWN], 1)
+    )
+    return f"{target} means {len(candidates)} definitions in {path}. Name one of them:\n{shown}"
+
+
+def _not_found(source: SourceFile, target: str, candidates: Sequence[Definition]) -> str:
+    if candidates:
+        return ambiguous(source.path, normal(target.rpartition("#")[0]), candidates)
+    known = {each.qualified: each.symbol.line_start for each in source.definitions}
+    last = normal(target).rpartition(".")[2]
+    lasts = {name: name.rpartition(".")[2] for name in known}
+    alike = {last, *get_close_matches(last, lasts.values(), 5)}
+    near = [name for name in known if lasts[name] in alike] or get_close_matches(normal(target), known, 5)
+    if near:
+        listed = ", ".join(f"{name} (line {known[name]})" for name in near[:5])
+        return f"{source.path} defines no {target}. Similar: {listed}."
+    listed = ", ".join(list(known)[:_MOST_SHOWN])
+    return f"{source.path} defines no {target}. It defines: {listed}." if listed else f"{source.path} defines nothing."

@@ -1,24 +1,27 @@
-"""Replacement of pieces of a text, and the check that nothing else changed.
+"""Replacement of pieces of a text, of a definition's body among them (inside its braces, after its colon, or up to its
+`end`), and the check that nothing else changed.
 
-Not here: which pieces (`ast_edit.py`, `body.py`, `rename.py`).
+The docstring of a body is kept if the new one has none. Not here: which pieces (`ast_edit.py`, `rename.py`).
 """
 
 from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.errors import EditRefused
-from codeagent_lsp.tools.code.extent import extent_of
+from codeagent_lsp.tools.code import shift
+from codeagent_lsp.tools.code.extent import extent_of, first_alone, indentation, last_alone
 from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _MAX_QUOTE = 60
+_DOCSTRING = ('"', "'", 'r"', "r'", 'R"', "R'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,29 @@ def untouched(source: SourceFile, splices: Sequence[Splice]) -> list[Definition]
         if not any(each.start < extent.end and each.end > extent.top for each in splices):
             found.append(definition)
     return found
+
+
+def has_body(definition: Definition) -> bool:
+    """Return whether a definition has a body that can be replaced."""
+    return definition.body is not None or _end_word(definition) is not None
+
+
+def replace_body(source: SourceFile, definition: Definition, code: str) -> Splice:
+    """Return the splice that replaces the body. EditRefused if there is no body or the code is the whole definition."""
+    if not has_body(definition):
+        message = (
+            f"{definition.qualified} (line {definition.symbol.line_start} of {source.path}) has no body. Use replace."
+        )
+        raise EditRefused("not_found", message)
+    tried = list(_candidates(source, definition, code))
+    # If none leaves the text whole, the likeliest is taken, and its problem is what is reported.
+    splice = next((each for each in tried if problem(source, applied(source, [each])) is None), tried[0])
+    after = source_of(source.path, applied(source, [splice]))
+    twice = f"{definition.qualified}.{definition.symbol.name}"
+    if after is not None and _count(after, twice) > _count(source, twice):
+        message = f"The code is a whole definition of {definition.symbol.name}, not its body. Use replace."
+        raise EditRefused("not_found", message)
+    return splice
 
 
 def _overlap(source: SourceFile, one: Splice, other: Splice) -> str:
@@ -140,3 +166,140 @@ def _lost(source: SourceFile, after: SourceFile, splices: Sequence[Splice]) -> s
 def _identity(source: SourceFile, definition: Definition) -> tuple[str, str]:
     node = definition.node
     return definition.symbol.name, source.slice(node.start_byte, node.end_byte).rstrip()
+
+
+def _candidates(source: SourceFile, definition: Definition, code: str) -> Iterator[Splice]:
+    """Yield the possible splices for the new body, the likeliest first."""
+    body = definition.body
+    if source.language == "python" and body is not None and body.type == "block":
+        yield _behind_colon(source, definition, body, code)
+    elif (end := _end_word(definition)) is not None:
+        yield _up_to_end(source, definition, end, code)
+    elif body is not None and _braced(body):
+        if code.strip().startswith("{") and code.strip().endswith("}"):
+            whole = _lines(source, code, _closing_indent(source, definition, body), body)
+            if _is_one_block(source, definition, Splice(body.start_byte, body.end_byte, whole.lstrip())):
+                yield Splice(body.start_byte, body.end_byte, whole.lstrip())
+        yield _in_braces(source, definition, body, code)
+    elif body is not None:
+        yield from _expression(source, definition, body, code)
+
+
+def _behind_colon(source: SourceFile, definition: Definition, body: Node, code: str) -> Splice:
+    colon = [child for child in definition.node.children if child.type == ":" and child.end_byte <= body.start_byte][-1]
+    start, end = colon.end_byte, source.trimmed(body.end_byte)
+    on_own_lines = first_alone(source, body.start_byte)
+    indent = indentation(source, body.start_byte if on_own_lines else definition.node.start_byte)
+    if not on_own_lines:
+        indent += shift.unit(source)
+    elif last_alone(source, start):
+        start = source.line_end(start)
+    docstring = _docstring(body)
+    if docstring is not None and not code.strip().startswith(_DOCSTRING):
+        start = docstring.end_byte
+        if on_own_lines and last_alone(source, start):
+            start = source.line_end(start)
+        end = max(end, start)
+        indent = indent if on_own_lines else indentation(source, definition.node.start_byte) + shift.unit(source)
+        if not on_own_lines:
+            kept = source.slice(docstring.start_byte, docstring.end_byte)
+            return Splice(
+                colon.end_byte, end, _lines(source, f"\n{indent}{kept}", "", body) + _below(source, code, indent, body)
+            )
+    return Splice(start, end, _below(source, code, indent, body))
+
+
+def _up_to_end(source: SourceFile, definition: Definition, end: Node, code: str) -> Splice:
+    body = definition.node.child_by_field_name("body")
+    stop = body.start_byte if body is not None else end.start_byte
+    header = [
+        child
+        for child in definition.node.children
+        if child.end_byte <= stop and child.type not in ("comment", ";", "end")
+    ][-1]
+    start = header.end_byte
+    if last_alone(source, start):
+        start = source.line_end(start)
+    outer = indentation(source, definition.node.start_byte)
+    inner = outer + shift.unit(source)
+    if body is not None and first_alone(source, body.start_byte):
+        inner = indentation(source, body.start_byte)
+    new = _below(source, code, inner, end) + _lines(source, f"\n{outer}", "", end)
+    return Splice(start, end.start_byte, new)
+
+
+def _in_braces(source: SourceFile, definition: Definition, body: Node, code: str) -> Splice:
+    outer = _closing_indent(source, definition, body)
+    first = next((child for child in body.named_children if child.type != "access_specifier"), None)
+    inner = outer + shift.unit(source)
+    if first is not None and first_alone(source, first.start_byte):
+        inner = indentation(source, first.start_byte)
+    new = _below(source, code, inner, body) + _lines(source, f"\n{outer}", "", body)
+    return Splice(body.children[0].end_byte, body.children[-1].start_byte, new)
+
+
+def _expression(source: SourceFile, definition: Definition, body: Node, code: str) -> Iterator[Splice]:
+    start = body.start_byte
+    if body.type == "arrow_expression_clause" and not code.strip().startswith("=>"):
+        start = body.named_children[0].start_byte
+    indent = indentation(source, definition.node.start_byte)
+    plain = _lines(source, code, indent, body).removeprefix(indent)
+    # As it is, without the semicolon of a statement, or as a block in braces.
+    yield Splice(start, body.end_byte, plain)
+    yield Splice(start, body.end_byte, plain.rstrip(";"))
+    inside = _below(source, code, indent + shift.unit(source), body) + _lines(source, f"\n{indent}", "", body)
+    after = body.next_sibling if body.type == "arrow_expression_clause" else None
+    end = after.end_byte if after is not None and after.type == ";" else body.end_byte
+    yield Splice(body.start_byte, end, "{" + inside + "}")
+
+
+def _below(source: SourceFile, code: str, indent: str, near: Node) -> str:
+    return _lines(source, "\n" + shift.shifted(source, code, indent, _own(source, near)), "", near)
+
+
+def _lines(source: SourceFile, code: str, indent: str, near: Node) -> str:
+    """Return the code with the line ends used near a node; shifted to `indent` unless that is empty."""
+    moves = indent or not code.startswith("\n")
+    text = shift.shifted(source, code, indent, _own(source, near)) if moves else code
+    return shift.with_line_ends(source, text, near.start_byte)
+
+
+def _own(source: SourceFile, near: Node) -> str:
+    """Return the definition around a body, without its last line, where its closing bracket stands."""
+    around = near.parent if near.parent is not None else near
+    return source.slice(around.start_byte, around.end_byte).rpartition("\n")[0]
+
+
+def _closing_indent(source: SourceFile, definition: Definition, body: Node) -> str:
+    closing = body.children[-1].start_byte
+    return indentation(source, closing if first_alone(source, closing) else definition.node.start_byte)
+
+
+def _is_one_block(source: SourceFile, definition: Definition, splice: Splice) -> bool:
+    """Return whether the code, in place of the body, is exactly that body, from its first brace to its last."""
+    after = source_of(source.path, applied(source, [splice]))
+    length = len(splice.text.encode("utf-8", "replace"))
+    bodies = [each.body for each in after.definitions if each.qualified == definition.qualified] if after else []
+    spans = {(each.start_byte, each.end_byte) for each in bodies if each is not None}
+    return (splice.start, splice.start + length) in spans
+
+
+def _braced(body: Node) -> bool:
+    return body.child_count > 1 and (body.children[0].type, body.children[-1].type) in (("{", "}"), ("(", ")"))
+
+
+def _end_word(definition: Definition) -> Node | None:
+    last = definition.node.children[-1] if definition.node.child_count else None
+    return last if last is not None and last.type == "end" else None
+
+
+def _docstring(body: Node) -> Node | None:
+    first = body.named_children[0] if body.named_child_count else None
+    if first is not None and first.type == "expression_statement" and first.named_child_count == 1:
+        inner = first.named_children[0]
+        return inner if inner.type == "string" else None
+    return None
+
+
+def _count(source: SourceFile, qualified: str) -> int:
+    return sum(each.qualified == qualified for each in source.definitions)

@@ -1,6 +1,6 @@
 """Uses of names in one text, with their syntactic role and the scope that binds them.
 
-Not here: other files (`references.py`), changing names (`rename.py`).
+Not here: other files (`meaning.py`), changing names (`rename.py`).
 """
 
 from __future__ import annotations

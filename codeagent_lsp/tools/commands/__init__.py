@@ -6,8 +6,8 @@ FEATURE = Feature(
     "commands",
     (
         "command_tools:RunCmd",
-        "background_tools:RunBeside",
-        "background_tools:CommandOutput",
-        "background_tools:StopCommand",
+        "command_tools:RunBeside",
+        "command_tools:CommandOutput",
+        "command_tools:StopCommand",
     ),
 )

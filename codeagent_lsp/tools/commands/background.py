@@ -2,7 +2,7 @@
 
 Each has a private view of the workspace of its own, as it is when the command starts, so that others need not wait for
 it; what it writes becomes staged changes when it ends or is stopped. Commands can be run beside it, in the same view
-and on the same loopback network. Not here: the tools (`background_tools.py`).
+and on the same loopback network. Not here: the tools (`command_tools.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""The tool `run_cmd`: shell commands in the shadow workspace, whose written files become staged changes.
+"""The tools that run commands: `run_cmd` in the shadow workspace, whose written files become staged changes, and
+`run_beside`, `command_output` and `stop_command` for what runs in the background.
 
-Output that is too long for a result is stored, masked piece by piece, so that the model can read on.
+Output that is too long for a result is stored, masked piece by piece, so that the model can read on. Not here: the
+commands that run (`background.py`).
 """
 
 from __future__ import annotations
@@ -8,31 +10,46 @@ from __future__ import annotations
 import asyncio
 import codecs
 import os
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, ClassVar
+from typing import Annotated, BinaryIO, ClassVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from codeagent_lsp.call_forms import CallForms
-from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
+from codeagent_lsp.errors import NotAccepted, ToolFailed, ToolRetry
 from codeagent_lsp.records.stream import StreamSanitizer
 from codeagent_lsp.shadow.shell import Command, CommandResult, OnOutput, Shell, Stream
 from codeagent_lsp.system import bash
-from codeagent_lsp.tools.commands.background_tools import CommandLine, in_background
-from codeagent_lsp.tools.commands.foreign_commands import RUN_CMD
+from codeagent_lsp.tools.commands.background import MOST_SECONDS, BackgroundCommands, Heard
+from codeagent_lsp.tools.commands.foreign_commands import COMMAND_OUTPUT, RUN_CMD, STOP_COMMAND
 from codeagent_lsp.tools.context import TaskWords, ToolContext
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.testing.projects import own_environment
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
-from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.tools.traits import ToolGroups, ToolTraits
 from codeagent_lsp.tools.variables.variable_tools import values_for
 from codeagent_lsp.tools.variables.variables import MaskedStream, Variables
 from codeagent_lsp.workspace.files.paths import Roots
+from codeagent_lsp.workspace.text.excerpts import listed
 
+READY_SECONDS = 30.0
+START_SECONDS = 1.0
+GROUP = "background"
+BESIDE = (
+    "run_beside runs commands where its files and ports are, command_output reads on, stop_command ends it, each with "
+    "the id {name}."
+)
+_NONE = "Commands cannot run in the background here."
 MAX_NAMED = 20
-
+_LIMITS: Mapping[str, str] = {
+    "timeout": "was stopped at its time limit",
+    "output": "was stopped, as it printed too much",
+    "memory": "was stopped, as it needed too much memory",
+    "processes": "was stopped, as it had too many processes",
+    "disk": "was stopped, as it wrote too much to the disk",
+}
 _STOPPED = {
     "timeout": "stopped at its time limit",
     "output": "stopped: too much output",
@@ -42,6 +59,17 @@ _STOPPED = {
 }
 
 MASKED_PIECE = 256 * 1024
+
+
+def _without_nul(command: str) -> str:
+    """Return the command. NotAccepted for one that no shell can be given."""
+    if "\0" in command:
+        raise NotAccepted("a command cannot hold a NUL character")
+    return command
+
+
+CommandLine = Annotated[str, Field(min_length=1, max_length=100_000), AfterValidator(_without_nul)]
+"""A command for the shell."""
 
 
 class RunCmdParameters(Parameters):
@@ -82,7 +110,7 @@ class RunCmd(Tool[RunCmdParameters]):
 
     async def run(self, arguments: RunCmdParameters, context: ToolContext) -> ToolOutput:
         """Return the output, how the command ended, and what became of the files that it wrote."""
-        shell = shell_of(context)
+        shell = context.open_shell()
         network = arguments.allow_network or context.settings.shell.allow_network
         folder = folder_of(context.view.roots, arguments.working_dir)
         own = await asyncio.to_thread(own_environment, context.view, folder, shell.isolation)
@@ -104,11 +132,104 @@ class RunCmd(Tool[RunCmdParameters]):
         return ToolOutput(text, result, failed="" if done else _ending(result))
 
 
-def shell_of(context: ToolContext) -> Shell:
-    """Return the shell of this run. ToolFailed if there is none."""
-    if context.shell is None:
-        raise ToolFailed(context.no_shell, ErrorCode.EXECUTION_ERROR)
-    return context.shell
+class CommandOutputParameters(Parameters):
+    """The command, by its id, and how long to wait for output, in seconds."""
+
+    id: str
+    wait: float = Field(5.0, ge=0, le=60)
+
+
+class CommandOutput(Tool[CommandOutputParameters]):
+    """The tool `command_output`."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "command_output",
+        "What a background command printed since you asked last.",
+        "read",
+        GROUP,
+        timeout=None,
+        result="printed",
+    )
+    parameters = CommandOutputParameters
+    example: ClassVar[Example] = {"id": "bg1"}
+    forms: ClassVar[CallForms] = COMMAND_OUTPUT
+
+    async def run(self, arguments: CommandOutputParameters, context: ToolContext) -> ToolOutput:
+        """Return the output, and whether it still runs."""
+        heard = await context.need(BackgroundCommands, _NONE).output(arguments.id, arguments.wait)
+        return _output(heard, context)
+
+
+class RunBesideParameters(Parameters):
+    """A command, and the id of one in the background, in whose place it runs; `timeout` is in seconds."""
+
+    command: CommandLine
+    id: str
+    timeout: float = Field(60.0, gt=0, le=600)
+    allow_network: bool = False
+
+
+class RunBeside(Tool[RunBesideParameters]):
+    """The tool `run_beside`."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "run_beside",
+        "Run a bash command in the place of a background command, where its files are and its ports can be reached.",
+        "run",
+        GROUP,
+        timeout=None,
+        command_parameter="command",
+        result="printed",
+        hooked_as=("run_cmd", "Bash"),
+    )
+    parameters = RunBesideParameters
+    example: ClassVar[Example] = {"id": "bg1", "command": "curl -s http://127.0.0.1:8000/"}
+
+    async def run(self, arguments: RunBesideParameters, context: ToolContext) -> ToolOutput:
+        """Return its output and exit code. ToolRetry if that place has the network and the call does not ask for it."""
+        commands = context.need(BackgroundCommands, _NONE)
+        if commands.network(arguments.id) and not arguments.allow_network:
+            raise ToolRetry(f"{arguments.id} can use the network: say allow_network, so that the user is asked.")
+        text, code = await commands.beside(arguments.id, arguments.command, arguments.timeout)
+        shown = text.rstrip("\n") or "(no output)"
+        return ToolOutput(f"{shown}\n[exit code {code}, beside {arguments.id}]", failed=_failed(code))
+
+
+class StopCommandParameters(Parameters):
+    """The command, by its id."""
+
+    id: str
+
+
+class StopCommand(Tool[StopCommandParameters]):
+    """The tool `stop_command`."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "stop_command",
+        "End a background command. What it wrote becomes staged changes.",
+        "read",
+        GROUP,
+        timeout=None,
+        result="printed",
+    )
+    parameters = StopCommandParameters
+    example: ClassVar[Example] = {"id": "bg1"}
+    forms: ClassVar[CallForms] = STOP_COMMAND
+
+    async def run(self, arguments: StopCommandParameters, context: ToolContext) -> ToolOutput:
+        """Return its last output, and what became of the files that it wrote."""
+        return _output(await context.need(BackgroundCommands, _NONE).stop(arguments.id), context)
+
+
+async def in_background(command: Command, ready: str, context: ToolContext) -> ToolOutput:
+    """Start a command in the background; from now on the model is offered the tools for it."""
+    commands = context.need(BackgroundCommands, _NONE)
+    started = replace(command, seconds=command.seconds or MOST_SECONDS, whole=False)
+    heard = await commands.start(started, ready, READY_SECONDS if ready else START_SECONDS)
+    if (groups := context.get(ToolGroups)) is not None:
+        groups.enable(GROUP)
+    output = _output(heard, context, "" if heard.ready else ready)
+    return replace(output, text=f"{output.text}\n{BESIDE.format(name=heard.name)}") if heard.runs else output
 
 
 def folder_of(roots: Roots, path: str | None) -> str:
@@ -130,13 +251,55 @@ def told(result: CommandResult, roots: Roots) -> str:
     finished = result.finished
     parts = [finished.output.rstrip("\n")] if finished.output.strip() else ["(no output)"]
     parts.append(f"[{_ending(result)}, {finished.seconds:.1f} s{_where(result)}]")
-    if result.staged:
-        parts.append(f"Staged from what it wrote: {_names(map(roots.relative, result.staged))}")
-    if result.left_out:
-        parts.extend(f"Not staged: {roots.relative(path)} ({why})" for path, why in result.left_out[:MAX_NAMED])
-        more = len(result.left_out) - MAX_NAMED
-        parts.extend([f"(and {more} more)"] if more > 0 else [])
-    return "\n".join(parts)
+    return "\n".join((*parts, *_written(result, roots)))
+
+
+async def keep_whole(file: str, context: ToolContext) -> str:
+    """Store the raw output in `file`, masked, and return its name for the model; '' if it cannot be stored.
+
+    Only one piece at a time is in memory. Cancelling takes effect after the current piece.
+    """
+    raw = Path(file)
+    clean = raw.with_name(f"{raw.name}.masked")
+    try:
+        outputs = context.get(OutputStore)
+        if outputs is None:
+            return ""
+        await _masked(raw, clean, context)
+        return await asyncio.to_thread(outputs.adopt, str(clean))
+    except OSError:  # a full disk takes the rest, not the result
+        return ""
+    finally:
+        _remove(raw, clean)
+
+
+def _output(heard: Heard, context: ToolContext, missing: str = "") -> ToolOutput:
+    """Return what was heard; `missing` is what was waited for and has not been printed."""
+    parts = [heard.text or "(no output)", f"[{heard.name} {_state(heard, missing)}]"]
+    parts += _written(heard.result, context.view.roots) if heard.result is not None else []
+    return ToolOutput("\n".join(parts), failed=_failed(heard.code or 0))
+
+
+def _state(heard: Heard, missing: str) -> str:
+    if heard.runs:
+        return f"runs in the background, and has not printed {missing!r} yet" if missing else "runs in the background"
+    if heard.code is not None:
+        return f"has ended, exit code {heard.code}"
+    ending = "exited" if heard.result is None else heard.result.finished.ending
+    return _LIMITS.get(ending, "was stopped")
+
+
+def _failed(code: int) -> str:
+    return f"exit code {code}" if code else ""
+
+
+def _written(result: CommandResult, roots: Roots) -> list[str]:
+    """Return lines that name the staged files of what a command wrote, and those that were left out."""
+    names = [f"Staged from what it wrote: {listed(map(roots.relative, result.staged), MAX_NAMED)}"]
+    lines = names if result.staged else []
+    lines += [f"Not staged: {roots.relative(path)} ({why})" for path, why in result.left_out[:MAX_NAMED]]
+    more = len(result.left_out) - MAX_NAMED
+    return [*lines, f"(and {more} more)"] if more > 0 else lines
 
 
 def _ending(result: CommandResult) -> str:
@@ -180,31 +343,6 @@ async def _kept(result: CommandResult, context: ToolContext) -> str:
 
 def _where(result: CommandResult) -> str:
     return "" if result.isolation.level == "overlay" else f", isolation: {result.isolation.level}"
-
-
-def _names(names: Iterable[str]) -> str:
-    listed = list(names)
-    shown = ", ".join(listed[:MAX_NAMED])
-    return f"{shown} and {len(listed) - MAX_NAMED} more" if len(listed) > MAX_NAMED else shown
-
-
-async def keep_whole(file: str, context: ToolContext) -> str:
-    """Store the raw output in `file`, masked, and return its name for the model; '' if it cannot be stored.
-
-    Only one piece at a time is in memory. Cancelling takes effect after the current piece.
-    """
-    raw = Path(file)
-    clean = raw.with_name(f"{raw.name}.masked")
-    try:
-        outputs = context.get(OutputStore)
-        if outputs is None:
-            return ""
-        await _masked(raw, clean, context)
-        return await asyncio.to_thread(outputs.adopt, str(clean))
-    except OSError:  # a full disk takes the rest, not the result
-        return ""
-    finally:
-        _remove(raw, clean)
 
 
 async def _masked(raw: Path, clean: Path, context: ToolContext) -> None:

@@ -1,6 +1,6 @@
 """Tools of other agents whose calls are calls of the tools that run commands, and how those write a command.
 
-Not here: our tools (`command_tools.py`, `background_tools.py`), commands that hold a patch
+Not here: our tools (`command_tools.py`), commands that hold a patch
 (`files/foreign_editing.py`).
 """
 

@@ -17,14 +17,14 @@ from pydantic import Field
 from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, place_of, without
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.diagnostics.difference import ordered, show
+from codeagent_lsp.tools.diagnostics.difference import Diagnostic, Diagnostics, ordered, show
 from codeagent_lsp.tools.diagnostics.linters import Checked, check, is_for_linters, jobs_for
-from codeagent_lsp.tools.diagnostics.port import Diagnostic, Diagnostics
 from codeagent_lsp.tools.diagnostics.syntax import is_for_syntax, syntax_errors
 from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.files.paths import is_untitled
+from codeagent_lsp.workspace.text.excerpts import listed
 
 MAX_FILES = 200
 MAX_ASKED = 20
@@ -158,8 +158,7 @@ def _others(elsewhere: Sequence[Diagnostic], view: FileView) -> list[str]:
     if not errors:
         return []
     names = list(dict.fromkeys(view.roots.relative(item.path) for item in errors))
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return [f"({len(errors)} errors in other files: {', '.join(names[:_NAMED])}{more})"]
+    return [f"({len(errors)} errors in other files: {listed(names, _NAMED)})"]
 
 
 def _remarks(
@@ -175,8 +174,7 @@ def _remarks(
     lines += [f"({name} could not check: {reason})" for name, reason in checked.failed]
     unknown = [context.view.roots.relative(file) for file in left if file not in parsed and file not in shown]
     if unknown:
-        more = f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else ""
-        lines.append(f"(nothing here can check: {', '.join(unknown[:_NAMED])}{more})")
+        lines.append(f"(nothing here can check: {listed(unknown, _NAMED)})")
     if left and context.shell is not None and not context.shell.isolation.complete:
         lines.append("(linters were not run: commands are not fully isolated here; use run_cmd to run one)")
     return lines

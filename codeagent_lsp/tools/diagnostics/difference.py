@@ -1,19 +1,23 @@
-"""What a change made worse or better: the diagnostics of its new text that the old one did not have, and the other way
-round. Pure.
+"""A diagnostic as a value, read from the form of LSP, and what a change made worse or better: the diagnostics of its
+new text that the old one did not have, and the other way round. Pure, but for the port of the client's own diagnostics.
 
-Not here: getting the diagnostics (`edit_diagnostics.py`).
+Not here: getting the diagnostics (`linters.py`, `syntax.py`, `edit_diagnostics.py`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
-from codeagent_lsp.tools.diagnostics.port import Diagnostic
 from codeagent_lsp.workspace.edits import merge
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import Encoding, LineIndex, offset_at, position_at, split_lines
 
+Severity = Literal["error", "warning", "info", "hint"]
+MAX_ITEMS = 500
+MAX_MESSAGE = 2000
+_SEVERITIES: dict[Any, Severity] = {1: "error", 2: "warning", 3: "info", 4: "hint"}
 MAX_LINES = 10
 _MAX_MESSAGE = 200
 _COUNTED = ("error", "warning")
@@ -22,6 +26,68 @@ Key = tuple[str, str, str, str, str]
 MAX_SHOWN = 50
 _SHOWN_CHARS = 300
 _RANK = {"error": 0, "warning": 1, "info": 2, "hint": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One problem in a file.
+
+    `path` is absolute; `line` and `column` are 1-based, `column` in characters. `source` names the linter; `code` may
+    be ''.
+    """
+
+    path: str
+    line: int
+    column: int
+    severity: Severity
+    message: str
+    source: str = ""
+    code: str = ""
+
+
+class Diagnostics(Protocol):
+    """Port: the diagnostics that the client shows."""
+
+    async def of(self, path: str) -> tuple[Diagnostic, ...] | None:
+        """Return the diagnostics of an open file for its current buffer; None if the client has none to give. Never
+        raises.
+        """
+
+
+def from_lsp(
+    items: Sequence[Any], path: str, text: str, encoding: Encoding, lines: LineIndex | None = None
+) -> tuple[Diagnostic, ...]:
+    """Convert LSP diagnostics of a text to `Diagnostic`s, at most `MAX_ITEMS`; invalid ones are left out."""
+    lines = lines or LineIndex.of(text)
+    made = (_diagnostic(item, path, text, lines, encoding) for item in items[:MAX_ITEMS])
+    return tuple(item for item in made if item is not None)
+
+
+def _diagnostic(item: Any, path: str, text: str, lines: LineIndex, encoding: Encoding) -> Diagnostic | None:
+    message, start = _get(item, "message"), _get(_get(item, "range"), "start")
+    line, character = _get(start, "line"), _get(start, "character")
+    if not (isinstance(message, str) and _is_count(line) and _is_count(character)):
+        return None
+    place = position_at(text, lines, offset_at(text, lines, (line, character), encoding), "utf-32")
+    severity = _SEVERITIES.get(_get(item, "severity"), "warning")
+    source, code = _get(item, "source"), _get(item, "code")
+    return Diagnostic(
+        path,
+        place.line + 1,
+        place.character + 1,
+        severity,
+        message[:MAX_MESSAGE],
+        source[:100] if isinstance(source, str) else "",
+        str(code)[:100] if isinstance(code, str | int) else "",
+    )
+
+
+def _get(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 @dataclass(frozen=True, slots=True)

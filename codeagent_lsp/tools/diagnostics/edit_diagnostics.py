@@ -18,14 +18,13 @@ from codeagent_lsp.errors import AgentError
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.code.source import SourceFile, source_of
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.diagnostics import port
-from codeagent_lsp.tools.diagnostics.difference import Difference, difference, since, told
-from codeagent_lsp.tools.diagnostics.port import Diagnostic
+from codeagent_lsp.tools.diagnostics.difference import Diagnostic, Difference, difference, from_lsp, since, told
 from codeagent_lsp.tools.diagnostics.syntax import broken_syntax, moved_entries, syntax_errors
 from codeagent_lsp.tools.tool import ToolOutput
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.document import text_digest
+from codeagent_lsp.workspace.text.excerpts import listed
 
 if TYPE_CHECKING:
     from codeagent_lsp.language_servers.session_servers import FoundDiagnostics
@@ -163,7 +162,7 @@ class EditDiagnostics:
 def _read(path: str, answers: Iterable[FoundDiagnostics] | None) -> tuple[Diagnostic, ...] | None:
     if answers is None:
         return None
-    return tuple(item for each in answers for item in port.read(each.items, path, each.text, each.encoding))
+    return tuple(item for each in answers for item in from_lsp(each.items, path, each.text, each.encoding))
 
 
 def _old(changed: Iterable[FileChange]) -> list[str]:
@@ -259,8 +258,7 @@ async def with_remark(context: ToolContext, run: Callable[[], Awaitable[ToolOutp
 
 
 def _named(paths: Sequence[str], name: Callable[[str], str], what: str) -> str:
-    more = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
-    return f"Diagnostics of {', '.join(map(name, paths[:_MAX_NAMED]))}{more}: {what}." if paths else ""
+    return f"Diagnostics of {listed(map(name, paths), _MAX_NAMED)}: {what}." if paths else ""
 
 
 # The files that a change may break without changing them: those that use a name whose definition it changed.

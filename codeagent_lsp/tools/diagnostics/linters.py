@@ -21,9 +21,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Finished, Shell
-from codeagent_lsp.tools.diagnostics.port import Diagnostic, Severity
+from codeagent_lsp.tools.diagnostics.difference import Diagnostic, Severity
 from codeagent_lsp.workspace.files.file_view import FileView
-from codeagent_lsp.workspace.files.folder_names import relative_name
+from codeagent_lsp.workspace.files.paths import relative_name
 
 Read = Callable[[str], Iterator[Diagnostic]]
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from codeagent_lsp.index.enclosing import syntax_tree
 from codeagent_lsp.index.grammars import grammar_of
-from codeagent_lsp.tools.diagnostics.port import Diagnostic
+from codeagent_lsp.tools.diagnostics.difference import Diagnostic
 from codeagent_lsp.workspace.edits.line_matching import LineMatcher
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -17,7 +17,7 @@ FEATURE = Feature(
         "edit_tools:PreviewEdit",
         "patch_tools:ApplyPatch",
         "patch_tools:UndoPatch",
-        "move_tools:MoveFile",
-        "move_tools:DeleteFile",
+        "patch_tools:MoveFile",
+        "patch_tools:DeleteFile",
     ),
 )

@@ -31,7 +31,7 @@ from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.edits.match import replace
 from codeagent_lsp.workspace.files.file_view import FileText
-from codeagent_lsp.workspace.text.lines import split_lines, without_line_numbers
+from codeagent_lsp.workspace.text.position import split_lines, without_line_numbers
 from codeagent_lsp.workspace.text.visible import cut_at_word
 
 MOST_HUNKS, SHOWN_CHARS = 40, 60

@@ -20,7 +20,7 @@ from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolO
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files import search
 from codeagent_lsp.workspace.files.file_view import FileText, FileView
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 
 LARGE_FILE_LINES = 2000
 LARGE_FILE_HEAD = 100

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.workspace.files.folder_names import relative_name, within
 from codeagent_lsp.workspace.files.git_folders import belongs, common_of, data_of, top_of
-from codeagent_lsp.workspace.files.paths import Roots
+from codeagent_lsp.workspace.files.paths import Roots, relative_name, within
 from codeagent_lsp.workspace.process_group import end_group, read_head, start_group
 
 SECONDS = 20.0

@@ -22,7 +22,7 @@ from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.shadow.shell import Command, CommandResult, Finished, Shell, Stream
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.edit_tools import WriteFile
-from codeagent_lsp.tools.files.move_tools import DeleteFile
+from codeagent_lsp.tools.files.patch_tools import DeleteFile
 from codeagent_lsp.tools.hooks.hook_files import Hook, HookConsent, HookEvent, HookFile, HookShelf, SessionSource
 from codeagent_lsp.tools.hooks.hook_protocol import (
     MOST_WORDS,
@@ -37,11 +37,12 @@ from codeagent_lsp.tools.hooks.hook_protocol import (
     told_path,
     tool_input,
 )
-from codeagent_lsp.tools.permissions.decision import Decision
+from codeagent_lsp.tools.permissions.approvals import Decision
 from codeagent_lsp.tools.skills.desk import Brings
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
+from codeagent_lsp.workspace.text.excerpts import listed
 from codeagent_lsp.workspace.text.visible import one_line
 
 MOST_QUESTIONS = 5
@@ -364,8 +365,7 @@ def _names(context: ToolContext, before: Changeset) -> str:
     after = context.staging.changeset
     paths = dict.fromkeys((*(each.path for each in _changed(before, after)), *before.paths))
     names = [context.view.roots.relative(path) for path in paths if before.get(path) != after.get(path)]
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(names[:MOST_NAMES]) + more
+    return listed(names, MOST_NAMES)
 
 
 def _changed(before: Changeset, after: Changeset) -> list[FileChange]:

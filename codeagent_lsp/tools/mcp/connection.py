@@ -27,10 +27,10 @@ from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed
 from codeagent_lsp.network import PROXY_AWAY
 from codeagent_lsp.tools.mcp.elicitation import Elicitation
 from codeagent_lsp.tools.mcp.errors import CONNECTION_CLOSED, McpProblem, McpRefused, grade, protocol_code, said
-from codeagent_lsp.tools.mcp.health import Health
 from codeagent_lsp.tools.mcp.host import Calling, Clock, Host
 from codeagent_lsp.tools.mcp.listing import MAX_TOOLS, RemoteTool
 from codeagent_lsp.tools.mcp.settings import ServerSettings
+from codeagent_lsp.tools.mcp.stdio import Health
 from codeagent_lsp.tools.mcp.transports import transport_for
 from codeagent_lsp.workspace.files import uris
 

@@ -12,8 +12,7 @@ from typing import Any
 from mcp.client.session import ClientRequestContext
 from mcp.types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult, ErrorData
 
-from codeagent_lsp.tools.asking import Asker, Question
-from codeagent_lsp.tools.foreign_words import own_title
+from codeagent_lsp.tools.asking import Asker, Question, own_title
 from codeagent_lsp.tools.mcp.host import Calling, Clock
 from codeagent_lsp.workspace.text.visible import one_line
 

@@ -34,10 +34,10 @@ from pydantic import AnyUrl, BaseModel, ValidationError
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.tools.mcp.errors import McpProblem, said
-from codeagent_lsp.tools.mcp.health import Health
 from codeagent_lsp.tools.mcp.host import Logins, Step
 from codeagent_lsp.tools.mcp.oauth_callback import OAuthCallback
 from codeagent_lsp.tools.mcp.settings import ServerSettings
+from codeagent_lsp.tools.mcp.stdio import Health
 from codeagent_lsp.tools.variables.variables import Vault, in_thread
 from codeagent_lsp.tools.web.dialing import Resolve, system_resolve
 from codeagent_lsp.tools.web.urls import is_own, own_addresses

@@ -14,13 +14,13 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
+from codeagent_lsp.background_tasks import until_first
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.tools.mcp.errors import McpProblem, McpRefused, grade
 from codeagent_lsp.tools.mcp.host import Calling
 from codeagent_lsp.tools.mcp.listing import Pins, RemoteTool
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 from codeagent_lsp.tools.providers import CompositeProvider, Tools
-from codeagent_lsp.tools.race import until_first
 
 if TYPE_CHECKING:
     from codeagent_lsp.tools.mcp.adapter import McpTool

@@ -21,11 +21,19 @@ from websockets.typing import Subprotocol
 from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.errors import SettingError
 from codeagent_lsp.network import DEFAULTS, PROXY_LOGIN, proxy_for, proxy_refused, refusal, way_to
-from codeagent_lsp.tools.mcp.health import MAX_MESSAGE, Health, Unreadable
 from codeagent_lsp.tools.mcp.host import Host
 from codeagent_lsp.tools.mcp.login import Waiting, login_for
 from codeagent_lsp.tools.mcp.settings import ServerSettings
-from codeagent_lsp.tools.mcp.stdio import OUTBOX, Item, Streams, launch_of, stdio_transport
+from codeagent_lsp.tools.mcp.stdio import (
+    MAX_MESSAGE,
+    OUTBOX,
+    Health,
+    Item,
+    Streams,
+    Unreadable,
+    launch_of,
+    stdio_transport,
+)
 
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 900.0

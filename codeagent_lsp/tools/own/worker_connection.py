@@ -22,10 +22,10 @@ from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.process import Guarded, settled
 from codeagent_lsp.shadow.shell import Launch
 from codeagent_lsp.tools.mcp.errors import McpProblem, said
-from codeagent_lsp.tools.mcp.health import MAX_MESSAGE, Health, Lines, TooLong, Unreadable
 from codeagent_lsp.tools.mcp.host import Calling, Host
 from codeagent_lsp.tools.mcp.listing import MAX_TOOLS, RemoteTool, remote_tool
 from codeagent_lsp.tools.mcp.settings import ServerSettings
+from codeagent_lsp.tools.mcp.stdio import MAX_MESSAGE, Health, Lines, TooLong, Unreadable
 from codeagent_lsp.workspace.text.visible import one_line
 
 GRACE_SECONDS = 1.0

@@ -1,9 +1,9 @@
-"""The user's approvals beyond a single call: for the rest of a session, or always in this workspace.
+"""The permission decision about a tool call as a value, and the user's approvals beyond a single call: for the rest of
+a session, or always in this workspace.
 
 An approval is bound to the exact call and to how commands are isolated (`CommandEnvironment.terms`). Standing ones are
-in a file of the user's state folder, never in the workspace, and can be revoked.
-
-Not here: asking (`executor.py`), deciding (`policy.py`).
+in a file of the user's state folder, never in the workspace, and can be revoked. Not here: asking (`executor.py`),
+deciding (`policy.py`).
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.state import changing
 
 MAX_STANDING = 1000
+Verdict = Literal["allow", "ask", "deny"]
+Mode = Literal["ask", "acceptEdits", "readOnly", "bypass"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,20 @@ def fingerprint(call: ToolCall, scope: str = "") -> str:
     """
     canonical = json.dumps([call.name, dict(call.arguments), scope], sort_keys=True, ensure_ascii=True, default=str)
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The verdict about one call with its reason in English. `remember`: an approval may be kept for later calls;
+    `firm`: the verdict holds whatever the isolation; `guarded`: a deny rule may cover the call unseen, so that it asks
+    in every mode.
+    """
+
+    verdict: Verdict
+    reason: str
+    remember: bool = True
+    firm: bool = False
+    guarded: bool = False
 
 
 def _approval(row: Any) -> StandingApproval | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.tools.permissions.decision import Decision, Mode
+from codeagent_lsp.tools.permissions.approvals import Decision, Mode
 
 if TYPE_CHECKING:  # heavy, and a process that runs no commands does without it
     from codeagent_lsp.shadow.shell import Isolation

@@ -21,6 +21,7 @@ from typing import Any
 from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.system import bash
+from codeagent_lsp.tools.permissions.approvals import Decision, Mode
 from codeagent_lsp.tools.permissions.command_permissions import (
     NOWHERE,
     CommandEnvironment,
@@ -28,7 +29,6 @@ from codeagent_lsp.tools.permissions.command_permissions import (
     judged_command,
     placed,
 )
-from codeagent_lsp.tools.permissions.decision import Decision, Mode
 from codeagent_lsp.tools.traits import Effect, ToolTraits
 from codeagent_lsp.workspace.files.paths import Roots, is_build_file
 

@@ -15,9 +15,8 @@ from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, unpacked, without
 from codeagent_lsp.errors import ToolRetry
-from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.asking import Question, agent_asks, own_title, own_titles
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.foreign_words import agent_asks, own_title, own_titles
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.text.visible import one_line, visible

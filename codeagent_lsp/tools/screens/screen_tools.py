@@ -27,6 +27,7 @@ from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.workspace.text.excerpts import listed
 
 MAX_NAMED = 20
 
@@ -165,9 +166,8 @@ def _ended(kind: ScreenKind, stopped: Stopped, context: ToolContext) -> str:
     roots = context.view.roots
     parts = [f"The {_NAMES[kind]} was stopped." if stopped.was_running else f"The {_NAMES[kind]} did not run."]
     if stopped.staged:
-        names = ", ".join(map(roots.relative, stopped.staged[:MAX_NAMED]))
-        more = f" and {len(stopped.staged) - MAX_NAMED} more" if len(stopped.staged) > MAX_NAMED else ""
-        parts.append(f"Staged from what was written in it: {names}{more}.")
+        names = listed(map(roots.relative, stopped.staged), MAX_NAMED)
+        parts.append(f"Staged from what was written in it: {names}.")
     parts += [f"Not staged: {roots.relative(path)}: {why}" for path, why in stopped.left_out[:MAX_NAMED]]
     return " ".join(parts)
 

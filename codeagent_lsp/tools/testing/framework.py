@@ -23,7 +23,7 @@ from codeagent_lsp.tools.testing import coverage
 from codeagent_lsp.tools.testing.coverage import CoverageReport
 from codeagent_lsp.tools.testing.reports import Parsed, ReportBroken, TestReport, ended, judged, tail
 from codeagent_lsp.workspace.files.file_view import FileView
-from codeagent_lsp.workspace.files.folder_names import relative_name
+from codeagent_lsp.workspace.files.paths import relative_name
 
 REPORTS = f"${REPORT_VARIABLE}"
 """The folder for reports, as scripts write it."""

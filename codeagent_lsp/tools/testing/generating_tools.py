@@ -21,9 +21,7 @@ from pydantic import Field
 from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import ErrorCode, ModelError, ToolFailed, ToolRetry
 from codeagent_lsp.tools.code.extent import extent_of
-from codeagent_lsp.tools.code.source import required
-from codeagent_lsp.tools.code.targets import find_one
-from codeagent_lsp.tools.commands.command_tools import shell_of
+from codeagent_lsp.tools.code.source import find_one, required
 from codeagent_lsp.tools.context import Complete, OnTested, Tally, ToolContext
 from codeagent_lsp.tools.testing import projects
 from codeagent_lsp.tools.testing.framework import Project, is_test_file
@@ -33,7 +31,7 @@ from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolO
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.changes.staging import Step
 from codeagent_lsp.workspace.files.file_view import FileView
-from codeagent_lsp.workspace.files.folder_names import relative_name
+from codeagent_lsp.workspace.files.paths import relative_name
 
 NO_MODEL = "No model can be asked here, so no tests can be written. Write them yourself and use run_tests."
 SAVED_ONLY = (
@@ -119,7 +117,7 @@ class GenerateTests(Tool[GenerateTestsParameters]):
     async def run(self, arguments: GenerateTestsParameters, context: ToolContext) -> ToolOutput:
         """Return the output of run_tests; `data` has the path and the reports. ToolFailed if tests still fail."""
         complete = context.need(Complete, NO_MODEL)
-        if shell_of(context).isolation.level == "direct":
+        if context.open_shell().isolation.level == "direct":
             raise ToolFailed(SAVED_ONLY)
         wanted = await asyncio.to_thread(_order, arguments, context)
         context.note(f"generate_tests: {context.view.roots.relative(wanted.target)}")

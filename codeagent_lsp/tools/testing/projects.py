@@ -25,7 +25,7 @@ from codeagent_lsp.tools.testing.golang import GO
 from codeagent_lsp.tools.testing.node import NODE
 from codeagent_lsp.tools.testing.python import PYTHON
 from codeagent_lsp.workspace.files.file_view import FileView
-from codeagent_lsp.workspace.files.folder_names import relative_name, within
+from codeagent_lsp.workspace.files.paths import relative_name, within
 
 ECOSYSTEMS: tuple[Ecosystem, ...] = (PYTHON, NODE, GO, CARGO)
 MAX_PROJECTS = 6

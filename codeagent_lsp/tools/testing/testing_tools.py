@@ -20,16 +20,26 @@ from pydantic import Field
 from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, place_of, unpacked, without
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutput, Shell, no_output
-from codeagent_lsp.tools.commands.command_tools import MAX_NAMED, shell_of
 from codeagent_lsp.tools.context import OnTested, Tally, ToolContext
 from codeagent_lsp.tools.testing import framework, projects
 from codeagent_lsp.tools.testing.coverage import CoverageReport, told
 from codeagent_lsp.tools.testing.framework import Project, Selection, is_test_file, measured, measuring_command
-from codeagent_lsp.tools.testing.reports import RED, Baseline, Compared, Fate, TestReport, all_cases
-from codeagent_lsp.tools.testing.summary import BUDGET, details, headline
+from codeagent_lsp.tools.testing.reports import (
+    BUDGET,
+    RED,
+    Baseline,
+    Compared,
+    Fate,
+    TestReport,
+    all_cases,
+    details,
+    headline,
+)
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.workspace.text.excerpts import listed
 
+MAX_NAMED = 20
 NO_TESTS = (
     "No tests were found{where}. Known are {known}, by their project files ({markers}) or by Python files named "
     "test_*.py."
@@ -77,7 +87,7 @@ class RunTests(Tool[RunTestsParameters]):
 
     async def run(self, arguments: RunTestsParameters, context: ToolContext) -> ToolOutput:
         """Return a summary for the model; `data["reports"]` has every test."""
-        shell = Noted(shell_of(context))
+        shell = Noted(context.open_shell())
         path, node = _parted(arguments.path, context)
         selection = Selection(_pattern(arguments.pattern), node)
         found = await projects_at(path, context)
@@ -145,8 +155,7 @@ def wrote(results: Sequence[CommandResult], context: ToolContext) -> str:
     """Return lines for the model about files that the tests wrote; '' if there are none."""
     names = sorted({context.view.roots.relative(path) for result in results for path in result.staged})
     left = sum(len(result.left_out) for result in results)
-    shown = ", ".join(names[:MAX_NAMED]) + (f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else "")
-    lines = [f"Written by the run and now staged: {shown}"] if names else []
+    lines = [f"Written by the run and now staged: {listed(names, MAX_NAMED)}"] if names else []
     lines += [f"Not staged: {left} other file{'s' if left > 1 else ''} it wrote"] if left else []
     return "".join(f"\n{line}" for line in lines)
 
@@ -318,7 +327,7 @@ class AnalyzeCoverage(Tool[AnalyzeCoverageParameters]):
 
     async def run(self, arguments: AnalyzeCoverageParameters, context: ToolContext) -> ToolOutput:
         """Return a summary for the model; `data["reports"]` has every file."""
-        shell = Noted(shell_of(context))
+        shell = Noted(context.open_shell())
         path = existing(arguments.path, context)
         found = await projects_at(path, context)
         alone = len(found) == 1

@@ -1,14 +1,21 @@
-"""Execution of a small helper program in a process of its own: a request as JSON in, an answer as JSON out.
+"""Small helper programs, each in a process of its own (a request as JSON in, an answer as JSON out), and the HTTP proxy
+on the loopback interface through which they reach public addresses only.
 
 Libraries that parse untrusted pages run there: the process is bounded in time and memory, its whole process tree ends
-with ours, and it sees neither our environment nor our folders. Not here: the programs (`programs/`).
+with ours, and it sees neither our environment nor our folders. The proxy has a token, resolves and checks each host
+itself and connects to the checked address, so its clients are bound by the same rules as our own requests, even if a
+name later resolves differently. It lives as long as its one client. Not here: the programs (`programs/`), which address
+is public (`dialing.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import hmac
 import json
 import os
+import secrets
 import shutil
 import sys
 import tempfile
@@ -16,20 +23,136 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
-from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.background_tasks import until_first
+from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed
 from codeagent_lsp.shadow.limits import ProcessLimits, half_of_memory
 from codeagent_lsp.shadow.process import Guarded, settled
 from codeagent_lsp.shadow.shell import Launch
-from codeagent_lsp.tools.web.urls import not_installed
+from codeagent_lsp.tools.web.dialing import Dialer
+from codeagent_lsp.tools.web.urls import PORTS, BadUrl, Target, not_installed, parsed
 from codeagent_lsp.workspace.process_group import read_head
 
+USER = "codeagent"
+HEAD_BYTES = 64 << 10
+HEAD_SECONDS = 10.0
+SILENCE_SECONDS = 30.0
+MAX_CONNECTIONS = 64
+MAX_BYTES = 64 << 20
+_PIECE = 1 << 16
+_OWN_HEADERS = (b"proxy-authorization", b"proxy-connection", b"connection", b"keep-alive", b"upgrade")
 MAX_ANSWER = 16 << 20
 
 _PROGRAMS = Path(__file__).with_name("programs")
 _KEPT = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "TZ")
 _MAX_COMPLAINT = 4096
+
+
+class CheckingProxy:
+    """The running proxy, as an async context manager; its client needs `address` and `token`. Passes at most
+    `MAX_BYTES`.
+    """
+
+    def __init__(self, dialer: Dialer, *, max_bytes: int = MAX_BYTES) -> None:
+        self.token = secrets.token_urlsafe(24)
+        self.refused: list[str] = []
+        self._dialer = dialer
+        # For all connections and both directions together.
+        self._left = max_bytes
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def address(self) -> str:
+        """Return the address on which it listens, as `http://127.0.0.1:PORT`."""
+        assert self._server is not None
+        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    async def __aenter__(self) -> CheckingProxy:
+        self._server = await asyncio.start_server(self._accepted, "127.0.0.1", 0, limit=HEAD_BYTES)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._server is not None
+        self._server.close()
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._tasks) >= MAX_CONNECTIONS:
+            writer.transport.abort()
+            return
+        task = asyncio.ensure_future(self._serve(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await self._served(reader, writer)
+        except (OSError, EOFError, asyncio.LimitOverrunError):  # TimeoutError too: the connection is dropped
+            pass
+        finally:
+            writer.close()
+
+    async def _served(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with asyncio.timeout(HEAD_SECONDS):
+            head = await reader.readuntil(b"\r\n\r\n")
+        line, *headers = head[:-4].split(b"\r\n")
+        method, _, rest = line.partition(b" ")
+        wanted = rest.rpartition(b" ")[0].decode("latin-1")
+        if not self._known(headers):
+            await _say(writer, "407 Proxy Authentication Required", 'Proxy-Authenticate: Basic realm="codeagent"\r\n')
+            return
+        try:
+            tunnel = method == b"CONNECT"
+            target = parsed(f"https://{wanted}/" if tunnel else wanted)
+            if target.port not in PORTS.values():
+                raise BadUrl("only the usual ports are reached")
+            there = await self._dialer.connect(target.host, target.port)
+        except (BadUrl, AgentError) as error:
+            self.refused.append(wanted[:200])
+            await _say(writer, "403 Forbidden", f"X-Reason: {str(error).encode('ascii', 'replace').decode()}\r\n")
+            return
+        try:
+            if tunnel:
+                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            else:
+                there[1].write(_origin_form(method, target, headers))
+            await self._joined((reader, writer), there)
+        finally:
+            there[1].transport.abort()
+
+    def _known(self, headers: list[bytes]) -> bool:
+        expected = b"Basic " + base64.b64encode(f"{USER}:{self.token}".encode())
+        given = [
+            value.strip()
+            for name, _, value in (header.partition(b":") for header in headers)
+            if name.strip().lower() == b"proxy-authorization"
+        ]
+        return len(given) == 1 and hmac.compare_digest(given[0], expected)
+
+    async def _joined(
+        self,
+        here: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        there: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+    ) -> None:
+        """Copy data in both directions until one side ends or the limit is reached."""
+        await until_first(self._passed(here[0], there[1]), self._passed(there[0], here[1]))
+
+    async def _passed(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while self._left > 0:
+            async with asyncio.timeout(SILENCE_SECONDS):
+                data = await reader.read(min(_PIECE, self._left))
+                if not data:
+                    return
+                self._left -= len(data)
+                writer.write(data)
+                await writer.drain()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +178,24 @@ async def answer_of(program: Program, question: Mapping[str, Any]) -> dict[str, 
     if "problem" in answer:
         raise ToolFailed(str(answer["problem"])[:500], ErrorCode(answer.get("code", ErrorCode.EXECUTION_ERROR)))
     return answer
+
+
+def _origin_form(method: bytes, target: Target, headers: list[bytes]) -> bytes:
+    """Return the request head in origin form (RFC 9112), without proxy headers and with `Connection: close`."""
+    kept = [
+        header
+        for header in headers
+        # Above all, the token must not leave this machine.
+        if header.partition(b":")[0].strip().lower() not in (*_OWN_HEADERS, b"host") and b":" in header
+    ]
+    first = b"%s %s HTTP/1.1" % (method, target.rest.encode("ascii"))
+    lines = [first, b"Host: " + target.authority.encode("ascii"), *kept, b"Connection: close"]
+    return b"\r\n".join(lines) + b"\r\n\r\n"
+
+
+async def _say(writer: asyncio.StreamWriter, status: str, headers: str) -> None:
+    writer.write(f"HTTP/1.1 {status}\r\n{headers}Content-Length: 0\r\nConnection: close\r\n\r\n".encode("latin-1"))
+    await writer.drain()
 
 
 async def _run(program: Program, question: bytes, folder: str) -> bytes:

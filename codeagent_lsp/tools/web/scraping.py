@@ -15,10 +15,9 @@ from pathlib import Path
 from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.system import is_superuser
-from codeagent_lsp.tools.web.child import Program, answer_of
+from codeagent_lsp.tools.web.child import USER, CheckingProxy, Program, answer_of
 from codeagent_lsp.tools.web.dialing import Dialer
 from codeagent_lsp.tools.web.http import Fetcher, Page
-from codeagent_lsp.tools.web.proxy import USER, CheckingProxy
 from codeagent_lsp.tools.web.urls import Target, WebRefused, covers, on_usual_port
 from codeagent_lsp.workspace.text.visible import one_line
 

@@ -12,9 +12,8 @@ from typing import Any, Literal
 
 from codeagent_lsp.config import WebSettings
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.tools.web.child import Program, answer_of
+from codeagent_lsp.tools.web.child import USER, CheckingProxy, Program, answer_of
 from codeagent_lsp.tools.web.http import Fetcher
-from codeagent_lsp.tools.web.proxy import USER, CheckingProxy
 from codeagent_lsp.tools.web.urls import BadUrl, parsed
 from codeagent_lsp.workspace.text.visible import one_line
 

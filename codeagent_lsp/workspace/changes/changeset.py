@@ -1,11 +1,12 @@
-"""Staged file changes as immutable values: what the agent intends to change. Pure.
+"""Staged file changes as immutable values, which the agent intends to make, and the port by which accepted ones are
+applied to the user's buffers: the only place where the agent waits for the editor.
 
-A changeset holds one `FileChange` per path. It can be diffed, split by file or hunk, inverted, and rebased onto
-texts that have changed since. Not here: reading files (`files/file_view.py`) or changing the user's buffers
-(`editor.py`).
+A changeset holds one `FileChange` per path. It can be diffed, split by file or hunk, inverted, and rebased onto texts
+that have changed since. Not here: reading files (`files/file_view.py`), the editor behind the port
+(`server/editor.py`).
 
-Paths are absolute; a buffer without a path is named by its URI. A text of None means that the file does not
-exist: no base text is a creation, no new text a deletion.
+Paths are absolute; a buffer without a path is named by its URI. A text of None means that the file does not exist: no
+base text is a creation, no new text a deletion.
 """
 
 from __future__ import annotations
@@ -15,17 +16,18 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.encoding import as_read_in
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 
 ChangeKind = Literal["edit", "create", "delete", "move"]
 
 HunkNumbers = Mapping[str, frozenset[int]]
 """0-based numbers of hunks by absolute path."""
 LENGTH = 8
+ApplyOutcome = Literal["full", "partial", "none", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +293,49 @@ def hunk_ids(base: str, text: str) -> tuple[str, ...]:
         before[each] += 1
         ids.append(_fingerprint(each if alike[each] == 1 else f"{each} {before[each]}/{alike[each]}"))
     return tuple(ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The result of applying a changeset to the user's buffers.
+
+    `done` are the changes that were applied, on the texts they were applied to; `left` are those that were not;
+    `late` those of them that the editor did not refuse, so that it may make them yet; `conflicts` the hunks that met
+    text changed by the user; `reason` is one English sentence unless the outcome is full.
+    """
+
+    outcome: ApplyOutcome
+    done: Changeset = Changeset()
+    left: Changeset = Changeset()
+    conflicts: tuple[HunkConflict, ...] = ()
+    reason: str = ""
+    late: Changeset = Changeset()
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Return the paths of the files that the editor did not change although nothing in them conflicts."""
+        conflicting = {conflict.path for conflict in self.conflicts}
+        paths = (path for change in self.left for path in (change.path, change.moved_from) if path is not None)
+        return tuple(dict.fromkeys(path for path in paths if path not in conflicting))
+
+
+class Editor(Protocol):
+    """Applies changes to the user's buffers; one per session."""
+
+    async def apply(self, changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
+        """Apply `changeset` to the buffers as one undoable edit named `label`, as far as it still fits.
+
+        A file with unsaved text is only deleted when its path is in `may_lose`.
+        """
+
+    async def open_unclear(self, paths: Iterable[str]) -> None:
+        """Have the user's editor open those of the files of which only it can tell in which encoding they are."""
+
+    def still_shows(self, path: str) -> bool:
+        """Return whether a file that was deleted is open all the same, in an editor that cannot delete files."""
+
+    def has_unsaved_text(self, path: str) -> bool:
+        """Return whether a file is open with text that has not been saved to disk."""
 
 
 def _shown(hunk: merge.Run, old: list[str], new: list[str]) -> str:

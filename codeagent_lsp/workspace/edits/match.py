@@ -16,7 +16,7 @@ from itertools import pairwise
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.workspace.edits.match_block import BLANKS, Block, BlockMatch, Tier, places, rival
 from codeagent_lsp.workspace.edits.match_merge import Unsafe, merge
-from codeagent_lsp.workspace.text.lines import content_of, dominant_newline, split_lines
+from codeagent_lsp.workspace.text.position import content_of, dominant_newline, split_lines
 
 _BOM = "\ufeff"
 _NEWLINE = re.compile(r"\r\n|\n|\r")

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
-from codeagent_lsp.workspace.text.lines import content_of, shared_ends, split_lines
+from codeagent_lsp.workspace.text.position import content_of, shared_ends, split_lines
 
 BLANKS = " \t"
 MANY = 40  # so many matches are ambiguous, even if one of them is closer

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from codeagent_lsp.workspace.edits.match_block import Block, BlockMatch, Part, fold
-from codeagent_lsp.workspace.text.lines import content_of, dominant_newline, ending_of, runs_together
+from codeagent_lsp.workspace.text.position import content_of, dominant_newline, ending_of, runs_together
 
 __all__ = ["Merged", "Unsafe", "merge"]
 # Words that go on with the statement above; a closing bracket does, too.

@@ -15,7 +15,7 @@ from itertools import pairwise, takewhile
 from codeagent_lsp.errors import EditRefused, PatchRefused
 from codeagent_lsp.workspace.edits.match import Edit, apply_edits, plan_lines
 from codeagent_lsp.workspace.edits.patch_unified import FileChange, Hunk, parse_unified, unwrap
-from codeagent_lsp.workspace.text.lines import (
+from codeagent_lsp.workspace.text.position import (
     content_of,
     dominant_newline,
     ending_of,

@@ -13,7 +13,7 @@ from typing import Literal
 
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.edits.spelling import Segment, bare, segments
-from codeagent_lsp.workspace.text.lines import split_lines, with_newlines
+from codeagent_lsp.workspace.text.position import split_lines, with_newlines
 
 State = Literal["in", "out", "changed"]
 """Whether the new lines are there, or the old ones, or neither: somebody has changed them since."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from codeagent_lsp.workspace.edits.line_matching import LineMatcher, runs_of
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 
 # The comma that formatters put before a bracket on a line of its own, as in `f(a,` and `)` below.
 _LAST_COMMA = re.compile(r",(?=\s*[)\]}])")

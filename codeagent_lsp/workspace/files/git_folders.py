@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from codeagent_lsp.system import open_following
-from codeagent_lsp.workspace.files.folder_names import within
+from codeagent_lsp.workspace.files.paths import within
 
 _SMALL, _LARGE = 4096, 1 << 16
 _LEVELS, _MOST_BORROWED = 5, 64

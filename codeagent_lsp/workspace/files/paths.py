@@ -1,11 +1,12 @@
-"""Confinement of paths to the workspace: from a path written by a model or a user to a file, or a refusal.
+"""Confinement of paths to the workspace: from a path written by a model or a user to a file, or a refusal; and names of
+files relative to folders.
 
 `Roots.resolve` checks names; what is opened later follows no link that is swapped in after the check (TOCTOU), see
-`confined_file.py`. Not here: the meaning of names (`sensitive.py`), names relative to a folder (`folder_names.py`),
-staged and unsaved text (`file_view.py`), approval to leave the workspace (`tools/permissions/`).
+`confined_file.py`. Not here: the meaning of names (`sensitive.py`), staged and unsaved text (`file_view.py`), approval
+to leave the workspace (`tools/permissions/`).
 """
 
-# ruff: noqa: PTH100, PTH114, PTH118 - a path is judged as it was written; Path would tidy it first
+# ruff: noqa: PTH100, PTH114, PTH117, PTH118 - a path is judged as it was written; Path would tidy it first
 
 from __future__ import annotations
 
@@ -13,13 +14,12 @@ import os
 import re
 import stat
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from codeagent_lsp.errors import PathRefused
-from codeagent_lsp.workspace.files import sensitive, uris, windows_names
+from codeagent_lsp.workspace.files import sensitive, uris
 from codeagent_lsp.workspace.files.confined_file import Child, ConfinedFile, FileKind, kind_of
-from codeagent_lsp.workspace.files.folder_names import FolderNames
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 # A second decoding somewhere else would read `%252e%252e` as `..`.
@@ -182,7 +182,7 @@ def _plain(path: str) -> str:
         if decoded is None or decoded.startswith("//") or _ESCAPED_AGAIN.search(decoded):
             raise PathRefused(f"{path!r} is not a file of this machine. Use a plain path inside the workspace.")
         text = decoded
-    elif _SCHEME.match(path) and not (os.name == "nt" and windows_names.has_drive(path)):
+    elif _SCHEME.match(path) and not (os.name == "nt" and uris.has_drive(path)):
         raise PathRefused(f"{path!r} is not a plain path. Use a path inside the workspace.")
     _refuse_forms(path, text)
     return text
@@ -193,7 +193,7 @@ def _refuse_forms(path: str, text: str) -> None:
         raise PathRefused(f"{path!r} is not a path. Use a path inside the workspace.")
     if "\\" in text and os.name == "posix":
         raise PathRefused(f"{path!r} has backslashes. Separate the parts of a path by '/'.")
-    if os.name == "nt" and (problem := windows_names.problem(text)) is not None:
+    if os.name == "nt" and (problem := uris.windows_problem(text)) is not None:
         raise PathRefused(f"{path!r} {problem}. Use a plain path inside the workspace.")
     if text.split("/", 1)[0] == "~":
         raise PathRefused(f"{path!r} is in the home folder. Use a path inside the workspace.")
@@ -228,6 +228,76 @@ def is_build_file(roots: Roots, path: str) -> bool:
     if root is None or _has_twins(roots.stat(path)):
         return False
     return sensitive.only_builds_run(Path(path).relative_to(root).parts)
+
+
+def within(path: str, folders: Iterable[str]) -> bool:
+    """Return whether `path` is one of `folders` or below one, compared by path components."""
+    return any(path == folder or path.startswith(folder.rstrip(os.sep) + os.sep) for folder in folders)
+
+
+def relative_name(path: str, folder: str) -> str:
+    """Return the name of a file as seen from a folder, with `/` between its parts on every system: as models and users
+    write it, and as globs, git and the index compare it.
+    """
+    return os.path.relpath(path, folder).replace(os.sep, "/")
+
+
+def path_of(folder: str, name: str) -> str:
+    """Return the path of a file by its name in a folder, as `relative_name` makes it: the way back."""
+    return folder.rstrip(os.sep) + os.sep + name.replace("/", os.sep)
+
+
+def entries_of(folder: str) -> list[os.DirEntry[str]]:
+    """Return what is in a folder; nothing of one that is gone meanwhile, or that cannot be read. Blocks."""
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def is_unicode(name: str) -> bool:
+    """Return whether a name is valid Unicode, without surrogate escapes, as it must be in the index and in events."""
+    return name.isascii() or not any("\udc80" <= char <= "\udcff" for char in name)
+
+
+class FolderNames:
+    """The names of `folders`, absolute real paths: where there are several, a file's name begins with its folder's."""
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        self._folders = folders
+
+    def relative(self, path: str, root: str) -> str:
+        """Return `path` for display, relative to `root`, the folder that contains it."""
+        inner = relative_name(path, root)
+        if len(self._folders) == 1:
+            return inner
+        label = self._label(root)
+        return label if inner == "." else f"{label}/{inner}"
+
+    def absolute(self, path: str) -> str:
+        """Return the absolute path for `path`: in the first folder that has it, else in the first folder.
+
+        Raises PathRefused if there is no folder.
+        """
+        if os.path.isabs(path):
+            return path
+        if not self._folders:
+            raise PathRefused("No workspace folder is open, so there are no files to name.")
+        candidates = self._labelled(path) + [os.path.join(root, path) for root in self._folders]
+        return next((found for found in candidates if os.path.lexists(found)), candidates[0])
+
+    def _labelled(self, path: str) -> list[str]:
+        """Return the paths that `path` may mean if it begins with a folder's label, as written by `relative`."""
+        if len(self._folders) == 1:
+            return []
+        label, _, rest = path.partition("/")
+        return [os.path.join(root, rest) for root in self._folders if self._label(root) == label]
+
+    def _label(self, root: str) -> str:
+        names = [Path(other).name for other in self._folders]
+        # Folders of one name are told apart by their whole paths only.
+        return root if names.count(Path(root).name) > 1 else Path(root).name
 
 
 def _has_twins(info: os.stat_result | None) -> bool:

@@ -25,8 +25,8 @@ from codeagent_lsp.errors import ErrorCode, FileRefused, PathRefused, ToolFailed
 from codeagent_lsp.system import OWN_GROUP, end_tree
 from codeagent_lsp.workspace.files import search_child
 from codeagent_lsp.workspace.files.file_view import FileView
-from codeagent_lsp.workspace.files.folder_names import relative_name, within
 from codeagent_lsp.workspace.files.globs import Glob, compile_glob
+from codeagent_lsp.workspace.files.paths import relative_name
 
 MAX_LINE = 500
 TIME_LIMIT = 20.0
@@ -175,7 +175,7 @@ def _over_disk_below(view: FileView, path: str | None) -> Iterator[str]:
     starts = [path] if path else list(view.roots.folders)
     for file in view.over_disk():
         root = view.roots.root_of(file)
-        start = next((start for start in starts if _below(file, start)), None)
+        start = next((start for start in starts if file == start or file.startswith(start.rstrip("/") + "/")), None)
         if root is None or start is None or not view.exists(file):
             continue
         if file == start or view.is_ignored(start, is_dir=True) or not view.is_ignored(file):
@@ -208,10 +208,6 @@ def _fits(view: FileView, file: str, wanted: Glob | None, path: str | None) -> b
         return True
     start = path or view.roots.root_of(file) or os.sep
     return wanted.matches(Path(file).name if file == start else relative_name(file, start))
-
-
-def _below(file: str, start: str) -> bool:
-    return within(file, (start,))
 
 
 def _newest_first(view: FileView, files: Iterable[str]) -> list[str]:

@@ -1,7 +1,9 @@
-"""Conversion between `file:` URIs (RFC 8089) and paths, and equality of URIs.
+"""Conversion between `file:` URIs (RFC 8089) and paths, equality of URIs, and what a path means on Windows, where many
+spellings lead elsewhere than they seem to.
 
 Editors spell the same URI differently (`c%3A` or `c:`, escaped or plain letters), so URIs are compared by `spelling` or
-`key`, never as strings. Not here: access control (`files/paths.py`).
+`key`, never as strings. Paths on Windows are judged by their text alone, by "Naming Files, Paths, and Namespaces" of
+the Win32 documentation, the same on every system. Not here: access control (`files/paths.py`).
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from codeagent_lsp.workspace.files import windows_names
-
 _FILE = re.compile(r"file:(?://([^/?#]*))?([^?#]*)", re.IGNORECASE | re.DOTALL)
 _DRIVE = re.compile(r"/[A-Za-z]:(?:/|$)")
+_DRIVE_LETTER = re.compile(r"[A-Za-z]:")
+_DEVICE = re.compile(r"\\\\[?.](?:\\|$)|\\\?\?\\")
+_FORBIDDEN = re.compile(r'[<>"|?*\x00-\x1f]')
+_RESERVED = re.compile(r"(?:CON|PRN|AUX|NUL|(?:COM|LPT)[0-9\u00b9\u00b2\u00b3]|CONIN\$|CONOUT\$)", re.IGNORECASE)
 
 
 def to_path(uri: str, system: str = sys.platform) -> str | None:
@@ -73,6 +77,30 @@ def key(uri: str) -> str:
     return uri if path is None else f"file:{_same(path, sys.platform)}"
 
 
+def has_drive(path: str) -> bool:
+    """Return whether a path begins with the letter of a drive, which is no scheme of a URI."""
+    return _DRIVE_LETTER.match(path) is not None
+
+
+def windows_problem(path: str) -> str | None:
+    """Return why Windows does not take a path for a plain name, in words that follow the path; None if it does."""
+    text = path.replace("/", "\\")
+    if _DEVICE.match(text):
+        return "is the path of a device"
+    if text.startswith("\\\\"):
+        return "is on another machine"
+    rest = text[2:] if has_drive(text) else text
+    if rest != text and not rest.startswith("\\"):
+        return "is relative to the current folder of a drive"
+    parts = [part for part in rest.split("\\") if part not in ("", ".", "..")]
+    return next((found for part in parts if (found := _problem_of(part)) is not None), None)
+
+
+def windows_key(path: str) -> str:
+    """Return a text that is equal for all spellings of the same path: case and the kind of slash do not count."""
+    return path.replace("\\", "/").casefold()
+
+
 def _same(path: str, system: str) -> str:
     """Return a text that is equal for the spellings of a path that are one file on a system whatever its disks.
 
@@ -80,7 +108,7 @@ def _same(path: str, system: str) -> str:
     count here; for a name that a model writes, `paths.py` looks how it is spelt.
     """
     if system == "win32":
-        return windows_names.key(path)
+        return windows_key(path)
     return unicodedata.normalize("NFC", path) if system == "darwin" else path
 
 
@@ -93,3 +121,14 @@ def _encode(name: str) -> str:
         return quote_from_bytes(name.encode("utf-8", "surrogateescape"), safe="/~")
     except UnicodeEncodeError:  # half a surrogate pair: no file has this name, but a model may ask for it
         return quote_from_bytes(name.encode("utf-8", "surrogatepass"), safe="/~")
+
+
+def _problem_of(part: str) -> str | None:
+    if ":" in part:
+        return "names a stream of a file"
+    if _FORBIDDEN.search(part):
+        return "has characters that no name may have"
+    if part != part.rstrip(". "):
+        return "ends in a dot or a blank, which is dropped"
+    # Also with an ending: `nul.txt` is the null device on older versions.
+    return "is a device" if _RESERVED.fullmatch(part.partition(".")[0].rstrip(" ")) else None

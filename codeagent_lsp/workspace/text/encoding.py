@@ -12,7 +12,7 @@ import re
 from typing import Literal, NamedTuple
 
 from codeagent_lsp.errors import FileRefused
-from codeagent_lsp.workspace.text.lines import content_of, split_lines
+from codeagent_lsp.workspace.text.position import content_of, split_lines
 
 Encoding = Literal["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "latin-1"]
 

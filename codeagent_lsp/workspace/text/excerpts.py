@@ -187,6 +187,13 @@ class LinesOfInterest:
             self._room += heappop(self._best).cost
 
 
+def listed(names: Iterable[str], most: int) -> str:
+    """Return the names with commas between them, at most `most`, and how many more there are."""
+    known = list(names)
+    more = f" and {len(known) - most} more" if len(known) > most else ""
+    return ", ".join(known[:most]) + more
+
+
 def share_out(sizes: Sequence[int], limit: int) -> tuple[int, ...]:
     """Return a fair share of `limit` for each size: what the small ones leave goes to the large ones."""
     shares = [0] * len(sizes)

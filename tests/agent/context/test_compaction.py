@@ -17,9 +17,7 @@ from codeagent_lsp.agent.context.compaction import (
     squeeze,
     within,
 )
-from codeagent_lsp.agent.context.focus import FocusedFiles
-from codeagent_lsp.agent.context.history import SUMMARY, UNCHANGED, is_request, note
-from codeagent_lsp.agent.context.tokens import size, take_apart
+from codeagent_lsp.agent.context.history import SUMMARY, UNCHANGED, FocusedFiles, is_request, note, size, take_apart
 from codeagent_lsp.messages import Message, ToolCall, estimate_tokens
 from tests.agent.context.test_history import conversations
 from tests.session.fakes import assert_well_formed

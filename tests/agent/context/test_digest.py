@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from codeagent_lsp.agent.context.compaction import LONG_OUTPUT, digest, short_result
-from codeagent_lsp.agent.context.history import note
-from codeagent_lsp.agent.context.tokens import take_apart
+from codeagent_lsp.agent.context.history import note, take_apart
 from codeagent_lsp.messages import Message, ToolCall
 
 

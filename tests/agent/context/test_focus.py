@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.agent.context.focus import FocusedFile, FocusedFiles, rendered
+from codeagent_lsp.agent.context.history import FocusedFile, FocusedFiles, rendered
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "e"])
 

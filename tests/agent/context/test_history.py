@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.agent.context.focus import rendered
 from codeagent_lsp.agent.context.history import (
     INTERRUPTED,
     NOTE,
@@ -16,6 +15,7 @@ from codeagent_lsp.agent.context.history import (
     note,
     open_calls,
     reference,
+    rendered,
     well_formed,
     whole_file,
 )

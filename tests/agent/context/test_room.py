@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codeagent_lsp.agent.context.compaction import NO_PICTURES, KeptFacts, compact, squeeze, within
-from codeagent_lsp.agent.context.tokens import PER_IMAGE, size
+from codeagent_lsp.agent.context.history import PER_IMAGE, size
 from codeagent_lsp.messages import Image, Message, estimate_tokens
 from codeagent_lsp.workspace.text.excerpts import excerpt
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.agent.context.history import NOTE, SUMMARY, is_request, note
-from codeagent_lsp.agent.context.tokens import (
+from codeagent_lsp.agent.context.history import (
+    NOTE,
     PER_IMAGE,
+    SUMMARY,
     TokenMeter,
     composition,
     flat,
+    is_request,
+    note,
     size,
     take_apart,
     tools_size,

@@ -12,9 +12,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts
-from codeagent_lsp.agent.context.focus import FocusedFiles
-from codeagent_lsp.agent.context.history import SUMMARY, UNCHANGED, History, is_request
-from codeagent_lsp.agent.context.tokens import size
+from codeagent_lsp.agent.context.history import SUMMARY, UNCHANGED, FocusedFiles, History, is_request, size
 from codeagent_lsp.agent.context.window import SHORTENED, ConversationWindow
 from codeagent_lsp.agent.limits import LoopLimits
 from codeagent_lsp.errors import ContextOverflow

@@ -10,14 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeagent_lsp.inline.finish_change.calls import Argument, Placed, SignatureChange, needs_nothing, repaired
-from codeagent_lsp.inline.finish_change.signatures import (
+from codeagent_lsp.inline.finish_change.calls import (
+    Argument,
     Family,
     Parameter,
     ParameterKind,
+    Placed,
     Signature,
+    SignatureChange,
     empty_value,
+    needs_nothing,
     renamed_parameters,
+    repaired,
 )
 
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta")

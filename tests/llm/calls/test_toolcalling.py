@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from codeagent_lsp.errors import ModelReplyInvalid
 from codeagent_lsp.llm.calls import text_calls
-from codeagent_lsp.llm.calls.constrained import AnswerReader, reply_schema, write_answer, write_call
-from codeagent_lsp.llm.calls.text_calls import render
+from codeagent_lsp.llm.calls.text_calls import AnswerReader, render, reply_schema, write_answer, write_call
 from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
 from codeagent_lsp.llm.model import ModelRequest, ToolCalling
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply

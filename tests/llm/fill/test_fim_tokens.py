@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.llm.fill.filler import FillRequest, Piece
-from codeagent_lsp.llm.fill.fim_tokens import FAMILIES, UNMISTAKABLE, cut_tokens, family_of, harmless, prompt_of
+from codeagent_lsp.llm.fill.filler import (
+    FAMILIES,
+    UNMISTAKABLE,
+    FillRequest,
+    Piece,
+    cut_tokens,
+    family_of,
+    harmless,
+    prompt_of,
+)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.errors import ModelError
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.factory import Surroundings
-from codeagent_lsp.llm.fill.filler import FillRequest, Piece
-from codeagent_lsp.llm.fill.fim_tokens import family_of
+from codeagent_lsp.llm.fill.filler import FillRequest, Piece, family_of
 from codeagent_lsp.llm.fill.open_filler import HttpFiller, open_filler
 from codeagent_lsp.llm.fill.ways import MISTRAL, SUFFIX, by_tokens, infill
 from tests.inline.fill_server import fill_server

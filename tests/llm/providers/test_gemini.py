@@ -22,7 +22,7 @@ from codeagent_lsp.errors import (
 )
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.factory import Surroundings, list_models, open_model
-from codeagent_lsp.llm.facts import Facts, combine
+from codeagent_lsp.llm.learned_facts import Facts, combine
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
 from codeagent_lsp.llm.providers.gemini import GeminiAssembler, GeminiModel, declaration, reduced
 from codeagent_lsp.llm.providers.http_model import RetryPolicy

@@ -11,7 +11,7 @@ import pytest
 
 from codeagent_lsp.errors import ContextOverflow, ModelStreamBroken, ModelUnreachable
 from codeagent_lsp.llm.endpoint import endpoint
-from codeagent_lsp.llm.facts import window_known
+from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
 from codeagent_lsp.llm.providers.http_model import most_tokens
 from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel

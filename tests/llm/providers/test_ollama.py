@@ -13,7 +13,7 @@ from codeagent_lsp.errors import ContextOverflow, ModelBusy, ModelError, ModelNo
 from codeagent_lsp.llm.deltas import Assembler
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.factory import Surroundings, open_model
-from codeagent_lsp.llm.facts import Facts, combine
+from codeagent_lsp.llm.learned_facts import Facts, combine
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
 from codeagent_lsp.llm.providers.http_model import RetryPolicy
 from codeagent_lsp.llm.providers.ollama import KEEP_ALIVE, OllamaModel, as_chat_chunk

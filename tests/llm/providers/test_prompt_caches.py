@@ -10,7 +10,7 @@ import pytest
 from codeagent_lsp.config import ModelSettings, NetworkSettings
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.factory import Surroundings, open_model
-from codeagent_lsp.llm.facts import Facts, Prices, combine
+from codeagent_lsp.llm.learned_facts import Facts, Prices, combine
 from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest
 from codeagent_lsp.llm.providers.anthropic import AnthropicModel
 from codeagent_lsp.llm.providers.openai import OpenAIModel

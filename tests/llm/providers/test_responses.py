@@ -21,7 +21,7 @@ from codeagent_lsp.errors import (
 )
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.factory import open_model
-from codeagent_lsp.llm.facts import Facts, combine
+from codeagent_lsp.llm.learned_facts import Facts, combine
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply
 from codeagent_lsp.llm.providers.http_model import RetryPolicy
 from codeagent_lsp.llm.providers.responses import ResponsesAssembler, ResponsesModel

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.llm.endpoint import endpoint
-from codeagent_lsp.llm.facts import Facts, combine
+from codeagent_lsp.llm.learned_facts import Facts, combine
 from codeagent_lsp.llm.model import Model, ModelInfo
 from codeagent_lsp.llm.providers.anthropic import AnthropicModel
 from codeagent_lsp.llm.providers.gemini import GeminiModel

@@ -9,7 +9,7 @@ import pytest
 
 from codeagent_lsp.errors import ModelError
 from codeagent_lsp.llm.endpoint import endpoint
-from codeagent_lsp.llm.facts import Facts, combine
+from codeagent_lsp.llm.learned_facts import Facts, combine
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
 from codeagent_lsp.llm.providers.anthropic import AnthropicModel
 from codeagent_lsp.llm.providers.gemini import GeminiModel

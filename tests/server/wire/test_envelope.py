@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.server.wire.envelope import Malformed, Notification, Request, Response, read
+from codeagent_lsp.server.wire.framing import Malformed, Notification, Request, Response, read
 
 CALL = '"jsonrpc":"2.0","method":"m"'
 

@@ -13,8 +13,8 @@ import pytest
 from lsprotocol import types
 
 from codeagent_lsp.server.server import CodeAgentServer
+from codeagent_lsp.server.wire.framing import make_converter
 from codeagent_lsp.server.wire.lifecycle import Phase
-from codeagent_lsp.server.wire.params import make_converter
 from tests.clock import sooner_than
 from tests.server.loopback import INITIALIZE, Loopback
 

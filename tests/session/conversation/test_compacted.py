@@ -12,7 +12,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.config import Settings
-from codeagent_lsp.llm.facts import window_known
+from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message

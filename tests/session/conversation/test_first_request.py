@@ -14,7 +14,7 @@ import pytest
 from codeagent_lsp.agent.context.gather import headed_or_parts, names_in_code
 from codeagent_lsp.agent.prompt import OVERVIEW, PIECES, TASK_MAP
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.llm.facts import window_known
+from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.llm.wire import chat_messages, tool_list

@@ -15,7 +15,7 @@ from codeagent_lsp.agent.prompt import OVERVIEW, PIECES, TASK_MAP
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.index.repomap import paths_in
-from codeagent_lsp.llm.facts import window_known
+from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import estimate_tokens

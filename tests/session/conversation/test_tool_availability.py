@@ -12,9 +12,8 @@ from codeagent_lsp import events
 from codeagent_lsp.config import CircuitBreakerSettings
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.session.conversation.conversation import Availability
-from codeagent_lsp.tools.circuit_breaker import CircuitBreaker
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.tools.registry import CircuitBreaker, ToolRegistry
 from codeagent_lsp.tools.tool import NoParameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from tests.session.fakes import World, call, calls, say, world

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.agent.context.tokens import tools_size
+from codeagent_lsp.agent.context.history import tools_size
 from codeagent_lsp.call_forms import USE_TOOL
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.llm.facts import window_known
+from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel
 from codeagent_lsp.messages import Message, ToolCall
 from codeagent_lsp.session.conversation.tool_selection import ToolSelection
 from codeagent_lsp.tools.catalogue import BUILTIN, SMALL_SET
-from codeagent_lsp.tools.permissions.decision import Mode
+from codeagent_lsp.tools.permissions.approvals import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.traits import CORE, EXTENDED, ToolTraits
 from tests.session.fakes import MIDDLING, call, calls, say, world

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codeagent_lsp.agent.context.tokens import size, tools_size
-from codeagent_lsp.llm.facts import Facts, Source, combine
+from codeagent_lsp.agent.context.history import size, tools_size
+from codeagent_lsp.llm.learned_facts import Facts, Source, combine
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
 from codeagent_lsp.llm.providers.scripted import ScriptedModel
 from codeagent_lsp.tools.catalogue import SMALL_SET

@@ -10,7 +10,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import EditorError, SessionError
-from codeagent_lsp.llm.facts import window_known
+from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.plan.orders import retry_step, roll_back, skip_step

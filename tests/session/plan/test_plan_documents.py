@@ -11,8 +11,7 @@ from codeagent_lsp import events
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.server.plans import plan_page
 from codeagent_lsp.session.state import RunRecord
-from codeagent_lsp.tools.plan.plan import Plan, PlanStep, PlanSteps, StepState
-from codeagent_lsp.tools.plan.plan_document import PlanDocument
+from codeagent_lsp.tools.plan.plan import Plan, PlanDocument, PlanStep, PlanSteps, StepState
 from tests.session.fakes import World, call, calls, say, world, write
 from tests.session.plan.plans import APPLY, APPROVE, REJECT, create, record, reloaded, run, step, told
 

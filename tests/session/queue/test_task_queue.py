@@ -14,7 +14,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError, UsageError
-from codeagent_lsp.llm.facts import Facts, combine
+from codeagent_lsp.llm.learned_facts import Facts, combine
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Image

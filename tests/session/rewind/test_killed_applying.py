@@ -16,8 +16,7 @@ from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.rewind.rewinding import check
 from codeagent_lsp.texts import text
-from codeagent_lsp.workspace.changes.changeset import Changeset
-from codeagent_lsp.workspace.changes.editor import Applied
+from codeagent_lsp.workspace.changes.changeset import Applied, Changeset
 from tests.session.fakes import FakeEditor, World, say, world
 from tests.workspace.file_fakes import FakeBuffers
 

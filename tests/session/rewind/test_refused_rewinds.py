@@ -17,8 +17,7 @@ from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.rewind.rewinding import check, undo_rewind
 from codeagent_lsp.session.session import Session
-from codeagent_lsp.workspace.changes.changeset import Changeset
-from codeagent_lsp.workspace.changes.editor import Applied
+from codeagent_lsp.workspace.changes.changeset import Applied, Changeset
 from tests.session.fakes import World, call, calls, world
 from tests.session.rewind.test_rewinding import again, did, edit, files, rewound, talk
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.errors import SessionError
-from codeagent_lsp.events.sessions import What
+from codeagent_lsp.events.base import What
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.own_runs import going_back
 from codeagent_lsp.session.request import RunRequest

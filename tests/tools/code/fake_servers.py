@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from codeagent_lsp.language_servers.values import ServerAnswer, ServerQuestion
+from codeagent_lsp.language_servers.answers import ServerAnswer, ServerQuestion
 from codeagent_lsp.workspace.files import uris
 
 Reply = Callable[[ServerQuestion], Any]

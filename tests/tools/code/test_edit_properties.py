@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.tools.code.ast_edit import AstEdit, Operation, edited
 from codeagent_lsp.tools.code.extent import extent_of
-from codeagent_lsp.tools.code.source import required
-from codeagent_lsp.tools.code.targets import find_one
+from codeagent_lsp.tools.code.source import find_one, required
 from tests.examples import examples, volume
 from tests.tools.code.kits import KITS, Kit, Piece
 

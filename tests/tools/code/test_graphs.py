@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from codeagent_lsp.tools.code.call_graph import Edge, Graph, Node, listing, to_mermaid
 from codeagent_lsp.tools.code.graph_tools import MAX_NODES, dependency_graph, unit
-from codeagent_lsp.tools.code.graphs import Edge, Graph, Node, listing, to_mermaid
 
 
 def test_mermaid_with_labels_that_need_care() -> None:

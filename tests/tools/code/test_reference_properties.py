@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
-from codeagent_lsp.tools.code.meaning import with_constructors
-from codeagent_lsp.tools.code.references import Site, defined, definition_site, elsewhere, references
+from codeagent_lsp.tools.code.meaning import Site, defined, definition_site, elsewhere, references, with_constructors
 from codeagent_lsp.tools.code.source import required
 from tests.tools.code.kits import KITS, Kit
 from tests.tools.code.test_edit_properties import SETTINGS, files, is_comment

@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from codeagent_lsp.tools.code.meaning import Elsewhere
-from codeagent_lsp.tools.code.references import defined, elsewhere, references
+from codeagent_lsp.tools.code.meaning import Elsewhere, defined, elsewhere, references
 from codeagent_lsp.tools.code.source import required
 
 CASES: dict[str, tuple[str, str, str]] = {

@@ -8,8 +8,8 @@ import pytest
 
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.tools.code.imports import ImportTargets
-from codeagent_lsp.tools.code.references import defined
-from codeagent_lsp.tools.code.rename_elsewhere import rename_elsewhere
+from codeagent_lsp.tools.code.meaning import defined
+from codeagent_lsp.tools.code.rename import rename_elsewhere
 from codeagent_lsp.tools.code.source import required
 from codeagent_lsp.tools.code.splices import applied
 

@@ -15,7 +15,7 @@ from codeagent_lsp.index.relevance import Chunk
 from codeagent_lsp.index.service import Status
 from codeagent_lsp.index.store import Reader
 from codeagent_lsp.index.view import View
-from codeagent_lsp.tools.code.search_tools import (
+from codeagent_lsp.tools.code.reading_tools import (
     BuildParameters,
     CodeIndexBuild,
     SearchParameters,

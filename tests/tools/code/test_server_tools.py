@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.config import PermissionsSettings, Settings
-from codeagent_lsp.language_servers.values import CodeServers, ServerQuestion
+from codeagent_lsp.language_servers.answers import CodeServers, ServerQuestion
 from codeagent_lsp.tools.code import server_tools
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current
 from codeagent_lsp.workspace.files import uris

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.tools.diagnostics.difference import MAX_LINES, Difference, difference, told
-from codeagent_lsp.tools.diagnostics.port import Diagnostic, Severity
+from codeagent_lsp.tools.diagnostics.difference import MAX_LINES, Diagnostic, Difference, Severity, difference, told
 
 FILE = "/w/a.py"
 

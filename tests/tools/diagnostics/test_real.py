@@ -15,7 +15,7 @@ from codeagent_lsp.shadow.probe import Isolator
 from codeagent_lsp.shadow.shell import Layer
 from codeagent_lsp.shadow.workspace import ShadowWorkspace, executing
 from codeagent_lsp.tools.diagnostics.diagnostic_tools import GetDiagnostics
-from codeagent_lsp.tools.diagnostics.port import Diagnostic
+from codeagent_lsp.tools.diagnostics.difference import Diagnostic
 from tests.shadow.rig import needs_overlay
 from tests.tools.testing.rig import CopyShell, TestBench
 

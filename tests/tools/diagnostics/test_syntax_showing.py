@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.tools.diagnostics.difference import MAX_SHOWN, ordered, show
-from codeagent_lsp.tools.diagnostics.port import Diagnostic, Severity
+from codeagent_lsp.tools.diagnostics.difference import MAX_SHOWN, Diagnostic, Severity, ordered, show
 from codeagent_lsp.tools.diagnostics.syntax import MAX_PER_FILE, is_for_syntax, syntax_errors
 
 GOOD = {

@@ -13,7 +13,7 @@ from codeagent_lsp.errors import FileRefused, ToolFailed
 from codeagent_lsp.shadow.shell import Command, CommandResult, Finished, Isolation, OnOutput, no_output
 from codeagent_lsp.tools.diagnostics import diagnostic_tools as diagnosing
 from codeagent_lsp.tools.diagnostics.diagnostic_tools import GetDiagnostics
-from codeagent_lsp.tools.diagnostics.port import Diagnostic, Diagnostics
+from codeagent_lsp.tools.diagnostics.difference import Diagnostic, Diagnostics
 from codeagent_lsp.tools.tool import ToolOutput
 from tests.tools.testing.rig import CopyShell, SaidShell, TestBench
 

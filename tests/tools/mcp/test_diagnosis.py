@@ -7,8 +7,8 @@ import pytest
 from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.tools.mcp.connection import Diagnosis
 from codeagent_lsp.tools.mcp.errors import McpProblem
-from codeagent_lsp.tools.mcp.health import Health
 from codeagent_lsp.tools.mcp.settings import ServerSettings, Transport
+from codeagent_lsp.tools.mcp.stdio import Health
 
 
 def diagnosis(transport: Transport = "stdio", **facts: object) -> Diagnosis:

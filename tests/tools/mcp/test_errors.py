@@ -26,8 +26,8 @@ from codeagent_lsp.environments.patience import JITTER, LONGEST_WAIT, RETRIES, p
 from codeagent_lsp.errors import ErrorCode, ErrorType
 from codeagent_lsp.tools.mcp import errors
 from codeagent_lsp.tools.mcp.errors import McpProblem, grade, protocol_code, said
-from codeagent_lsp.tools.mcp.health import Unreadable
 from codeagent_lsp.tools.mcp.server import grade_of
+from codeagent_lsp.tools.mcp.stdio import Unreadable
 from codeagent_lsp.tools.mcp.transports import TooMuch
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.tools.mcp.health import MAX_NOISE, Health, Lines, TooLong, Unreadable
+from codeagent_lsp.tools.mcp.stdio import MAX_NOISE, Health, Lines, TooLong, Unreadable
 
 
 def fed(data: bytes, cuts: list[int], limit: int = 1000) -> list[bytes | TooLong]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.tools.plan.plan_document import MOST_CHARACTERS, PlanDocument
+from codeagent_lsp.tools.plan.plan import MOST_CHARACTERS, PlanDocument
 
 
 def test_a_document_under_its_title() -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from codeagent_lsp.tools.skills.front_matter import Document, FrontMatterError
-from codeagent_lsp.tools.skills.front_matter import parse as parse_for
+from codeagent_lsp.tools.skills.skill_folders import Document, FrontMatterError
+from codeagent_lsp.tools.skills.skill_folders import parse as parse_for
 
 
 def parse(source: str) -> Document:

@@ -10,13 +10,15 @@ from codeagent_lsp.tools.testing.reports import (
     Parsed,
     TestCase,
     TestReport,
+    details,
+    headline,
     judged,
     message,
     plain,
     relative,
+    shorten,
     tail,
 )
-from codeagent_lsp.tools.testing.summary import details, headline, shorten
 
 PASSED = Parsed((TestCase("a", "passed"),))
 FAILED = Parsed((TestCase("a", "failed", message="E   assert 1 == 2", file="t.py", line=3),))

@@ -10,9 +10,9 @@ import pytest
 from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.tools.skills.fetching import SkillSource, fetch
+from codeagent_lsp.tools.web.child import CheckingProxy
 from codeagent_lsp.tools.web.dialing import Dialer
 from codeagent_lsp.tools.web.http import Fetcher, PageLimits
-from codeagent_lsp.tools.web.proxy import CheckingProxy
 from codeagent_lsp.tools.web.urls import WebRefused, parsed
 from tests.faults.authority import Authority
 from tests.faults.company_proxy import PASSWORD, company_proxy

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from codeagent_lsp.tools.web.proxy import USER, CheckingProxy
+from codeagent_lsp.tools.web.child import USER, CheckingProxy
 from tests.tools.web.net import PUBLIC, Net, answer, pages, server
 
 HOST = "docs.example.org"

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange, hunk_ids
-from codeagent_lsp.workspace.changes.remaining import after_discarding
-from codeagent_lsp.workspace.changes.reviewed import numbers_now
+from codeagent_lsp.workspace.changes.reviewed import after_discarding, numbers_now
 from codeagent_lsp.workspace.edits import merge
 
 LINES = st.lists(st.sampled_from(["", "x", "y", "return", "  pass"]), min_size=0, max_size=40)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange, HunkConflict
-from codeagent_lsp.workspace.changes.editor import Applied
-from codeagent_lsp.workspace.changes.remaining import after_applying
+from codeagent_lsp.workspace.changes.changeset import Applied, Changeset, FileChange, HunkConflict
+from codeagent_lsp.workspace.changes.reviewed import after_applying
 
 EDIT = FileChange("a", "1\n", "2\n")
 MOVE = FileChange("b", "1\n", "2\n", None, "a")

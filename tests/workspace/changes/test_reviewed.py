@@ -7,8 +7,7 @@ import random
 import pytest
 
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
-from codeagent_lsp.workspace.changes.remaining import after_discarding
-from codeagent_lsp.workspace.changes.reviewed import numbers_now, review_digest
+from codeagent_lsp.workspace.changes.reviewed import after_discarding, numbers_now, review_digest
 
 PATH = "/w/a.py"
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from codeagent_lsp.workspace.edits import merge
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 from tests.examples import examples, volume
 
 CASES = 3000

@@ -7,7 +7,7 @@ import pytest
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.workspace.edits.match import plan, replace
 from codeagent_lsp.workspace.edits.match_block import shift_between, small_typo
-from codeagent_lsp.workspace.text.lines import content_of, dominant_newline, ending_of, runs_together, split_lines
+from codeagent_lsp.workspace.text.position import content_of, dominant_newline, ending_of, runs_together, split_lines
 
 FILE = '''\
 class Cart:

@@ -6,7 +6,7 @@ import pytest
 
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.workspace.edits.match import Replacement, replace
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 from tests.workspace.language_samples import GO, MAKEFILE, PYTHON, SAMPLES, TYPESCRIPT, YAML, Sample
 
 EACH = pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES.keys())

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.workspace.edits.match import plan, replace
-from codeagent_lsp.workspace.text.lines import dominant_newline, ending_of, split_lines
+from codeagent_lsp.workspace.text.position import dominant_newline, ending_of, split_lines
 from tests.examples import examples
 
 WORDS = st.sampled_from(["alpha", "beta(x)", "gamma = 1", "if delta:", "return", "\u201cquote\u201d", "", "  ", "\x0c"])

@@ -10,7 +10,7 @@ import pytest
 
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.workspace.edits.match import plan, replace
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 from tests.clock import processor_seconds
 from tests.workspace.perturbations import hunks_from_git
 from tests.workspace.synthetic_history import build_history

@@ -18,7 +18,7 @@ from codeagent_lsp.workspace.changes.changeset import hunk_ids
 from codeagent_lsp.workspace.edits import line_matching, merge
 from codeagent_lsp.workspace.edits.line_matching import LineMatcher
 from codeagent_lsp.workspace.edits.patch import apply_patch
-from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.position import split_lines
 
 WORDS = st.sampled_from(
     ["a", "b", "c", "", "  x", "- dash", "+ plus", "\\ no", "@@ -1 +1 @@", "f\x0cf", "u\u2028u", "é\U0001f600"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from codeagent_lsp.errors import PatchRefused
 from codeagent_lsp.workspace.edits.patch import apply_patch, parse_patch, paths_of
-from codeagent_lsp.workspace.text.lines import content_of, ending_of, split_lines
+from codeagent_lsp.workspace.text.position import content_of, ending_of, split_lines
 from tests.examples import examples
 
 NUMBERS = st.integers(0, 400)

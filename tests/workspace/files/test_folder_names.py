@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.errors import PathRefused
-from codeagent_lsp.workspace.files.folder_names import FolderNames
+from codeagent_lsp.workspace.files.paths import FolderNames
 
 
 @pytest.mark.parametrize(

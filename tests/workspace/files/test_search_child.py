@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from codeagent_lsp.workspace.files import search_child
-from codeagent_lsp.workspace.text.lines import content_of, split_lines
+from codeagent_lsp.workspace.text.position import content_of, split_lines
 
 LINES = {
     "": [],

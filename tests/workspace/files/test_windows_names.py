@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.workspace.files import uris, windows_names
+from codeagent_lsp.workspace.files import uris
 
 NAMES = st.text("abcXYZ09 ._-é中~", min_size=1, max_size=12)
 
@@ -19,7 +19,7 @@ NAMES = st.text("abcXYZ09 ._-é中~", min_size=1, max_size=12)
      "nullable.py", "a b.txt", "auxiliary/x", "COM10", r"\ws\a.py"],
 )  # fmt: skip
 def test_a_plain_name_is_one(path: str) -> None:
-    assert windows_names.problem(path) is None
+    assert uris.windows_problem(path) is None
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def test_a_plain_name_is_one(path: str) -> None:
     ],
 )
 def test_what_leads_elsewhere_is_refused(path: str, why: str) -> None:
-    assert why in str(windows_names.problem(path))
+    assert why in str(uris.windows_problem(path))
 
 
 @given(st.lists(NAMES, min_size=1, max_size=4), st.sampled_from(["", "C:\\", "d:/"]), st.sampled_from("\\/"))
 def test_what_is_accepted_is_what_the_system_reads(names: list[str], drive: str, slash: str) -> None:
     path = drive + slash.join(names)
-    if windows_names.problem(path) is None:
+    if uris.windows_problem(path) is None:
         read = PureWindowsPath(path)
         assert not read.is_reserved()
         assert [part for part in names if part != "."] == [*read.parts[bool(drive) :]]
@@ -87,7 +87,7 @@ def test_uris_of_windows(uri: str, path: str) -> None:
 
 @pytest.mark.parametrize("uri", ["file://server/share/a", "file:////./C:/a", "file:////%3F/C:/a", "file:///C:/a.txt:s"])
 def test_a_uri_of_a_device_or_of_another_machine_is_refused(uri: str) -> None:
-    assert windows_names.problem(uris.to_path(uri, "win32") or "") is not None
+    assert uris.windows_problem(uris.to_path(uri, "win32") or "") is not None
 
 
 def test_spellings_of_one_uri_are_equal_where_they_are_one_file() -> None:

@@ -9,9 +9,15 @@ import pytest
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.workspace.text.document import Change, Document, text_digest
 from codeagent_lsp.workspace.text.encoding import Encoding, decode, encode
-from codeagent_lsp.workspace.text.lines import split_lines, with_newlines, without_line_numbers
 from codeagent_lsp.workspace.text.position import Encoding as Units
-from codeagent_lsp.workspace.text.position import LineIndex, offset_at, position_at
+from codeagent_lsp.workspace.text.position import (
+    LineIndex,
+    offset_at,
+    position_at,
+    split_lines,
+    with_newlines,
+    without_line_numbers,
+)
 from tests.workspace import reference
 
 BYTES: dict[str, tuple[bytes, str, Encoding]] = {

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from codeagent_lsp.messages import ToolCall
-from codeagent_lsp.terminal import safe
+from codeagent_lsp.terminal import display
 from codeagent_lsp.tools.permissions import shell_policy
 from codeagent_lsp.tools.permissions.approval_words import describe
 from codeagent_lsp.workspace.files.sensitive import runs_later
@@ -86,7 +86,7 @@ def test_the_same_characters_elsewhere_do_not(text: str) -> None:
 SHOWN_BY: dict[str, Callable[[str], str]] = {
     "an approval": lambda text: describe(ToolCall("t", {"value": text})),
     "a command": lambda text: shell_policy.shown(text, 500),
-    "the terminal": safe.visible,
+    "the terminal": display.visible,
     "text from outside": visible.visible,
 }
 

@@ -2,7 +2,7 @@
 
 A rule is matched with what a script runs as far as its text says so. Here is the rest: names, words and programs that
 only come about while it runs. Programs in files (scripts, Makefiles, tests) are not looked into: they are programs like
-any other. Not here: what the text does say (`shell_policy.py`, `unwrapping.py`).
+any other. Not here: what the text does say (`shell_policy.py`, `wrappers.py`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from codeagent_lsp.tools.permissions.shell.git_words import unknown_subcommand
-from codeagent_lsp.tools.permissions.shell.programs import STDIN, started
+from codeagent_lsp.tools.permissions.shell.programs import STDIN, started, unknown_subcommand
 from codeagent_lsp.tools.permissions.shell.reading import UNKNOWN, Invocation
-from codeagent_lsp.tools.permissions.shell.unwrapping import Everything
-from codeagent_lsp.tools.permissions.shell.wrappers import INTERPRETERS, SHELLS, is_wrapper, shell_words
+from codeagent_lsp.tools.permissions.shell.wrappers import INTERPRETERS, SHELLS, Everything, is_wrapper, shell_words
 
 _MAX_LENGTH = 200
 _UNSEEN = re.compile(rf"[{UNKNOWN}*]+")

@@ -10,7 +10,7 @@ import pytest
 
 from codeagent_lsp.tools.permissions.shell.reading import read
 from codeagent_lsp.tools.permissions.shell.syntax import parse
-from codeagent_lsp.tools.permissions.shell.unwrapping import unwrap
+from codeagent_lsp.tools.permissions.shell.wrappers import unwrap
 from codeagent_lsp.tools.permissions.shell_policy import MAX_BYTES, MAX_COMMANDS, judge, words
 from tests.tools.permissions.shell.cases import ALLOWED, ASKED, BOUNDED, DENIED
 from tests.tools.permissions.shell.everyday import EVERYDAY

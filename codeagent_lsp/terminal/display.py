@@ -1,10 +1,24 @@
-"""Sanitising of text for a terminal: no control sequences and no invisible direction marks, and paths by `~`."""
+"""The user's language from the environment, and texts as a terminal may show them: no control sequences and no
+invisible direction marks, and paths by `~`.
+
+Not here: what is said (`texts.py`).
+"""
 
 from __future__ import annotations
 
+import locale
+import os
 from pathlib import Path
 
 from codeagent_lsp.workspace.text.visible import shown
+
+
+def user_locale() -> str:
+    """Return the user's locale from the environment (LC_ALL, LC_MESSAGES, LANG), such as `de_DE`; `en` by default."""
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        if value := os.environ.get(name):
+            return value.partition(".")[0]
+    return locale.getlocale()[0] or "en"
 
 
 def visible(text: str) -> str:
