@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.bench.agents_proxy import CountingProxy
-from tests.bench.agents_runs import KEPT_OUT, ROOT, WINDOW, Ours
+from tests.bench.agents_runs import KEPT_OUT, ROOT, WINDOW, Limit, Ours
 from tests.bench.by_hand import Answer, playing
 from tests.bench.chat_requests import Asked
 from tests.bench.tasks import KINDS, SIZES, Task, draw, lay
@@ -69,7 +69,7 @@ def test_a_task_of_the_bench_is_asked_of_the_model_as_a_users_is(tmp_path: Path)
         asked = 0
         for number, task in enumerate(draw(SEED, TASKS, kinds=KINDS, sizes=SIZES)):
             benched = laid(task, tmp_path / f"b{number}" / "project")
-            ours.work(task, benched, LIMIT_SECONDS)
+            ours.work(task, benched, Limit(LIMIT_SECONDS))
             in_bench = sent.take(benched)
             used = laid(task, tmp_path / f"u{number}" / "project")
             as_a_user(task, used, home)
