@@ -29,6 +29,7 @@ from tests.bench.peer import VERSION, environment
 from tests.bench.served import model_of, served
 from tests.bench.tasks import KINDS, SIZES, Task, draw, lay, solved
 from tests.bench.tasks.exercises import exercise_tasks
+from tests.bench.tasks.people import people_tasks
 
 FORMS = ("auto", "tools", "whole", "function", "line", "blocks", "diff")
 ATTEMPTS = ("2", "3", "5")
@@ -52,6 +53,11 @@ def main() -> None:
 def _measure(options: argparse.Namespace, out: Path) -> None:
     compileall.compile_dir(ROOT / "codeagent_lsp", quiet=1)  # as it is once installed; the agents write no byte code
     tasks = draw(options.seed, options.tasks, kinds=options.kinds, sizes=options.sizes)
+    if options.people:
+        if not options.repo:
+            sys.exit("--people needs --repo, a clone of the history whose tasks these are")
+        tasks = people_tasks(options.people, options.repo)
+        tasks = [task for task in tasks if task.size in options.sizes][: options.tasks]
     if options.exercises:
         tasks = list(exercise_tasks(Path(options.exercises)))[: options.tasks]
     with contextlib.ExitStack() as stack:
@@ -211,6 +217,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--model", default="", help="its model; else the first one it offers")
     parser.add_argument("--key", default="OPENAI_API_KEY", metavar="VARIABLE", help="where its key is (OPENAI_API_KEY)")
     parser.add_argument("--exercises", metavar="PATH", help="the programs of this checkout of QuixBugs as tasks")
+    parser.add_argument("--people", type=Path, metavar="FILE", help="tasks that tests.bench.tasks.people drew")
+    parser.add_argument("--repo", metavar="PATH", help="with --people: a clone of their history")
     parser.add_argument("--out", default="results.jsonl", help="where each result is written at once")
     parser.add_argument("--logs", type=Path, metavar="FOLDER", help="keep here what each agent printed")
     parser.add_argument("--resume", action="store_true", help="go on with --out and leave out what is there")

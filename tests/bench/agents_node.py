@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.agents_results import Ended
-from tests.bench.agents_runs import ROOT, SHORT, Limit, ModelServer, Run, committed, events_of, run
+from tests.bench.agents_runs import ROOT, SHORT, Limit, ModelServer, Run, committed, events_of, programs_of, run
 from tests.bench.tasks import Task
 
 FETCH_SECONDS = 600.0
@@ -61,7 +61,7 @@ class Pi:
         kept = {"reserveTokens": min(16384, window // REPLY_SHARE), "keepRecentTokens": min(20000, window // 2)}
         (settings / "settings.json").write_text(json.dumps({"compaction": kept}))
         command = [self.program, "--mode", "json", "--model", f"bench/{self.server.model}", "--", task.words]
-        environment = {**_places(self.home), "PI_OFFLINE": "1", "PI_TELEMETRY": "0"}
+        environment = {**_places(self.home), **programs_of(task), "PI_OFFLINE": "1", "PI_TELEMETRY": "0"}
         return _of_pi(run(self.server.box.command(command, [project, self.home]), project, environment, limit))
 
 
@@ -109,7 +109,8 @@ class OpenCode:
         place = self.home / ".config" / "opencode"
         place.mkdir(parents=True)
         (place / "opencode.json").write_text(json.dumps(settings))
-        environment = {**_places(self.home), "PWD": str(project)}  # opencode 1.18 takes its folder from there
+        environment = {**_places(self.home), **programs_of(task)}
+        environment["PWD"] = str(project)  # opencode 1.18 takes its folder from there
         environment |= {f"OPENCODE_DISABLE_{what}": "1" for what in ("MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD")}
         command = [self.program, "run", "--auto", "--format", "json", "--", task.words]
         return _of_opencode(run(self.server.box.command(command, [project, self.home]), project, environment, limit))

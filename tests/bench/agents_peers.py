@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench.agents_results import Ended
-from tests.bench.agents_runs import SHORT, Limit, ModelServer, Run, committed, run
+from tests.bench.agents_runs import SHORT, Limit, ModelServer, Run, committed, programs_of, run
 from tests.bench.tasks import Task
 
 
@@ -34,6 +34,7 @@ class Aider:
         about = {f"openai/{self.server.model}": {**window, **costs, "litellm_provider": "openai", "mode": "chat"}}
         (self.home / ".aider.model.metadata.json").write_text(json.dumps(about))
         environment = {"HOME": str(self.home), "LITELLM_LOCAL_MODEL_COST_MAP": "True", "NO_COLOR": "1"}
+        environment |= programs_of(task)
         command = self.server.box.command(self._command(task), [project, self.home])
         return _of_aider(run(command, project, environment, limit))
 
@@ -49,7 +50,8 @@ class Aider:
             "--no-check-update", "--no-show-release-notes", "--no-show-model-warnings", "--analytics-disable",
             "--no-suggest-shell-commands", "--no-detect-urls", "--no-fancy-input",
             "--chat-history-file", str(self.home / "chat.md"), "--input-history-file", str(self.home / "input"),
-            "--auto-test", "--test-cmd", "python -m unittest", "--message", task.words, *files,
+            *(["--auto-test", "--test-cmd", "python -m unittest"] if task.tests else []),
+            "--message", task.words, *files,
         ]  # fmt: skip
 
 
@@ -91,6 +93,7 @@ class MiniSwe:
             "MSWEA_GLOBAL_CONFIG_DIR": str(self.home),
             "MSWEA_SILENT_STARTUP": "1",
             "OPENAI_API_KEY": "none",
+            **programs_of(task),
         }
         self._trajectory.unlink(missing_ok=True)
         command = self.server.box.command(self._command(task), [project, self.home])

@@ -17,7 +17,7 @@ CAUSES = (
     "nothing changed", "tests changed only", "wrong edit: tests still fail", "broke syntax", "refused/format",
     "time limit", "token limit", "crash",
 )  # fmt: skip
-NOT_SOURCES = (".git/", ".aider", "__pycache__/")
+NOT_SOURCES = (".git/", ".aider", "__pycache__/", ".pytest_cache/")
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ class Ours:
         command += ["--attempts", str(self.attempts)]
         for key, value in settings.items():
             command += ["--set", f"{key}={value}"]
-        environment = {"CODEAGENT_STATE_DIR": str(self.home / "state"), "PYTHONPATH": str(ROOT)}
+        environment = {"CODEAGENT_STATE_DIR": str(self.home / "state"), "PYTHONPATH": str(ROOT), **programs_of(task)}
         return _of_ours(run([*command, task.words], project, environment, limit))
 
 
@@ -148,6 +148,14 @@ def committed(project: Path) -> None:
     git = ["git", "-c", "user.name=bench", "-c", "user.email=bench@localhost", "-c", "commit.gpgsign=false"]
     for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "begin"]):
         subprocess.run([*git, *arguments], cwd=project, check=True)
+
+
+def programs_of(task: Task) -> dict[str, str]:
+    """Return the variables by which a task's own programs come first, as in a user's terminal; {} if it has none."""
+    if not task.programs:
+        return {}
+    path = os.pathsep.join([task.programs, str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    return {"PATH": path, "VIRTUAL_ENV": str(Path(task.programs).parent)}
 
 
 def run(command: Sequence[str], folder: Path, environment: Mapping[str, str], limit: Limit) -> Run:

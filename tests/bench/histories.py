@@ -31,6 +31,16 @@ class Commit:
     recent: Mapping[str, float]
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A commit with one parent: its message without trailers, and the files it touches, each with git's letter."""
+
+    name: str
+    parent: str
+    message: str
+    files: tuple[tuple[str, str], ...]
+
+
 class Repository:
     """A repository, read by git."""
 
@@ -51,7 +61,18 @@ class Repository:
                 break
         return found[::-1]
 
-    def diff(self, commit: Commit, path: str) -> str:
+    def changes(self, since: str = "") -> Iterator[Change]:
+        """The commits with one parent since a day, the newest first."""
+        for name, parents, message, changed in self._log(since):
+            if len(parents) == 1:
+                yield Change(name, parents[0], _TRAILER.sub("", message).strip(), tuple(changed))
+
+    def message(self, commit: str) -> str:
+        """The message of a commit without trailers."""
+        text = self._git("log", "-1", "--format=%B", commit).decode("utf-8", "replace")
+        return _TRAILER.sub("", text).strip()
+
+    def diff(self, commit: Commit | Change, path: str) -> str:
         """What a commit changes in a file, without lines around."""
         return self._git(
             "diff", "--unified=0", "--no-color", "--no-ext-diff", commit.parent, commit.name, "--", path
@@ -90,10 +111,10 @@ class Repository:
             (folder / path).write_bytes(contents[blob])
         return list(changed)
 
-    def _log(self) -> Iterator[tuple[str, list[str], str, list[tuple[str, str]]]]:
+    def _log(self, since: str = "") -> Iterator[tuple[str, list[str], str, list[tuple[str, str]]]]:
         out = self._git(
             "log", "--first-parent", "--no-merges", "--no-renames", "--name-status", "-n", "3000",
-            "--format=%x01%H%x02%P%x02%B%x03",
+            *((f"--since={since}",) if since else ()), "--format=%x01%H%x02%P%x02%B%x03",
         ).decode("utf-8", "replace")  # fmt: skip
         for block in out.split("\x01")[1:]:
             head, _, changes = block.partition("\x03")

@@ -1,0 +1,114 @@
+"""Tasks from a history that is made on the spot: what becomes a task, what does not, and what an agent is given."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.bench.histories import Repository
+from tests.bench.tasks import lay, solved
+from tests.bench.tasks.people import draw_people, is_hidden, read, task_of, told, write
+from tests.bench.tasks.people_places import NotInstalled, Place, language_of
+
+PLACE = Place(Path(sys.prefix), "python")
+ADD = "def add(a, b):\n    return a {} b\n"
+TEST = "from sums import add\n\n\ndef test_add():\n    assert add(2, 1) == {}\n"
+EMPTY = "def test_nothing():\n    pass\n"
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project, a repair with a test, and commits that are no tasks: with tests that pass before, without tests, with
+    tests that fail after it.
+    """
+    folder = tmp_path_factory.mktemp("history")
+    right = ADD.format("+")
+    commits: list[tuple[str, dict[str, str]]] = [
+        ("A project begins", {"sums.py": ADD.format("-"), "pyproject.toml": "", "tests/test_old.py": EMPTY}),
+        ("Repair the sum\n\nSigned-off-by: A", {"sums.py": right, "tests/test_sums.py": TEST.format(3)}),
+        ("Say what it is", {"sums.py": f'"""Sums."""\n\n{right}', "tests/test_more.py": EMPTY}),
+        ("Only the source changes", {"sums.py": right.replace("a, b", "b, a")}),
+        ("A test that fails", {"sums.py": right, "tests/test_sums.py": TEST.format(4)}),
+    ]
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false"]
+    subprocess.run([*git, "init", "-q"], cwd=folder, check=True)
+    for message, files in commits:
+        for name, text in files.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text)
+        subprocess.run([*git, "add", "-A"], cwd=folder, check=True)
+        subprocess.run([*git, "commit", "-qm", message], cwd=folder, check=True)
+    return folder
+
+
+@pytest.mark.slow
+def test_a_commit_whose_tests_decide_is_a_task(history: Path, tmp_path: Path) -> None:
+    repository = Repository(str(history))
+    drawn = draw_people(repository, PLACE, "sums", list(repository.changes()))
+    assert len(drawn.tasks) == 1
+    assert drawn.left_out == {
+        "tests fail after": 1, "no source and test together": 1, "tests pass before": 1,
+    }  # fmt: skip
+    assert told(drawn).startswith("sums: 1 tasks (1 small) of 3 tried; left out: no source and test together 1, ")
+
+    file = tmp_path / "sums.json"
+    write(drawn, file)
+    assert read(file) == drawn
+    assert "return" not in file.read_text(), "no code"
+
+    task = task_of(drawn.tasks[0], repository, PLACE, drawn.name)
+    assert task.words == "Repair the sum"
+    assert task.files.keys() == {"sums.py", "pyproject.toml", "tests/test_old.py"}, "the tests are hidden"
+    project = tmp_path / "project"
+    project.mkdir()
+    lay(task, project)
+    assert not solved(task, project)
+    (project / "tests" / "test_sums.py").write_text("")  # what an agent writes there does not decide
+    assert not solved(task, project)
+    (project / "sums.py").write_text(ADD.format("+"))
+    assert solved(task, project)
+
+
+def test_only_so_many_are_drawn_and_tried(history: Path) -> None:
+    repository = Repository(str(history))
+    changes = list(repository.changes())
+    assert [change.message.split("\n")[0] for change in changes][-1] == "Repair the sum", "the first has no parent"
+    assert draw_people(repository, PLACE, "sums", changes, count=0).tasks == ()
+    assert draw_people(repository, PLACE, "sums", changes, tries=0).tried == 0
+    assert not list(repository.changes("2050-01-01"))
+
+
+@pytest.mark.parametrize(
+    ("path", "hidden"),
+    [
+        ("tests/data/cases/comments.py", True), ("pkg/testdata/a.txt", True), ("context_test.go", True),
+        ("src/tests.py", False), ("src/contest.py", False), ("docs/index.md", False),
+    ],
+)  # fmt: skip
+def test_what_belongs_to_the_tests_is_hidden(path: str, hidden: bool) -> None:
+    assert is_hidden(path) is hidden
+
+
+@pytest.mark.parametrize(
+    ("language", "hidden", "end"),
+    [
+        ("python", ["tests/test_b.py", "tests/test_a.py", "tests/data/x.py"], ["tests/test_a.py", "tests/test_b.py"]),
+        ("python", ["tests/data/cases/one.py", "tests/data/two.py"], ["-k", "one or two", "tests"]),
+        ("python", ["tests/data/x.txt"], []),
+        ("go", ["a_test.go", "render/b_test.go", "render/testdata/x"], ["./.", "./render"]),
+        ("go", ["testdata/x"], []),
+    ],
+)
+def test_the_command_runs_the_hidden_tests(language: str, hidden: list[str], end: list[str]) -> None:
+    check = Place(Path("place"), language).check(hidden)
+    assert list(check[len(check) - len(end) :]) == end
+    assert bool(check) == bool(end)
+
+
+def test_a_language_without_an_environment_is_told() -> None:
+    assert language_of({"go.mod": 1, "README.md": 1}) == "go"
+    with pytest.raises(NotInstalled, match=r"none of go\.mod, pyproject\.toml"):
+        language_of({"Cargo.toml": 1})
