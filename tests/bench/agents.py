@@ -163,9 +163,9 @@ def _programs(names: Sequence[str], peer: str) -> dict[str, str]:
     except NotFetched as error:
         sys.exit(str(error))
     if "aider" in names:
-        found["aider"] = _peer(peer)
+        found["aider"] = _peer("aider", peer)
     if "mini" in names:
-        found["mini"] = _peer("new", f"mini-swe-agent=={MINI_VERSION}")
+        found["mini"] = _peer("mini")
     return found
 
 
@@ -181,15 +181,23 @@ def _maker(server: ModelServer, home: Path, programs: Mapping[str, str]) -> Call
     return make
 
 
-def _peer(peer: str, requirement: str = f"aider-chat=={VERSION}") -> str:
-    """The Python of an environment with an agent; `new` makes one in the cache of the user, once."""
+REQUIREMENTS = {"aider": f"aider-chat=={VERSION}", "mini": f"mini-swe-agent=={MINI_VERSION}"}
+
+
+def environment_of(name: str) -> Path:
+    """The folder for the environment of an agent from PyPI, in the cache of the user."""
+    return Path.home() / ".cache" / "codeagent-bench" / REQUIREMENTS[name].replace("==", "-")
+
+
+def _peer(name: str, peer: str = "new") -> str:
+    """The Python of an environment with an agent; `new` makes one, once."""
     if peer != "new":
         return peer
-    place = Path.home() / ".cache" / "codeagent-bench" / requirement.replace("==", "-")
+    place = environment_of(name)
     made = place / "made"
     if not made.exists():
         place.parent.mkdir(parents=True, exist_ok=True)
-        environment(place, requirement)
+        environment(place, REQUIREMENTS[name])
         made.touch()
     return str(place / "bin" / "python")
 
