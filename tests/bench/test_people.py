@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench.histories import Repository
-from tests.bench.tasks import lay, solved
+from tests.bench.tasks import Task, lay, solved
 from tests.bench.tasks.people import draw_people, is_hidden, read, task_of, told, write
 from tests.bench.tasks.people_places import NotInstalled, Place, language_of
 
@@ -100,12 +100,34 @@ def test_what_belongs_to_the_tests_is_hidden(path: str, hidden: bool) -> None:
         ("python", ["tests/data/x.txt"], []),
         ("go", ["a_test.go", "render/b_test.go", "render/testdata/x"], ["./.", "./render"]),
         ("go", ["testdata/x"], []),
+        (
+            "node",
+            ["s/b.test.ts", "s/a.spec.mjs", "s/x.ts"],
+            ["s/a.spec.mjs", "s/b.test.ts"],
+        ),
     ],
 )
 def test_the_command_runs_the_hidden_tests(language: str, hidden: list[str], end: list[str]) -> None:
     check = Place(Path("place"), language).check(hidden)
     assert list(check[len(check) - len(end) :]) == end
     assert bool(check) == bool(end)
+
+
+def test_a_project_of_node_is_linked_to_what_was_installed_and_to_its_own_packages(tmp_path: Path) -> None:
+    place = Place(tmp_path / "place", "node")
+    for name in ("vitest", ".bin"):
+        (place.folder / "node_modules" / name).mkdir(parents=True)
+    texts = {"packages/own/package.json": '{"name": "own"}', "packages/vitest/package.json": '{"name": "vitest"}'}
+    texts |= {"packages/broken/package.json": "{", "a/b/c/package.json": '{"name": "deep"}', "package.json": "{}"}
+    project = tmp_path / "project"
+    project.mkdir()
+    lay(Task("t", "people", "small", "", texts, (), (), "package.json", "", links=place.links(texts)), project)
+    assert sorted(each.name for each in (project / "node_modules").iterdir()) == [".bin", "own", "vitest"]
+    assert (project / "node_modules" / "own" / "package.json").read_text() == texts["packages/own/package.json"]
+    assert (project / "node_modules" / "vitest").resolve() == place.folder / "node_modules" / "vitest"
+    command = place.resolved(place.check(["own.test.ts"]))
+    assert command[0] == str(place.folder / "node_modules" / ".bin" / "vitest")
+    assert str(place.folder / "vitest.config.mjs") in command
 
 
 def test_a_language_without_an_environment_is_told() -> None:

@@ -8,7 +8,7 @@ The message of the commit, and nothing else, is what the user types; the project
 commit's tests are not there. A commit becomes a task if these tests fail on the project and pass on the commit, in an
 environment that is installed here (`people_places.py`). FILE gets hashes, names of files and commands, never code: with
 the history (any clone, also a bare one) it gives the tasks again, on any machine. `--again` proves them once more.
-`--with` are further words for pip. Which commits are tried is their order, from the newest: nobody chooses.
+`--with` are further words for pip or npm. Which commits are tried is their order, from the newest: nobody chooses.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What a file holds: the name of the history, the commit whose needs are installed, words for pip, and the tasks;
+    """What a file holds: the name of the history, the commit whose needs are installed, words for pip or npm, tasks;
     beside them how many commits were tried, and why others were left out.
     """
 
@@ -138,7 +138,7 @@ def refuted(drawn: Drawn, repository: Repository, place: Place, name: str, secon
     for files, wanted, why in ((after, True, "tests fail after"), (task.files, False, "tests pass before")):
         with tempfile.TemporaryDirectory(prefix="people-") as folder:
             project = Path(folder) / "project"
-            lay(replace(task, files=files), project)
+            lay(replace(task, files=files, links=place.links(files)), project)
             ended = outcome(task, project, seconds)
         if ended.hung:
             return "tests take too long"
@@ -166,6 +166,7 @@ def task_of(drawn: Drawn, repository: Repository, place: Place, name: str) -> Ta
         also=tuple(path for path in others if path in texts),
         hidden={path: after[path] for path in drawn.hidden if path in after},
         programs=str(place.programs),
+        links=place.links(texts),
     )
 
 
@@ -260,7 +261,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--since", default=SINCE, metavar="DATE", help=f"only commits of this day or later ({SINCE})")
     parser.add_argument("--count", type=int, default=20, metavar="N", help="so many tasks (20)")
     parser.add_argument("--tries", type=int, default=60, metavar="N", help="of so many commits at most (60)")
-    parser.add_argument("--with", dest="extra", default="", metavar="WORDS", help="what pip installs besides")
+    parser.add_argument("--with", dest="extra", default="", metavar="WORDS", help="what pip or npm installs besides")
     parser.add_argument("--seconds", type=float, default=60.0, metavar="S", help="for the tests of one task (60)")
     return parser.parse_args()
 

