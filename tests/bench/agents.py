@@ -27,7 +27,7 @@ from tests.bench.agents_runs import ROOT, WINDOW, Agent, Limit, ModelServer, Our
 from tests.bench.boxed import doors
 from tests.bench.peer import VERSION, environment
 from tests.bench.served import model_of, served
-from tests.bench.tasks import KINDS, SIZES, Task, draw, lay, solved
+from tests.bench.tasks import ALL_KINDS, KINDS, SIZES, Task, draw, lay, solved
 from tests.bench.tasks.exercises import exercise_tasks
 from tests.bench.tasks.people import people_tasks
 
@@ -217,7 +217,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--agents", type=_listed(AGENTS), default=["ours", "aider"], metavar=",".join(AGENTS))
     parser.add_argument("--tasks", type=int, default=60, metavar="N", help="so many tasks (60)")
     parser.add_argument("--seed", type=int, default=1, help="which tasks are drawn (1)")
-    parser.add_argument("--kinds", type=_listed(KINDS), default=list(KINDS), metavar=",".join(KINDS))
+    parser.add_argument("--kinds", type=_listed(ALL_KINDS), default=list(KINDS), metavar=",".join(ALL_KINDS))
     parser.add_argument("--sizes", type=_listed(SIZES), default=list(SIZES), metavar=",".join(SIZES))
     parser.add_argument("--rounds", type=int, default=1, help="each task so often (1)")
     parser.add_argument("--url", help="a model server that runs already; else the embedded model is started")
