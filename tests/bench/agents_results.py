@@ -176,7 +176,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _texts(project: Path) -> Iterable[tuple[str, str]]:
     for path in sorted(project.rglob("*")):
         if path.is_file():
-            yield path.relative_to(project).as_posix(), path.read_text(encoding="utf-8", errors="replace")
+            yield path.relative_to(project).as_posix(), path.read_bytes().decode("utf-8", "replace")
 
 
 def _is_by_product(name: str) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from codeagent_lsp.index.kinds import is_source, is_test
 
 LARGEST = 400_000
+BEGINNING = "1990-01-01"
 _TRAILER = re.compile(r"^(co-authored-by|signed-off-by|reviewed-by|acked-by):.*$", re.IGNORECASE | re.MULTILINE)
 _BINARY = frozenset(
     (".png", ".jpg", ".jpeg", ".gif", ".ico", ".woff", ".woff2", ".mp4", ".mp3", ".pdf", ".zip", ".gz", ".svg", ".cast")
@@ -61,9 +62,9 @@ class Repository:
                 break
         return found[::-1]
 
-    def changes(self, since: str = "") -> Iterator[Change]:
-        """The commits with one parent since a day, the newest first."""
-        for name, parents, message, changed in self._log(since):
+    def changes(self, since: str = BEGINNING) -> Iterator[Change]:
+        """The commits with one parent since a day, the newest first, those that came by a merge among them."""
+        for name, parents, message, changed in self._log(f"--since={since}"):
             if len(parents) == 1:
                 yield Change(name, parents[0], _TRAILER.sub("", message).strip(), tuple(changed))
 
@@ -111,10 +112,10 @@ class Repository:
             (folder / path).write_bytes(contents[blob])
         return list(changed)
 
-    def _log(self, since: str = "") -> Iterator[tuple[str, list[str], str, list[tuple[str, str]]]]:
+    def _log(self, which: str = "--first-parent") -> Iterator[tuple[str, list[str], str, list[tuple[str, str]]]]:
         out = self._git(
-            "log", "--first-parent", "--no-merges", "--no-renames", "--name-status", "-n", "3000",
-            *((f"--since={since}",) if since else ()), "--format=%x01%H%x02%P%x02%B%x03",
+            "log", which, "--no-merges", "--no-renames", "--name-status", "-n", "3000",
+            "--format=%x01%H%x02%P%x02%B%x03",
         ).decode("utf-8", "replace")  # fmt: skip
         for block in out.split("\x01")[1:]:
             head, _, changes = block.partition("\x03")

@@ -20,6 +20,7 @@ from tests.bench.boxed import doors
 from tests.bench.by_hand import MODEL, Answer, Policy, playing
 from tests.bench.chat_requests import Asked
 from tests.bench.tasks import Task, lay, solved
+from tests.children import command_lines
 
 SECONDS = 120.0
 WINDOW = 32_768
@@ -131,6 +132,7 @@ def played(name: str, policy: Policy, project: Path, folder: Path, *, tokens: in
         ended = agent.work(TASK, project, Limit(SECONDS, proxy.spent))
         counted = proxy.take()
     assert counted.requests > 0, ended.output[-3000:]
+    assert not [line for line in command_lines().values() if str(folder / "home") in line], "nothing is left of it"
     return ended
 
 

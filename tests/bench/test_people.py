@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.bench.agents_results import changed_files
 from tests.bench.histories import Repository
 from tests.bench.tasks import Task, lay, solved
 from tests.bench.tasks.people import draw_people, is_hidden, read, task_of, told, write
@@ -70,6 +71,15 @@ def test_a_commit_whose_tests_decide_is_a_task(history: Path, tmp_path: Path) ->
     assert not solved(task, project)
     (project / "sums.py").write_text(ADD.format("+"))
     assert solved(task, project)
+
+
+def test_an_agent_that_changed_nothing_is_not_said_to_have(tmp_path: Path) -> None:
+    """Public code has ends of lines of all kinds."""
+    task = Task("t", "people", "small", "", {"a.py": "one = 1\r\n", "b.py": "two = 2\x0b\n\r"}, (), (), "a.py", "")
+    lay(task, tmp_path)
+    assert changed_files(task, tmp_path) == {}
+    (tmp_path / "a.py").write_bytes(b"one = 1\n")
+    assert changed_files(task, tmp_path) == {"a.py": "one = 1\n"}
 
 
 def test_only_so_many_are_drawn_and_tried(history: Path) -> None:
