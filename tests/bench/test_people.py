@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from tests.bench.tasks.people_places import NotInstalled, Place, language_of
 PLACE = Place(Path(sys.prefix), "python")
 ADD = "def add(a, b):\n    return a {} b\n"
 TEST = "from sums import add\n\n\ndef test_add():\n    assert add(2, 1) == {}\n"
+BLANK = Task("t", "people", "small", "words", {}, (), (), "a.py", "")
 EMPTY = "def test_nothing():\n    pass\n"
 
 
@@ -75,7 +77,7 @@ def test_a_commit_whose_tests_decide_is_a_task(history: Path, tmp_path: Path) ->
 
 def test_an_agent_that_changed_nothing_is_not_said_to_have(tmp_path: Path) -> None:
     """Public code has ends of lines of all kinds."""
-    task = Task("t", "people", "small", "", {"a.py": "one = 1\r\n", "b.py": "two = 2\x0b\n\r"}, (), (), "a.py", "")
+    task = replace(BLANK, files={"a.py": "one = 1\r\n", "b.py": "two = 2\x0b\n\r"})
     lay(task, tmp_path)
     assert changed_files(task, tmp_path) == {}
     (tmp_path / "a.py").write_bytes(b"one = 1\n")
@@ -127,14 +129,16 @@ def test_a_project_of_node_is_linked_to_what_was_installed_and_to_its_own_packag
     place = Place(tmp_path / "place", "node")
     for name in ("vitest", ".bin"):
         (place.folder / "node_modules" / name).mkdir(parents=True)
+    (place.folder / "node_modules" / ".package-lock.json").write_text("{}")
     texts = {"packages/own/package.json": '{"name": "own"}', "packages/vitest/package.json": '{"name": "vitest"}'}
     texts |= {"packages/broken/package.json": "{", "a/b/c/package.json": '{"name": "deep"}', "package.json": "{}"}
     project = tmp_path / "project"
     project.mkdir()
-    lay(Task("t", "people", "small", "", texts, (), (), "package.json", "", links=place.links(texts)), project)
+    lay(replace(BLANK, files=texts, links=place.links(texts)), project)
     assert sorted(each.name for each in (project / "node_modules").iterdir()) == [".bin", "own", "vitest"]
     assert (project / "node_modules" / "own" / "package.json").read_text() == texts["packages/own/package.json"]
     assert (project / "node_modules" / "vitest").resolve() == place.folder / "node_modules" / "vitest"
+    assert changed_files(replace(BLANK, files=texts), project) == {}, "the links are no change of an agent"
     command = place.resolved(place.check(["own.test.ts"]))
     assert command[0] == str(place.folder / "node_modules" / ".bin" / "vitest")
     assert str(place.folder / "vitest.config.mjs") in command

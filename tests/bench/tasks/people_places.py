@@ -94,7 +94,8 @@ class Place:
         """
         if self.language != "node":
             return {}
-        found = {f"node_modules/{each.name}": str(each) for each in (self.folder / "node_modules").iterdir()}
+        packages = (each for each in (self.folder / "node_modules").iterdir() if each.is_dir())
+        found = {f"node_modules/{each.name}": str(each) for each in packages}
         for path in texts:
             if path.endswith("/package.json") and path.count("/") <= DEEPEST:
                 name = str(_json(texts[path]).get("name") or "")
