@@ -19,6 +19,8 @@ from tests.bench.agents_runs import ROOT, SHORT, Limit, ModelServer, Run, commit
 from tests.bench.tasks import Task
 
 FETCH_SECONDS = 600.0
+LOOKING = {"read", "grep", "glob", "find", "ls", "list"}
+"""Their tools that change nothing. Neither has a word for done: who only looked and talked has not said so."""
 REPLY_SHARE = 4
 """A reply may take this part of the window."""
 
@@ -69,18 +71,23 @@ def _of_pi(ended: Run) -> Ended:
     events = events_of(ended.output)
     said = [event["message"] for event in events if event.get("type") == "message_end"]
     last: Mapping[str, Any] = next((each for each in reversed(said) if each.get("role") == "assistant"), {})
+    ran = [event for event in events if event.get("type") == "tool_execution_end"]
     settled = any(event.get("type") == "agent_settled" and not event.get("aborted") for event in events)
     status = str(last.get("stopReason") or "no end")
     return Ended(
         status=status,
-        said_done=settled and status == "stop" and ended.code == 0 and not ended.ended,
+        said_done=settled
+        and status == "stop"
+        and ended.code == 0
+        and not ended.ended
+        and any(event.get("toolName") not in LOOKING for event in ran),
         seconds=ended.seconds,
         error=_short(last.get("errorMessage")),
         output=ended.output,
         late=ended.late,
         spent=ended.spent,
         crashed=not settled and not ended.ended,
-        refused=any(event.get("type") == "tool_execution_end" and event.get("isError") for event in events),
+        refused=any(event.get("isError") for event in ran),
     )
 
 
@@ -121,18 +128,21 @@ def _of_opencode(ended: Run) -> Ended:
     parts: list[Mapping[str, Any]] = [event["part"] for event in events if isinstance(event.get("part"), dict)]
     finished = [str(part.get("reason")) for part in parts if part.get("type") == "step-finish"]
     errors = [event.get("error") for event in events if event.get("type") == "error"]
-    tools = [part["state"] for part in parts if part.get("type") == "tool" and isinstance(part.get("state"), dict)]
+    ran = [part for part in parts if part.get("type") == "tool" and isinstance(part.get("state"), dict)]
     status = "error" if errors else finished[-1] if finished else "no end"
     return Ended(
         status=status,
-        said_done=status == "stop" and ended.code == 0 and not ended.ended,
+        said_done=status == "stop"
+        and ended.code == 0
+        and not ended.ended
+        and any(part.get("tool") not in LOOKING for part in ran),
         seconds=ended.seconds,
         error=_short(errors[-1]) if errors else "",
         output=ended.output,
         late=ended.late,
         spent=ended.spent,
         crashed=not finished and not ended.ended,
-        refused=any(state.get("status") == "error" for state in tools),
+        refused=any(part["state"].get("status") == "error" for part in ran),
     )
 
 

@@ -160,6 +160,15 @@ def test_another_agent_does_a_task_in_its_own_way(name: str, project: Path, tmp_
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", sorted(OTHERS.keys() - {"mini"}))  # which asks on until there is a command
+def test_another_agent_that_only_asks_has_not_said_that_it_is_done(name: str, project: Path, tmp_path: Path) -> None:
+    ended = played(name, Script(name, [Answer("Which file is it?")] * 9), project, tmp_path)
+    assert not ended.said_done, ended
+    assert not (ended.late or ended.spent or ended.crashed), ended
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_another_agent_is_ended_when_its_tokens_are_used_up(name: str, project: Path, tmp_path: Path) -> None:
     ended = played(name, endless(name), project, tmp_path, tokens=LITTLE[name])
     assert ended.spent and not (ended.late or ended.crashed or ended.said_done), ended
