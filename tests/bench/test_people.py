@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -142,6 +144,19 @@ def test_a_project_of_node_is_linked_to_what_was_installed_and_to_its_own_packag
     command = place.resolved(place.check(["own.test.ts"]))
     assert command[0] == str(place.folder / "node_modules" / ".bin" / "vitest")
     assert str(place.folder / "vitest.config.mjs") in command
+
+
+def test_the_tasks_that_are_kept_are_those_that_the_page_tells() -> None:
+    histories = [read(file) for file in sorted(Path(__file__).with_name("people").glob("*.json"))]
+    page = Path(__file__).with_name("README.md").read_text("utf-8")
+    for history in histories:
+        sizes = Counter(drawn.size for drawn in history.tasks)
+        shares = ", ".join(str(sizes[size]) for size in ("small", "medium", "large"))
+        row = f"| {history.tried} | **{len(history.tasks)}** | {shares} |"
+        assert re.search(rf"^\| {history.name} \(\w+\) {re.escape(row)}", page, re.MULTILINE), told(history)
+        assert all(drawn.check and drawn.hidden and drawn.sources for drawn in history.tasks)
+        assert not [path for drawn in history.tasks for path in drawn.sources if is_hidden(path)]
+    assert f"**{sum(len(history.tasks) for history in histories)}**" in page
 
 
 def test_a_language_without_an_environment_is_told() -> None:
