@@ -263,6 +263,11 @@ def bash() -> str | None:
     return "bash"
 
 
+def is_terminal(descriptor: int) -> bool:
+    """Return whether somebody can answer at the other end."""
+    return os.isatty(descriptor)
+
+
 def lower_priority(by: int) -> None:
     """Give way to other processes; `by` is from 1 to 19."""
     os.nice(by)

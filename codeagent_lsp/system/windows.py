@@ -326,6 +326,16 @@ def bash() -> str | None:
     return None if found is None or found.lower().startswith(of_system) else found
 
 
+def is_terminal(descriptor: int) -> bool:
+    """Return whether somebody can answer at the other end: `os.isatty` takes NUL for a terminal, too."""
+    mode = wintypes.DWORD()
+    try:
+        handle = wintypes.HANDLE(msvcrt.get_osfhandle(descriptor))
+    except OSError:
+        return False
+    return bool(_kernel().GetConsoleMode(handle, ctypes.byref(mode)))
+
+
 def lower_priority(by: int) -> None:
     """Give way to other processes; there is one step of it here."""
     kernel = _kernel()

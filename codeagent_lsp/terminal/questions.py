@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from codeagent_lsp.system import hidden_input
+from codeagent_lsp.system import hidden_input, is_terminal
 from codeagent_lsp.texts import pair
 
 _YES_KEYS = (
@@ -72,7 +72,7 @@ class Keyboard:
     @property
     def present(self) -> bool:
         """Return whether the input is a terminal."""
-        return os.isatty(self._descriptor)
+        return is_terminal(self._descriptor)
 
     async def line(self) -> str | None:
         """Return the next line without its end; None at the end of input."""

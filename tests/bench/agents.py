@@ -11,32 +11,30 @@ from __future__ import annotations
 import argparse
 import compileall
 import contextlib
-import json
 import os
 import secrets
 import shutil
-import socket
-import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from codeagent_lsp.terminal.model import KEY_VARIABLE
+from tests.bench.agents_node import NotFetched, OpenCode, Pi, fetched
+from tests.bench.agents_peers import Aider, MiniSwe
 from tests.bench.agents_proxy import CountingProxy
 from tests.bench.agents_results import Result, append, cause_of, changed_files, read, report
-from tests.bench.agents_runs import ROOT, Agent, Aider, MiniSwe, Ours, end_tree
+from tests.bench.agents_runs import ROOT, WINDOW, Agent, Limit, ModelServer, Ours
+from tests.bench.boxed import doors
 from tests.bench.peer import VERSION, environment
-from tests.bench.tasks import KINDS, SIZES, Task, draw, lay, solved
+from tests.bench.served import model_of, served
+from tests.bench.tasks import ALL_KINDS, KINDS, SIZES, Task, draw, lay, solved
 from tests.bench.tasks.exercises import exercise_tasks
+from tests.bench.tasks.people import people_tasks
 
 FORMS = ("auto", "tools", "whole", "function", "line", "blocks", "diff")
 ATTEMPTS = ("2", "3", "5")
-AGENTS = ("ours", *(f"ours:{variant}" for variant in (*FORMS, *ATTEMPTS)), "aider", "mini")
+AGENTS = ("ours", *(f"ours:{variant}" for variant in (*FORMS, *ATTEMPTS)), "aider", "mini", "pi", "opencode")
 MINI_VERSION = "2.4.6"
-START_SECONDS = 180.0
 LIMIT_SECONDS = 300.0
 
 
@@ -55,22 +53,29 @@ def main() -> None:
 def _measure(options: argparse.Namespace, out: Path) -> None:
     compileall.compile_dir(ROOT / "codeagent_lsp", quiet=1)  # as it is once installed; the agents write no byte code
     tasks = draw(options.seed, options.tasks, kinds=options.kinds, sizes=options.sizes)
+    if options.people:
+        if not options.repo:
+            sys.exit("--people needs --repo, a clone of the history whose tasks these are")
+        tasks = people_tasks(options.people, options.repo)
+        tasks = [task for task in tasks if task.size in options.sizes][: options.tasks]
     if options.exercises:
         tasks = list(exercise_tasks(Path(options.exercises)))[: options.tasks]
     with contextlib.ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agents-")))
         key = os.environ.get(options.key) or secrets.token_urlsafe(24)
-        url = options.url or stack.enter_context(served(key, options.slots))
-        proxy = stack.enter_context(CountingProxy(url, key))
-        model = options.model or _model_of(proxy.url)
-        make = _maker(proxy.url, model, home, options.peer)
+        programs = _programs(options.agents, options.peer)
+        url = options.url or stack.enter_context(served(key, options.slots, options.window))
+        proxy = stack.enter_context(CountingProxy(url, key, options.tokens))
+        model = options.model or model_of(proxy.url)
+        server = ModelServer(proxy.url, model, options.window, stack.enter_context(doors(proxy.url, home)))
+        make = _maker(server, home, programs)
         agents = [make(name) for name in options.agents]
         every = turns(
             tasks,
             agents,
             proxy,
             rounds=options.rounds,
-            limit_seconds=options.timeout,
+            seconds=options.timeout,
             done=read(out),
             logs=options.logs,
         )
@@ -85,7 +90,7 @@ def turns(
     proxy: CountingProxy,
     *,
     rounds: int,
-    limit_seconds: float,
+    seconds: float,
     done: Sequence[Result] = (),
     logs: Path | None = None,
 ) -> Iterator[Result]:
@@ -96,11 +101,11 @@ def turns(
             first = (at + number - 1) % len(agents)
             for agent in [*agents[first:], *agents[:first]]:
                 if (number, task.id, agent.name) not in known:
-                    yield measured(agent, task, proxy, round_number=number, limit_seconds=limit_seconds, logs=logs)
+                    yield measured(agent, task, proxy, round_number=number, seconds=seconds, logs=logs)
 
 
 def measured(
-    agent: Agent, task: Task, proxy: CountingProxy, *, round_number: int, limit_seconds: float, logs: Path | None = None
+    agent: Agent, task: Task, proxy: CountingProxy, *, round_number: int, seconds: float, logs: Path | None = None
 ) -> Result:
     """One agent on one task in a fresh folder."""
     folder = Path(tempfile.mkdtemp(prefix="task-"))
@@ -109,7 +114,7 @@ def measured(
         project.mkdir()
         lay(task, project)
         proxy.take()
-        ended = agent.work(task, project, limit_seconds)
+        ended = agent.work(task, project, Limit(seconds, proxy.spent))
         if logs is not None:
             _log(logs, f"{round_number}-{task.id}-{agent.name.replace(':', '-')}.txt", ended.output)
         count = proxy.take()
@@ -143,71 +148,58 @@ def _log(folder: Path, name: str, text: str) -> None:
     (folder / name).write_text(text, encoding="utf-8")
 
 
-def _maker(url: str, model: str, home: Path, peer: str) -> Callable[[str], Agent]:
+OTHERS: Mapping[str, Callable[[str, ModelServer, Path, str], Agent]] = {
+    "aider": Aider,
+    "mini": MiniSwe,
+    "pi": Pi,
+    "opencode": OpenCode,
+}
+
+
+def _programs(names: Sequence[str], peer: str) -> dict[str, str]:
+    """The programs of those of the other agents that are to run, fetched before anything is measured."""
+    try:
+        found = {name: fetched(name) for name in names if name in ("pi", "opencode")}
+    except NotFetched as error:
+        sys.exit(str(error))
+    if "aider" in names:
+        found["aider"] = _peer("aider", peer)
+    if "mini" in names:
+        found["mini"] = _peer("mini")
+    return found
+
+
+def _maker(server: ModelServer, home: Path, programs: Mapping[str, str]) -> Callable[[str], Agent]:
     def make(name: str) -> Agent:
-        if name == "aider":
-            return Aider(name, url, model, home / name, _peer(peer))
-        if name == "mini":
-            return MiniSwe(name, url, model, home / name, _peer("new", f"mini-swe-agent=={MINI_VERSION}"))
+        if name in OTHERS:
+            return OTHERS[name](name, server, home / name, programs[name])
         variant, place = name.partition(":")[2], home / name.replace(":", "-")
         if variant in ATTEMPTS:
-            return Ours(name, url, model, place, attempts=int(variant))
-        return Ours(name, url, model, place, variant)
+            return Ours(name, server.url, server.model, place, attempts=int(variant))
+        return Ours(name, server.url, server.model, place, variant)
 
     return make
 
 
-def _peer(peer: str, requirement: str = f"aider-chat=={VERSION}") -> str:
-    """The Python of an environment with an agent; `new` makes one in the cache of the user, once."""
+REQUIREMENTS = {"aider": f"aider-chat=={VERSION}", "mini": f"mini-swe-agent=={MINI_VERSION}"}
+
+
+def environment_of(name: str) -> Path:
+    """The folder for the environment of an agent from PyPI, in the cache of the user."""
+    return Path.home() / ".cache" / "codeagent-bench" / REQUIREMENTS[name].replace("==", "-")
+
+
+def _peer(name: str, peer: str = "new") -> str:
+    """The Python of an environment with an agent; `new` makes one, once."""
     if peer != "new":
         return peer
-    place = Path.home() / ".cache" / "codeagent-bench" / requirement.replace("==", "-")
+    place = environment_of(name)
     made = place / "made"
     if not made.exists():
         place.parent.mkdir(parents=True, exist_ok=True)
-        environment(place, requirement)
+        environment(place, REQUIREMENTS[name])
         made.touch()
     return str(place / "bin" / "python")
-
-
-@contextlib.contextmanager
-def served(key: str, slots: int = 1) -> Iterator[str]:
-    """The embedded model on a free port of loopback, behind this key, for so many requests at a time; its root."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "codeagent_lsp.cli", "model", "serve"]
-    command += ["--port", str(port), "--slots", str(slots)]
-    environ = {**os.environ, KEY_VARIABLE: key}
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environ)
-    url = f"http://127.0.0.1:{port}"
-    try:
-        _wait_for(process, url, key)
-        yield url
-    finally:
-        end_tree(process)
-
-
-def _wait_for(process: subprocess.Popen[bytes], url: str, key: str) -> None:
-    until = time.monotonic() + START_SECONDS
-    while time.monotonic() < until:
-        if process.poll() is not None:
-            raise RuntimeError("the embedded model did not start: try `codeagent-lsp model serve`")
-        try:
-            _model_of(url, key)
-        except (OSError, ValueError, LookupError):
-            time.sleep(0.5)
-            continue
-        return
-    raise TimeoutError(f"no answer from {url} in {START_SECONDS:.0f} s")
-
-
-def _model_of(url: str, key: str = "") -> str:
-    """The first model that a server offers."""
-    address = f"{url.rstrip('/').removesuffix('/v1')}/v1/models"
-    request = urllib.request.Request(address, headers={"authorization": f"Bearer {key}"} if key else {})
-    with urllib.request.urlopen(request, timeout=10) as answer:
-        return str(json.load(answer)["data"][0]["id"])
 
 
 def _tell(result: Result) -> None:
@@ -225,7 +217,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--agents", type=_listed(AGENTS), default=["ours", "aider"], metavar=",".join(AGENTS))
     parser.add_argument("--tasks", type=int, default=60, metavar="N", help="so many tasks (60)")
     parser.add_argument("--seed", type=int, default=1, help="which tasks are drawn (1)")
-    parser.add_argument("--kinds", type=_listed(KINDS), default=list(KINDS), metavar=",".join(KINDS))
+    parser.add_argument("--kinds", type=_listed(ALL_KINDS), default=list(KINDS), metavar=",".join(ALL_KINDS))
     parser.add_argument("--sizes", type=_listed(SIZES), default=list(SIZES), metavar=",".join(SIZES))
     parser.add_argument("--rounds", type=int, default=1, help="each task so often (1)")
     parser.add_argument("--url", help="a model server that runs already; else the embedded model is started")
@@ -233,10 +225,20 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--model", default="", help="its model; else the first one it offers")
     parser.add_argument("--key", default="OPENAI_API_KEY", metavar="VARIABLE", help="where its key is (OPENAI_API_KEY)")
     parser.add_argument("--exercises", metavar="PATH", help="the programs of this checkout of QuixBugs as tasks")
+    parser.add_argument("--people", type=Path, metavar="FILE", help="tasks that tests.bench.tasks.people drew")
+    parser.add_argument("--repo", metavar="PATH", help="with --people: a clone of their history")
     parser.add_argument("--out", default="results.jsonl", help="where each result is written at once")
     parser.add_argument("--logs", type=Path, metavar="FOLDER", help="keep here what each agent printed")
     parser.add_argument("--resume", action="store_true", help="go on with --out and leave out what is there")
     parser.add_argument("--timeout", type=float, default=LIMIT_SECONDS, metavar="SECONDS", help="per task (300)")
+    parser.add_argument("--tokens", type=int, default=0, metavar="N", help="end a run also at N tokens read or written")
+    parser.add_argument(
+        "--window",
+        type=int,
+        default=WINDOW,
+        metavar="TOKENS",
+        help=f"of the model; what is started here gets it ({WINDOW})",
+    )
     parser.add_argument("--peer", default="new", metavar="PYTHON", help="a Python with aider-chat, or new (made once)")
     parser.add_argument("--report", metavar="FILE", help="only print the tables of this file")
     return parser.parse_args()

@@ -1,7 +1,8 @@
 """A proxy on loopback in front of a model server that counts what passes: requests, tokens, time. Streams pass at once.
 
 It changes two things: a stream is asked to end with the usage of tokens, and the server's key is put in, which the
-agents do not know. Not here: who asks, or why.
+agents do not know. And it ends who has used up its tokens: `spent` is set, and what is asked then is refused. Not here:
+who asks, or why.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -36,6 +38,11 @@ class Count:
     completion_tokens: int = 0
     seconds: float = 0.0
 
+    @property
+    def worked(self) -> int:
+        """The tokens that the server worked on: written, or read and not taken from its cache."""
+        return self.prompt_tokens - self.cached_tokens + self.completion_tokens
+
     def __add__(self, other: Count) -> Count:
         return Count(
             self.requests + other.requests,
@@ -47,10 +54,15 @@ class Count:
 
 
 class CountingProxy:
-    """A proxy for one model server; `url` is its own root. Use it as a context, one user of the model at a time."""
+    """A proxy for one model server; `url` is its own root. Use it as a context, one user of the model at a time.
 
-    def __init__(self, upstream: str, key: str = "") -> None:
+    `spent` is set when the server has worked on so many `tokens` since the last `take`; no limit for 0.
+    """
+
+    def __init__(self, upstream: str, key: str = "", tokens: int = 0) -> None:
         self.key = key
+        self.tokens = tokens
+        self.spent = threading.Event()
         self._upstream = urlsplit(upstream.rstrip("/").removesuffix("/v1"))
         self._lock = threading.Condition()
         self._count = Count()
@@ -83,12 +95,15 @@ class CountingProxy:
         with self._lock:
             self._lock.wait_for(lambda: not self._open, CUT_SECONDS)
             counted, self._count = self._count, Count()
+            self.spent.clear()
         return counted
 
     def add(self, count: Count) -> None:
         """Count one more call."""
         with self._lock:
             self._count += count
+            if self.tokens and self._count.worked >= self.tokens:
+                self.spent.set()
 
     def connect(self) -> HTTPConnection:
         """A new connection to the server behind, known until `release`."""
@@ -133,6 +148,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _pass(self, body: bytes) -> None:
         proxy = self.server.proxy
         counted = self.command == "POST" and urlsplit(self.path).path.endswith(GENERATING)
+        if counted and proxy.spent.is_set():
+            self.send_error(HTTPStatus.FORBIDDEN, "the tokens of this run are used up")
+            return
         begun = time.monotonic()
         connection = proxy.connect()
         seen = bytearray()

@@ -15,14 +15,16 @@ from tests.bench.tasks import Task
 SOLVED = ""
 CAUSES = (
     "nothing changed", "tests changed only", "wrong edit: tests still fail", "broke syntax", "refused/format",
-    "time limit", "crash",
+    "time limit", "token limit", "crash",
 )  # fmt: skip
-NOT_SOURCES = (".git/", ".aider", "__pycache__/")
+NOT_SOURCES = (".git/", ".aider", "__pycache__/", ".pytest_cache/")
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How an agent's process ended: `status` in its own words, `refused` when an answer of the model was not usable."""
+    """How an agent's process ended: `status` in its own words, `late` and `spent` at its limit of time or tokens,
+    `refused` when an answer of the model was not usable.
+    """
 
     status: str
     said_done: bool
@@ -30,6 +32,7 @@ class Ended:
     error: str = ""
     output: str = ""
     late: bool = False
+    spent: bool = False
     crashed: bool = False
     refused: bool = False
 
@@ -95,6 +98,8 @@ def cause_of(task: Task, changed: Mapping[str, str | None], ended: Ended) -> str
     """Why a task was not solved, from how the run ended and what it left."""
     if ended.late:
         return "time limit"
+    if ended.spent:
+        return "token limit"
     if ended.crashed:
         return "crash"
     if not changed:
@@ -171,7 +176,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _texts(project: Path) -> Iterable[tuple[str, str]]:
     for path in sorted(project.rglob("*")):
         if path.is_file():
-            yield path.relative_to(project).as_posix(), path.read_text(encoding="utf-8", errors="replace")
+            yield path.relative_to(project).as_posix(), path.read_bytes().decode("utf-8", "replace")
 
 
 def _is_by_product(name: str) -> bool:

@@ -1,38 +1,71 @@
-"""The agents that are compared, each as a command that is run in a project with a limit of time. No counting here."""
+"""Running an agent in a project to its end or to a limit, and our own agent. No counting here.
+
+The others: `agents_peers.py` (from PyPI), `agents_node.py` (from npm).
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from tests.bench.agents_results import Ended
+from tests.bench.boxed import Box
 from tests.bench.tasks import Task
 from tests.children import command_lines
 
 ROOT = Path(__file__).parents[2]  # the checkout whose agent is measured, not the one that is installed
 GRACE_SECONDS = 5.0
+LOOK_SECONDS = 0.2  # how often the limit of tokens is looked at
 WINDOW = 8192
-KEPT_OUT = ("CODEAGENT_", "OPENAI_", "AIDER_", "PYTHON")
+KEPT_OUT = ("CODEAGENT_", "OPENAI_", "AIDER_", "OPENCODE_", "PI_", "XDG_", "PYTHON")
 SHORT = 300
 
 
 @dataclass(frozen=True, slots=True)
+class Limit:
+    """How long an agent may work: so many seconds, and until `spent` is set, which the proxy does at its tokens."""
+
+    seconds: float
+    spent: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelServer:
+    """What an agent is told of its model: the root of the proxy's URL, the name, the tokens of its window; and the box
+    to run in.
+    """
+
+    url: str
+    model: str
+    window: int
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
-    """The end of a process: its exit code, what it printed, how long it took, whether it was ended at its limit."""
+    """The end of a process: its exit code, what it printed, how long it took, whether it was ended at a limit: `late`
+    at that of time, `spent` at that of tokens.
+    """
 
     code: int
     output: str
     seconds: float
     late: bool
+    spent: bool = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was ended."""
+        return self.late or self.spent
 
 
 class Agent(Protocol):
@@ -43,7 +76,7 @@ class Agent(Protocol):
         """As on the command line and in the results."""
         ...
 
-    def work(self, task: Task, project: Path, limit_seconds: float) -> Ended:
+    def work(self, task: Task, project: Path, limit: Limit) -> Ended:
         """Do the task in this folder."""
         ...
 
@@ -61,7 +94,7 @@ class Ours:
     form: str = ""
     attempts: int = 1
 
-    def work(self, task: Task, project: Path, limit_seconds: float) -> Ended:
+    def work(self, task: Task, project: Path, limit: Limit) -> Ended:
         """See `Agent`."""
         settings = {"model.baseUrl": f"{self.url}/v1", "model.name": self.model}
         if self.form:
@@ -70,17 +103,19 @@ class Ours:
         command += ["--attempts", str(self.attempts)]
         for key, value in settings.items():
             command += ["--set", f"{key}={value}"]
-        environment = {"CODEAGENT_STATE_DIR": str(self.home / "state"), "PYTHONPATH": str(ROOT)}
-        return _of_ours(run([*command, task.words], project, environment, limit_seconds))
+        environment = {"CODEAGENT_STATE_DIR": str(self.home / "state"), "PYTHONPATH": str(ROOT), **programs_of(task)}
+        return _of_ours(run([*command, task.words], project, environment, limit))
 
 
 def _of_ours(ended: Run) -> Ended:
-    events = [event for line in ended.output.splitlines() if (event := _event(line))]
+    events = events_of(ended.output)
     last = next((event for event in reversed(events) if event.get("type") == "run_completed"), None)
     if last is None:
         words = ended.output.strip().splitlines()[-1:] or [""]
-        crashed = not ended.late
-        return Ended("no end", False, ended.seconds, words[0][:SHORT], ended.output, late=ended.late, crashed=crashed)
+        return Ended(
+            "no end", False, ended.seconds, words[0][:SHORT], ended.output,
+            late=ended.late, spent=ended.spent, crashed=not ended.ended,
+        )  # fmt: skip
     status = str(last.get("status"))
     return Ended(
         status=status,
@@ -89,144 +124,41 @@ def _of_ours(ended: Run) -> Ended:
         error=str(last.get("error") or ("" if status == "completed" else last.get("summary") or ""))[:SHORT],
         output=ended.output,
         late=ended.late,
+        spent=ended.spent,
         crashed=status == "failed" and ended.code not in (0, 1),
         refused=any(event.get("type") == "tool_result" and not event.get("success", True) for event in events),
     )
 
 
-def _event(line: str) -> Mapping[str, object] | None:
-    if not line.startswith("{"):
-        return None
-    try:
-        event = json.loads(line)
-    except ValueError:
-        return None
-    return event if isinstance(event, dict) else None
+def events_of(output: str) -> list[Mapping[str, Any]]:
+    """Return the JSON objects among the lines of what an agent printed."""
+    found: list[Mapping[str, Any]] = []
+    for line in output.splitlines():
+        try:
+            event = json.loads(line) if line.startswith("{") else None
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            found.append(event)
+    return found
 
 
-@dataclass(frozen=True, slots=True)
-class Aider:
-    """`aider-chat` in its own environment: whole files as answers, the project's tests after each edit.
-
-    It is given the files that have to change, as its users add them to its chat; ours has to find them.
-    """
-
-    name: str
-    url: str
-    model: str
-    home: Path
-    python: str
-
-    def work(self, task: Task, project: Path, limit_seconds: float) -> Ended:
-        """See `Agent`."""
-        _commit(project)
-        self.home.mkdir(parents=True, exist_ok=True)
-        window = {"max_tokens": WINDOW, "max_input_tokens": WINDOW, "max_output_tokens": WINDOW}
-        costs = {"input_cost_per_token": 0, "output_cost_per_token": 0}
-        about = {f"openai/{self.model}": {**window, **costs, "litellm_provider": "openai", "mode": "chat"}}
-        (self.home / ".aider.model.metadata.json").write_text(json.dumps(about))
-        environment = {"HOME": str(self.home), "LITELLM_LOCAL_MODEL_COST_MAP": "True", "NO_COLOR": "1"}
-        return _of_aider(run(self._command(task), project, environment, limit_seconds))
-
-    def _command(self, task: Task) -> list[str]:
-        given = dict.fromkeys([task.place, *task.also, *named_files(task)])
-        files = [word for name in given if name not in task.tests for word in ("--file", name)]
-        files += [word for name in task.tests for word in ("--read", name)]  # so that it cannot change what judges it
-        return [
-            self.python, "-m", "aider", "--model", f"openai/{self.model}",
-            "--openai-api-base", f"{self.url}/v1", "--openai-api-key", "none", "--edit-format", "whole",
-            "--model-metadata-file", str(self.home / ".aider.model.metadata.json"),
-            "--yes-always", "--no-auto-commits", "--no-dirty-commits", "--no-gitignore", "--no-pretty",
-            "--no-check-update", "--no-show-release-notes", "--no-show-model-warnings", "--analytics-disable",
-            "--no-suggest-shell-commands", "--no-detect-urls", "--no-fancy-input",
-            "--chat-history-file", str(self.home / "chat.md"), "--input-history-file", str(self.home / "input"),
-            "--auto-test", "--test-cmd", "python -m unittest", "--message", task.words, *files,
-        ]  # fmt: skip
-
-
-def _of_aider(ended: Run) -> Ended:
-    verdicts = re.findall(r"^(OK|FAILED)\b", ended.output, re.MULTILINE)
-    passed = bool(verdicts) and verdicts[-1] == "OK"
-    status = ("tests passed" if passed else "tests failed") if verdicts else "no tests run"
-    problem = re.search(r"^.*(?:conform to the edit format|litellm\.\w*Error).*$", ended.output, re.MULTILINE)
-    return Ended(
-        status=status,
-        said_done=ended.code == 0 and passed,
-        seconds=ended.seconds,
-        error=problem[0][:SHORT] if problem else "",
-        late=ended.late,
-        output=ended.output,
-        crashed=ended.code != 0 and not ended.late,
-        refused="conform to the edit format" in ended.output,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class MiniSwe:
-    """`mini-swe-agent` with its prompts for models without native calls; in a sandbox, as it runs what they write."""
-
-    name: str
-    url: str
-    model: str
-    home: Path
-    python: str
-
-    def work(self, task: Task, project: Path, limit_seconds: float) -> Ended:
-        """See `Agent`."""
-        self.home.mkdir(parents=True, exist_ok=True)
-        environment = {
-            "HOME": str(self.home),
-            "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-            "MSWEA_CONFIGURED": "true",
-            "MSWEA_COST_TRACKING": "ignore_errors",
-            "MSWEA_GLOBAL_CONFIG_DIR": str(self.home),
-            "MSWEA_SILENT_STARTUP": "1",
-            "OPENAI_API_KEY": "none",
-        }
-        self._trajectory.unlink(missing_ok=True)
-        ended = run([*self._sandbox(project), *self._command(task)], project, environment, limit_seconds)
-        return _of_mini(ended, self._trajectory)
-
-    @property
-    def _trajectory(self) -> Path:
-        return self.home / "last.json"
-
-    def _sandbox(self, project: Path) -> list[str]:
-        """Only the project and its own home can be written; the model's server is on loopback."""
-        writable = [word for place in (project, self.home) for word in ("--bind", str(place), str(place))]
-        return ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *writable, "--die-with-parent"]
-
-    def _command(self, task: Task) -> list[str]:
-        settings = ["mini_textbased.yaml", f"model.model_kwargs.api_base={self.url}/v1"]
-        return [
-            str(Path(self.python).with_name("mini")), "--model", f"openai/{self.model}", "--task", task.words,
-            "--yolo", "--exit-immediately", "--model-class", "litellm_textbased",
-            "--output", str(self._trajectory), *(word for setting in settings for word in ("--config", setting)),
-        ]  # fmt: skip
-
-
-def _of_mini(ended: Run, trajectory: Path) -> Ended:
-    try:
-        status = str(json.loads(trajectory.read_text())["info"]["exit_status"])
-    except (OSError, ValueError, LookupError):
-        status = "no end"
-    said_done = status == "Submitted" and not ended.late
-    crashed = ended.code != 0 and not ended.late
-    return Ended(status, said_done, ended.seconds, output=ended.output, late=ended.late, crashed=crashed)
-
-
-def named_files(task: Task) -> list[str]:
-    """The files of the project that the user's words name."""
-    return [name for name in task.files if re.search(rf"(?<![\w/]){re.escape(name)}(?!\w)", task.words, re.ASCII)]
-
-
-def _commit(project: Path) -> None:
+def committed(project: Path) -> None:
+    """Make a project a repository of git with one commit."""
     git = ["git", "-c", "user.name=bench", "-c", "user.email=bench@localhost", "-c", "commit.gpgsign=false"]
     for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "begin"]):
         subprocess.run([*git, *arguments], cwd=project, check=True)
 
 
-def run(command: Sequence[str], folder: Path, environment: Mapping[str, str], limit_seconds: float) -> Run:
+def programs_of(task: Task) -> dict[str, str]:
+    """Return the variables by which a task's own programs come first, as in a user's terminal; {} if it has none."""
+    if not task.programs:
+        return {}
+    path = os.pathsep.join([task.programs, str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    return {"PATH": path, "VIRTUAL_ENV": str(Path(task.programs).parent)}
+
+
+def run(command: Sequence[str], folder: Path, environment: Mapping[str, str], limit: Limit) -> Run:
     """Run a command to its end or to the limit, then end it and all that it started."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(KEPT_OUT)}
     path = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", "")])
@@ -240,12 +172,16 @@ def run(command: Sequence[str], folder: Path, environment: Mapping[str, str], li
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
-    try:
-        said, _ = process.communicate(timeout=limit_seconds)
-        late = False
-    except subprocess.TimeoutExpired:
-        late, said = True, end_tree(process)
-    return Run(process.returncode, said.decode("utf-8", "replace"), time.monotonic() - begun, late)
+    said = None
+    while said is None and not limit.spent.is_set() and (left := begun + limit.seconds - time.monotonic()) > 0:
+        try:
+            said, _ = process.communicate(timeout=min(left, LOOK_SECONDS))
+        except subprocess.TimeoutExpired:
+            continue
+    spent = said is None and limit.spent.is_set()
+    late = said is None and not spent
+    said = end_tree(process) if said is None else said
+    return Run(process.returncode, said.decode("utf-8", "replace"), time.monotonic() - begun, late, spent)
 
 
 def end_tree(process: subprocess.Popen[bytes]) -> bytes:

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from codeagent_lsp.index.grammars import is_source, is_test
 
 LARGEST = 400_000
+BEGINNING = "1990-01-01"
 _TRAILER = re.compile(r"^(co-authored-by|signed-off-by|reviewed-by|acked-by):.*$", re.IGNORECASE | re.MULTILINE)
 _BINARY = frozenset(
     (".png", ".jpg", ".jpeg", ".gif", ".ico", ".woff", ".woff2", ".mp4", ".mp3", ".pdf", ".zip", ".gz", ".svg", ".cast")
@@ -29,6 +30,16 @@ class Commit:
     message: str
     edited: tuple[str, ...]
     recent: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A commit with one parent: its message without trailers, and the files it touches, each with git's letter."""
+
+    name: str
+    parent: str
+    message: str
+    files: tuple[tuple[str, str], ...]
 
 
 class Repository:
@@ -51,7 +62,18 @@ class Repository:
                 break
         return found[::-1]
 
-    def diff(self, commit: Commit, path: str) -> str:
+    def changes(self, since: str = BEGINNING) -> Iterator[Change]:
+        """The commits with one parent since a day, the newest first, those that came by a merge among them."""
+        for name, parents, message, changed in self._log(f"--since={since}"):
+            if len(parents) == 1:
+                yield Change(name, parents[0], _TRAILER.sub("", message).strip(), tuple(changed))
+
+    def message(self, commit: str) -> str:
+        """The message of a commit without trailers."""
+        text = self._git("log", "-1", "--format=%B", commit).decode("utf-8", "replace")
+        return _TRAILER.sub("", text).strip()
+
+    def diff(self, commit: Commit | Change, path: str) -> str:
         """What a commit changes in a file, without lines around."""
         return self._git(
             "diff", "--unified=0", "--no-color", "--no-ext-diff", commit.parent, commit.name, "--", path
@@ -90,9 +112,9 @@ class Repository:
             (folder / path).write_bytes(contents[blob])
         return list(changed)
 
-    def _log(self) -> Iterator[tuple[str, list[str], str, list[tuple[str, str]]]]:
+    def _log(self, which: str = "--first-parent") -> Iterator[tuple[str, list[str], str, list[tuple[str, str]]]]:
         out = self._git(
-            "log", "--first-parent", "--no-merges", "--no-renames", "--name-status", "-n", "3000",
+            "log", which, "--no-merges", "--no-renames", "--name-status", "-n", "3000",
             "--format=%x01%H%x02%P%x02%B%x03",
         ).decode("utf-8", "replace")  # fmt: skip
         for block in out.split("\x01")[1:]:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from tests.bench.agents_runs import ROOT, Run, run
+from tests.bench.agents_runs import ROOT, Limit, Run, run
 from tests.bench.by_hand import MODEL, WINDOW, Exchanges, passing_trials, playing
 from tests.bench.chat_requests import Asked, in_json, shared, text_of
 from tests.bench.prompts_tasks import WORKS, StrongModel, Translation, Work, committed, lay, opencode, ours, works_in
@@ -123,7 +123,7 @@ def run_ours(work: Work, project: Path, home: Path, url: str) -> Run:
     state = tempfile.mkdtemp(dir=home)
     command = [sys.executable, "-m", "codeagent_lsp.cli", "run", "--yes", "--workspace", str(project), work.words]
     environment = {"CODEAGENT_STATE_DIR": state, "CODEAGENT_BASE_URL": url, "PYTHONPATH": str(ROOT)}
-    return run(command, project, environment, LIMIT_SECONDS)
+    return run(command, project, environment, Limit(LIMIT_SECONDS))
 
 
 def run_opencode(program: str) -> Program:
@@ -146,7 +146,7 @@ def run_opencode(program: str) -> Program:
         environment["PWD"] = str(project)  # opencode 1.18 takes its folder from there
         environment |= {f"XDG_{kind}_HOME": str(home / kind) for kind in ("CONFIG", "DATA", "CACHE", "STATE")}
         environment |= {f"OPENCODE_DISABLE_{what}": "1" for what in ("MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD")}
-        return run([program, "run", work.words], project, environment, LIMIT_SECONDS)
+        return run([program, "run", work.words], project, environment, Limit(LIMIT_SECONDS))
 
     return started
 
@@ -159,7 +159,8 @@ def alone() -> bool:
 def version_of(program: str) -> str:
     """Return the version that a program prints."""
     with tempfile.TemporaryDirectory() as home:
-        return run([program, "--version"], Path(home), {"HOME": home}, LIMIT_SECONDS).output.strip().splitlines()[-1]
+        said = run([program, "--version"], Path(home), {"HOME": home}, Limit(LIMIT_SECONDS)).output
+    return said.strip().splitlines()[-1]
 
 
 def recorded() -> list[Played]:

@@ -19,9 +19,10 @@ import httpx
 import pytest
 
 from tests.bench.agents import turns
+from tests.bench.agents_peers import named_files
 from tests.bench.agents_proxy import Count, CountingProxy, counted_in, with_usage
 from tests.bench.agents_results import Ended, Result, append, cause_of, changed_files, read, report
-from tests.bench.agents_runs import named_files, run
+from tests.bench.agents_runs import Limit, run
 from tests.bench.tasks import KINDS, SIZES, Task, draw, lay, load, save, solved
 from tests.bench.tasks.addition_forms import FORMS as ADDITIONS
 from tests.bench.tasks.addition_forms import Form
@@ -305,7 +306,7 @@ class Scripted:
     name: str
     writes: str
 
-    def work(self, task: Task, project: Path, limit_seconds: float) -> Ended:
+    def work(self, task: Task, project: Path, limit: Limit) -> Ended:
         (project / task.place).write_text(self.writes)
         return Ended("completed", True, 1.0)
 
@@ -316,13 +317,13 @@ def test_agents_take_turns_and_what_is_done_is_left_out(tmp_path: Path) -> None:
     tasks = [BROKEN, replace(BROKEN, id="t-2")]
     out = tmp_path / "out.jsonl"
     with counting() as proxy:
-        for result in turns(tasks, agents, proxy, rounds=1, limit_seconds=9):
+        for result in turns(tasks, agents, proxy, rounds=1, seconds=9):
             append(out, result)
         results = read(out)
         assert [(result.task, result.agent) for result in results] == [
             ("t-1", "good"), ("t-1", "bad"), ("t-2", "bad"), ("t-2", "good"),
         ]  # fmt: skip
-        (last,) = turns(tasks, agents, proxy, rounds=1, limit_seconds=9, done=results[:3])
+        (last,) = turns(tasks, agents, proxy, rounds=1, seconds=9, done=results[:3])
         assert last == results[3]
     assert [result.cause for result in results] == ["", "broke syntax", "broke syntax", ""]
     told = report(results)
@@ -366,5 +367,5 @@ def test_the_files_that_words_name() -> None:
 
 
 def test_a_process_is_ended_at_its_limit_with_what_it_started(tmp_path: Path) -> None:
-    ended = run(["sh", "-c", "echo begun; sleep 60 & sleep 60"], tmp_path, {}, 0.1)
+    ended = run(["sh", "-c", "echo begun; sleep 60 & sleep 60"], tmp_path, {}, Limit(0.1))
     assert ended.late and "begun" in ended.output

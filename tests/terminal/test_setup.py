@@ -182,6 +182,6 @@ def test_without_a_terminal_it_says_what_to_do(
     read, write = os.pipe()
     monkeypatch.setattr("sys.stdin", os.fdopen(read))
     os.close(write)
-    monkeypatch.setattr("codeagent_lsp.terminal.questions.os.isatty", lambda _descriptor: False)
+    monkeypatch.setattr("codeagent_lsp.terminal.questions.is_terminal", lambda _descriptor: False)
     assert setup_command() == 2
     assert "CODEAGENT_BASE_URL" in capsys.readouterr().err

@@ -10,7 +10,7 @@ On the command line (standard library only, besides this package; run in the rep
     python -m tests.bench.tasks … --repo PATH / --package NAME       faults in public code too (a folder, or from PyPI)
 
 FOLDER/ID/ is the project that an agent works in, its tests failing. FOLDER/ID.json is the whole task: `id`, `kind`
-(fault, addition, rename, exercise), `size` (small, medium, large), `words` (what the user types), `files`, `tests`
+(of `ALL_KINDS`, or exercise), `size` (small, medium, large), `words` (what the user types), `files`, `tests`
 (names of the files that the check lays over the project again), `check` (the command, "python" being this Python),
 `place` (the file to change), `also` (those that change with it), `cause` (what is wrong, for the record, never to be
 shown to an agent).
@@ -20,7 +20,7 @@ Python; `lay(task, folder)` writes a project; `solved(task, folder)` checks one.
 laid fresh over a copy of the project, pass. Text of the standard library is read from the running Python, never kept.
 """
 
-from tests.bench.tasks.drawing import KINDS, SIZES, draw
+from tests.bench.tasks.drawing import ALL_KINDS, KINDS, SIZES, draw
 from tests.bench.tasks.task import Task, lay, load, save, solved
 
-__all__ = ["KINDS", "SIZES", "Task", "draw", "lay", "load", "save", "solved"]
+__all__ = ["ALL_KINDS", "KINDS", "SIZES", "Task", "draw", "lay", "load", "save", "solved"]

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from tests.bench.tasks.batch_lines import batch_line
-from tests.bench.tasks.drawing import DEFAULT_COUNT, KINDS, SIZES, draw
+from tests.bench.tasks.drawing import ALL_KINDS, DEFAULT_COUNT, KINDS, SIZES, draw
 from tests.bench.tasks.exercises import exercise_tasks
 from tests.bench.tasks.pieces import line_count
 from tests.bench.tasks.sources import Source, fetched, public_sources
@@ -79,7 +79,7 @@ def _options() -> argparse.Namespace:
     what.add_argument("--list", action="store_true", help="print the tasks as a table")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=DEFAULT_COUNT)
-    parser.add_argument("--kinds", type=lambda text: text.split(","), default=KINDS, metavar=",".join(KINDS))
+    parser.add_argument("--kinds", type=lambda text: text.split(","), default=KINDS, metavar=",".join(ALL_KINDS))
     parser.add_argument("--sizes", type=lambda text: text.split(","), default=SIZES, metavar=",".join(SIZES))
     parser.add_argument("--repo", action="append", default=[], metavar="PATH", help="faults in this code too")
     parser.add_argument(

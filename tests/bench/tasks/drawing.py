@@ -6,6 +6,7 @@ import random
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from tests.bench.tasks import changes
 from tests.bench.tasks.additions import addition_task
 from tests.bench.tasks.faults import fault_task
 from tests.bench.tasks.renames import rename_task
@@ -13,12 +14,15 @@ from tests.bench.tasks.sources import Source, library_sources
 from tests.bench.tasks.task import Task
 
 KINDS = ("fault", "addition", "rename")
+ALL_KINDS = (*KINDS, *changes.KINDS)
+"""The later ones are drawn only where they are asked for: what a seed draws of the first three stays."""
 SIZES = ("small", "medium", "large")
 DEFAULT_COUNT = 60
 SHARES = {
     ("fault", "small"): 12, ("fault", "medium"): 12, ("fault", "large"): 12,
     ("addition", "small"): 4, ("addition", "medium"): 4, ("addition", "large"): 6,
     ("rename", "small"): 4, ("rename", "medium"): 4, ("rename", "large"): 2,
+    **{(kind, size): 2 for kind in changes.KINDS for size in ("small", "medium")},
 }  # fmt: skip
 MOST_ROUNDS = 100  # how often all functions of a size are used again, with other faults
 PUBLIC_SHARE = 0.5  # of the large faults, where public code was given
@@ -53,8 +57,10 @@ def draw(
             drawn.append(faults.next(own, slot))
         elif slot.kind == "addition":
             drawn.append(addition_task(own, slot.task_id, slot.size, slot.number + seed))
-        else:
+        elif slot.kind == "rename":
             drawn.append(rename_task(own, slot.task_id, slot.size, slot.number + seed))
+        else:
+            drawn.append(changes.change_task(own, slot.task_id, slot.kind, slot.size, slot.number + seed))
     return drawn
 
 

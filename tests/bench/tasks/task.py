@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,9 @@ class Task:
     """What the user types, the files the project begins with, and the tests that decide.
 
     `tests` names those of `files` that are laid over the project again before the check; `place` is the file to change,
-    `also` those that change with it; `cause` says what is wrong, for the record only.
+    `also` those that change with it; `cause` says what is wrong, for the record only. `hidden` are tests that the
+    project lacks and that are laid over it for the check; `programs` is a folder that belongs first on PATH, `links`
+    are symbolic links in the project, with what they lead to.
     """
 
     id: str
@@ -35,6 +37,9 @@ class Task:
     place: str
     cause: str
     also: tuple[str, ...] = ()
+    hidden: Mapping[str, str] = field(default_factory=dict)
+    programs: str = ""
+    links: Mapping[str, str] = field(default_factory=dict)
 
 
 def unittest_command(tests: Sequence[str]) -> tuple[str, ...]:
@@ -45,6 +50,10 @@ def unittest_command(tests: Sequence[str]) -> tuple[str, ...]:
 def lay(task: Task, folder: Path) -> None:
     """Write the files that the project of a task begins with into a folder."""
     write_files(task.files, folder)
+    for name, target in task.links.items():
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(target)
 
 
 def write_files(files: Mapping[str, str], folder: Path) -> None:
@@ -87,13 +96,13 @@ class Outcome:
     output: str
 
 
-def outcome(task: Task, project: Path) -> Outcome:
-    """Run the check of a task on a copy of its project."""
+def outcome(task: Task, project: Path, seconds: float = CHECK_SECONDS) -> Outcome:
+    """Run the check of a task on a copy of its project, over which its tests are laid."""
     with tempfile.TemporaryDirectory(prefix="check-") as name:
         copy = Path(name) / "project"
         shutil.copytree(project, copy, ignore=LEFT_OUT, symlinks=True)
-        write_files({test: task.files[test] for test in task.tests}, copy)
-        return run_check(task.check, copy)
+        write_files({**{test: task.files[test] for test in task.tests}, **task.hidden}, copy)
+        return run_check(task.check, copy, seconds)
 
 
 def run_check(command: Sequence[str], folder: Path, seconds: float = CHECK_SECONDS) -> Outcome:
