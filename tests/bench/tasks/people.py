@@ -22,8 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from codeagent_lsp.index.kinds import is_source, is_test
-
+from codeagent_lsp.index.grammars import is_source, is_test
 from tests.bench.histories import Change, Repository
 from tests.bench.tasks.people_places import NotInstalled, Place, language_of, place_for
 from tests.bench.tasks.task import Task, lay, outcome
