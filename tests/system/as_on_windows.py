@@ -36,6 +36,7 @@ ONLY_POSIX = {
     "codeagent_lsp.shadow.watchdog",  # a program that is started on other systems only, as the next one
     "codeagent_lsp.environments.container_terminal",
 }
+ONLY_WINDOWS = {"codeagent_lsp.shadow.job"}
 
 
 class Blocked(importlib.abc.MetaPathFinder):
@@ -90,7 +91,7 @@ def become_windows() -> None:
 def main() -> None:
     listed = list(names())
     absent = set()
-    for name in listed:
+    for name in [name for name in listed if name not in ONLY_WINDOWS]:
         try:
             importlib.import_module(name)
         except ImportError:  # an extra that is not installed here

@@ -108,7 +108,7 @@ def outcome(task: Task, project: Path, seconds: float = CHECK_SECONDS) -> Outcom
 def run_check(command: Sequence[str], folder: Path, seconds: float = CHECK_SECONDS) -> Outcome:
     """Run a check command in a folder, "python" standing for this Python, in a session of its own that is ended."""
     arguments = [sys.executable if word == "python" else word for word in command]
-    inherited = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "PYTEST"))}
     process = subprocess.Popen(
         arguments,
         cwd=folder,
