@@ -161,6 +161,10 @@ def test_sync_in_the_wrong_order_is_survived(shared: RawClient) -> None:
     shared.notify("textDocument/didClose", {"textDocument": {"uri": "file:///order"}})
     _change(shared, "file:///order", 7, {"text": "x"})
     assert _text(shared, "file:///order") is None
+    told = [m["params"]["message"] for m in shared.messages if m.get("method") == "window/showMessage"]
+    assert len(told) == 1
+    assert "order" in told[0], "a change that does not fit is told once"
+    shared.messages.clear()
 
 
 def test_a_keystroke_in_five_megabytes_is_fast(shared: RawClient) -> None:
