@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Protocol
 
 from codeagent_lsp.errors import ToolFailed
@@ -17,6 +16,7 @@ from codeagent_lsp.index.view import View
 from codeagent_lsp.index.words import question
 from codeagent_lsp.inline.context import Material, Place
 from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.paths import path_of
 
 MOST_OPEN = 12
 MOST_FOUND = 8
@@ -64,7 +64,7 @@ class WorkspaceSource:
         opened = [path for path in self._recent() if self._allowed(files, path)][:MOST_OPEN]
         names = {files.roots.relative(path): path for path in opened}
         for found in self._found(place, view) if view is not None else ():
-            path = next((full for root in files.roots.folders if files.exists(full := str(Path(root, found)))), None)
+            path = next((full for root in files.roots.folders if files.exists(full := path_of(root, found))), None)
             if path is not None and self._allowed(files, path):
                 names.setdefault(found, path)
         # From the request, not the buffer, which may have gone on since.
@@ -81,7 +81,7 @@ class WorkspaceSource:
 
     def _shows(self, files: FileView, name: str) -> bool:
         return any(
-            self._allowed(files, full) for root in files.roots.folders if files.exists(full := str(Path(root, name)))
+            self._allowed(files, full) for root in files.roots.folders if files.exists(full := path_of(root, name))
         )
 
     def _allowed(self, files: FileView, path: str) -> bool:

@@ -23,6 +23,7 @@ from codeagent_lsp.server.lenses import Waiting
 from codeagent_lsp.server.secret_sources import sanitizer_for
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files import uris
+from codeagent_lsp.workspace.files.paths import path_of
 
 if TYPE_CHECKING:
     from codeagent_lsp.index.answers import Answers
@@ -362,7 +363,7 @@ class NextEditFiles:
 
         found = store.files_with(answers.view(self.view), words, limit)
         folders = self.view.roots.folders
-        places = ([str(Path(folder, name)) for folder in folders] for name in found)
+        places = ([path_of(folder, name) for folder in folders] for name in found)
         return [next((path for path in each if self.view.exists(path)), each[0]) for each in places if each]
 
 

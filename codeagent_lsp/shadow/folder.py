@@ -42,12 +42,11 @@ class LayerFolder:
     def close(self) -> None:
         """Remove the folder with its contents; idempotent."""
         if self._lock >= 0:
-            # Locked until it is gone, or the sweep of another server would remove it at the same time. Windows removes
-            # no folder with an open file in it; what is younger than a minute is swept nowhere.
-            if os.name == "nt":
+            if os.name == "nt":  # no folder is removed there with an open file in it
                 os.close(self._lock)
-            remove_tree(self.path)
-            if os.name != "nt":
+                remove_tree(self.path)
+            else:  # locked until it is gone, or the sweep of another server would remove it at the same time
+                remove_tree(self.path)
                 os.close(self._lock)
             self._lock = -1
 

@@ -12,9 +12,7 @@ import ctypes
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from ctypes import wintypes
-from types import MappingProxyType
 from typing import Any
 
 from codeagent_lsp.errors import ToolFailed
@@ -127,12 +125,14 @@ class Guarded:
             )
             self._job.take(_handle_of(self._process))
         except OSError as error:
+            if self._process is not None:
+                self._process.kill()  # suspended, and perhaps in no job that would end it
             raise ToolFailed(f"{launch.argv[0]} could not be started in {launch.cwd}: {error.strerror}.") from error
         self.stdin = self._process.stdin
-        pipes: Mapping[Stream, asyncio.StreamReader | None] = MappingProxyType(
-            {"stdout": self._process.stdout, "stderr": self._process.stderr}
-        )
-        self.streams += [(stream, reader) for stream, reader in pipes.items() if reader is not None]
+        if self._process.stdout is not None:
+            self.streams.append(("stdout", self._process.stdout))
+        if self._process.stderr is not None:
+            self.streams.append(("stderr", self._process.stderr))
         self._watching = asyncio.ensure_future(self._watch(limits, launch))
 
     async def ended(self) -> None:

@@ -16,6 +16,7 @@ from codeagent_lsp.lsp_client.disk import FileWrite
 from codeagent_lsp.terminal.display import one_line, visible
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
+from codeagent_lsp.workspace.files.paths import path_of
 
 EXIT_DONE, EXIT_FAILED, EXIT_USAGE, EXIT_REJECTED, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 WAITING = "waiting"
@@ -163,7 +164,7 @@ def account(summary: Summary, written: Iterable[FileWrite], folder: Path, langua
     for key, colour, changes in parts:
         for change in changes[:MOST_FILES]:
             added, removed = change.counts()
-            name = one_line(change.path.removeprefix(f"{folder}/"))
+            name = one_line(change.path.removeprefix(path_of(str(folder), "")))
             word, mark = (f"  {text(key, language)}  ", colour), (f"{_MARKS[change.kind]} ", colour)
             yield Text.assemble(word, mark, name, (f"  +{added} −{removed}", "dim"))
         if len(changes) > MOST_FILES:

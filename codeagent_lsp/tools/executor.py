@@ -46,6 +46,7 @@ from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironme
 from codeagent_lsp.tools.permissions.policy import decide, resolved_paths
 from codeagent_lsp.tools.registry import CallOutcome, ToolRegistry, own_call
 from codeagent_lsp.tools.tool import Tool, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.variables.variables import Variables
 
 logger = logging.getLogger(__name__)
@@ -184,9 +185,7 @@ class ToolExecutor:
 
     def _about_marks(self, call: ToolCall) -> str:
         """Return a note, as lines of their own, for a call that looks for the mark of a secret; '' for any other."""
-        traits = next(
-            (each.tool.traits for each in self._registry.entries() if each.tool.traits.name == call.name), None
-        )
+        traits = self._traits(call.name)
         if traits is None or traits.effect == "write":
             return ""
         note = mark_looked_for(self._context.redaction, call.arguments, is_command=traits.effect == "run")
@@ -209,10 +208,14 @@ class ToolExecutor:
         """Return the most bytes of a tool's text that the model gets: the smaller of the setting and the tool's own
         limit.
         """
-        known = (entry.tool.traits for entry in self._registry.entries())
-        own = next((traits.max_output_bytes for traits in known if traits.name == name), None)
-        setting = self._context.settings.tools.max_output_bytes
+        traits, setting = self._traits(name), self._context.settings.tools.max_output_bytes
+        own = None if traits is None else traits.max_output_bytes
         return setting if own is None else min(own, setting)
+
+    def _traits(self, name: str) -> ToolTraits | None:
+        """Return what is known of a tool, also of one that is not active; None if there is none of this name."""
+        known = (entry.tool.traits for entry in self._registry.entries())
+        return next((traits for traits in known if traits.name == name), None)
 
     async def _guarded(self, call: ToolCall) -> tuple[ToolResult, CallOutcome]:
         """Run a call and return its result, errors included, and what it counts as for the tool's circuit."""

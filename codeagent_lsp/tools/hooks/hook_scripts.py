@@ -22,6 +22,7 @@ from itertools import islice
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.system import open_following
 from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.paths import path_of
 
 MOST_SCRIPTS = 100
 MOST_BYTES = 1 << 20
@@ -188,8 +189,8 @@ class _ScriptSearch:
                 names = os.listdir(base)  # noqa: PTH208 - may be any bytes
             except OSError:
                 names = []
-            inside = base.rstrip("/") + "/"
-            opened = (path[len(inside) :].partition("/")[0] for path in self._over_disk if path.startswith(inside))
+            inside = path_of(base, "")
+            opened = (path[len(inside) :].partition(os.sep)[0] for path in self._over_disk if path.startswith(inside))
             self._listed[base] = frozenset(name.casefold() for name in (*names, *opened))
         first = word.partition("/")[0]
         return first in ("", ".", "..") or first.casefold() in self._listed[base]

@@ -23,7 +23,7 @@ from codeagent_lsp.tools.testing import coverage
 from codeagent_lsp.tools.testing.coverage import CoverageReport
 from codeagent_lsp.tools.testing.reports import Parsed, ReportBroken, TestReport, ended, judged, tail
 from codeagent_lsp.workspace.files.file_view import FileView
-from codeagent_lsp.workspace.files.paths import relative_name
+from codeagent_lsp.workspace.files.paths import path_of, relative_name
 
 REPORTS = f"${REPORT_VARIABLE}"
 """The folder for reports, as scripts write it."""
@@ -159,7 +159,7 @@ def read(project: Project, finished: Finished) -> TestReport:
     framework = project.framework
     folder = _ran_in(project, finished)
     report = judged(framework.name, finished, _parsed(project, finished, folder), note=framework.note(finished.output))
-    prefix = f"{folder}/"  # meaningless where the tests ran in a copy
+    prefix = path_of(folder, "")  # meaningless where the tests ran in a copy
     cases = tuple(replace(case, message=case.message.replace(prefix, "")) for case in report.cases)
     return replace(report, cases=cases, problem=report.problem.replace(prefix, ""))
 

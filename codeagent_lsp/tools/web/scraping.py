@@ -160,9 +160,9 @@ def browser_of(path: str, folders: Iterable[str] = ()) -> str | None:
     """Return the path of a Chromium or Chrome program on `path` (a PATH value), None if there is none. Relative entries
     and those inside `folders` (the workspace) are ignored.
     """
-    inside = tuple(f"{folder}/" for folder in folders)
+    inside = tuple(f"{folder}{os.sep}" for folder in folders)
     entries = [entry for entry in path.split(os.pathsep) if Path(entry).is_absolute()]
-    outside = os.pathsep.join(entry for entry in entries if not f"{entry}/".startswith(inside))
+    outside = os.pathsep.join(entry for entry in entries if not f"{entry}{os.sep}".startswith(inside))
     return next(filter(None, (shutil.which(name, path=outside) for name in NAMES)), None) if outside else None
 
 

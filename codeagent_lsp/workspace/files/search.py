@@ -26,7 +26,7 @@ from codeagent_lsp.system import OWN_GROUP, end_tree
 from codeagent_lsp.workspace.files import search_child
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.files.globs import Glob, compile_glob
-from codeagent_lsp.workspace.files.paths import relative_name
+from codeagent_lsp.workspace.files.paths import relative_name, within
 
 MAX_LINE = 500
 TIME_LIMIT = 20.0
@@ -175,7 +175,7 @@ def _over_disk_below(view: FileView, path: str | None) -> Iterator[str]:
     starts = [path] if path else list(view.roots.folders)
     for file in view.over_disk():
         root = view.roots.root_of(file)
-        start = next((start for start in starts if file == start or file.startswith(start.rstrip("/") + "/")), None)
+        start = next((start for start in starts if within(file, (start,))), None)
         if root is None or start is None or not view.exists(file):
             continue
         if file == start or view.is_ignored(start, is_dir=True) or not view.is_ignored(file):
