@@ -29,7 +29,7 @@ from codeagent_lsp.tools.registry import RegisteredTool, ToolRegistry, ToolState
 from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.tool import Tool
-from codeagent_lsp.tools.traits import CORE, Effect, ToolGroups
+from codeagent_lsp.tools.traits import CORE, Effect, ToolGroups, ToolTraits
 from codeagent_lsp.workspace.text.visible import one_line
 
 LONGEST_REPORT = 20_000
@@ -259,6 +259,10 @@ class Subset(ToolRegistry):
         """Return the registered tools that may be called."""
         allowed = set(self._allowed())
         return tuple(entry for entry in self._whole.entries() if entry.tool.traits.name in allowed)
+
+    def traits(self, name: str) -> ToolTraits | None:
+        """Return what is known of a tool that may be called; None for another one."""
+        return self._whole.traits(name) if name in self._allowed() else None
 
     def names(self, state: ToolState | None = None, group: str | None = None) -> tuple[str, ...]:
         """Return the names of the tools that may be called, filtered by state and group."""

@@ -46,7 +46,6 @@ from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironme
 from codeagent_lsp.tools.permissions.policy import decide, resolved_paths
 from codeagent_lsp.tools.registry import CallOutcome, ToolRegistry, own_call
 from codeagent_lsp.tools.tool import Tool, ToolOutput
-from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.variables.variables import Variables
 
 logger = logging.getLogger(__name__)
@@ -91,14 +90,14 @@ class ToolExecutor:
         started = time.perf_counter()
         name, arguments, problem = own_call(call.name, call.arguments, self._registry.entries())
         call = replace(call, name=name, arguments=arguments)
-        known = call.name in self._registry.names()
+        known = self._registry.traits(call.name) is not None
         if problem:
             result = self._redacted(_failure("retry", ErrorCode.INVALID_PARAM, problem))
         else:
             # Names that a model invents get no circuit: there would be no end of them.
             result = self._redacted(await self._within_circuit(call) if known else (await self._guarded(call))[0])
         milliseconds = (time.perf_counter() - started) * 1000
-        if call.name in self._registry.names():  # it may be gone by now
+        if self._registry.traits(call.name) is not None:  # it may be gone by now
             self._registry.count(call.name, ok=result.ok, milliseconds=milliseconds)
         folders = self._context.view.roots.folders
         return replace(
@@ -138,7 +137,7 @@ class ToolExecutor:
         It counts as a failure of its tool, if there is one with that name.
         """
         name, _, _ = own_call(call.name, call.arguments, self._registry.entries())
-        known = name in self._registry.names()
+        known = self._registry.traits(name) is not None
         code = ErrorCode.INVALID_PARAM if known else ErrorCode.NOT_FOUND
         code = ErrorCode.PARSE_ERROR if name == UNREADABLE else code
         if known:
@@ -185,7 +184,7 @@ class ToolExecutor:
 
     def _about_marks(self, call: ToolCall) -> str:
         """Return a note, as lines of their own, for a call that looks for the mark of a secret; '' for any other."""
-        traits = self._traits(call.name)
+        traits = self._registry.traits(call.name)
         if traits is None or traits.effect == "write":
             return ""
         note = mark_looked_for(self._context.redaction, call.arguments, is_command=traits.effect == "run")
@@ -208,14 +207,9 @@ class ToolExecutor:
         """Return the most bytes of a tool's text that the model gets: the smaller of the setting and the tool's own
         limit.
         """
-        traits, setting = self._traits(name), self._context.settings.tools.max_output_bytes
+        traits, setting = self._registry.traits(name), self._context.settings.tools.max_output_bytes
         own = None if traits is None else traits.max_output_bytes
         return setting if own is None else min(own, setting)
-
-    def _traits(self, name: str) -> ToolTraits | None:
-        """Return what is known of a tool, also of one that is not active; None if there is none of this name."""
-        known = (entry.tool.traits for entry in self._registry.entries())
-        return next((traits for traits in known if traits.name == name), None)
 
     async def _guarded(self, call: ToolCall) -> tuple[ToolResult, CallOutcome]:
         """Run a call and return its result, errors included, and what it counts as for the tool's circuit."""
@@ -331,8 +325,8 @@ class ToolExecutor:
         return await invocation.tool.run(invocation.arguments, self._context)
 
     def _only_reads(self, call: ToolCall) -> bool:
-        known = (entry.tool.traits for entry in self._registry.entries())
-        return any(traits.name == call.name and traits.effect == "read" for traits in known)
+        traits = self._registry.traits(call.name)
+        return traits is not None and traits.effect == "read"
 
 
 MAX_CALLS = 64

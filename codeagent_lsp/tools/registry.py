@@ -23,7 +23,7 @@ from codeagent_lsp.messages import ToolSpec
 if TYPE_CHECKING:  # what an idle server has no use for
     from codeagent_lsp.config import Settings
     from codeagent_lsp.tools.tool import Tool
-    from codeagent_lsp.tools.traits import Effect
+    from codeagent_lsp.tools.traits import Effect, ToolTraits
 
 ToolState = Literal["registered", "active", "disabled", "error"]
 CallOutcome = Literal["success", "failure", "neither"]
@@ -123,7 +123,7 @@ class ToolRegistry:
 
     def get(self, name: str) -> Tool[Any]:
         """Return an active tool. ToolFailed with the reason if it is unknown, absent or not active."""
-        entry = self._entries.get(own_name(name, self._entries.values()))
+        entry = self._entries.get(self._own(name))
         if entry is None:
             cause = next((reason for prefix, reason in self.missing.items() if name.startswith(f"{prefix}.")), None)
             if cause is not None:
@@ -144,6 +144,11 @@ class ToolRegistry:
             else entry
             for name, entry in self._entries.items()
         )
+
+    def traits(self, name: str) -> ToolTraits | None:
+        """Return what is known of a tool, in whatever state it is; None if there is none of this name."""
+        entry = self._entries.get(name)
+        return None if entry is None else entry.tool.traits
 
     def names(self, state: ToolState | None = None, group: str | None = None) -> tuple[str, ...]:
         """Return the names of the tools with this state and group; None means any."""
@@ -168,10 +173,13 @@ class ToolRegistry:
         _put(self._entries, replace(entry, stats=entry.stats.counted(ok=ok, milliseconds=milliseconds)))
 
     def _known(self, name: str) -> RegisteredTool:
-        own = own_name(name, self._entries.values())
+        own = self._own(name)
         if own not in self._entries:
             raise ToolFailed(f"There is no tool {name!r}.", ErrorCode.NOT_FOUND)
         return self._entries[own]
+
+    def _own(self, name: str) -> str:
+        return name if name in self._entries else own_name(name, self._entries.values())
 
 
 def own_name(name: str, entries: Iterable[RegisteredTool]) -> str:

@@ -243,8 +243,8 @@ class FixedTools:
         return found
 
     def _group(self, name: str) -> str:
-        traits = (entry.tool.traits for entry in self._registry.entries())
-        return next((each.group for each in traits if each.name == name), CORE)
+        traits = self._registry.traits(name)
+        return CORE if traits is None else traits.group
 
     def _all(self) -> tuple[ToolSpec, ...]:
         groups = dict.fromkeys(entry.tool.traits.group for entry in self._registry.entries())

@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -119,14 +119,11 @@ class Window:
         box.fill(words)
         self._accept(words)
 
-    def listed(self, key: str, words: str, seconds: float = SECONDS) -> Any:
-        """The rows of the list that a key opens (F1: the palette), once they are those for the words."""
-        self._until_closed()
-        self.page.keyboard.press(key)
-        self._until_value("value !== null && value.startsWith('>')" if key == "F1" else "value === ''", seconds)
-        self.page.locator(INPUT).fill(words)
-        self.page.wait_for_function(LISTED, arg=words.lstrip(">").lower().split(), timeout=seconds * 1000)
-        return self.page.locator(ROWS)
+    def listed(self, key: str, words: str) -> str:
+        """What the list that a key opens (F1: the palette) has for the words, a row a line."""
+        rows: list[str] = []
+        self._patiently(key, words, lambda _: rows.extend(self.page.locator(ROWS).all_inner_texts()))
+        return "\n".join(rows)
 
     def idle(self) -> None:
         """Wait until nothing is at work and nothing waits for a decision."""
@@ -179,18 +176,27 @@ class Window:
         return [pid for pid in _processes(f"CODEAGENT_STATE_DIR={self.state}") if _is_server(pid)]
 
     def _quick(self, key: str, words: str, row: str) -> None:
-        """Pick a row of the list that a key opens. What loads beside it may take the keys or close the list: then
-        once more, with the list closed before, and more patience.
+        """Pick a row of the list that a key opens."""
+        self._patiently(key, words, lambda seconds: self._walk_to(row, seconds * 1000))
+        self._accept(words)
+
+    def _patiently(self, key: str, words: str, use: Callable[[float], None]) -> None:
+        """Use the list that a key opens. What loads beside it may take the keys or close the list: then once more,
+        with the list closed before, and more patience.
         """
         for seconds in (3, 5, 10, 20, 30):
             with contextlib.suppress(timeout()):
-                self.listed(key, words, seconds)
-                self._walk_to(row, seconds * 1000)
-                break
+                self._list(key, words, seconds)
+                return use(seconds)
             self.page.mouse.click(200, 8)  # where nothing is, in the title bar: the keys are the workbench's again
-        else:
-            raise TimeoutError(f"{key} {words}: not offered, but {self.page.locator(ROWS).all_inner_texts()}")
-        self._accept(words)
+        raise TimeoutError(f"{key} {words}: not offered, but {self.page.locator(ROWS).all_inner_texts()}")
+
+    def _list(self, key: str, words: str, seconds: float) -> None:
+        self._until_closed()
+        self.page.keyboard.press(key)
+        self._until_value("value !== null && value.startsWith('>')" if key == "F1" else "value === ''", seconds)
+        self.page.locator(INPUT).fill(words, timeout=seconds * 1000)
+        self.page.wait_for_function(LISTED, arg=words.lstrip(">").lower().split(), timeout=seconds * 1000)
 
     def _walk_to(self, row: str, milliseconds: float) -> None:
         """Go down to the row that is meant: another that holds the same words may be listed before it."""

@@ -134,7 +134,7 @@ def test_reports_and_lists(tmp_path: Path, editor: Editor) -> None:
 
 def commands(opened: Window, words: str) -> str:
     """What the palette lists for the words."""
-    found = "\n".join(opened.listed("F1", f">{words}").all_inner_texts())
+    found = opened.listed("F1", f">{words}")
     opened.page.keyboard.press("Escape")
     return found
 
