@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections import Counter
@@ -84,9 +85,13 @@ SLOW = tuple(
         "workspace/text/test_unseen.py",
     )
 )
+TIDY = str(Path(__file__).parent / "tidy")
 STARTS_A_SERVER = "start"  # the fixture of tests/server
-FAST_SECONDS = 2.0
-"""The most processor time of a test that is not marked slow; nearly all take a hundredth of it."""
+FAST_SECONDS = 0.5
+"""The most processor time of a test that is not marked slow; nearly all take a hundredth of it. Those with many
+examples, and those that read the whole repository once for all (`tests/tidy`), may take four times as much.
+"""
+WHOLLY_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.slow\b", re.MULTILINE)
 QUIET_SECONDS = 0.04
 """What the loop of `_slowness` takes on a quiet machine."""
 
@@ -151,6 +156,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rows", action="store_true", help="each row of a table is a test of its own")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out at once what `-m` would leave out: the inner loop does not wait for the imports of slow files."""
+    wanted = str(config.option.markexpr)
+    if collection_path.suffix != ".py" or not wanted.startswith("not slow") or " or " in wanted:
+        return None
+    slow = str(collection_path).startswith(SLOW) or WHOLLY_SLOW.search(collection_path.read_text(encoding="utf-8"))
+    return True if slow else None
+
+
 def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> pytest.Item | None:
     """Make one test of a table of fast ones, unless its rows are asked for."""
     config = collector.config
@@ -177,7 +191,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     begun = time.thread_time()
     result = yield
     took = time.thread_time() - begun
-    if not item.get_closest_marker("slow") and took > FAST_SECONDS and took > FAST_SECONDS * _slowness():
+    larger = os.environ.get("HYPOTHESIS_PROFILE") == "many" or str(item.path).startswith(TIDY)
+    limit = 4 * FAST_SECONDS if larger else FAST_SECONDS
+    if not item.get_closest_marker("slow") and took > limit and took > limit * _slowness():
         pytest.fail(f"{took:.1f} s of processor time: mark it slow, or make it quicker", pytrace=False)
     return result
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 
+import pytest
+
 from codeagent_lsp.background_tasks import BackgroundTasks
 
 
@@ -33,6 +35,7 @@ async def test_all_are_cancelled() -> None:
     assert len(tasks) == 0
 
 
+@pytest.mark.slow
 async def test_close_waits_for_the_quick_and_cancels_the_late() -> None:
     tasks = BackgroundTasks()
     quick, late = tasks.start(asyncio.sleep(0.01, "done")), tasks.start(asyncio.sleep(60))

@@ -113,6 +113,7 @@ def test_the_committed_pages_are_what_is_generated(capsys: pytest.CaptureFixture
     assert generate.main(["--check"]) == 0, capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_page_that_differs_fails_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     into = ["--into", str(tmp_path)]
     assert generate.main(["--check", *into]) == 1

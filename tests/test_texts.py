@@ -51,6 +51,7 @@ def used() -> dict[str, str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", keys())
 def test_both_languages_have_the_same_placeholders(key: str) -> None:
     english, chinese = pair(key)

@@ -188,6 +188,7 @@ def test_what_repeats_by_nature_is_no_loop(name: str, step: int) -> None:
     assert feed(LEGITIMATE[name], step) is None
 
 
+@pytest.mark.slow
 def test_a_fence_is_followed_across_pieces_and_beyond_the_window() -> None:
     long_before = rows("line {n} of a long explanation that nobody needs, with the number {m}\n", 300)
     code = "```text\n" + rows("x{n}\n", 3000) + "0, 0, 0, 0, 0, 0, 0, 0,\n" * 60 + "```\n"

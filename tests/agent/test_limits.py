@@ -103,6 +103,7 @@ def made(tmp_path: Path, model: Talk, limits: LoopLimits, *, answer: str = "") -
     return bench(tmp_path, model, limits, answer=answer)
 
 
+@pytest.mark.slow
 async def test_150_calls_are_one_conversation_that_only_grows(tmp_path: Path) -> None:
     model = Talk([*(looks(number) for number in range(150)), said("Done.")])
     result = await made(tmp_path, model, WIDE, answer="x" * 2_000).loop.run()
@@ -172,6 +173,7 @@ async def test_a_reply_that_is_all_thoughts_is_asked_for_without(tmp_path: Path)
     assert result.text == "The answer." and not model.requests[1].thinks
 
 
+@pytest.mark.slow
 async def test_hosted_models_think_as_long_as_they_want(tmp_path: Path) -> None:
     model = Talk([[*(ReasoningChunk(f"thought {number}, ") for number in range(20_000)), *said("The answer.")]])
     result = await made(tmp_path, model, limits_for(Settings(), info(200_000))).loop.run()

@@ -132,6 +132,7 @@ def _edited(written: Margin, old: str, new: str) -> str:
     return done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["", "    ", " " * 12], ids=["dedented", "half", "deeper"])
 @pytest.mark.parametrize("written", WITHOUT_MARGIN.values(), ids=WITHOUT_MARGIN.keys())
 def test_a_literal_moves_with_the_code_where_the_language_takes_its_margin_away(written: Margin, given: str) -> None:

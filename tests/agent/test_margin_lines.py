@@ -82,6 +82,7 @@ def _as_given(lines: list[str], way: str) -> list[str]:
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["same", "cut", "dedented", "deeper"])
 @pytest.mark.parametrize("path", AT_MARGIN)
 def test_lines_at_the_margin_stay(path: str, way: str) -> None:

@@ -29,6 +29,7 @@ def test_code_with_fences_stands_in_longer_ones() -> None:
     assert "````\n```sh\nls\n```\n\n````" in prompt(request(text, "```sh\nls\n```\n"), RewriteLimits())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["x = compute(1, 2, 3)  # a line\n", "值 = 计算(一, 二, 三)  # 很长的一行注释\n"])
 @pytest.mark.parametrize("count", [0, 3, 40, 100, 5000])
 @pytest.mark.parametrize("window", [2048, 4096, 8192, 32_768])

@@ -338,6 +338,7 @@ def test_a_patch_that_is_none_is_refused(runner: Runner, patch: str, said: str) 
     assert said in runner.forge.comments[0]["body"] and runner.forge.requests == []
 
 
+@pytest.mark.slow
 def test_nothing_changed_is_told(runner: Runner) -> None:
     finished(
         runner, {}, solved=False, checked=False, check_exit=None, reason="unchanged", error="It is right already @x"
@@ -348,6 +349,7 @@ def test_nothing_changed_is_told(runner: Runner) -> None:
     assert "| not run | 0 | $0.1234 | 0 s | none |" in server.comments[0]["body"]
 
 
+@pytest.mark.slow
 def test_a_job_that_never_ran_is_told(runner: Runner) -> None:
     with pytest.raises(AssertionError):
         proposed(runner)
@@ -366,6 +368,7 @@ def test_a_forge_that_takes_no_request_and_one_without_drafts(runner: Runner) ->
     assert len(proposed(runner).requests) == 1
 
 
+@pytest.mark.slow
 def test_its_use_is_told() -> None:
     done = subprocess.run([sys.executable, CI / "propose.py"], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "propose.py task OUT" in done.stderr

@@ -94,6 +94,7 @@ def test_a_task_that_used_no_model_cost_nothing_that_is_unknown(tmp_path: Path) 
     assert "- Cost: **$0.02**\n" in markdown and "not known" not in markdown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize(
     "results",

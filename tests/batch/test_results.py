@@ -125,6 +125,7 @@ def test_any_line_is_read_or_left_out(line: str) -> None:
     parsed(line)
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)

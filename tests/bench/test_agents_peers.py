@@ -209,6 +209,7 @@ def test_in_a_box_only_given_folders_are_written_and_one_address_is_reached(tmp_
     assert not (tmp_path / "door").exists()
 
 
+@pytest.mark.slow
 def test_a_proxy_refuses_what_is_asked_when_the_tokens_are_used_up() -> None:
     def ask(url: str) -> int:
         return httpx.post(

@@ -96,6 +96,7 @@ async def test_a_cut_reply_says_so(tmp_path: Path) -> None:
     assert (reply.text, reply.finish_reason, model.info.context_window) == ("Half a sen", "length", 9000)
 
 
+@pytest.mark.slow
 async def test_a_policy_can_pass_the_trials_of_a_new_model(tmp_path: Path) -> None:
     def never(asked: Asked) -> Answer:
         raise AssertionError("a trial is no task")
@@ -119,6 +120,7 @@ def test_a_reply_that_is_not_streamed() -> None:
     assert reply["usage"]["prompt_tokens"] > 0
 
 
+@pytest.mark.slow
 def test_other_addresses_are_refused() -> None:
     with playing(lambda asked: Answer("Hi.")) as url:
         assert httpx.get(f"{url}/props").status_code == 404
@@ -137,6 +139,7 @@ def test_what_a_policy_raises_is_not_lost() -> None:
         ask()
 
 
+@pytest.mark.slow
 def test_a_person_answers_two_conversations_in_their_own_order(
     tmp_path: Path, clients: ThreadPoolExecutor, say: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,6 +159,7 @@ def test_a_person_answers_two_conversations_in_their_own_order(
     assert say("Twice.", "1") == 1
 
 
+@pytest.mark.slow
 def test_only_what_is_new_is_shown(
     tmp_path: Path, clients: ThreadPoolExecutor, say: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -188,6 +192,7 @@ def test_without_a_request_there_is_nothing_to_show(tmp_path: Path, capsys: pyte
         by_hand.main(["full", str(tmp_path), "4"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streamed", [True, False])
 def test_a_client_that_leaves_waits_no_more(tmp_path: Path, *, streamed: bool) -> None:
     exchanges, sent = Exchanges(tmp_path), json.dumps(body(HELLO, stream=streamed)).encode()

@@ -35,6 +35,7 @@ def test_every_file_of_an_answer_has_to_change(form: Form) -> None:
     assert not [file for file, text in form.answer.items() if form.files[file] == text]
 
 
+@pytest.mark.slow
 def test_they_are_drawn_by_their_kinds_in_two_sizes() -> None:
     tasks = draw(5, 20, kinds=LATER)
     assert {task.kind for task in tasks} == set(LATER) == {"signature", "moved", "type", "import", "docs"}
@@ -45,6 +46,7 @@ def test_they_are_drawn_by_their_kinds_in_two_sizes() -> None:
     assert len(long.files[long.place]) > 2 * len(short.files[short.place])
 
 
+@pytest.mark.slow
 def test_a_seed_draws_the_older_kinds_as_before() -> None:
     assert set(ALL_KINDS) == {*KINDS, *LATER}
     assert {task.kind for task in draw(3, 12)} <= set(KINDS)

@@ -70,6 +70,7 @@ COMMENTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["function", "whole"])
 @pytest.mark.parametrize(("path", "text"), COMMENTED.items(), ids=COMMENTED.keys())
 def test_the_comment_above_a_definition_comes_with_it(path: str, text: str, form: str) -> None:

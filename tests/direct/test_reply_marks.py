@@ -94,6 +94,7 @@ FRAMES = {
 FORMS: tuple[TextForm, ...] = ("whole", "function", "blocks", "line")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("path", ["a.css", "a.md", "a.sql", "a.txt"])
 def test_blocks_in_a_fence_are_understood_or_refused_and_never_written(path: str, form: TextForm) -> None:

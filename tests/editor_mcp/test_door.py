@@ -218,6 +218,7 @@ async def test_what_is_no_call_ends_the_connection(state: Path) -> None:
         writer.close()
 
 
+@pytest.mark.slow
 async def test_one_that_does_not_read_is_dropped(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codeagent_lsp.lend.frames.WRITE_SECONDS", 0.2)
     async with guarded(state) as guard:
@@ -250,6 +251,7 @@ FRAME = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=st.lists(FRAME, max_size=4), after=st.lists(FRAME, max_size=12), cut=st.integers(1, 40))
 def test_any_frames_in_any_order_leave_it_working(

@@ -136,6 +136,7 @@ def test_names_that_lead_elsewhere_old_ones_links_and_too_many(state: Path, tmp_
     place.close()
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=200))
 def test_names_are_one_line_and_stay_as_they_are_once_cleaned(name: str) -> None:

@@ -79,6 +79,7 @@ async def test_refusals(tmp_path: Path, status: int, said: str, code: str) -> No
         assert caught.value.code == code
 
 
+@pytest.mark.slow
 async def test_what_is_asked(tmp_path: Path) -> None:
     def answer(line: str, body: bytes) -> bytes:
         return reply({"got": json.loads(body)}) if body else reply(b"", 204)
@@ -99,6 +100,7 @@ async def test_removing_what_is_gone_is_fine(tmp_path: Path) -> None:
         await api.delete("/containers/5")
 
 
+@pytest.mark.slow
 async def test_garbage(tmp_path: Path) -> None:
     async with engine(tmp_path, lambda line, body: reply(b"<html>")) as (api, _):
         with pytest.raises(EnvironmentProblem) as caught:
@@ -127,6 +129,7 @@ async def test_pipes(tmp_path: Path) -> None:
     assert asked == ["POST /v1.40/exec/5/start"]
 
 
+@pytest.mark.slow
 async def test_nobody_is_there_and_it_is_tried_three_times_more(tmp_path: Path) -> None:
     waits: list[float] = []
 

@@ -138,6 +138,7 @@ async def test_it_ends_with_its_terminal(tmp_path: Path) -> None:
             await engine.over.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", ["409 Conflict", "500 Internal Server Error", "2"])
 async def test_an_engine_that_refuses_is_an_end_with_its_words(tmp_path: Path, status: str) -> None:
     async with joined(tmp_path, Engine(status)) as shell:

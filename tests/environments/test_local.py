@@ -65,6 +65,7 @@ async def test_a_session_keeps_its_environment_until_what_is_set_changes(tmp_pat
     assert environments.list() == ()
 
 
+@pytest.mark.slow
 async def test_calls_side_by_side_share_one_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench, made = Bench(tmp_path / "ws"), []
     create = LocalAdapter.create

@@ -35,6 +35,7 @@ def program(folder: Path, script: str) -> None:
     subprocess.run([sys.executable, "-c", script], cwd=folder, check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_git", [True, False])
 async def test_what_another_program_changes_is_found(folder: Path, state: Path, with_git: bool) -> None:
     if with_git:
@@ -84,6 +85,7 @@ async def test_what_the_editor_saves_is_its_own(folder: Path, state: Path) -> No
         assert outside.foreign == {"a.py": ("formatted\n", "outside\n")}
 
 
+@pytest.mark.slow
 async def test_a_change_right_after_a_save_is_told_on_what_was_saved(folder: Path, state: Path) -> None:
     repository(folder, a_py=TEXT)
     async with watched(folder, state) as outside:
@@ -99,6 +101,7 @@ async def test_a_change_right_after_a_save_is_told_on_what_was_saved(folder: Pat
         ]
 
 
+@pytest.mark.slow
 async def test_what_we_applied_is_no_change_from_outside(folder: Path, state: Path) -> None:
     (folder / "a.py").write_text(TEXT)
     async with watched(folder, state) as outside:
@@ -154,6 +157,7 @@ async def test_git_makes_no_change_from_outside(folder: Path, state: Path) -> No
             assert not outside.unknown, words
 
 
+@pytest.mark.slow
 async def test_what_git_took_back_is_what_was_there(folder: Path, state: Path) -> None:
     repository(folder, a_py=TEXT)
     (folder / "a.py").write_text("second\n")
@@ -182,6 +186,7 @@ async def test_many_files_are_one(folder: Path, state: Path) -> None:
         assert len(outside.found) <= 2  # a slow machine may rest between two files
 
 
+@pytest.mark.slow
 async def test_what_is_ignored_is_not_followed(folder: Path, state: Path) -> None:
     repository(folder, a_py=TEXT)
     (folder / ".gitignore").write_text("build/\n*.log\n")
@@ -220,6 +225,7 @@ async def test_a_file_that_grows_now_and_then_is_told_less_and_less(folder: Path
         assert 1 <= len(outside.found) <= 6
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_read_is_named(folder: Path, state: Path) -> None:
     (folder / "a.bin").write_bytes(b"\0\1\2")
     (folder / "large.txt").write_text("x" * (2 << 20))
@@ -233,6 +239,7 @@ async def test_what_cannot_be_read_is_named(folder: Path, state: Path) -> None:
         assert not outside.foreign
 
 
+@pytest.mark.slow
 async def test_links_out_of_the_workspace_are_not_followed(folder: Path, state: Path, tmp_path: Path) -> None:
     other = tmp_path / "elsewhere"
     other.mkdir()
@@ -246,6 +253,7 @@ async def test_links_out_of_the_workspace_are_not_followed(folder: Path, state: 
         assert not outside.found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -271,6 +279,7 @@ async def test_texts_are_those_of_the_disk(
         assert outside.foreign == {"a.txt": (before.decode(encoding), after.decode(encoding))}
 
 
+@pytest.mark.slow
 async def test_line_ends_that_git_converts_are_those_of_the_disk(folder: Path, state: Path) -> None:
     git(folder, "init", "-q")
     git(folder, "config", "core.autocrlf", "true")
@@ -283,6 +292,7 @@ async def test_line_ends_that_git_converts_are_those_of_the_disk(folder: Path, s
         assert outside.foreign == {"a.txt": ("one\r\ntwo\r\n", "one\r\nTWO\r\n")}
 
 
+@pytest.mark.slow
 async def test_folders_that_a_client_reports_mean_their_files(folder: Path, state: Path) -> None:
     repository(folder, a_py=TEXT)
     (folder / "sub").mkdir()
@@ -303,6 +313,7 @@ async def test_folders_that_a_client_reports_mean_their_files(folder: Path, stat
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_told", [True, False])
 async def test_what_editors_write_without_a_word_is_not_foreign(folder: Path, state: Path, is_told: bool) -> None:
     silent = ("notes.ipynb", ".vscode/settings.json", "sub/.idea/workspace.xml")

@@ -26,6 +26,7 @@ with Path(__file__).with_name("forms.tsv").open(encoding="utf-8", newline="") as
     TABLE = tuple(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row["form"])
 def test_a_form_became_what_the_table_says(row: dict[str, str]) -> None:
     shown = json.loads(row["shown by"] or "[]")

@@ -72,6 +72,7 @@ def opened(folder: Path, mode: ToolCalling) -> World:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["text", "native"])
 async def test_a_run_in_text_and_in_other_forms_comes_to_its_end(tmp_path: Path, mode: ToolCalling) -> None:
     made = opened(tmp_path, mode)

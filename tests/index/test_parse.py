@@ -28,6 +28,7 @@ SAMPLES = samples()
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=[sample.path for sample in SAMPLES])
 class TestEveryLanguage:
+    @pytest.mark.slow
     def test_everything_in_it_is_found(self, sample: Sample) -> None:
         assert rendered(parse(sample.path, sample.text)) == sample.tags
 

@@ -59,6 +59,7 @@ class TestRefresh:
             await index.refresh()
             assert set(index.view().files()) == {".gitignore", ".codeagentignore", "a.py"}
 
+    @pytest.mark.slow
     async def test_nothing_changed_is_the_same_generation(self, root: Path, path: Path) -> None:
         many(root, 30)
         settle()
@@ -112,6 +113,7 @@ class TestRefresh:
             assert status.state == "failed"
             assert status.problem
 
+    @pytest.mark.slow
     async def test_a_damaged_index_is_filled_again(self, root: Path, path: Path) -> None:
         many(root, 20)
         async with service(root, store=path) as index:
@@ -121,6 +123,7 @@ class TestRefresh:
             await index.refresh()
             assert len(index.view().files()) == 20
 
+    @pytest.mark.slow
     async def test_rebuilt_it_is_the_same(self, root: Path, path: Path) -> None:
         many(root, 20)
         async with service(root, store=path) as index:
@@ -186,6 +189,7 @@ class TestSingleFiles:
 class TestProcessesThatFail:
     """More files than are processed in a thread; see `scan.FEW_FILES`."""
 
+    @pytest.mark.slow
     async def test_one_that_cannot_be_started_is_a_status(
         self, root: Path, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

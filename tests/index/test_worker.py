@@ -85,6 +85,7 @@ class TestOneFile:
         assert entry.packed is None
         assert store.known()["a.py"].digest == store.known()["b.py"].digest != store.known()["b.rb"].digest
 
+    @pytest.mark.slow
     def test_an_unchanged_content_is_only_touched(self, root: Path, store: Store) -> None:
         write(root, {"a.py": "def walnut(): pass\n"})
         do(store, found(root, store))

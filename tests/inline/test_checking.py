@@ -72,6 +72,7 @@ async def servers(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
         yield made
 
 
+@pytest.mark.slow
 async def test_an_answer_that_brings_an_error_is_dropped_for_the_next(
     project: Workspace, servers: SessionServers
 ) -> None:
@@ -81,18 +82,21 @@ async def test_an_answer_that_brings_an_error_is_dropped_for_the_next(
     assert await checked.answer() == "add(1, 2)" and checked.samples() == [0, 1], "and is known"
 
 
+@pytest.mark.slow
 async def test_nothing_is_suggested_where_the_next_brings_one_too(project: Workspace, servers: SessionServers) -> None:
     checked = await Checked(project, servers, ["undefined_2\n", "undefined_3\n"]).warmed()
     assert await checked.answer() == ""
     assert await checked.answer() == "" and checked.samples() == [0, 1], "which is known, too"
 
 
+@pytest.mark.slow
 async def test_the_same_answer_again_is_not_checked_again(project: Workspace, servers: SessionServers) -> None:
     checked = await Checked(project, servers, ["undefined_2\n"]).warmed()
     assert await checked.answer() == ""
     assert checked.samples() == [0, 1]
 
 
+@pytest.mark.slow
 async def test_an_error_that_is_there_already_is_none_of_the_suggestion(
     project: Workspace, servers: SessionServers
 ) -> None:
@@ -102,6 +106,7 @@ async def test_an_error_that_is_there_already_is_none_of_the_suggestion(
     assert await again.answer() == " + 1", "also in the line itself"
 
 
+@pytest.mark.slow
 async def test_the_unsaved_text_is_what_counts_and_stays(project: Workspace, servers: SessionServers) -> None:
     checked = await Checked(project, servers, ["undefined_2\n", "1\n"]).warmed()
     project.stage("x.py", TEXT)
@@ -119,11 +124,13 @@ async def test_no_server_is_started_for_it(project: Workspace, servers: SessionS
     assert servers.names == ()
 
 
+@pytest.mark.slow
 async def test_an_unfinished_answer_cannot_be_judged(project: Workspace, servers: SessionServers) -> None:
     checked = await Checked(project, servers, ["add(undefined_2,\n"]).warmed()
     assert await checked.answer() == "add(undefined_2,"
 
 
+@pytest.mark.slow
 async def test_a_server_at_work_for_a_run_is_not_waited_for(project: Workspace, tmp_path: Path) -> None:
     async with session(tmp_path / "state", server("pull", "--delay", "3")) as servers:
         checked = await Checked(project, servers, ["undefined_2\n"]).warmed()
@@ -135,6 +142,7 @@ async def test_a_server_at_work_for_a_run_is_not_waited_for(project: Workspace, 
         asked.cancel()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", ["textDocument/diagnostic=hang", "textDocument/diagnostic=die"])
 async def test_a_server_that_fails_costs_no_suggestion(project: Workspace, tmp_path: Path, point: str) -> None:
     async with session(tmp_path / "state", server("pull", point)) as servers:
@@ -144,6 +152,7 @@ async def test_a_server_that_fails_costs_no_suggestion(project: Workspace, tmp_p
             assert await checked.answer() == "undefined_2"
 
 
+@pytest.mark.slow
 async def test_typing_another_way_ends_the_check(project: Workspace, servers: SessionServers) -> None:
     checked = await Checked(project, servers, ["undefined_2\n"]).warmed()
     asked = asyncio.create_task(checked.answer())

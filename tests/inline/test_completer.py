@@ -155,6 +155,7 @@ async def test_the_next_key_joins_the_request_on_its_way() -> None:
     assert completer.counts.joined == 1
 
 
+@pytest.mark.slow
 async def test_another_key_ends_the_request_on_its_way_at_once() -> None:
     filler = Typewriter(lambda request: "total + 1\n" if request.prefix.endswith("= ") else "other\n", pause=0.05)
     completer = completer_of(filler)
@@ -179,6 +180,7 @@ async def test_a_request_that_nobody_waits_for_ends() -> None:
     assert filler.running == 0 and filler.ended_early == 1
 
 
+@pytest.mark.slow
 async def test_while_the_user_types_nothing_is_asked() -> None:
     filler = Typewriter(lambda request: "1\n")
     completer = completer_of(filler)

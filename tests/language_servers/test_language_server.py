@@ -46,6 +46,7 @@ async def test_one_that_does_not_answer_is_ended(tmp_path: Path, monkeypatch: py
             await server.request(REFERENCES, ASKED, 20)
 
 
+@pytest.mark.slow
 async def test_a_good_answer_makes_up_for_those_that_did_not_come(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,6 +58,7 @@ async def test_a_good_answer_makes_up_for_those_that_did_not_come(
         assert not server.connection.lost.is_set()
 
 
+@pytest.mark.slow
 async def test_a_question_with_too_little_time_says_nothing_about_the_server(tmp_path: Path) -> None:
     async with started(tmp_path) as server:
         await asked_in_vain(server, MAX_LATE + 1)

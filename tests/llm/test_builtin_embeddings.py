@@ -106,6 +106,7 @@ async def test_the_model_and_all_that_its_vectors_depend_on_are_in_its_name(tmp_
         assert await embedder.model() == f"fake, 2 numbers, {MAX_CHARS} characters"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "length"),
     [("x" * 9_999, MAX_CHARS), ("", 0), ("\ud800", 1), ("a\0b", 3), ("字\n" * 4, 8), ("🎉" * 9_999, MAX_CHARS)],
@@ -143,6 +144,7 @@ async def test_after_a_while_it_is_tried_again(tmp_path: Path) -> None:
         assert await embedder.embed(["one"]) == [(3.0, 0.0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["rubbish", "list", "endless", "wide", "nan", "base", "number"])
 async def test_rubbish_is_an_error(tmp_path: Path, text: str) -> None:
     async with fake(tmp_path) as embedder:
@@ -182,6 +184,7 @@ async def test_a_program_that_is_not_there(tmp_path: Path) -> None:
         await BuiltinEmbedder([str(tmp_path / "none")], QUICK).embed(["one"])
 
 
+@pytest.mark.slow
 async def test_one_that_hangs_is_not_waited_for(tmp_path: Path) -> None:
     async with fake(tmp_path, limits=ChildLimits(answer=0.5)) as embedder:
         with pytest.raises(ModelTimeout):
@@ -189,12 +192,14 @@ async def test_one_that_hangs_is_not_waited_for(tmp_path: Path) -> None:
         assert not any(alive(pid) for pid in told(tmp_path, "starts"))
 
 
+@pytest.mark.slow
 async def test_a_start_that_hangs_is_not_waited_for(tmp_path: Path) -> None:
     async with fake(tmp_path, "time.sleep(30)", ChildLimits(answer=0.3)) as embedder:
         with pytest.raises(ModelTimeout):
             await embedder.embed(["one"])
 
 
+@pytest.mark.slow
 async def test_one_that_hangs_in_what_was_cancelled_is_replaced(tmp_path: Path) -> None:
     async with fake(tmp_path, limits=ChildLimits(answer=0.5)) as embedder:
         with pytest.raises(TimeoutError):
@@ -204,6 +209,7 @@ async def test_one_that_hangs_in_what_was_cancelled_is_replaced(tmp_path: Path) 
         assert len(told(tmp_path, "starts")) == 2
 
 
+@pytest.mark.slow
 async def test_cancelled_the_process_stays_and_its_answer_goes_to_nobody_else(tmp_path: Path) -> None:
     async with fake(tmp_path) as embedder:
         task = asyncio.create_task(embedder.embed(["pause now", "never"]))
@@ -216,6 +222,7 @@ async def test_cancelled_the_process_stays_and_its_answer_goes_to_nobody_else(tm
         assert len(told(tmp_path, "asked")) == 2
 
 
+@pytest.mark.slow
 async def test_a_query_waits_for_one_text_of_the_background_at_most(tmp_path: Path) -> None:
     async with fake(tmp_path) as embedder:
         background = asyncio.create_task(embedder.embed(["pause"] * 50))
@@ -325,6 +332,7 @@ async def test_it_is_modest(engine: Path) -> None:
     await embedder.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "sleep"])
 def test_it_ends_with_its_stdin_also_while_it_computes(engine: Path, text: str) -> None:
     process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/")

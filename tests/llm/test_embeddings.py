@@ -107,6 +107,7 @@ async def test_what_is_no_answer_is_an_error_that_says_so(script: Script, expect
             await at(server.url).embed(["a", "b"])
 
 
+@pytest.mark.slow
 async def test_a_server_that_says_nothing_is_given_up() -> None:
     async with model_server(then_hang()) as server:
         begun = time.monotonic()

@@ -163,6 +163,7 @@ NESTED = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300), deadline=None)
 @given(NESTED, st.sampled_from([301, 400, 401, 402, 404, 413, 429, 500, 503]))
 def test_no_body_breaks_it_or_shows_the_key(value: Any, status: int) -> None:

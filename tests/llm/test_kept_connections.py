@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply
@@ -26,6 +28,7 @@ async def ask(model: OpenAIModel) -> Reply:
     return replies[0]
 
 
+@pytest.mark.slow
 async def test_thirty_calls_take_one_connection() -> None:
     with keeping_server(hello) as kept:
         model = OpenAIModel(endpoint(kept.url), ModelInfo("m", "openai"))
@@ -35,6 +38,7 @@ async def test_thirty_calls_take_one_connection() -> None:
     assert {(reply.text, reply.usage.prompt_tokens) for reply in replies} == {("Hello", 5)}
 
 
+@pytest.mark.slow
 async def test_thirty_calls_take_one_connection_over_tls(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     network = NetworkSettings(ca_file=authority.ca_file)

@@ -119,6 +119,7 @@ async def test_a_self_signed_certificate_can_be_trusted_by_itself(authority: Aut
         assert await said(f"https://localhost:{server.port}", NetworkSettings(ca_file=own)) == "Hello"
 
 
+@pytest.mark.slow
 async def test_a_client_certificate_is_shown(authority: Authority, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     stranger = Authority(tmp_path / "other", "somebody")

@@ -123,6 +123,7 @@ def test_any_text_before_a_call_raises_nothing(noise: str, call: str) -> None:
     assert parser.result() == extract(noise + call, TOOLS) or parser.result().calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_call_that_breaks_off_anywhere_raises_nothing(dialect: str) -> None:
     text = render(CALL, dialect)

@@ -58,6 +58,7 @@ async def stack() -> Any:
         yield stack
 
 
+@pytest.mark.slow
 async def test_all_kinds_are_found_at_once_in_order(stack: AsyncExitStack) -> None:
     machine = Machine(stack)
     for kind, get in KINDS.items():
@@ -134,6 +135,7 @@ async def test_asking_around_never_sends_the_key(stack: AsyncExitStack, tmp_path
     assert not any("authorization" in asked.headers for asked in server.asked)
 
 
+@pytest.mark.slow
 async def test_the_name_in_the_settings_chooses_the_server(stack: AsyncExitStack, tmp_path: Path) -> None:
     machine = Machine(stack)
     for kind, get in KINDS.items():
@@ -155,6 +157,7 @@ async def test_llamacpp_is_wanted_and_only_others_run(stack: AsyncExitStack, tmp
         await open_model(ModelSettings(provider="llamacpp"), tmp_path, around=machine.around)
 
 
+@pytest.mark.slow
 async def test_cancelling_the_search_leaves_nothing(stack: AsyncExitStack) -> None:
     machine = Machine(stack)
     await machine.start("llamacpp", rig.then_hang())
@@ -234,6 +237,7 @@ async def test_a_hiccup_at_the_first_question_does_not_take_the_tools_away_for_g
         assert model.info.tool_calling == "native"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [400, 403, 405, 501])
 async def test_a_server_that_does_not_list_its_models_serves_the_one_that_is_named(tmp_path: Path, code: int) -> None:
     async with rig.model_server(NATIVE, get=rig.error(code, "not here")) as server:
@@ -298,6 +302,7 @@ async def test_a_hosted_list_is_the_users_choice(
     assert all(name in str(caught.value) for name in names)
 
 
+@pytest.mark.slow
 async def test_a_configured_server_that_hangs_is_told_in_time(tmp_path: Path) -> None:
     async with rig.model_server(rig.then_hang(), get=rig.then_hang()) as server:
         task = asyncio.create_task(open_model(ModelSettings(base_url=server.url), tmp_path))

@@ -123,6 +123,7 @@ def refusing(refusal: Callable[[dict[str, Any]], tuple[int, str] | None]) -> Ite
         thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "words"),
     [

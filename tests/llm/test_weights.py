@@ -137,6 +137,7 @@ def test_a_download_that_broke_off_is_resumed(tmp_path: Path, hub: str) -> None:
     assert Files.ranges[0] == "" and Files.ranges[1].startswith("bytes=")
 
 
+@pytest.mark.slow
 def test_the_second_source_helps_when_the_first_fails(tmp_path: Path) -> None:
     shop = tmp_path / "shop"
     shop.mkdir()
@@ -235,6 +236,7 @@ def test_the_server_takes_the_key_and_no_web_page(monkeypatch: pytest.MonkeyPatc
     assert (params.n_parallel, params.n_ctx) == (3, 3 * CONTEXT_WINDOW)
 
 
+@pytest.mark.slow
 def test_cancelling_ends_pip(tmp_path: Path) -> None:
     program = tmp_path / "pip.py"
     program.write_text("import time; time.sleep(60)")

@@ -28,6 +28,7 @@ class Client:
         self.reports.append((number, message))
 
 
+@pytest.mark.slow
 async def test_all_that_is_printed_and_noted_is_told_before_the_end() -> None:
     client = Client()
     async with telling(client) as listener:

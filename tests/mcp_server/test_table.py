@@ -74,6 +74,7 @@ async def test_what_a_client_is_told(sandbox: Sandbox) -> None:
     assert read is not None and read.read_only_hint is True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", TABLE, ids=lambda entry: entry.name)
 def test_the_schema_refuses_no_spelling_that_is_understood(entry: SandboxTool) -> None:
     schema, forms, good = entry.schema(), entry.tool.forms, ROWS[entry.name].good

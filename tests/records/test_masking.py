@@ -14,6 +14,7 @@ from codeagent_lsp.records.sanitizer import Sanitizer
 from tests.records.formats import CONTEXTS, PLACED, TOKENS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*TOKENS, *PLACED])
 def test_what_was_hidden_comes_back_byte_for_byte(name: str) -> None:
     frames = list(CONTEXTS.values()) if name in TOKENS else [PLACED[name][0]]
@@ -124,6 +125,7 @@ def test_a_secret_is_masked_where_it_is_repeated_without_its_name() -> None:
     assert masking.reveal(hidden) == text
 
 
+@pytest.mark.slow
 def test_thousands_of_secrets_are_masked_where_they_are_repeated() -> None:
     """One of them begins as another, and each is whole, too, where nothing names it."""
     secrets = [f"Zq8rT5wX2m{number:04}bV4c" for number in range(2000)]

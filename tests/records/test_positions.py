@@ -324,6 +324,7 @@ def _lines(table: str) -> list[str]:
     return [line.replace("⏎", "\n") for line in table.strip("\n").split("\n")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("about", FRAMES)
 @pytest.mark.parametrize("secret", ["hunter22", "Zx81kQp0Lm4vT7yB"])
 def test_a_secret_is_found_by_its_place_and_the_user_is_kept(about: str, secret: str) -> None:

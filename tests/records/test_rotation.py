@@ -82,6 +82,7 @@ def test_only_one_of_two_puts_a_full_file_aside(tmp_path: Path) -> None:
     assert all(other.stat().st_size > 32 for other in aside)
 
 
+@pytest.mark.slow
 def test_whoever_reads_meanwhile_sees_whole_records_in_order(tmp_path: Path) -> None:
     path, done = tmp_path / "x.jsonl", threading.Event()
 

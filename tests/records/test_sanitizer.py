@@ -43,6 +43,7 @@ def test_a_token_is_found_wherever_it_stands(name: str) -> None:
             assert text.startswith(before) and text.endswith(after), (context, text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLACED)
 def test_a_secret_is_found_by_its_place(name: str) -> None:
     frame, make = PLACED[name]
@@ -62,6 +63,7 @@ MARGINS: dict[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("margin", MARGINS)
 @pytest.mark.parametrize("name", PLACED)
 def test_a_secret_is_found_by_its_place_in_lines_as_tools_give_them(name: str, margin: str) -> None:
@@ -81,6 +83,7 @@ def test_look_alikes_stay_in_lines_as_tools_give_them(margin: str) -> None:
     assert sanitizer.sanitize(text) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*TOKENS, *PLACED])
 def test_twice_is_the_same_as_once(name: str) -> None:
     rng = random.Random(name)

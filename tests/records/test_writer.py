@@ -202,6 +202,7 @@ def test_a_huge_or_odd_record_leaves_a_note(tmp_path: Path, monkeypatch: pytest.
     assert odd["data"] == "<object>"
 
 
+@pytest.mark.slow
 def test_taking_a_record_takes_no_time(tmp_path: Path) -> None:
     records = make(tmp_path)
     text = "word " * 200_000

@@ -93,6 +93,7 @@ def test_custom_messages_only_where_announced(experimental: Any, *, events: bool
     assert (found.events, found.input) == (events, text_input)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.name)
 def test_the_clients_we_know(profile: Profile) -> None:
     found = policy(profile.capabilities, profile.client.get("name"))

@@ -67,6 +67,7 @@ def _unfit(draw: st.DrawFn, text: str, encoding: Encoding) -> Change:
     return Change(draw(_PIECES), *ranges[kind])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data(), _ENCODINGS)
 def test_the_text_is_the_clients_or_known_not_to_be(data: st.DataObject, encoding: Encoding) -> None:
@@ -145,6 +146,7 @@ _PLACE = {"line": 0, "character": 0}
 _RANGE = {"start": _PLACE, "end": _PLACE}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

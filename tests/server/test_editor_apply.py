@@ -75,6 +75,7 @@ async def test_an_error_is_none_and_silence_is_unknown(tmp_path: Path) -> None:
         assert applied.reason
 
 
+@pytest.mark.slow
 async def test_a_didchange_that_comes_after_the_answer_is_waited_for(tmp_path: Path) -> None:
     def late(client: FakeClient, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
         asyncio.get_running_loop().call_later(0.15, client.carry_out, params)
@@ -199,6 +200,7 @@ async def test_a_rename_with_an_edit_is_one_request_and_can_be_undone(tmp_path: 
     assert (tmp_path / "old").exists()
 
 
+@pytest.mark.slow
 async def test_a_client_without_creation_finds_an_empty_file_and_it_goes_when_refused(tmp_path: Path) -> None:
     policy = without("creates")
     client, editor = connect(policy=policy)
@@ -224,6 +226,7 @@ async def test_a_client_without_renames_gets_a_new_file_and_then_loses_the_old(t
         assert (origin.exists(), target.exists()) == (True, False)
 
 
+@pytest.mark.slow
 async def test_the_old_file_stays_when_the_new_one_did_not_come(tmp_path: Path) -> None:
     (tmp_path / "old").write_text(TEXT)
     policy = without("renames", "deletes")
@@ -254,6 +257,7 @@ async def test_a_new_file_that_is_there_but_empty_is_filled(tmp_path: Path) -> N
     assert client.documents.all()[0].text == "x\n"
 
 
+@pytest.mark.slow
 async def test_a_client_that_applies_nothing_is_asked_for_nothing(tmp_path: Path) -> None:
     client, editor = connect(policy=ClientPolicy())
     applied = await editor.apply(change(tmp_path / "d" / "n", None, "x\n"), "label")

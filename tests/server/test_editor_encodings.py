@@ -124,6 +124,7 @@ async def test_a_closed_file_is_opened_changed_and_taken_back(tmp_path: Path, en
     assert place.path.read_bytes() == place.text.encode(encoding)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EDITS)
 @pytest.mark.parametrize("encoding", TEXTS)
 async def test_opened_by_the_user_after_the_agent_has_read_it(tmp_path: Path, encoding: str, name: str) -> None:

@@ -30,6 +30,7 @@ def _line(text: str) -> Change:
     return Change(text, (0, 0), (0, 0))
 
 
+@pytest.mark.slow
 @HABITS
 async def test_a_key_told_together_with_the_change_is_known_apart(tmp_path: Path, habit: Habit) -> None:
     path = tmp_path / "a.py"
@@ -45,6 +46,7 @@ async def test_a_key_told_together_with_the_change_is_known_apart(tmp_path: Path
     assert applied.outcome == "full"
 
 
+@pytest.mark.slow
 @HABITS
 async def test_lines_typed_above_right_before_it_comes_do_not_move_it(tmp_path: Path, habit: Habit) -> None:
     path = tmp_path / "a.py"
@@ -57,6 +59,7 @@ async def test_lines_typed_above_right_before_it_comes_do_not_move_it(tmp_path: 
     assert (applied.outcome, applied.reason) == ("full", "")
 
 
+@pytest.mark.slow
 @HABITS
 async def test_what_is_typed_in_the_lines_themselves_stays(tmp_path: Path, habit: Habit) -> None:
     path = tmp_path / "a.py"
@@ -69,6 +72,7 @@ async def test_what_is_typed_in_the_lines_themselves_stays(tmp_path: Path, habit
     assert (applied.outcome, [each.line for each in applied.conflicts]) == ("none", [2])
 
 
+@pytest.mark.slow
 @HABITS
 async def test_of_two_files_only_the_one_that_was_typed_in_is_made_anew(tmp_path: Path, habit: Habit) -> None:
     base, text = lines(1)
@@ -108,6 +112,7 @@ async def test_it_comes_to_its_place_while_lines_are_added_above(
 _TEXTS = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n"]), max_size=8).map("".join)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow])
 @given(_TEXTS, _TEXTS, _TEXTS)
 def test_what_is_taken_back_is_what_was_misplaced_and_nothing_else(base: str, text: str, typed: str) -> None:

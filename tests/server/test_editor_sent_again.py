@@ -89,6 +89,7 @@ async def test_files_that_go_together_come_together(tmp_path: Path) -> None:
     assert ours == [text, text.replace(NOTES, f"{NOTES}{typed}"), text]
 
 
+@pytest.mark.slow
 async def test_where_typing_is_always_ahead_it_lands_at_the_first_pause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +98,7 @@ async def test_where_typing_is_always_ahead_it_lands_at_the_first_pause(
     assert client.asked > 1
 
 
+@pytest.mark.slow
 async def test_an_editor_that_never_takes_it_is_told_of_in_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +167,7 @@ async def test_it_goes_to_a_version_without_a_change(tmp_path: Path) -> None:
     assert (applied.outcome, client.text(path)) == ("full", text)
 
 
+@pytest.mark.slow
 async def test_a_busy_editor_may_tell_two_seconds_later(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     base, text = lines(1)

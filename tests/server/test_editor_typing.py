@@ -105,6 +105,7 @@ async def test_unsaved_text_moves_along_and_its_old_file_goes(tmp_path: Path) ->
     assert (applied.outcome, old.exists(), client.text(new)) == ("full", False, OURS)
 
 
+@pytest.mark.slow
 async def test_a_move_whose_new_file_does_not_come_is_left_as_a_move(tmp_path: Path) -> None:
     """Left as a new file and a deletion, the next attempt could delete the old file and still not make the new one."""
     old = tmp_path / "old"

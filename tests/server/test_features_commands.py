@@ -27,6 +27,7 @@ def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockEditor]:
         yield started
 
 
+@pytest.mark.slow
 def test_all_commands_are_offered(editor: StockEditor) -> None:
     offered = editor.capabilities["executeCommandProvider"]["commands"]
     assert set(offered) == {command.name for command in COMMANDS}
@@ -112,6 +113,7 @@ def test_null_counts_as_left_out(editor: StockEditor) -> None:
     assert editor.command("codeagent.cancel", runId=None) == {"cancelled": []}
 
 
+@pytest.mark.slow
 def test_the_lists_and_the_doctor(editor: StockEditor) -> None:
     tools = {tool["name"]: tool for tool in editor.command("codeagent.tools.list")}
     assert {"read_file", "edit_file", "grep"} <= set(tools)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from codeagent_lsp.session.run_output import INTERVAL, PIECE, OutputStream
 from codeagent_lsp.shadow.shell import Stream
 
@@ -32,6 +34,7 @@ async def test_many_writes_become_one_event() -> None:
     assert heard.text == "".join(f"{number}\n" for number in range(1000))
 
 
+@pytest.mark.slow
 async def test_a_line_is_passed_on_without_another_one_following() -> None:
     heard = Heard()
     output = OutputStream(heard)
@@ -41,6 +44,7 @@ async def test_a_line_is_passed_on_without_another_one_following() -> None:
     output.close()
 
 
+@pytest.mark.slow
 async def test_the_beginning_of_a_line_waits_for_its_end() -> None:
     heard = Heard()
     output = OutputStream(heard)
@@ -100,6 +104,7 @@ async def test_nothing_is_left_behind() -> None:
     assert not [handle for handle in getattr(asyncio.get_running_loop(), "_scheduled", []) if not handle.cancelled()]
 
 
+@pytest.mark.slow
 async def test_a_line_without_an_end_is_shown_in_the_end() -> None:
     """A prompt or a progress bar has none."""
     shown: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -7,6 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from codeagent_lsp.agent.memory import MemoryEntry
 from codeagent_lsp.config import Settings
 from codeagent_lsp.events import from_dict
@@ -89,6 +91,7 @@ async def test_messages_have_their_time_and_say_where_their_full_text_is(tmp_pat
     assert messages[-1]["content"] == "Read." and "full_content_ref" not in messages[-1]
 
 
+@pytest.mark.slow
 async def test_the_plan_of_a_session_that_was_stored(tmp_path: Path) -> None:
     made = world(tmp_path / "ws", *plans.five(0), says=[plans.APPLY] * 6)
     await plans.run(made)

@@ -66,6 +66,7 @@ async def test_lines(tmp_path: Path, words: str) -> None:
     assert "src/cart.py, lines 2-3, as they are now:\n2|    def total(self):\n3|        return 0\n(lines" in told.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
@@ -102,6 +103,7 @@ async def test_a_folder(tmp_path: Path) -> None:
     assert "In src:\nsrc/cart.py" in (await ask(made, "What is in @src/?")).text
 
 
+@pytest.mark.slow
 async def test_the_diff(tmp_path: Path) -> None:
     made = world(tmp_path / "w")
     put(made, "cart.py", CART)

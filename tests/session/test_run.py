@@ -114,6 +114,7 @@ async def decided_outside(made: World, how: str) -> events.RunCompleted:
     return await made.finished(run_id)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "status", "outcome"),
     [("apply", "completed", "full"), ("discard", "rejected", "none"), ("one file", "completed", "full")],
@@ -188,6 +189,7 @@ async def test_undo_keeps_what_was_typed_since(tmp_path: Path) -> None:
         await made.manager.runs.get(done.run_id).proposal.undo()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outcome", ["none", "unknown"])
 async def test_what_the_editor_did_is_told(tmp_path: Path, outcome: str) -> None:
     made = world(tmp_path / "w", write("a.py", "1\n"), say(), says=[APPLY])

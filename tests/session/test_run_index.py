@@ -39,6 +39,7 @@ def run_index(real: RealIndexing, place: Workspace, permissions: PermissionsSett
     return RunIndex(real, place.view, lambda: permissions)
 
 
+@pytest.mark.slow
 async def test_view_and_search_see_what_is_staged(place: Workspace, real: RealIndexing) -> None:
     index = run_index(real, place)
     place.stage("shop/vouchers.py", "def redeem_voucher(code):\n    return code\n")
@@ -49,6 +50,7 @@ async def test_view_and_search_see_what_is_staged(place: Workspace, real: RealIn
     assert (await index.search("redeem a voucher", 1))[0].path == "shop/vouchers.py"
 
 
+@pytest.mark.slow
 async def test_a_run_begins_with_what_the_words_find_alone(place: Workspace, real: RealIndexing) -> None:
     async def other(query: str, limit: int) -> Sequence[Chunk]:
         raise AssertionError("a run does not wait for the embedder")
@@ -61,6 +63,7 @@ async def test_a_run_begins_with_what_the_words_find_alone(place: Workspace, rea
     assert "keys/tax.py" not in {each.path for each in await run_index(real, place, rules).found("tax of the cart", 20)}
 
 
+@pytest.mark.slow
 async def test_what_the_user_does_not_let_be_read_is_not_found(place: Workspace, real: RealIndexing) -> None:
     rules = replace(OPEN, deny=("read_file(keys/**)",))
     allowed = {chunk.path for chunk in await run_index(real, place).search("tax of the cart", 20)}
@@ -69,6 +72,7 @@ async def test_what_the_user_does_not_let_be_read_is_not_found(place: Workspace,
     assert ".env" not in allowed
 
 
+@pytest.mark.slow
 async def test_other_finders_join_the_words(place: Workspace, real: RealIndexing) -> None:
     async def near(query: str, limit: int) -> Sequence[Chunk]:
         texts = {"lib/part1.py": 1, "shop/taxes.py": 1, "gone.py": 1, "keys/tax.py": 1, "../outside.py": 1}
@@ -82,6 +86,7 @@ async def test_other_finders_join_the_words(place: Workspace, real: RealIndexing
     assert not {"gone.py", "keys/tax.py", "../outside.py"} & set(found)
 
 
+@pytest.mark.slow
 async def test_a_file_that_cannot_be_read_any_more_is_a_sentence(
     place: Workspace, real: RealIndexing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,6 +98,7 @@ async def test_a_file_that_cannot_be_read_any_more_is_a_sentence(
         await run_index(real, place).search("tax", 5)
 
 
+@pytest.mark.slow
 async def test_maps_of_one_run_wait_no_longer_than_one(place: Workspace, real: RealIndexing) -> None:
     waited: list[float] = []
     ready = real.ready
@@ -109,6 +115,7 @@ async def test_maps_of_one_run_wait_no_longer_than_one(place: Workspace, real: R
     assert waited[-1] < waited[0]
 
 
+@pytest.mark.slow
 async def test_in_a_run_the_tool_finds_what_the_run_wrote(tmp_path: Path) -> None:
     write(tmp_path / "w", TAXES)
     async with indexing(tmp_path / "w") as index:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import rendered
 from codeagent_lsp.config import Settings
@@ -130,6 +132,7 @@ async def test_no_more_than_the_limit(tmp_path: Path) -> None:
     assert [path for path, _ in focused(made.manager.current())] == names[2:]
 
 
+@pytest.mark.slow
 async def test_after_a_compaction_a_file_stands_there_as_it_is_now(tmp_path: Path) -> None:
     """Also a file that was in focus before the process died, whose text is not stored."""
     made = world(tmp_path / "w", READ_A, say("Read."))

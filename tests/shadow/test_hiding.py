@@ -322,6 +322,7 @@ def test_git_and_what_lies_above_the_workspace(home: Path, tmp_path: Path, kind:
         made.layer.close()
 
 
+@pytest.mark.slow
 @needs_overlay
 def test_what_tools_have_built_is_there_and_what_they_build_stays_ours(home: Path, tmp_path: Path) -> None:
     built = _file(home / ".cache/go-build/00/built", "built")
@@ -356,6 +357,7 @@ def test_a_home_that_is_a_repository_is_not_shown(home: Path) -> None:
     assert set(found.visible) <= {f"{home}/.cargo", f"{home}/.m2"}
 
 
+@pytest.mark.slow
 @needs_overlay
 @pytest.mark.parametrize("in_path", [False, True])
 def test_commands_run_an_interpreter_and_read_nothing_else_behind_a_link(

@@ -229,6 +229,7 @@ def test_hostile_output_takes_linear_time(tmp_path: Path, unit: bytes) -> None:
 WANTED = (b"FAILED tests/test_a.py::test_width - assert 3 == 4", b"not ok 7 - width", b"the value of parse_width is 3")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", WANTED)
 @pytest.mark.parametrize("chunk", [7, 4096])
 def test_what_matters_in_the_middle_of_a_long_output_is_kept(tmp_path: Path, wanted: bytes, chunk: int) -> None:

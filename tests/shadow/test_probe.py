@@ -28,6 +28,7 @@ def isolator(tmp_path: Path, **environ: str) -> Isolator:
     return Isolator(str(tmp_path / "state"), environ={"PATH": "/usr/bin:/bin", **environ})
 
 
+@pytest.mark.slow
 @needs_overlay
 def test_the_best_level_is_chosen_and_works(tmp_path: Path, workspace: Path) -> None:
     made = isolator(tmp_path)
@@ -98,6 +99,7 @@ def test_the_whole_file_system_is_no_workspace_for_an_overlay(tmp_path: Path) ->
         isolator(tmp_path).isolation(ShellSettings(isolation="overlay"), ["/"])
 
 
+@pytest.mark.slow
 @needs_overlay
 def test_a_layer_never_lies_in_its_own_workspace(tmp_path: Path) -> None:
     environ = {"PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": str(tmp_path / "runtime")}
@@ -195,6 +197,7 @@ def test_a_private_folder_is_private(tmp_path: Path) -> None:
         private_folder(str(tmp_path / "link"))
 
 
+@pytest.mark.slow
 def test_a_tree_is_removed_whatever_it_is(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     kept.mkdir()

@@ -41,6 +41,7 @@ def verdict(machine: str, number: int, *arguments: int, architecture: int | None
             at += true if is_true else false
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", MACHINES)
 def test_what_is_refused_and_what_is_not(machine: str) -> None:
     column = MACHINES[machine][1]

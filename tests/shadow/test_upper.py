@@ -234,6 +234,7 @@ _NAMES = st.sampled_from(["a", "b", "d", "d/a", "d/b", "d/e/a", "n/a"])
 _DATA = st.sampled_from([b"", b"one", b"two", b"x\0"])
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(disk=st.dictionaries(_NAMES, _DATA), first=st.dictionaries(_NAMES, _DATA), second=st.dictionaries(_NAMES, _DATA))
 def test_after_preparing_there_is_what_is_wanted_and_nothing_to_tell(

@@ -55,6 +55,7 @@ def test_each_way_to_use_it_is_seen(text: str) -> None:
     assert list(used(ast.parse(text)))
 
 
+@pytest.mark.slow
 def test_both_systems_have_the_same_names_with_the_same_parameters() -> None:
     posix, windows = (_interface(f"codeagent_lsp.system.{name}") for name in ("posix", "windows"))
     assert posix == windows

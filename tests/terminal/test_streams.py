@@ -53,6 +53,7 @@ def test_a_file_gets_the_answer_as_it_was_written(name: str) -> None:
     assert out.getvalue().split() == answer.split()
 
 
+@pytest.mark.slow
 async def test_a_terminal_shows_the_block_being_written_and_takes_it_away() -> None:
     out = io.StringIO()
     stage = Stage(Console(file=out, width=40, force_terminal=True, legacy_windows=False, color_system=None))
@@ -73,6 +74,7 @@ async def test_a_terminal_shows_the_block_being_written_and_takes_it_away() -> N
     assert out.tell() == length
 
 
+@pytest.mark.slow
 async def test_a_terminal_shows_the_line_being_printed_and_the_last_ones() -> None:
     out = io.StringIO()
     stage = Stage(Console(file=out, width=40, force_terminal=True, legacy_windows=False, color_system=None))

@@ -40,6 +40,7 @@ def test_files_that_are_known_already_are_left_out_and_the_number_is_bounded() -
     assert len(named_files(" ".join(f"f{n}.py" for n in range(20)), many)) == NAMED_FILES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["a" * 200_000, "a/" * 100_000, "." * 200_000, "x.py " * 40_000, "a.b" * 60_000])
 def test_a_huge_task_is_read_in_no_time(task: str) -> None:
     with processor_seconds(3.0):

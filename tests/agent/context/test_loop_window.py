@@ -82,6 +82,7 @@ async def test_the_summary_is_the_models_and_its_words_are_not_shown(tmp_path: P
     assert len(made.of(events.UsageReported)) == len(model.requests)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "summary",
     [

@@ -126,6 +126,7 @@ async def test_two_hundred_calls_with_a_server_that_does_not_count() -> None:
     await long_run(Script(4, 3.6, summarises=True, reports=False), 200)
 
 
+@pytest.mark.slow
 async def test_forty_calls_in_a_small_window() -> None:
     await long_run(Script(5, 3.6, summarises=True), 40)
 

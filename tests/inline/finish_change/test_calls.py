@@ -112,6 +112,7 @@ def written(arguments: Sequence[Argument], placed: Sequence[Placed]) -> list[Arg
     return [Argument(each.value if each.number is None else arguments[each.number].value, each.name) for each in placed]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_every_value_goes_to_the_parameter_that_it_went_to(data: st.DataObject) -> None:
@@ -148,6 +149,7 @@ def every_value_goes_where_it_went(data: st.DataObject) -> None:
     assert kept == [at for at, each in enumerate(arguments) if each.effects], "effects stay, in their order"
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_a_call_of_an_unchanged_signature_needs_nothing(data: st.DataObject) -> None:
@@ -166,6 +168,7 @@ def places_of(names: Sequence[str], optional: Sequence[str] = (), annotation: st
     return Signature(tuple(Parameter(name, "positional", name in optional, annotation) for name in names))
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(st.data(), st.sampled_from(("script", "go")))
 def test_by_place_every_value_goes_where_its_parameter_is(data: st.DataObject, family: Family) -> None:

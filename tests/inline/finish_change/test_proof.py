@@ -130,6 +130,7 @@ async def test_it_ends_when_it_is_cancelled() -> None:
         await task
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(), st.integers(1, 6), st.integers(1, 6))
 def test_whatever_servers_say_nothing_new_is_wrong(seed: int, before: int, after: int) -> None:

@@ -98,6 +98,7 @@ async def test_every_tool_can_be_called_under_the_grammar(name: str, full: bool)
     assert [(call.name, call.arguments) for call in reply.tool_calls] == [(name, fitted)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLED)
 async def test_a_key_that_no_tool_has_is_left_to_the_tool(name: str) -> None:
     value = example(option(name), full=False)

@@ -199,6 +199,7 @@ def test_one_call_of_every_family(family: str) -> None:
     assert result.problem == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ONE_CALL)
 @pytest.mark.parametrize("prose", ["", "I will look that up.\n\n"])
 def test_one_call_in_random_pieces(family: str, prose: str) -> None:

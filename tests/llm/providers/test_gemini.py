@@ -369,6 +369,7 @@ async def test_errors(answer: Any, kind: type[ModelError], key: str) -> None:
     assert KEY not in str(caught)
 
 
+@pytest.mark.slow
 async def test_a_rate_limit_waits_as_the_body_says() -> None:
     fake = FakeGemini(Said("At last."))
     fake.errors = [error(429, QUOTA, RETRY)]

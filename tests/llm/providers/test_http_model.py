@@ -77,6 +77,7 @@ async def play(source: ReplySource) -> list[StreamItem]:
 OK: list[StreamItem | Exception] = [TextChunk("a"), Reply("a")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [DOWN, CUT, ModelBusy("model.busy", url="u", reason="r")])
 async def test_passing_failures_are_tried_three_times(error: ModelError) -> None:
     takes = Takes([error], [error], OK)
@@ -220,6 +221,7 @@ async def test_without_retry_after_the_waits_grow_and_stay_below_the_longest() -
     assert slept.seconds == [0.02, 0.04, 0.06, 0.06]
 
 
+@pytest.mark.slow
 async def test_the_total_time_ends_the_trying() -> None:
     takes = Takes([busy(0.2)])
     with pytest.raises(ModelBusy):
@@ -286,6 +288,7 @@ async def test_what_will_not_pass_is_not_tried_again(error: ModelError) -> None:
     assert takes.opened == takes.closed == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [0.02, 0.1, 0.3])
 async def test_cancelling_at_any_moment_of_a_wait(after: float) -> None:
     takes = Takes([busy(0.45)])

@@ -39,6 +39,7 @@ def asking(**more: Any) -> ModelRequest:
     return ModelRequest((Message("user", "hi"),), **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "script",
     [
@@ -87,6 +88,7 @@ async def test_a_template_that_fails_is_told() -> None:
             assert len(server.chats) == 1
 
 
+@pytest.mark.slow
 async def test_errors_of_the_raw_endpoint_are_the_same() -> None:
     full = rig.status(400, json.dumps({"error": {"message": "the request exceeds the available context size"}}))
     async with raw(rig.by_path(apply_template=TEMPLATE, completion=full)) as (model, _):

@@ -45,6 +45,7 @@ def windows(fake: FakeOllama) -> list[int]:
     return [body["options"]["num_ctx"] for body in fake.bodies]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("provider", "path"), [("ollama", ""), ("ollama", "/v1"), ("auto", ""), ("auto", "/v1/")])
 async def test_it_is_opened_by_name_and_by_what_it_answers(provider: Any, path: str, tmp_path: Path) -> None:
     fake = FakeOllama()
@@ -107,6 +108,7 @@ async def test_the_window_grows_in_steps_and_never_shrinks() -> None:
     assert {body["keep_alive"] for body in fake.bodies} == {KEEP_ALIVE}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("length", "layers", "loads"),
     [

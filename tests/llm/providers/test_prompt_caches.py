@@ -50,6 +50,7 @@ async def bodies(fake: FakeServer, model: Model, *requests: ModelRequest) -> lis
     return fake.bodies
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "prices", "marks"),
     [

@@ -62,6 +62,7 @@ def _fuzz_a_process(frames: int, seed: int) -> None:
         assert client.stray == b""
 
 
+@pytest.mark.slow
 async def test_two_thousand_damaged_frames() -> None:
     await _fuzz_in_process(2_000, seed=1)
 
@@ -77,6 +78,7 @@ def test_damaged_frames_over_real_pipes() -> None:
     _fuzz_a_process(3_000, seed=7)
 
 
+@pytest.mark.slow
 async def test_every_id_is_answered_once_amid_damage() -> None:
     rng, loop = random.Random(11), Loopback()
     loop.initialize()

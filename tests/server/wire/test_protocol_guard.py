@@ -255,6 +255,7 @@ async def test_a_cancelled_request_is_answered_at_once(loop: Loopback, method: s
     assert [message["method"] for message in loop.take()] == afterwards
 
 
+@pytest.mark.slow
 async def test_the_late_result_of_a_cancelled_id_answers_nobody_else(loop: Loopback) -> None:
     loop.say(id=1, method="test/block", params={"seconds": 0.1})
     await asyncio.sleep(0.01)
@@ -284,6 +285,7 @@ async def test_a_handler_that_cancels_itself_is_answered(loop: Loopback) -> None
     assert _code(await _until(loop)) == -32800
 
 
+@pytest.mark.slow
 async def test_a_storm_of_cancels_leaves_nothing_behind(loop: Loopback) -> None:
     before = len(asyncio.all_tasks())
     with sooner_than(25, "one handler ends by itself"):

@@ -77,6 +77,7 @@ async def test_the_next_run_begins_with_the_short_conversation(tmp_path: Path) -
     assert_well_formed(session.context.conversation)
 
 
+@pytest.mark.slow
 async def test_after_a_restart_it_is_the_same(tmp_path: Path) -> None:
     made = compacting(tmp_path)
     script(made, 8)

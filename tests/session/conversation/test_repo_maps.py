@@ -97,6 +97,7 @@ def test_maps_leave_the_window_to_the_work(window: int) -> None:
 # --- where it stands
 
 
+@pytest.mark.slow
 async def test_the_right_file_stands_before_the_task(tmp_path: Path, index: RealIndexing) -> None:
     made = shop(tmp_path, index)
     model = script(made)
@@ -110,6 +111,7 @@ async def test_the_right_file_stands_before_the_task(tmp_path: Path, index: Real
     assert "Files of the workspace" not in helpful
 
 
+@pytest.mark.slow
 async def test_what_the_session_has_edited_comes_up_for_its_next_task(tmp_path: Path, index: RealIndexing) -> None:
     made = shop(tmp_path, index)
     edited = TAXES["shop/mail.py"] + "\n\ndef nothing():\n    return 1\n"
@@ -123,6 +125,7 @@ async def test_what_the_session_has_edited_comes_up_for_its_next_task(tmp_path: 
     assert after[0] == "shop/mail.py"
 
 
+@pytest.mark.slow
 async def test_a_small_window_has_the_map_of_its_task_alone(tmp_path: Path, index: RealIndexing) -> None:
     made = shop(tmp_path, index)
     model = script(made, info=SMALL)
@@ -133,6 +136,7 @@ async def test_a_small_window_has_the_map_of_its_task_alone(tmp_path: Path, inde
     assert "shop/cart.py" in paths_in(map_in(helpful, TASK_MAP))[:2]
 
 
+@pytest.mark.slow
 async def test_the_files_in_focus_count(tmp_path: Path, index: RealIndexing) -> None:
     made = shop(tmp_path, index)
     model = script(made, calls(call("read_file", path="lib/part7.py")), say(), say())
@@ -141,6 +145,7 @@ async def test_the_files_in_focus_count(tmp_path: Path, index: RealIndexing) -> 
     assert paths_in(map_in(sent(model, 2)[-2], TASK_MAP))[0] == "lib/part7.py"
 
 
+@pytest.mark.slow
 async def test_the_file_of_a_selection_counts(tmp_path: Path, index: RealIndexing) -> None:
     made = shop(tmp_path, index)
     model = script(made)
@@ -158,6 +163,7 @@ async def test_a_small_model_that_explains_gets_no_map(tmp_path: Path, index: Re
     assert not any(TASK_MAP in text for text in sent(model))
 
 
+@pytest.mark.slow
 async def test_subagents_have_the_overview_and_a_map_of_their_own_task(tmp_path: Path, index: RealIndexing) -> None:
     made = shop(tmp_path, index)
     model = script(made, calls(call("delegate", agent="reviewer", task="Look at the mailer")), say("Fine."), say())
@@ -175,6 +181,7 @@ async def asked(made: World, question: str) -> None:
     await made.finished(made.manager.start(RunRequest("ask", question, question)))
 
 
+@pytest.mark.slow
 async def test_a_question_starts_with_the_code_that_may_answer_it(tmp_path: Path, index: RealIndexing) -> None:
     made = shop(tmp_path, index)
     model = script(made)
@@ -184,6 +191,7 @@ async def test_a_question_starts_with_the_code_that_may_answer_it(tmp_path: Path
     assert "lib/part" not in code
 
 
+@pytest.mark.slow
 async def test_the_code_before_a_question_fits_the_window(tmp_path: Path, index: RealIndexing) -> None:
     body = "".join(f"    tax_{n} = items[{n}]\n" for n in range(50))
     write(tmp_path / "w", {f"big/tax{n}.py": f"def value_added_tax_{n}(items):\n{body}" for n in range(12)})
@@ -194,6 +202,7 @@ async def test_the_code_before_a_question_fits_the_window(tmp_path: Path, index:
     assert 100 < estimate_tokens(code) <= budgets("auto", 8192).pieces + 10
 
 
+@pytest.mark.slow
 async def test_a_task_gets_no_code_and_a_named_file_is_not_shown_twice(tmp_path: Path, index: RealIndexing) -> None:
     made = shop(tmp_path, index)
     model = script(made, say(), say())
@@ -203,6 +212,7 @@ async def test_a_task_gets_no_code_and_a_named_file_is_not_shown_twice(tmp_path:
     assert not any(PIECES in text for text in sent(model, 0))
 
 
+@pytest.mark.slow
 async def test_nothing_found_no_code(tmp_path: Path, index: RealIndexing) -> None:
     made = shop(tmp_path, index)
     model = script(made)
@@ -213,6 +223,7 @@ async def test_nothing_found_no_code(tmp_path: Path, index: RealIndexing) -> Non
 # --- what stays
 
 
+@pytest.mark.slow
 async def test_the_rules_are_the_same_bytes_for_a_whole_session(tmp_path: Path, index: RealIndexing) -> None:
     """And every prompt begins with the one before it, whatever happens to the code."""
     made = shop(tmp_path, index)
@@ -232,6 +243,7 @@ async def test_the_rules_are_the_same_bytes_for_a_whole_session(tmp_path: Path, 
     assert len({prompt[0] for prompt in prompts}) == 1
 
 
+@pytest.mark.slow
 async def test_a_compaction_leaves_the_rules_as_they_are(tmp_path: Path, index: RealIndexing) -> None:
     def early(value: Settings) -> Settings:
         return replace(value, context=replace(value.context, compact_at=0.3))
@@ -247,6 +259,7 @@ async def test_a_compaction_leaves_the_rules_as_they_are(tmp_path: Path, index: 
     assert OVERVIEW in model.requests[-1].messages[0].content
 
 
+@pytest.mark.slow
 async def test_what_moved_is_told_in_the_latest_message_once(tmp_path: Path, index: RealIndexing) -> None:
     made = shop(tmp_path, index)
     model = script(made, say(), say(), say())
@@ -261,6 +274,7 @@ async def test_what_moved_is_told_in_the_latest_message_once(tmp_path: Path, ind
     assert "Since the repo map" not in sent(model)[-2]
 
 
+@pytest.mark.slow
 async def test_an_edit_moves_nothing(tmp_path: Path, index: RealIndexing) -> None:
     made = shop(tmp_path, index)
     model = script(made, say(), say())
@@ -292,6 +306,7 @@ async def test_whatever_ails_the_index_the_run_goes_on(tmp_path: Path, index: Re
     assert (await made.run(TASK)).status == "completed"
 
 
+@pytest.mark.slow
 async def test_no_overview_of_half_a_workspace(tmp_path: Path, index: RealIndexing) -> None:
     """It would stay for the whole session."""
     made = shop(tmp_path, index)
@@ -313,6 +328,7 @@ async def test_switched_off_by_the_setting_nobody_asks(tmp_path: Path, index: Re
     assert index.asked == 0
 
 
+@pytest.mark.slow
 async def test_a_greeting_brings_no_map(tmp_path: Path, index: RealIndexing) -> None:
     made = shop(tmp_path, index)
     model = script(made)

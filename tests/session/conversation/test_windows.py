@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from codeagent_lsp.agent.context.history import size, tools_size
 from codeagent_lsp.llm.learned_facts import Facts, Source, combine
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
@@ -24,6 +26,7 @@ async def full_task(folder: Path, window: int, source: Source) -> list[ModelRequ
     return model.requests
 
 
+@pytest.mark.slow
 async def test_the_same_task_on_large_small_and_unknown_windows(tmp_path: Path) -> None:
     cases: tuple[tuple[int, Source], ...]
     cases = ((200_000, "server"), (8192, "server"), (8192, "assumed"), (128_000, "assumed"))

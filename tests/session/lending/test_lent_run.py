@@ -128,6 +128,7 @@ async def test_it_is_always_reviewed(tmp_path: Path, apply: Any) -> None:
     assert asked(made) == 1 and made.text("cart.py") == TEXT and ended.status == "rejected"
 
 
+@pytest.mark.slow
 async def test_quiet_is_a_proposal_that_is_made_once(tmp_path: Path) -> None:
     made, agent = world(tmp_path / "w", deadline=0.05), Agent()
     run_id = begun(made, agent, quiet=0.01)
@@ -162,6 +163,7 @@ async def test_what_became_of_a_proposal_is_told(tmp_path: Path, monkeypatch: py
     assert (await left(made, agent, run_id)).status == "completed"
 
 
+@pytest.mark.slow
 async def test_a_part_by_hunk_and_the_question_closed(tmp_path: Path) -> None:
     made, agent = world(tmp_path / "w", deadline=0.01), Agent()
     run_id = begun(made, agent)

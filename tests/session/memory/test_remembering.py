@@ -178,6 +178,7 @@ async def test_another_session_is_the_end_of_the_one_before(tmp_path: Path) -> N
     assert mind.texts == ["The user wants tabs."]
 
 
+@pytest.mark.slow
 async def test_leaving_is_quick_and_the_next_server_reads_what_was_left(tmp_path: Path) -> None:
     mind = Mind(tmp_path, replace(answer("Too late for this."), delay=30.0))
     mind.session("s1")

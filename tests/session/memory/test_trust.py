@@ -75,6 +75,7 @@ async def test_what_a_workspace_brings(tmp_path: Path) -> None:
     assert found["hooks"].line == "PostToolUse: ruff format"
 
 
+@pytest.mark.slow
 async def test_one_question_at_the_first_use_names_all_and_is_the_last(tmp_path: Path) -> None:
     made = brought(tmp_path, ALL)
     made.script(LOAD, say("One."), say("Two."))
@@ -109,6 +110,7 @@ async def test_one_by_one_asks_about_what_is_used_only(tmp_path: Path) -> None:
     assert len(asked(made)) == 4 and "/fix" in asked(made)[3]
 
 
+@pytest.mark.slow
 async def test_no_to_all_holds_until_the_command_asks_again(tmp_path: Path) -> None:
     made = brought(tmp_path, DENY)
     model = made.script(LOAD, say("One."), LOAD, say("Two."), LOAD, say("Three."))

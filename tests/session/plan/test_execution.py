@@ -48,6 +48,7 @@ STEPS = ("step_started", "step_completed", "step_error")
 # --- a plan that goes well
 
 
+@pytest.mark.slow
 async def test_every_step_is_a_decision_of_its_own(tmp_path: Path) -> None:
     made = world(tmp_path / "w", *five(), says=[APPLY] * 5)
     done = await run(made)
@@ -83,6 +84,7 @@ async def test_the_events_of_a_plan(tmp_path: Path) -> None:
     assert [event.seq for event in made.events] == list(range(1, len(made.events) + 1))
 
 
+@pytest.mark.slow
 async def test_the_model_is_given_one_step_at_a_time_in_one_conversation(tmp_path: Path) -> None:
     made = world(tmp_path / "w", *five(), apply="auto")
     model = made.models["model"]
@@ -107,6 +109,7 @@ async def test_an_unanswered_step_stays_staged_and_the_next_one_builds_on_it(tmp
     reloaded(made)
 
 
+@pytest.mark.slow
 async def test_a_step_that_changes_nothing_asks_nothing(tmp_path: Path) -> None:
     made = world(tmp_path / "w", create("look", "b"), say("Looked."), *step(2), deadline=0.01)
     await run(made)
@@ -176,6 +179,7 @@ async def test_what_comes_before_the_mode_waits_for_it(tmp_path: Path) -> None:
     assert stored == sorted(stored)
 
 
+@pytest.mark.slow
 async def test_nothing_is_told_before_the_first_words_where_the_model_chooses(tmp_path: Path) -> None:
     made = world(tmp_path / "w", ScriptedReply("Hello.", delay=0.2))
     run_id = start(made)
@@ -305,6 +309,7 @@ async def test_retry_at_the_prompt(tmp_path: Path) -> None:
     reloaded(made)
 
 
+@pytest.mark.slow
 async def test_skip_at_the_prompt(tmp_path: Path) -> None:
     replies = [reply for index, reply in enumerate(five(3)) if index not in (6, 7)]
     made = world(tmp_path / "w", *replies, says=[APPLY, APPLY, SKIP, APPLY, APPLY])
@@ -320,6 +325,7 @@ async def test_stop_at_the_prompt(tmp_path: Path) -> None:
     assert states(reloaded(made))[2] == "failed"
 
 
+@pytest.mark.slow
 async def test_retry_later(tmp_path: Path) -> None:
     made, run_id = await failed_at_three(tmp_path / "w")
     made.script(*step(3), *step(4), *step(5))
@@ -335,6 +341,7 @@ async def test_retry_later(tmp_path: Path) -> None:
     assert len(session.context.conversation) == len(record(made).messages)
 
 
+@pytest.mark.slow
 async def test_the_model_hears_why_it_tries_again(tmp_path: Path) -> None:
     made, run_id = await failed_at_three(tmp_path / "w")
     model = made.script(*step(3))
@@ -342,6 +349,7 @@ async def test_the_model_hears_why_it_tries_again(tmp_path: Path) -> None:
     assert "It was tried before and failed: " in model.requests[0].messages[-1].content
 
 
+@pytest.mark.slow
 async def test_skip_later(tmp_path: Path) -> None:
     made, run_id = await failed_at_three(tmp_path / "w")
     made.script(*step(4), *step(5))

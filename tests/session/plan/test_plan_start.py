@@ -62,6 +62,7 @@ async def test_it_is_shown_and_started(tmp_path: Path) -> None:
     assert any(isinstance(event, events.StatusChanged) and event.message.startswith("plan ") for event in made.events)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("says", [[CANCEL], []], ids=["cancelled", "unanswered"])
 async def test_without_a_start_nothing_is_done_and_it_can_still_be_started(tmp_path: Path, says: list[str]) -> None:
     made = world(tmp_path / "w", create("a"), *step(1), says=says, deadline=0.05)
@@ -164,6 +165,7 @@ async def test_a_command_starts_it_too(tmp_path: Path) -> None:
     assert not made.inbox.open()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("approval", "asked_for", "waits"),
     [("auto", False, False), ("always", False, True), ("never", True, False), ("auto", True, True)],

@@ -30,6 +30,7 @@ from tests.session.plan.plans import (
 )
 
 
+@pytest.mark.slow
 async def test_back_to_before_step_two(tmp_path: Path) -> None:
     made, run_id = await failed_at_three(tmp_path / "w")
     await rolled_back(made, run_id, "2")
@@ -48,6 +49,7 @@ async def test_back_to_before_step_two(tmp_path: Path) -> None:
     assert_well_formed(made.manager.current().context.conversation)
 
 
+@pytest.mark.slow
 async def test_back_to_before_a_step_with_staged_and_applied_changes(tmp_path: Path) -> None:
     """The first step's change waits, the second's are applied together with it, the third's wait."""
     made = world(tmp_path / "w", *five(4), deadline=0.05)
@@ -109,6 +111,7 @@ async def test_there_is_no_way_back_to_a_step_that_has_not_begun(tmp_path: Path)
             await rolled_back(made, run_id, step_id)
 
 
+@pytest.mark.slow
 async def test_back_to_before_another_plan_was_made(tmp_path: Path) -> None:
     replies = [create("a", "b"), *stuck(2), create("x"), *step(1)]
     made = world(tmp_path / "w", *replies, apply="auto", settings=planned(iterations=2))
@@ -120,6 +123,7 @@ async def test_back_to_before_another_plan_was_made(tmp_path: Path) -> None:
     assert again.plan.replans == 0
 
 
+@pytest.mark.slow
 async def test_one_step_is_undone_and_the_later_ones_stay(tmp_path: Path) -> None:
     made = world(tmp_path / "w", *five(), says=[APPLY] * 5)
     run_id = (await run(made)).run_id

@@ -119,6 +119,7 @@ def test_messages_that_name_what_is_missing_lead_to_it() -> None:
     assert max(tries) <= 8, "with the run without changes, and the one with all: 10"
 
 
+@pytest.mark.slow
 def test_messages_that_name_everything_lead_nowhere_and_do_no_harm() -> None:
     assert max(three_of_twenty(lambda missing: frozenset(range(20)))) <= 21, "two or three to look at the result again"
 

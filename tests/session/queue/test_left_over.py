@@ -55,6 +55,7 @@ async def test_the_question_closes_when_nothing_waits_any_more(tmp_path: Path) -
         await until(lambda: not made.inbox.open())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calls", [1, 2])
 async def test_words_during_the_last_call_are_the_next_task(tmp_path: Path, calls: int) -> None:
     looks = [ScriptedReply("", (call("list_dir"),), delay=0.05)] * (calls - 1)
@@ -70,6 +71,7 @@ async def test_words_during_the_last_call_are_the_next_task(tmp_path: Path, call
     await until(lambda: bool(heard(model, "WORD")))
 
 
+@pytest.mark.slow
 async def test_words_of_the_tool_loop_are_known_on_the_direct_path(tmp_path: Path) -> None:
     first = ScriptedReply("", (call("list_dir"),), delay=0.1)
     model = ScriptedModel([first, say("I think nothing is to be done"), *[say("no code")] * 4])

@@ -52,6 +52,7 @@ def heard(model: ScriptedModel, words: str) -> list[int]:
 # --- tasks
 
 
+@pytest.mark.slow
 async def test_a_task_waits_for_its_session(tmp_path: Path) -> None:
     made = world(tmp_path / "w", SLOW, say("two"), say("three"))
     one, two, three = (start(made, task) for task in ("one", "two", "three"))
@@ -64,6 +65,7 @@ async def test_a_task_waits_for_its_session(tmp_path: Path) -> None:
     assert spoken(made) == ["one", "two", "three"]
 
 
+@pytest.mark.slow
 async def test_other_kinds_do_not_wait(tmp_path: Path) -> None:
     made = world(tmp_path / "w", SLOW, say("answer"))
     start(made, "one")
@@ -80,6 +82,7 @@ async def test_another_session_is_free(tmp_path: Path) -> None:
     assert set(made.manager.runs.active()) == {one, two}
 
 
+@pytest.mark.slow
 async def test_a_task_is_taken_back(tmp_path: Path) -> None:
     made = world(tmp_path / "w", SLOW)
     one, two = start(made, "one"), start(made, "two")
@@ -102,6 +105,7 @@ async def test_after_a_cancelled_run_the_user_is_asked(tmp_path: Path, says: str
     assert (two in made.manager.current().context.waiting.tasks) == (says == "later")
 
 
+@pytest.mark.slow
 async def test_only_what_the_user_was_shown_is_left_out(tmp_path: Path) -> None:
     made = world(tmp_path / "w", SLOW, say("three"), say("four"), deadline=60.0)
     one, two = start(made, "one"), start(made, "two")
@@ -118,6 +122,7 @@ async def test_only_what_the_user_was_shown_is_left_out(tmp_path: Path) -> None:
     assert "two" not in spoken(made)
 
 
+@pytest.mark.slow
 async def test_a_cancelled_run_before_which_nothing_waits_holds_nothing_back(tmp_path: Path) -> None:
     made = world(tmp_path / "w", SLOW, SLOW, say("three"))
     one = start(made, "one")
@@ -129,6 +134,7 @@ async def test_a_cancelled_run_before_which_nothing_waits_holds_nothing_back(tmp
     assert made.user.shown == [], "two went well, and nobody was asked"
 
 
+@pytest.mark.slow
 async def test_words_that_were_written_while_the_run_ended_are_the_next_task(tmp_path: Path) -> None:
     made = world(tmp_path / "w", SLOW, say("Yes."))
     one = start(made, "one")
@@ -153,6 +159,7 @@ async def test_words_that_were_written_while_the_run_ended_are_the_next_task(tmp
     assert spoken(made) == ["one", "and be brief"]
 
 
+@pytest.mark.slow
 async def test_what_was_selected_is_found_again(tmp_path: Path) -> None:
     made = world(tmp_path / "w", SLOW, say("two"))
     path = made.open("a.py", "x = 1\ny = 2\n")
@@ -200,6 +207,7 @@ async def test_words_reach_the_next_call_once(tmp_path: Path) -> None:
     assert (told.run_id, told.text) == (run_id, "and mind the gap")  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 async def test_an_answer_that_had_not_heard_is_not_the_end(tmp_path: Path) -> None:
     model = ScriptedModel([ScriptedReply("Too early.", delay=0.1), say("Now.")])
     made = world(tmp_path / "w")
@@ -233,9 +241,8 @@ async def test_words_are_refused_in_words(tmp_path: Path) -> None:
         made.manager.queue.say(run, " \n")
 
 
-@pytest.mark.parametrize(
-    "moments", [40, pytest.param(volume(1000), marks=(pytest.mark.slow, pytest.mark.volume), id="many")]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("moments", [40, pytest.param(volume(1000), marks=pytest.mark.volume, id="many")])
 async def test_words_of_any_moment_are_heard_by_the_next_call(tmp_path: Path, moments: int) -> None:
     """Whenever something is said to a run: the next call has it, and all later ones; the conversation has it once."""
     rng, seen = random.Random(7), set()
@@ -265,6 +272,7 @@ async def test_words_of_any_moment_are_heard_by_the_next_call(tmp_path: Path, mo
 # --- several sessions
 
 
+@pytest.mark.slow
 async def test_the_queues_of_sessions_do_not_meet(tmp_path: Path) -> None:
     """One is held after a cancel and asked about, the other goes on; what waits in one is taken back there."""
     made = world(tmp_path / "w", SLOW, SLOW, say("b2"), say("b3"), says=[])
@@ -329,6 +337,7 @@ async def asked_about(made: World) -> str:
     return two
 
 
+@pytest.mark.slow
 async def test_what_was_taken_back_holds_nothing(tmp_path: Path) -> None:
     """The next task begins by itself after a run that went well."""
     made = world(tmp_path / "w", SLOW)
@@ -352,6 +361,7 @@ async def test_a_question_is_about_what_waits(tmp_path: Path) -> None:
     await until(lambda: not made.inbox.open())
 
 
+@pytest.mark.slow
 async def test_a_task_that_waits_keeps_its_pictures(tmp_path: Path) -> None:
     made = world(tmp_path / "w")
     facts = combine([("server", Facts(context_window=32_768, vision=True))])

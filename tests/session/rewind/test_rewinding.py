@@ -57,6 +57,7 @@ def again(made: World, folder: Path) -> World:
     return other
 
 
+@pytest.mark.slow
 async def test_files_and_talk_are_as_before(tmp_path: Path) -> None:
     made = world(tmp_path / "w", apply="auto")
     made.open("a.py", "one\ntwo\nthree\n")
@@ -96,6 +97,7 @@ async def test_one_of_both(tmp_path: Path, what: What, text: str, said: list[str
     assert (files(made), talk(made)) == ({"a.py": "ONE\n"}, ["first"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "back"),
     [
@@ -205,6 +207,7 @@ async def test_a_file_of_the_users_own_where_a_moved_one_was_stays(tmp_path: Pat
     assert files(made) == {"a.py": "mine\n", "b.py": "one\n"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", ["talk", "changes"])
 async def test_a_rewind_of_one_half_and_then_farther_back(tmp_path: Path, half: What) -> None:
     made = world(tmp_path / "w", apply="auto")
@@ -279,9 +282,8 @@ async def test_a_fork_begins_with_the_talk_before(tmp_path: Path) -> None:
         await made.manager.fork(source, "nobody")
 
 
-@pytest.mark.parametrize(
-    "histories", [10, pytest.param(volume(200), marks=(pytest.mark.slow, pytest.mark.volume), id="many")]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("histories", [10, pytest.param(volume(200), marks=pytest.mark.volume, id="many")])
 async def test_random_histories(tmp_path: Path, histories: int) -> None:
     """Runs that edit, move, delete and write; the user types lines of their own between; then back, and undone."""
     rng = random.Random(3)

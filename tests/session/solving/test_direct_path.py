@@ -57,6 +57,7 @@ def code(text: str, name: str = "stats.py", words: str = "The divisor is wrong."
 MEAN = code("def mean(values):\n    return sum(values) / len(values)\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["whole", "function", "blocks", "diff"])
 async def test_a_task_in_every_form(tmp_path: Path, form: Form) -> None:
     answers = {
@@ -425,6 +426,7 @@ async def test_a_rename_is_not_done_while_the_old_name_is_used(tmp_path: Path) -
     assert "mean" not in (made.text("report.py") or "") + (made.text("stats.py") or "")
 
 
+@pytest.mark.slow
 async def test_a_rename_that_leaves_uses_behind_is_stopped(tmp_path: Path) -> None:
     first = code("def average(values):\n    return sum(values)\n")
     made = world(tmp_path / "w", *[first] * 3, settings=settings("whole"), deadline=0.2)

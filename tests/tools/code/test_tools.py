@@ -150,6 +150,7 @@ class TestDefinitionsAndReferences:
         with_index(shop, None, tmp_path)
         assert len((await shop.call("find_references", symbol="total")).data["references"]) == 2
 
+    @pytest.mark.slow
     async def test_the_real_index_gives_the_same(self, shop: Bench, tmp_path: Path) -> None:
         without = [
             await shop.call("find_references", symbol="total"),

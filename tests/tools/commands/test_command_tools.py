@@ -184,6 +184,7 @@ def spool(folder: Path) -> list[Path]:
     return list((folder / "spool").iterdir())
 
 
+@pytest.mark.slow
 async def test_a_long_output_without_secrets_is_kept_as_it_is(tmp_path: Path) -> None:
     data = LINE * 20_000 + "ünï ✓ no newline at the end".encode()
     assert await keep_whole(spooled(tmp_path, data), context(tmp_path)) == "@output/1.txt"
@@ -217,6 +218,7 @@ async def test_a_private_key_over_the_border_is_masked(tmp_path: Path) -> None:
     assert text.endswith(LINE * 20)
 
 
+@pytest.mark.slow
 async def test_values_of_variables_are_masked_too(tmp_path: Path) -> None:
     variables = Variables()
     variables.allow(Variable("DEPLOY", "session", "plain words of the user"), network=False)
@@ -225,6 +227,7 @@ async def test_values_of_variables_are_masked_too(tmp_path: Path) -> None:
     assert kept(tmp_path) == b"x" * (MASKED_PIECE - 7) + b"[$DEPLOY]" + b"y" * 100
 
 
+@pytest.mark.slow
 async def test_a_character_over_the_border_stays_whole(tmp_path: Path) -> None:
     data = b"x" * (MASKED_PIECE - 1) + "é".encode() + b"\xff end"
     await keep_whole(spooled(tmp_path, data), context(tmp_path))

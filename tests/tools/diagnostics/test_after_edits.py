@@ -99,6 +99,7 @@ async def test_unsaved_text_is_the_base(bench: Bench, server: WordServer) -> Non
     assert "Diagnostics" not in result.text
 
 
+@pytest.mark.slow
 async def test_what_is_late_is_not_known_yet(bench: Bench, server: WordServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(edit_diagnostics, "REMARK_SECONDS", 0.2)
     bench.write("a.py", "y = 1\n")
@@ -128,6 +129,7 @@ async def test_what_was_late_is_told_with_the_next_result_and_waited_for_once(
     assert "Diagnostics" not in (await bench.call("list_dir", path=".")).text
 
 
+@pytest.mark.slow
 async def test_that_all_is_well_is_told_where_it_was_not_known(
     bench: Bench, server: WordServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,6 +67,7 @@ _VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(_VALUES, st.sampled_from(["", " // why\n", "/* , */ "]), st.booleans())
 def test_what_is_json5_can_be_read(value: object, comment: str, is_last: bool) -> None:
@@ -76,6 +77,7 @@ def test_what_is_json5_can_be_read(value: object, comment: str, is_last: bool) -
     assert data_errors("a.json5", comment + text) == ()
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(_VALUES, st.data())
 def test_a_lost_bracket_or_comma_is_told(value: object, data: st.DataObject) -> None:

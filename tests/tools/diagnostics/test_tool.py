@@ -99,6 +99,7 @@ async def test_the_settings_of_the_project_count(bench: TestBench) -> None:
     assert lines(await bench.call(path="src"))[0].startswith("src/a.py:2:89 warning E501 ")
 
 
+@pytest.mark.slow
 async def test_a_folder_and_everything(bench: TestBench) -> None:
     bench.put("src/a.py", "import os\n")
     bench.put("b.py", "import sys\n")

@@ -103,6 +103,7 @@ def test_a_damaged_file_allows_nothing_and_can_be_used_again(tmp_path: Path, con
     assert standing.covers("a")
 
 
+@pytest.mark.slow
 def test_what_one_editor_revokes_does_not_come_back_with_what_others_add(tmp_path: Path) -> None:
     file = tmp_path / "approvals.json"
     StandingApprovals(file).add(CALL, "gone", "gone")

@@ -110,6 +110,7 @@ async def test_a_redis_that_is_not_there_is_told_without_its_address(url: str) -
     assert "127.0.0.1" not in str(raised.value) and "word" not in str(raised.value)
 
 
+@pytest.mark.slow
 async def test_a_redis_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("redis", reason="the extra `web` is not installed")
     monkeypatch.setattr("codeagent_lsp.tools.web.cache._REDIS_SECONDS", 0.2)

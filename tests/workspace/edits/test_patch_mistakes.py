@@ -247,6 +247,7 @@ def edited(chance: random.Random, text: str) -> str:
     return "".join(line if line.endswith("\n") else line + "\n" for line in lines[:-1]) + "".join(lines[-1:])
 
 
+@pytest.mark.slow
 def test_the_diff_of_any_changeset_is_a_patch_for_it() -> None:
     chance = random.Random(30)
     applied = refused = 0

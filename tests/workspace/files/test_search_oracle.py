@@ -123,6 +123,7 @@ async def test_context_is_the_lines_around(tmp_path: Path, engine: str | None) -
             assert hit.after == tuple(lines[at + 1 : at + 1 + context])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1, 2, 7, 24, 25, 26])
 async def test_the_limit_is_exact(tmp_path: Path, limit: int) -> None:
     ws = workspace(tmp_path / "ws")

@@ -53,12 +53,14 @@ def test_what_can_be_read_is_denied(first: str) -> None:
     assert [command for rule, command in rows if judge(command, allow=("*",), deny=(rule,)).decision != "deny"] == []
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_asked_about_in_any_isolation(bench: Bench) -> None:
     rows = list(hidden(UNREAD))[::2]
     assert [command for rule, command in rows if decided(bench, command, deny=(rule,)) == "allow"] == []
     assert [command for command in lines(OF_GIT) if decided(bench, command, deny=("git push *",)) == "allow"] == []
 
 
+@pytest.mark.slow
 def test_a_rule_that_asks_is_not_evaded_either(bench: Bench) -> None:
     rows = [*hidden(READ), *hidden(UNREAD)][::7]
     assert [command for rule, command in rows if decided(bench, command, ask=(rule,)) != "ask"] == []
