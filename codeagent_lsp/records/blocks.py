@@ -38,7 +38,8 @@ def mask_blocks(text: str, mark: Mark) -> str:
     if "eyJ" in text:
         text = _JWT_PREFIXED.sub(lambda match: mark(match[0]), text)
         text = _JWT.sub(lambda match: _without_dots(match[0], mark), text)
-    text = _BEARER.sub(lambda match: _bearer(match, mark), text)
+    if "bearer" in text.lower():
+        text = _BEARER.sub(lambda match: _bearer(match, mark), text)
     return _mask_kubernetes(text, mark) if "Secret" in text and _KUBERNETES.search(text) else text
 
 

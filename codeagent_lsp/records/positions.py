@@ -8,7 +8,7 @@ password. Not here: values right behind their name (`assignments.py`), programs'
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from codeagent_lsp.records.literals import MARGIN, Literal, is_key, literal
 from codeagent_lsp.records.mark import MARK, Mark, marked
@@ -59,17 +59,30 @@ _DEFINITION = re.compile(
 )
 _DEFINES = ("def ", "function ", "func ", "fn ", "fun ", "sub ")
 _PARAMETER = re.compile(r"[$@&*.]*(\w+)")
-_CALLED: tuple[tuple[str, int], ...] = (
-    *((name, 1) for name in ("login", "authenticate", "HTTPBasicAuth", "HTTPDigestAuth", "basic_auth", "basicAuth")),
-    *((name, 1) for name in ("BasicAuth", "withBasicAuth", "SetBasicAuth", "setBasicAuth", "PasswordAuthentication")),
-    *((name, 1) for name in ("UsernamePasswordCredentials", "BasicAWSCredentials", "NetworkCredential", "createUser")),
-    *((name, 1) for name in ("jwt.encode", "jwt.sign", "jwt.verify", "jwt.decode", "createHmac", "createCipheriv")),
-    *((name, 2) for name in ("getConnection", "mysqli_connect", "PDO", "PlainAuth", "create_user", "create_superuser")),
-    *((name, 2) for name in ("DBI->connect", "PlainAuth.new")),
-    *((name, 1) for name in ("pgp_sym_encrypt", "pgp_sym_decrypt", "createDecipheriv", "aes_encrypt", "AES_ENCRYPT")),
-    *((name, 0) for name in ("hmac.new", "PBEKeySpec", "SecretKeySpec", "AES.new", "CryptoJS.HmacSHA256")),
-)
-"""Functions of widely used libraries, and which of their arguments is a password or a key."""
+_CALLED: Mapping[str, tuple[tuple[str, int], ...]] = {
+    "login": (("login", 1),),
+    "uth": (
+        *((name, 1) for name in ("authenticate", "HTTPBasicAuth", "HTTPDigestAuth", "basic_auth", "basicAuth")),
+        *((name, 1) for name in ("BasicAuth", "withBasicAuth", "SetBasicAuth", "setBasicAuth")),
+        ("PasswordAuthentication", 1),
+        *((name, 2) for name in ("PlainAuth", "PlainAuth.new")),
+    ),
+    "Cred": tuple((name, 1) for name in ("UsernamePasswordCredentials", "BasicAWSCredentials", "NetworkCredential")),
+    "jwt.": tuple((name, 1) for name in ("jwt.encode", "jwt.sign", "jwt.verify", "jwt.decode")),
+    "create": (
+        *((name, 1) for name in ("createUser", "createHmac", "createCipheriv", "createDecipheriv")),
+        *((name, 2) for name in ("create_user", "create_superuser")),
+    ),
+    "onnect": tuple((name, 2) for name in ("getConnection", "mysqli_connect", "DBI->connect")),
+    "PDO": (("PDO", 2),),
+    "crypt": tuple((name, 1) for name in ("pgp_sym_encrypt", "pgp_sym_decrypt", "aes_encrypt")),
+    "AES": (("AES_ENCRYPT", 1), ("AES.new", 0)),
+    "mac": (("hmac.new", 0), ("CryptoJS.HmacSHA256", 0)),
+    "KeySpec": (("PBEKeySpec", 0), ("SecretKeySpec", 0)),
+}
+"""Functions of widely used libraries, and which of their arguments is a password or a key; by what their names share,
+so that most of them are not looked for in most texts.
+"""
 _SETTERS = tuple(f"{word}(" for word in "assword asswd assphrase pwd Pwd ecret api_key ApiKey APIKey oken".split())  # noqa: SIM905
 _SETS = re.compile(r"(?<![^\W_])(?:set|change|update|reset|store|save|with|add|use)(?:_|(?=[A-Z]))\w{0,30}\Z")
 _CREDENTIALS = re.compile(r"(?<![\w])auth[ \t]*=[ \t]*\((?=[^()\n]{1,200}\))")
@@ -208,7 +221,7 @@ def mask_calls(text: str, mark: Mark) -> str:
 
 
 def _of_calls(text: str) -> Iterator[_Span]:
-    for name, place in _CALLED:
+    for name, place in (known for shared, called in _CALLED.items() if shared in text for known in called):
         for start in _calls(text, name):
             yield from _argument(text, start, place)
     for match in _CREDENTIALS.finditer(text) if "auth" in text else ():

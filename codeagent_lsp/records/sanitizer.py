@@ -34,7 +34,7 @@ from codeagent_lsp.records.vendors import mask_vendor_tokens
 
 SHORTEST = 6  # no secret is shorter than this, with its name
 CACHED_TEXT = 65_536
-_CALL_ID = re.compile(r"(?<![\w-])call_(?=[0-9]*[A-Za-z])(?=(?:[A-Za-z]*[0-9]){3})[A-Za-z0-9]{10,64}(?![\w-])")
+_CALL_ID = re.compile(r"call_(?<![\w-]call_)(?=[0-9]*[A-Za-z])(?=(?:[A-Za-z]*[0-9]){3})[A-Za-z0-9]{10,64}(?![\w-])")
 _UNSEEN = re.compile("(?<=[\\w-])[\u200b-\u200d\u2060\ufeff\u00ad](?=[\\w-])")
 _PIECES = re.compile(f"({MARK.pattern})")
 DEEP = 8
@@ -105,7 +105,7 @@ class Sanitizer:
     def _clean(self, text: str) -> str:
         """Return a text masked, also what unseen characters in a name or a secret would hide. They stay in the text."""
         masked = self._masked(text, self._mark)
-        if _UNSEEN.search(text):
+        if not text.isascii() and _UNSEEN.search(text):
             masked = self._masked_as_read(text, masked)
         return self._shortened(masked)
 
