@@ -21,7 +21,7 @@ from codeagent_lsp.index.literals import (
     literals,
     may_hold_more,
 )
-from codeagent_lsp.tools.code.shift import in_style, without_literals
+from codeagent_lsp.tools.code.shift import has_one_style, in_style, without_literals
 from codeagent_lsp.workspace.edits.merge import with_line_ends_of
 from codeagent_lsp.workspace.text.position import dominant_newline, margin_lines, with_newlines
 
@@ -64,10 +64,11 @@ def replaced(text: str, start: int, end: int, given: str, path: str = "") -> str
         code = given_code if stood or _ends_inside(text, first, end, given_code, path) else code
     inside = _inside(text, first, end, code, path)
     language = language_of(path, text)
-    there = literals(text, language)
+    mixed = not has_one_style(code, text)
+    there = literals(text, language) if inside or mixed else ()  # a parse of the whole file
     known = literal_lines(text, there) if inside else Counter[str]()
     if isinstance(language, Grammar) or not path:  # in other files tabs may be more than indentation
-        code = in_style(code, without_literals(text, there), inside, known)
+        code = in_style(code, without_literals(text, there), inside, known) if mixed else code
     # Nothing is known of the language but its quotes: where the code may hold a literal, no line of it is moved.
     elif may_hold_more(code, language):
         inside = [Literal(-1, code.count("\n"))]

@@ -20,7 +20,7 @@ from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
 from codeagent_lsp.tools.code.extent import extent_of, indentation, statement_of
 from codeagent_lsp.tools.code.shift import dedented, unmoved
 from codeagent_lsp.tools.code.source import Definition, SourceFile, find_one, required, source_of
-from codeagent_lsp.tools.code.splices import has_body, problem
+from codeagent_lsp.tools.code.splices import has_body, is_sound, problem
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.position import with_newlines
 
@@ -71,6 +71,8 @@ def syntax_problem(path: str, before: str, after: str) -> str:
 
     A file that uses macros as syntax is not understood before either: it is not judged.
     """
+    if is_sound(path, after):
+        return ""
     source = source_of(path, before) or source_of(path, "\n")
     if source is not None and source.faults and source.language in _WITH_MACROS:
         return ""

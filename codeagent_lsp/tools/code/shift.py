@@ -23,6 +23,7 @@ from codeagent_lsp.workspace.text.position import (
 )
 
 _BLANKS = re.compile(r"[ \t]*")
+_STYLES = (r"^\t", "^  ")
 _OFF_SIDE = "python"
 
 
@@ -167,6 +168,13 @@ def in_style(code: str, text: str, inside: Collection[Literal] = (), known: Coun
         return change(depth) + line.removeprefix(depth)
 
     return "\n".join(changed(number, line) for number, line in enumerate(lines))
+
+
+def has_one_style(code: str, text: str) -> bool:
+    """Return whether neither uses tabs, or neither blanks, not even in literals: then `in_style` changes nothing."""
+    return any(
+        not re.search(style, text, re.MULTILINE) and not re.search(style, code, re.MULTILINE) for style in _STYLES
+    )
 
 
 def without_literals(text: str, inside: Iterable[Literal]) -> str:

@@ -65,6 +65,14 @@ def problem(source: SourceFile, text: str, splices: Sequence[Splice] = ()) -> st
     return _lost(source, after, splices)
 
 
+def is_sound(path: str, text: str) -> bool:
+    """Return whether a text has no syntax error at all: then there is none that an earlier text had not."""
+    source = source_of(path, text)
+    if source is None or source.faults:
+        return False
+    return source.language != "python" or _syntax_error(text) is None
+
+
 def untouched(source: SourceFile, splices: Sequence[Splice]) -> list[Definition]:
     """Return the definitions that no splice overlaps."""
     found = []
@@ -127,10 +135,10 @@ def _taken(known: Counter[str], quote: str) -> bool:
 
 def _python(before: str, after: str) -> str | None:
     """Return the error of Python's own parser, which is stricter than the grammar, if the text parsed before."""
-    if _syntax_error(before) is not None:
-        return None
     error = _syntax_error(after)
-    return None if error is None else f"line {error.lineno}: {error.msg}"
+    if error is None or _syntax_error(before) is not None:
+        return None
+    return f"line {error.lineno}: {error.msg}"
 
 
 def _syntax_error(text: str) -> SyntaxError | None:
