@@ -20,6 +20,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -68,6 +69,7 @@ _PARTS = (
     "tree_sitter_python",
 )
 _SIZE = 1 << 20
+_ONE = threading.Lock()
 
 
 class WarmProcess:
@@ -130,9 +132,14 @@ def _address() -> Path:
     return Path(tempfile.mkdtemp(prefix="forker-")) / "socket"
 
 
-@cache
 def _forker() -> socket.socket:
-    """The connection to the process that forks; one for each test process."""
+    """The connection to the process that forks; one for each test process, whichever of its threads asks first."""
+    with _ONE:
+        return _connected()
+
+
+@cache
+def _connected() -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SIZE)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asked:
