@@ -151,10 +151,10 @@ async def test_large_results_that_are_within_the_limits(large: Any) -> None:
 
 async def test_a_flood_of_answers_is_cut_and_costs_little() -> None:
     _, servers = connected([{"server": "bad"}] * 10 + [entry(server=f"s{number}") for number in range(100_000)])
-    began = time.monotonic()
+    began = time.thread_time()
     found = await servers.ask(URI, HOVER, PARAMS)
     assert [answer.server for answer in found] == [f"s{number}" for number in range(8)]
-    assert time.monotonic() - began < 0.5
+    assert time.thread_time() - began < 0.5
 
 
 async def test_names_are_printable_and_short() -> None:

