@@ -797,12 +797,12 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "您的文件未作更改。更改等待您的决定（应用或放弃）。",
     ),
     "outcome.conflict": (
-        "You changed the same lines in the meantime, so these changes were left out: {places}",
-        "您在此期间修改了相同的行，因此以下更改未应用：{places}",
+        "You changed or deleted the same lines in the meantime, so these changes were left out: {places}",
+        "您在此期间修改或删除了相同的行，因此以下更改未应用：{places}",
     ),
     "conflict.title": (
-        "You and the agent have changed the same lines: {places}. Which are to stay?",
-        "您和智能体修改了相同的行：{places}。保留哪一方？",
+        "You and the agent have changed the same lines, or you deleted them: {places}. Which are to stay?",
+        "您和智能体修改了相同的行，或您删除了它们：{places}。保留哪一方？",
     ),
     "conflict.yours": ("yours", "您的"),
     "conflict.agents": ("the agent's", "智能体的"),

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
+from unicodedata import normalize
 
 from codeagent_lsp.errors import FileRefused, PathRefused
 from codeagent_lsp.shadow.shell import Writings, Written, WrittenKind
@@ -62,6 +63,9 @@ _WHY: dict[WrittenKind, str] = {
 _MEANWHILE = "The user changed this file while the command ran, so what it wrote was dropped. Run it again."
 _ENCODING = "Only its encoding changed, which an edit cannot do; it stays in the private copy."
 _NEW_ENCODING = "A new file that is not plain UTF-8, which an edit cannot make; it stays in the private copy."
+_ALIKE = (
+    "A file is there whose name only looks the same, as Unicode composes it otherwise: change that one by its tools."
+)
 _REFUSED = "The user did not approve a change to this file, which can run code later."
 
 
@@ -178,7 +182,10 @@ class _Sorting:
         edits.
         """
         # A folder above it may be a link by now, on the disk or through the command.
-        if self._view.roots.resolve(file.path) != file.path:
+        there = self._view.roots.resolve(file.path)
+        if there != file.path and normalize("NFC", there) == normalize("NFC", file.path):
+            raise PathRefused(_ALIKE)
+        if there != file.path:
             raise PathRefused("It is behind a symbolic link, so it stays in the private copy.")
         if file.kind == "deleted":
             return None

@@ -91,7 +91,7 @@ def arguments_for(
             raise ToolRetry(
                 f"field_mapping names no parameters: {', '.join(unknown)}. There are: {_names(properties)}."
             )
-        pairs = {name: at(value, path) for name, path in mapping.items()}
+        pairs = {name: _own(at(value, path), name, properties[name]) for name, path in mapping.items()}
     elif isinstance(value, Mapping) and set(value) & set(properties):
         pairs = {name: value[name] for name in properties if name in value}
     elif shared := _shared(value, properties):
@@ -155,6 +155,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(item) for item in value]
     return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
+
+
+def _own(value: Any, parameter: str, schema: Mapping[str, Any]) -> Any:
+    """Return the entry of an object that has the parameter's name, where the parameter takes no object."""
+    named = isinstance(value, Mapping) and parameter in value and "object" not in _kinds(schema)
+    return value[parameter] if named else value
 
 
 def _by_parameter(mapping: Mapping[str, str], properties: Mapping[str, Any]) -> Mapping[str, str]:

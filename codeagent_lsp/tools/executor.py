@@ -144,7 +144,7 @@ class ToolExecutor:
             self._registry.count(name, ok=False, milliseconds=0.0)
             with contextlib.suppress(CircuitOpen):
                 attempt = self._registry.circuits.admit(name)
-                self._registry.circuits.settle(attempt, "failure", problem.partition("\n")[0][:_ERROR_LENGTH])
+                self._registry.circuits.settle(attempt, "failure", _cause(problem))
         return _failure("retry", _code_for(name, code), problem)
 
     async def _within_circuit(self, call: ToolCall) -> ToolResult:
@@ -163,7 +163,7 @@ class ToolExecutor:
             message = result.text
             return result
         finally:
-            circuits.settle(attempt, outcome, message.partition("\n")[0][:_ERROR_LENGTH])
+            circuits.settle(attempt, outcome, _cause(message))
 
     def _redacted(self, result: ToolResult) -> ToolResult:
         """Return the result with secrets and the values of the user's variables masked."""
@@ -427,6 +427,13 @@ def _code_for(name: str, code: ErrorCode) -> ErrorCode:
     """Return the code of an error in a call, which for tools of MCP servers is one of their own."""
     is_foreign = name.startswith(MCP_PREFIX) or name in MCP_CALLS
     return _CODES_OF_MCP.get(code, code) if is_foreign else code
+
+
+def _cause(message: str) -> str:
+    """Return the first line of an error's message, with the next one where it only announces it."""
+    first, _, rest = message.partition("\n")
+    told = f"{first} {rest.strip().partition(chr(10))[0]}" if first.endswith(":") else first
+    return told.strip()[:_ERROR_LENGTH]
 
 
 def _failure(status: Status, code: ErrorCode, message: str, *, from_server: bool = False) -> ToolResult:

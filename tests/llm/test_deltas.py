@@ -252,7 +252,7 @@ def test_timings_are_numbers_only() -> None:
 @pytest.mark.parametrize(
     ("chunk", "reason"),
     [
-        ({"content": "a"}, None),
+        ({"content": "x"}, None),
         ({"content": "", "stop": True, "stop_type": "eos"}, "stop"),
         ({"content": "", "stop": True, "stop_type": "word"}, "stop"),
         ({"content": "", "stop": True, "stop_type": "limit"}, "length"),

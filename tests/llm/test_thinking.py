@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeagent_lsp.llm.deltas import ThinkFilter, after_thinking
+from codeagent_lsp.llm.thinking import ThinkFilter, after_thinking
 from tests.examples import examples
 from tests.llm.support import chunked
 
@@ -36,6 +36,38 @@ CASES = [
     ("half a tag", "<thi", "<thi", ""),
     ("another tag", "<tool_call>{}", "<tool_call>{}", ""),
     ("call after it", "<think>x</think><tool_call>{}", "<tool_call>{}", "x"),
+    ("brackets", "[THINK]hm[/THINK]Yes", "Yes", "hm"),
+    ("triangles", "◁think▷hm◁/think▷Yes", "Yes", "hm"),
+    ("seed", "<seed:think>hm</seed:think>Yes", "Yes", "hm"),
+    ("unused", "<unused94>thought\nhm<unused95>Yes", "Yes", "\nhm"),
+    ("solution", "<|begin_of_thought|>hm<|end_of_thought|><|begin_of_solution|>Yes<|end_of_solution|>", "Yes", "hm"),
+    ("response", "<|START_THINKING|>hm<|END_THINKING|><|START_RESPONSE|>Yes<|END_RESPONSE|>", "Yes", "hm"),
+    ("no tokens", "analysisI look.assistantfinalYes", "Yes", "I look."),
+    ("no tokens, a call", "assistantcommentary to=functions.x json{}", "commentary to=functions.x json{}", ""),
+    ("no tokens, the assistant", "analysisThe assistant must.assistantfinalYes", "Yes", "The assistant must."),
+    ("an analysis", "analysis of it", "analysis of it", ""),
+    ("finally", "finally", "finally", ""),
+    ("no channel", "analysis<|message|>hm<|end|>Yes", "Yes", "hm"),
+    ("a format", f"{CHANNEL}final <|constrain|>json<|message|>{{}}<|return|>", "{}", ""),
+    (
+        "words and a call",
+        f"{CHANNEL}commentary<|message|>I look.<|end|><|start|>assistant{CHANNEL}commentary to=x",
+        f"I look.\n\n<|start|>assistant{CHANNEL}commentary to=x",
+        "",
+    ),
+    ("words and a thought", f"{CHANNEL}final<|message|>Yes<|end|>{CHANNEL}analysis<|message|>hm<|end|>", "Yes", "hm"),
+    ("head", "<|im_start|>assistant\nYes<|im_end|>", "Yes", ""),
+    ("ends", "Yes\n<|eot_id|></s>\n", "Yes\n", ""),
+    ("an end inside", "Yes <|im_end|> ends it", "Yes <|im_end|> ends it", ""),
+    ("an end as code", "It is `<|im_end|>`", "It is `<|im_end|>`", ""),
+    ("struck", "<s>no</s>", "<s>no</s>", ""),
+    (
+        "the end of a call",
+        f"{CHANNEL}commentary to=x<|message|><|call|>",
+        f"{CHANNEL}commentary to=x<|message|><|call|>",
+        "",
+    ),
+    ("less than", "a <", "a <", ""),
 ]
 
 
@@ -52,6 +84,15 @@ def test_thinking_however_it_is_cut(source: str, text: str, reasoning: str) -> N
     assert split(list(source)) == (text, reasoning)
     for at in range(len(source)):
         assert split([source[:at], source[at:]]) == (text, reasoning)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(st.sampled_from(CASES), st.sampled_from(["", "</s>", "<|im_end|>\n", "\n<|return|>"]), st.integers(0, 999))
+def test_an_end_of_turn_is_never_shown(case: tuple[str, str, str, str], end: str, seed: int) -> None:
+    _, source, text, _ = case
+    plain = text and text == source and "<s>" not in source and text == text.rstrip()
+    if plain:
+        assert split(chunked(source + end, seed))[0].rstrip("\n") == text
 
 
 @settings(max_examples=examples(200), deadline=None)
@@ -78,6 +119,10 @@ def test_text_is_not_held_back() -> None:
         ("</reasoning>Yes", "Yes"),
         ("A tag </thinking> closes it.", "A tag </thinking> closes it."),
         ("Write <think>x</think>.", "Write <think>x</think>."),
+        ("```\n</think>\n```", "```\n</think>\n```"),
+        ("hm[/THINK]Yes", "Yes"),
+        ("hm◁/think▷Yes", "Yes"),
+        ("hm<|END_THINKING|>Yes", "Yes"),
     ],
 )
 def test_thinking_whose_opening_tag_the_template_swallowed(text: str, wanted: str) -> None:

@@ -150,6 +150,12 @@ def test_a_path_behind_a_link_is_told(ws: Desk, tmp_path: Path) -> None:
     assert "symbolic link" in reasons(found, ws)["alias/x"]
 
 
+def test_a_name_that_only_looks_like_another_is_told_as_that(ws: Desk) -> None:
+    (ws.root / "caf\u00e9.py").write_text("x\n")
+    found = collected(ws, text(ws.path("cafe\u0301.py"), "y\n"))
+    assert not found.paths and "only looks the same" in reasons(found, ws)["cafe\u0301.py"]
+
+
 def test_a_file_in_place_of_a_folder_is_told(ws: Desk) -> None:
     ws.write("d/x.py", "x\n")
     found = collected(ws, text(ws.path("d"), "x"))

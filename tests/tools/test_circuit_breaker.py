@@ -395,6 +395,13 @@ async def test_an_error_with_many_lines_is_told_by_its_first(tmp_path: Path) -> 
     assert made.registry.entries()[0].reason.endswith("last: first")
 
 
+async def test_an_error_whose_first_line_only_announces_it_is_told_with_the_next(tmp_path: Path) -> None:
+    made = bench(tmp_path, Flaky(*[ToolFailed("It says that it failed:\n\nno disk\nmore")] * 3))
+    for _ in range(3):
+        await made.call("flaky")
+    assert made.registry.entries()[0].reason.endswith("last: It says that it failed: no disk")
+
+
 async def test_states_of_registration() -> None:
     registry = ToolRegistry()
     registry.register(Flaky(), "registered")

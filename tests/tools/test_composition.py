@@ -150,6 +150,9 @@ SCHEMA = {
         (7, {}, ("path",), {"limit": 7}),
         ("one", {"field_mapping": {"names": ""}}, (), {"names": ["one"]}),
         ({"a": {"b": "x"}}, {"field_mapping": {"path": "a.b"}}, (), {"path": "x"}),
+        ({"path": "p", "count": 1}, {"field_mapping": {"path": ""}}, (), {"path": "p"}),
+        ([{"path": "p", "count": 1}], {"field_mapping": {"path": "[0]"}}, (), {"path": "p"}),
+        ({"count": 1}, {"field_mapping": {"path": ""}}, (), {"path": '{"count": 1}'}),
     ],
 )
 def test_arguments_are_made_to_fit(value: Any, made: dict[str, Any], given: Any, arguments: dict[str, Any]) -> None:

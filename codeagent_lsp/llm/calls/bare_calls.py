@@ -29,8 +29,10 @@ from codeagent_lsp.llm.calls import dialects, jsontext, schema
 from codeagent_lsp.llm.calls.dialects import Raw
 from codeagent_lsp.messages import ToolCall, ToolSpec
 
-# The second line of ReAct's pattern: `Action: read_file` / `Action Input: {"path": …}`.
-ACTION_INPUT = re.compile(r"[ \t]*\n[ \t]*Action Input(?: \d+)?:\s*(?=\{)")
+# The second line of ReAct: `Action: read_file` / `Action Input: {"path": …}`; also in bold, as code, in Chinese.
+ACTION_INPUT = re.compile(
+    r"[`*_ \t]*\n[ \t]*[*_]*(?:(?:Action )?Input|(?:动作|行动|操作)?输入|参数)(?: \d+)?[*_]*[:：][*_]*\s*`?(?=\{)"
+)
 NEAREST, LEAST_ALIKE, MOST_NEAR = 2, 0.6, 3
 LONGEST_NAME = 100  # of a tool that does not exist, in what is told of it; comparing takes the square of it
 _MOST_CLOSINGS = 50  # ends of lines at which a call in Python may end

@@ -48,25 +48,30 @@ _ARGUMENT_KEYS = (
     "action_input",
     "kwargs",
 )
+_ARGUMENT_KEYS_SET = frozenset(_ARGUMENT_KEYS)
 _WRAPPERS = ("tool_calls", "tool_uses", "calls", "function_calls")
 
 
-def from_value(value: Any) -> list[Raw] | None:
-    """Return the calls that a JSON value denotes; None when it does not have the shape of any."""
+def from_value(value: Any, *, meant: bool = False) -> list[Raw] | None:
+    """Return the calls that a JSON value denotes; None when it does not have the shape of any. With `meant`, something
+    around it says that it is a call, so that a name is enough.
+    """
     if isinstance(value, list):
-        inner = [from_value(item) for item in value]
+        inner = [from_value(item, meant=meant) for item in value]
         # All or none: a list of which only some items look like calls is data.
         return [raw for found in inner for raw in found or ()] if value and all(inner) else None
     if not isinstance(value, dict):
         return None
     for key in _WRAPPERS:
         if isinstance(value.get(key), list):
-            return from_value(value[key])
+            return from_value(value[key], meant=True)
     function = _first(value, ("function", "function_call", "functionCall", "tool_call", "toolCall", "tool_use"))
     if isinstance(function, dict):
-        return from_value(function)
+        return from_value(function, meant=True)
     name = function if isinstance(function, str) else _first(value, NAME_KEYS)
     arguments = _first(value, _ARGUMENT_KEYS)
+    if arguments is None and (meant or not _ARGUMENT_KEYS_SET.isdisjoint(value)) and "description" not in value:
+        arguments = {}  # `null`, or a call of a tool without arguments
     # A name without arguments is a description or a schema, as in an answer about tools.
     if not isinstance(name, str) or arguments is None:
         return None
@@ -77,11 +82,13 @@ def from_value(value: Any) -> list[Raw] | None:
 
 
 def read_json(text: str, start: int) -> Read:
-    """Parse one JSON value at `start`, repaired if broken; without an end it extends to the end of the text."""
+    """Parse one JSON value at `start`, behind a marker, repaired if broken; without an end it extends to the end of the
+    text.
+    """
     end = jsontext.span(text, start)
     source = text[start:end]
     try:
-        calls = from_value(jsontext.loads(source, repair=True))
+        calls = from_value(jsontext.loads(source, repair=True), meant=True)
     except ValueError:
         calls = None
     return as_torn(calls or [], source), len(text) if end is None else end
@@ -131,9 +138,15 @@ def read_invoke(text: str, start: int) -> Read:
         call, position = _parameters(text, head.end(), head[1])
         calls.append(call)
         position = _eat(text, position, r"\s*</invoke>")
+    if not calls and (bare := _INVOKED.match(text, start)):
+        return [Raw(bare[1], {})], _eat(text, bare.end(), r"\s*</[\w:]+>")
     if not calls:
         return read_wrapped(text, start)
     return calls, _eat(text, position, r"\s*</[\w:]+>")
+
+
+# `<invoke name="todoread"/>`
+_INVOKED = re.compile(r"\s*(?:<[\w:]+>\s*)?<invoke\s+name=[\"']?([^>\"'/\s]+)[\"']?\s*/>")
 
 
 def read_kimi(text: str, start: int) -> Read:

@@ -25,6 +25,7 @@ from codeagent_lsp.llm.calls.bare_calls import (
     read_strict,
 )
 from codeagent_lsp.llm.calls.dialects import Raw
+from codeagent_lsp.llm.calls.loose_calls import loose_call
 from codeagent_lsp.messages import UNREADABLE, ToolCall, ToolSpec
 
 # Longer than any reply of a model; it bounds the time that a hostile server can cost.
@@ -35,8 +36,9 @@ _MOST_PROBLEMS = 3
 _MOST_ACTIONS = 20  # that could not be read
 
 UNCLEAR = (
-    "Your reply has a call of {names} that is quoted or stands among words, so it did not run. If you mean to call, "
-    "send the call with nothing around or behind it. If it was only an example in your answer, send the answer again."
+    "Your reply has a call of {names} that is quoted or stands among words or other code, so it did not run. If you "
+    "mean to call, send the call with nothing around or behind it. If it was only an example in your answer, send the "
+    "answer again."
 )
 """What the model is told about a call that may be an example."""
 UNCLEAR_BESIDE = (
@@ -66,7 +68,7 @@ MARKER = "|".join(re.escape(marker) for marker in sorted(dialects.READERS, key=l
 # In this order at one place: a fence, `Action:`, inline code, a marker, a bracket.
 NEXT = re.compile(
     rf"(?P<fence>^[ \t]*(?P<ticks>`{{3,}}|~{{3,}})(?P<info>[^\n`]*)(?:\n|\Z))"
-    r"|(?P<action>^[ \t]*Action(?: \d+)?:[ \t]*(?P<called>[A-Za-z_][\w.\-]*)"
+    r"|(?P<action>^[ \t]*[*_]*(?:Action|动作|行动|操作)(?: \d+)?[*_]*[:：][*_]*[ \t]*`?(?P<called>[A-Za-z_][\w.\-]*)"
     rf"(?=[\[(]|{ACTION_INPUT.pattern}))"
     rf"|(?P<code>(?<!`)(?P<tick>`{{1,2}})(?!`)[^\n]+?(?<!`)(?P=tick)(?!`))|(?P<marker>{MARKER})|(?P<json>[\[{{])",
     re.MULTILINE,
@@ -315,7 +317,7 @@ class _Finder:
         if not calls:
             self._unread += 1
             return match.end()
-        following = text[end:].lstrip()
+        following = text[end:].lstrip("`* \t\n")
         if following and not _GOES_ON.match(following):
             self._note(calls)
             return end
@@ -348,6 +350,22 @@ class _Finder:
             if raws := whole or read_action(text, start, self.tools)[0]:
                 self._note(raws)
                 return
+
+    def _loose(self, text: str) -> None:
+        """Tell of a call that ends the reply in a form that is not read."""
+        own = {tool["name"] for tool in self.tools}
+        # Other names of tools may be words of a language: `open(…)` in Python.
+        found = loose_call(text, lambda name: name in own or ("_" in name and is_known(name, self.tools)))
+        if found is None or self.doubtful:
+            return
+        if found.sure:
+            known = is_known(found.name, self.tools)
+            self.problems.append(
+                UNREAD_FORM.format(name=found.name) if known else str(check_raw(Raw(found.name, {}), self.tools))
+            )
+            self.unusable.append(ToolCall(UNREADABLE if known else found.name, {}))
+        else:
+            self.doubtful.append(ToolCall(found.name, {}))
 
     def _fence(self, text: str, match: re.Match[str]) -> int:
         """Note a fenced block that holds nothing but calls of known tools, and return its end."""
@@ -387,6 +405,7 @@ class _Finder:
         # The loosest form comes last, where nothing else was found.
         if not self.calls and not self._pending and not self.problems and not self.doubtful:
             self._python(text)
+            self._loose(text)
         for calls, span in self._pending:
             self.calls += calls
             self.spans.append(span)

@@ -19,7 +19,7 @@ from codeagent_lsp.tools.files.edit_tools import hunks_told, lines_counted
 from codeagent_lsp.tools.files.foreign_editing import APPLY_PATCH, DELETE_FILE, MOVE_FILE, UNDO_PATCH
 from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of, without_signs
+from codeagent_lsp.workspace.edits.patch import apply_patch, moves_of, paths_of, without_signs
 from codeagent_lsp.workspace.files.file_view import FileText
 from codeagent_lsp.workspace.text.position import split_lines
 
@@ -90,10 +90,17 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
         for name, text in changed.items():
             if text is not None and (before := files.get(name)) is not None:
                 await asyncio.to_thread(refuse_altered, name, before, text, [without_signs(arguments.patch)])
-        step = context.staging.write(
-            {resolved[name]: text for name, text in changed.items()}, filter(None, read.values())
+        # A move keeps what is no text, such as the right to be run; not where something else took the old path.
+        origins = {new: old for old, new in moves_of(arguments.patch).items() if changed.get(old, "") is None}
+        written = {name: text for name, text in changed.items() if name not in origins.values()}
+        step = context.staging.stage(
+            {resolved[name]: text for name, text in written.items()},
+            {resolved[new]: file for new, old in origins.items() if (file := read[old]) is not None},
+            filter(None, read.values()),
         )
-        lines = [_told(name, files.get(name), text) for name, text in changed.items()]
+        lines = [
+            _told(name, files.get(origins.get(name, name)), text, origins.get(name)) for name, text in written.items()
+        ]
         return ToolOutput("Staged:\n" + "\n".join(lines), {"change_id": step.change_id})
 
 
@@ -204,7 +211,9 @@ def _file(context: ToolContext, path: str) -> FileText | None:
     return context.view.read(path) if context.view.exists(path) else None
 
 
-def _told(name: str, before: str | None, after: str | None) -> str:
+def _told(name: str, before: str | None, after: str | None, origin: str | None) -> str:
+    if origin is not None:
+        return f"moved {origin} to {name if before == after else hunks_told(name, before or '', after or '')}"
     if before is None:
         return f"created {name} ({lines_counted(len(split_lines(after or '')))})"
     return f"deleted {name}" if after is None else hunks_told(name, before, after)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
+import unicodedata
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -236,11 +237,12 @@ def _rules(texts: Iterable[str], *, widen: bool = False) -> list[Rule]:
 
 
 def _matches(pattern: str, subject: str) -> bool:
-    clean = subject[2:] if subject.startswith("./") else subject
+    pattern, clean = (unicodedata.normalize("NFC", text) for text in (pattern, subject.removeprefix("./")))
     # `src/**` means the folder itself as well.
     if pattern.endswith("/**") and clean == pattern[:-3]:
         return True
-    return fnmatch.fnmatchcase(clean, pattern)
+    # `app/[id]/*` is a folder of some frameworks, and may as well be one of two letters.
+    return any(fnmatch.fnmatchcase(clean, each) for each in (pattern, pattern.replace("[", "[[]")))
 
 
 # What the words of a command stand for in a workspace: secrets, links that lead out, patterns that match either.

@@ -50,6 +50,12 @@ def paths_of(patch: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for change in parse_patch(patch) for path in change.paths))
 
 
+def moves_of(patch: str) -> dict[str, str]:
+    """Return the files that a patch renames, old path -> new path; raises `PatchRefused` when it cannot be parsed."""
+    moved = ((change.path, change.moved_to) for change in parse_patch(patch))
+    return {old: new for old, new in moved if new is not None and new != old}
+
+
 def without_signs(patch: str) -> str:
     """Return the lines of a patch without the sign that each begins with."""
     return "".join(line[1:] if line[:1] in ("+", "-", " ") else line for line in split_lines(patch))

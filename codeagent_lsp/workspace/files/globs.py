@@ -1,13 +1,14 @@
 """Glob patterns over relative paths: `*`, `?`, `[...]`, `{a,b}` and `**` for any number of folders.
 
 A pattern without `/` matches a name at any depth. Files may have names with brackets, as the routes of some frameworks:
-`Glob.as_written` finds these. Matching never takes exponential time. Not here: ignore files, which
-have rules of their own (`ignore.py`).
+`Glob.as_written` finds these. How Unicode composes a letter makes no difference. Matching never takes exponential
+time. Not here: ignore files, which have rules of their own (`ignore.py`).
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,7 +34,7 @@ class Glob:
 
     def matches(self, path: str) -> bool:
         """Return whether the whole of `path`, relative and with '/' as separator, matches."""
-        parts = path.split("/")
+        parts = unicodedata.normalize("NFC", path).split("/")
         return any(_fits(parts, segments) for segments in self.alternatives)
 
 
@@ -42,7 +43,7 @@ def compile_glob(pattern: str) -> Glob:
     if not pattern.strip("/") or len(pattern) > _MAX_LENGTH:
         raise ToolRetry("The glob pattern is empty or too long. Give one such as src/**/*.py.")
     anywhere = "/" not in pattern.strip("/") and not pattern.startswith("/")
-    plain = pattern.removeprefix("./").strip("/")
+    plain = unicodedata.normalize("NFC", pattern).removeprefix("./").strip("/")
     whole = f"**/{plain}" if anywhere else plain
     options = _expand(whole)
     written = [re.sub(r"(?<!\\)\[", r"\\[", option) for option in options]

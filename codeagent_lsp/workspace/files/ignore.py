@@ -1,8 +1,9 @@
 """The ignore rules of a folder: built-in names, git's ignore files and `.codeagentignore`.
 
 `.gitignore` (nested, and from the top of the repository that holds the folder) and `.git/info/exclude` follow
-git's rules (gitignore(5)); `.codeagentignore` has the same format and can only ignore more. Files are read again when
-they change. Not here: access control (`paths.py`); an ignored file can still be named and read.
+git's rules (gitignore(5)); `.codeagentignore` has the same format, can only ignore more, and names a file however
+Unicode composes its letters. Files are read again when they change. Not here: access control (`paths.py`); an ignored
+file can still be named and read.
 """
 
 # ruff: noqa: PTH118, SIM905 - plain strings are several times faster in a walk; word lists read better as text
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -75,11 +77,11 @@ class FolderRules(NamedTuple):
         if name in BUILT_IN:
             return True
         path = f"{self.path}{name}/" if is_dir else self.path + name
-        return _decision(self.git, path) or _decision(self.own, path)
+        return _decision(self.git, path) or _decision(self.own, _composed(path))
 
     def named_for_agents(self, name: str, *, is_dir: bool) -> bool:
         """Return whether a `.codeagentignore` ignores the file or folder `name` in this folder."""
-        return _decision(self.own, f"{self.path}{name}/" if is_dir else self.path + name)
+        return _decision(self.own, _composed(f"{self.path}{name}/" if is_dir else self.path + name))
 
     def enter(self, name: str) -> FolderRules:
         """Return the rules for the names in the folder `name` of this folder."""
@@ -135,7 +137,7 @@ class IgnoreRules:
         own = self._rules(os.path.join(folder, _OWN))
         return here._replace(
             git=(*here.git, _Source(len(here.path), git)) if git.each else here.git,
-            own=(*here.own, _Source(len(here.path), own)) if own.each else here.own,
+            own=(*here.own, _Source(len(_composed(here.path)), own)) if own.each else here.own,
         )
 
     def _rules(self, path: str) -> _Rules:
@@ -163,9 +165,13 @@ def _load(path: str) -> _Rules:
         return _Rules()
     finally:
         os.close(fd)
-    lines = text.split("\n")
+    lines = (_composed(text) if path.endswith(_OWN) else text).split("\n")
     rules = tuple(rule for line in reversed(lines) if (rule := _rule(line.removesuffix("\r"))) is not None)
     return _Rules(rules, _any(rules))
+
+
+def _composed(path: str) -> str:
+    return unicodedata.normalize("NFC", path)
 
 
 def _any(rules: tuple[_Rule, ...]) -> re.Pattern[str] | None:

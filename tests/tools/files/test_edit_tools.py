@@ -256,3 +256,27 @@ def test_a_refused_edit_says_why() -> None:
     with pytest.raises(EditRefused) as refusal:
         replaced("a\na\n", EditParameters(path="x", old_str="a", new_str="b", replace_all=False))
     assert refusal.value.reason == "ambiguous"
+
+
+# --- apply_patch
+
+
+GIT_MOVE = "diff --git a/run b/bin/run\nsimilarity index 100%\nrename from run\nrename to bin/run\n"
+GIT_MOVE_AND_EDIT = f"{GIT_MOVE}--- a/run\n+++ b/bin/run\n@@ -1 +1 @@\n-go\n+stay\n"
+OWN_MOVE = "*** Begin Patch\n*** Update File: run\n*** Move to: bin/run\n@@\n-go\n+stay\n*** End Patch"
+
+
+@pytest.mark.parametrize(("patch", "text"), [(GIT_MOVE, "go\n"), (GIT_MOVE_AND_EDIT, "stay\n"), (OWN_MOVE, "stay\n")])
+async def test_a_rename_in_a_patch_is_a_move(bench: Bench, patch: str, text: str) -> None:
+    """So that the file keeps its rights and its history, as by `move_file`."""
+    old, new = bench.write("run", "go\n"), str(bench.root / "bin/run")
+    result = await bench.call("apply_patch", patch=patch)
+    assert result.ok and "moved run to bin/run" in result.text and "deleted" not in result.text
+    assert bench.changeset.files == (FileChange(new, "go\n", text, moved_from=old),)
+
+
+async def test_a_rename_whose_old_path_is_written_anew_deletes_nothing(bench: Bench) -> None:
+    path = bench.write("run", "go\n")
+    again = "diff --git a/run b/run\nnew file mode 100644\n--- /dev/null\n+++ b/run\n@@ -0,0 +1 @@\n+anew\n"
+    assert (await bench.call("apply_patch", patch=GIT_MOVE + again)).ok
+    assert {each.path: each.text for each in bench.changeset} == {path: "anew\n", str(bench.root / "bin/run"): "go\n"}

@@ -42,6 +42,9 @@ def judge(bench: Bench, tool: str, arguments: dict[str, Any], **settings: Any) -
         ("read_file(src/a.py)", "read_file", ["./src/a.py"], True),
         (" read_file(a) ", "read_file", ["a"], True),
         ("read_file(a(b))", "read_file", ["a(b)"], True),
+        ("edit_file(app/[id]/*)", "edit_file", ["app/[id]/page.tsx"], True),
+        ("edit_file(app/[id]/*)", "edit_file", ["app/x/page.tsx"], False),
+        ("read_file(caf\u00e9/*)", "read_file", ["cafe\u0301/a.py"], True),
     ],
 )
 def test_what_a_rule_covers(text: str, tool: str, subjects: list[str], covered: bool) -> None:

@@ -34,6 +34,8 @@ FITS = [
     ("x{y}", "x{y}"),
     ("ab*ba", "abba"),
     ("*\n*", "a\nb"),
+    ("caf\u00e9.py", "cafe\u0301.py"),
+    ("cafe\u0301*/*.p?", "caf\u00e9s/a.py"),
 ]
 MISSES = [
     ("*.py", "a.pyc"),

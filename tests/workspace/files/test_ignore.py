@@ -150,3 +150,14 @@ def test_asking_back_a_folder_asks_back_nothing_in_it(
 ) -> None:
     _write(tmp_path, ".gitignore", rules)
     assert [name for name in (*ignored, *kept) if _ignored(tmp_path, name)] == ignored
+
+
+@pytest.mark.parametrize(("rule", "name"), [("caf\u00e9.py", "cafe\u0301.py"), ("cafe\u0301/*.py", "caf\u00e9/a.py")])
+def test_what_agents_are_to_leave_alone_is_named_however_unicode_composes_it(
+    tmp_path: Path, rule: str, name: str
+) -> None:
+    _write(tmp_path, ".codeagentignore", f"{rule}\n")
+    _write(tmp_path, "cafe\u0301/.codeagentignore", "x\n")
+    _write(tmp_path, "cafe\u0301/x", "")
+    assert _ignored(tmp_path, name) and IgnoreRules(str(tmp_path)).is_named_for_agents(str(tmp_path / name))
+    assert _ignored(tmp_path, "cafe\u0301/x") and not _ignored(tmp_path, "cafe\u0301/y")

@@ -1,0 +1,102 @@
+"""Notice of a call that ends a reply in a form that is not read: it never runs, but the model hears of it, so that a
+run does not end with such a text as its answer.
+
+Seen are the spellings of other agents and languages: labels (`Tool: read_file`), elements (`<read_file/>`), code of any
+language in a fence, JSON under other keys, YAML. Not here: the forms that are read (`toolcalls.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from codeagent_lsp.llm.calls import dialects, jsontext
+
+_LONGEST = 20_000  # a reply that is one call in an unknown form is no longer
+_HEAD = 400
+
+_N = r"(?:functions\.|default_api\.|tools\.)?(?P<name>[A-Za-z_][\w.\-]*)"
+_END = r"(?:\s|</s>|<\|\w+\|>|<｜[^｜]+｜>)*\Z"
+# `await read_file(…)`, `const a = read_file({…})`, `print(read_file(…))`
+_CODE = re.compile(rf"(?:(?:await|return|print\(|(?:const |let |var )?\w+\s*=)\s*)*{_N}\s*\(.*\)\s*;?\Z", re.DOTALL)
+# `read_file {…}`, `#read_file {…}`, `read_file:0{…}`, the name in a line of its own
+_BEFORE_JSON = re.compile(rf"[#>\s]*`*{_N}(?::\d+)?`*\s*\{{.*\}}\Z", re.DOTALL)
+_ELEMENTS = tuple(
+    re.compile(form, re.DOTALL)
+    for form in (
+        rf"<{_N}\s*/>\Z",
+        rf"<{_N}(?:\s[^<>]*)?>.*</(?P=name)>\Z",
+        rf"<\w+\s[^<>]*?\b(?:name|tool)=[\"']?{_N}[\"']?[^<>]*>.*\Z",
+        rf"<[\w:.\-]+>\s*{_N}\s*[({{].*\Z",
+        rf"<[\w:.\-]+>\s*<(?:name|tool|tool_name)>\s*{_N}\s*</.*\Z",
+        rf"<[\w:.\-]+>\s*print\(\s*{_N}\(.*\Z",
+    )
+)
+# A label and the name fill a line; what follows is a line with a label of its own, an object, or nothing.
+_LABELLED = re.compile(
+    rf"^[ \t>*#\-✿]*(?P<label>[^\W\d_]\w*(?: \w+)?)[*✿]*\s*[:：][*]*[ \t]*[`\"'*]*{_N}[`\"'*]*(?=\s|\{{|\Z)",
+    re.MULTILINE,
+)
+_BELOW = re.compile(r"[ \t]*(?:\n+[ \t>*#✿]*[^\W\d_][\w ]{0,24}[*✿]*[:：].*|\s*\{.*|\s*)\Z", re.DOTALL)
+_DOING = re.compile(
+    r"(?:action|tool|function|call|use)(?: \w+)?|行动|动作|操作|工具|函数|调用|工具名|函数名", re.IGNORECASE
+)
+_SETTING = re.compile(rf"(?:name|tool|tool_name|function|action)\s*[:=]\s*[\"']?{_N}[\"']?[ \t]*\n.*\Z", re.DOTALL)
+_KEYED = re.compile(
+    rf"[\"']?(?:name|tool|tool_name|toolName|action|function|function_name|recipient_name|command|method)[\"']?\s*:\s*"
+    rf"[\"']{_N}[\"']"
+)
+_AS_KEY = re.compile(rf"\{{\s*[\"']{_N}[\"']\s*:\s*\{{")
+_DESCRIBES = re.compile(r"[\"'](?:description|properties|input_?[sS]chema)[\"']\s*:")
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)\n[ \t]*\1[ \t]*\Z", re.MULTILINE | re.DOTALL)
+
+
+class LooseCall(NamedTuple):
+    """A call that is not read; `sure` if the reply is nothing else, so that it can be no example in an answer."""
+
+    name: str
+    sure: bool
+
+
+def loose_call(text: str, is_tool: Callable[[str], bool]) -> LooseCall | None:
+    """Return the call that ends `text`, a reply in which none was found, if there seems to be one."""
+    reply = re.sub(_END, "", text.strip()) if len(text) <= _LONGEST else ""
+    if fence := list(_FENCE.finditer(reply))[-1:]:
+        body = fence[0][2].strip()
+        if name := _named(body, is_tool) or _unknown(body):
+            return LooseCall(name, sure=False)
+        return None
+    if name := _named(reply, is_tool):
+        return LooseCall(name, sure=True)
+    for match in _LABELLED.finditer(reply):
+        doing = _DOING.fullmatch(match["label"]) is not None
+        # An unknown name: with an underscore, it is none of a sentence.
+        named = is_tool(match["name"]) or (doing and "_" in match["name"])
+        if named and _BELOW.match(reply, match.end()):
+            return LooseCall(match["name"], sure=doing)
+    return None
+
+
+def _named(body: str, is_tool: Callable[[str], bool]) -> str:
+    """Return the tool that a text calls which is nothing but that call; '' if none."""
+    if body[:1] in ("{", "["):
+        head = body[:_HEAD]
+        if _DESCRIBES.search(body):
+            return ""
+        found = [*_KEYED.finditer(head), *_AS_KEY.finditer(head)]
+        return next((match["name"] for match in found if is_tool(match["name"])), "")
+    forms = _ELEMENTS if body.startswith("<") else (_CODE, _BEFORE_JSON, _SETTING)
+    matches = (form.match(body) for form in forms)
+    return next((match["name"] for match in matches if match and is_tool(match["name"])), "")
+
+
+def _unknown(body: str) -> str:
+    """Return the name of a tool that does not exist, where JSON has exactly the shape of a call."""
+    if body[:1] not in ("{", "["):
+        return ""
+    try:
+        calls = dialects.from_value(jsontext.loads(body))
+    except ValueError:
+        return ""
+    return calls[0].name if calls else ""
