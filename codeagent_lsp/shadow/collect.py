@@ -39,7 +39,7 @@ class WrittenFiles:
     more: int = 0
     size: int = 0
 
-    def add(self, path: str, kind: WrittenKind, data: bytes = b"") -> None:
+    def add(self, path: str, kind: WrittenKind, data: bytes = b"", *, runs: bool = False) -> None:
         """Add one file, or only count it beyond the limits."""
         if path in self.files:
             return
@@ -47,7 +47,7 @@ class WrittenFiles:
             self.more += 1
             return
         self.size += len(data)
-        self.files[path] = Written(path, kind, data)
+        self.files[path] = Written(path, kind, data, runs)
 
 
 _TOLD_PER_REASON = 20
@@ -60,6 +60,7 @@ _WHY: dict[WrittenKind, str] = {
     "deep": "A folder that lies too deep; nothing in it was looked at, and it stays in the private copy.",
     "git": "Version control data; it stays in the private copy, the user's repository is unchanged.",
 }
+_RUNS = "its text is staged, but no edit can make it executable. Tell the user: `chmod +x`, once it is accepted"
 _MEANWHILE = "The user changed this file while the command ran, so what it wrote was dropped. Run it again."
 _ENCODING = "Only its encoding changed, which an edit cannot do; it stays in the private copy."
 _NEW_ENCODING = "A new file that is not plain UTF-8, which an edit cannot make; it stays in the private copy."
@@ -139,6 +140,7 @@ class _Sorting:
         self._read: dict[str, FileText] = {}
         self._encodings: dict[str, Encoding] = {}
         self._left_out: list[tuple[str, str]] = []
+        self._runs: list[str] = []
 
     def add(self, file: Written) -> None:
         """Add one file to the changes, or report why it is left out."""
@@ -157,6 +159,8 @@ class _Sorting:
             self._left_out.append((file.path, _ENCODING))
             return
         self._texts[file.path] = text
+        if file.runs:
+            self._runs.append(file.path)
         if before is not None:
             self._read[file.path] = before
         elif decoded is not None:
@@ -174,7 +178,9 @@ class _Sorting:
         protected = tuple(path for path in (*texts, *sorted(moved)) if self._view.roots.is_protected(path))
         kept = {target: self._read[source].encoding for source, target in moves}
         other = [path for path, encoding in self._encodings.items() if encoding not in ("utf-8", kept.get(path))]
-        found = Collected(texts, moves, self._read, protected, tuple(self._left_out))
+        # What is moved by the editor keeps its mode.
+        runs = [(path, _RUNS) for path in self._runs if path not in moved]
+        found = Collected(texts, moves, self._read, protected, (*self._left_out, *runs))
         return found.without(other, _NEW_ENCODING)
 
     def _decoded(self, file: Written) -> Decoded | None:

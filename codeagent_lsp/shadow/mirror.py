@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from codeagent_lsp.shadow.collect import WrittenFiles, WrittenLimits
 from codeagent_lsp.shadow.private_copy import Item, Origin, PrivateCopy, Tree, is_output, walk
 from codeagent_lsp.shadow.shell import WrittenKind
-from codeagent_lsp.shadow.upper_walk import VERSION_CONTROL, Rules, is_binary, lstat, read
+from codeagent_lsp.shadow.upper_walk import VERSION_CONTROL, Rules, became_executable, is_binary, lstat, read
 from codeagent_lsp.workspace.files.ignore import FolderRules
 from codeagent_lsp.workspace.files.paths import path_of, within
 
@@ -114,7 +114,8 @@ class Mirror:
             kind = self._kind(name, before, after)
             if kind is not None:
                 data = read(f"{self.place}/{name}") if kind == "text" else b""
-                found.add(path_of(self.root, name), kind, data)
+                runs = after is not None and became_executable(before and before.info.st_mode, after.info.st_mode)
+                found.add(path_of(self.root, name), kind, data, runs=runs)
 
     def _here(self, rules: FolderRules | None) -> Tree:
         """Return the tree of the copy, without the placeholders of linked folders."""

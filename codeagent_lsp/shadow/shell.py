@@ -110,7 +110,8 @@ WrittenKind = Literal["text", "deleted", "mode", "symlink", "binary", "large", "
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One file that a command changed, by absolute path in the workspace. `data` is set for `text` only.
+    """One file that a command changed, by absolute path in the workspace. `data` is set for `text` only; `runs` says
+    that it can be executed now and could not before, which no edit can do.
 
     Kinds other than `text` and `deleted` cannot become edits and are only reported: a changed mode, a symbolic link, a
     binary or too large file, a device, socket or pipe, a folder that lies too deep to be looked into, anything in a
@@ -120,6 +121,7 @@ class Written:
     path: str
     kind: WrittenKind
     data: bytes = b""
+    runs: bool = False
 
 
 @dataclass(frozen=True, slots=True)

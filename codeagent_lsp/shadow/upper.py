@@ -28,6 +28,7 @@ from codeagent_lsp.shadow.upper_walk import (
     Stamp,
     UpperEntry,
     UpperPaths,
+    became_executable,
     forget_origin,
     has_files,
     is_binary,
@@ -233,7 +234,7 @@ class UpperChanges:
             if entry.lower is not None and is_folder(entry.lower):
                 self._deleted(entry.path, entry.lower, entry.rules)
             if (written := self._changed(entry)) is not None:
-                self._found.add(written.path, written.kind, written.data)
+                self._found.add(written.path, written.kind, written.data, runs=written.runs)
 
     def _hidden_by(self, entry: UpperEntry) -> None:
         """Collect the files on the disk that a folder in the upper hides."""
@@ -287,7 +288,7 @@ class UpperChanges:
             return Written(entry.path, "large")
         if is_binary(entry.upper):
             return Written(entry.path, "binary")
-        return Written(entry.path, "text", read(entry.upper))
+        return Written(entry.path, "text", read(entry.upper), became_executable(before, mode))
 
     def _mode_before(self, entry: UpperEntry) -> int | None:
         """Return the mode of the file before the command; None if there was no such file."""

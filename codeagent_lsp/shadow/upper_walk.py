@@ -145,6 +145,13 @@ def is_binary(path: str) -> bool:
     return b"\0" in head and not head.startswith(_WIDE_MARKS)
 
 
+def became_executable(before: int | None, after: int) -> bool:
+    """Return whether a command made a file executable, by its modes; None where there was no file. Windows has no such
+    bit, but a name.
+    """
+    return sys.platform != "win32" and not (before or 0) & 0o111 and bool(after & 0o111)
+
+
 def same_link(entry: UpperEntry) -> bool:
     """Return whether the disk has the same symbolic link."""
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,13 @@ def test_a_file_that_is_written_anew_in_another_encoding_is_not_deleted_alone(ws
     found = collected(ws, gone(old), text(new, b"caf\xe9\n"))
     assert not found.paths
     assert set(reasons(found, ws)) == {"old.txt", "new.txt"}
+
+
+def test_what_no_edit_can_make_executable_is_told_and_its_text_staged(ws: Desk) -> None:
+    old, made, moved = ws.write("old.sh", "a\n"), ws.path("made.sh"), ws.path("moved.sh")
+    found = collected(ws, replace(text(made, "b\n"), runs=True), gone(old), replace(text(moved, "a\n"), runs=True))
+    assert found.texts == {made: "b\n"} and found.moves == ((old, moved),)
+    assert list(reasons(found, ws)) == ["made.sh"] and "chmod +x" in reasons(found, ws)["made.sh"]
 
 
 @pytest.mark.parametrize("kind", ["mode", "symlink", "binary", "large", "special", "git"])
