@@ -52,6 +52,15 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "setup.which": ("Number, or q to end:", "请输入编号，或输入 q 结束："),
     "setup.number": ("Enter a number from 1 to {count}.", "请输入 1 到 {count} 的编号。"),
     "setup.address": ("Its address, as in {shape}:", "地址，例如 {shape}："),
+    "setup.address_none": ("Enter an address, or q to end.", "请输入地址，或输入 q 结束。"),
+    "setup.no_list": (
+        "This server gives no list of its models, so enter the name of one. If the address may be wrong, enter q.",
+        "该服务器没有提供模型列表，请输入模型名称。如果地址可能有误，请输入 q 结束。",
+    ),
+    "setup.not_listed": (
+        "The server does not list {name}. Enter it again to use it all the same, or another name.",
+        "服务器的列表中没有 {name}。再次输入即可照样使用，或输入其他名称。",
+    ),
     "setup.key_page": ("Keys are made at {page}", "在 {page} 创建密钥"),
     "setup.key": ("Key (not shown):", "密钥（不显示）："),
     "setup.key_or": (
@@ -463,6 +472,17 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         '`codeagent-lsp doctor`, or `codeagent-lsp run "…"` for a task from here.',
         "这是语言服务器，正在等待编辑器；按 Ctrl-C 退出。编辑器设置见 docs/editors.md；可试 `codeagent-lsp doctor`，"
         '或用 `codeagent-lsp run "…"` 在此执行任务。',
+    ),
+    "cli.bare.acp": (
+        "This waits for an editor that speaks the Agent Client Protocol (ACP) and starts it; Ctrl-C leaves it. "
+        "docs/doors.md sets an editor up.",
+        "此命令供使用 Agent Client Protocol (ACP) 的编辑器启动，正在等待其消息；按 Ctrl-C 退出。"
+        "编辑器设置见 docs/doors.md。",
+    ),
+    "cli.bare.mcp": (
+        "This is an MCP server and waits for the agent that starts it; Ctrl-C leaves it. docs/doors.md and "
+        "docs/sandbox.md set an agent up.",
+        "这是 MCP 服务器，由其他智能体启动，正在等待其消息；按 Ctrl-C 退出。设置见 docs/doors.md 和 docs/sandbox.md。",
     ),
     "fact.context_window": ("window", "上下文窗口"),
     "fact.longest_reply": ("longest reply", "最长回复"),
@@ -1126,6 +1146,17 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "--set needs KEY=VALUE, for instance model.provider=openai, not {value}.",
         "--set 需要 KEY=VALUE，例如 model.provider=openai，而不是 {value}。",
     ),
+    "terminal.set_unknown": (
+        "There is no setting {key}. `codeagent-lsp schema settings` lists all.",
+        "没有设置 {key}。运行 `codeagent-lsp schema settings` 查看全部设置。",
+    ),
+    "terminal.set_like": ("There is no setting {key}. Did you mean {near}?", "没有设置 {key}。是否想写 {near}？"),
+    "terminal.set_bad": (
+        "{key} cannot be {value}. Allowed: {allowed}.",
+        "{key} 不能是 {value}。允许：{allowed}。",
+    ),
+    "terminal.no_runs": ("No run is recorded for {folder}.", "{folder} 没有运行记录。"),
+    "terminal.no_match": ("No run of {folder} has these words.", "{folder} 的运行中没有这些词。"),
     "terminal.lost": (
         "The agent's server ended unexpectedly. {reason} Run `codeagent-lsp doctor`, then try again.",
         "智能体服务意外退出。{reason} 请运行 `codeagent-lsp doctor` 后重试。",
@@ -1195,8 +1226,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "doctor.git": ("Install git if the agent should use it.", "如需让智能体使用 git，请安装它。"),
     "doctor.model": (
-        "Start a model server and set model.baseUrl, or run `codeagent-lsp model pull` for the embedded model.",
-        "启动模型服务器并设置 model.baseUrl，或运行 `codeagent-lsp model pull` 获取内置模型。",
+        "Run `codeagent-lsp setup` in a terminal, which chooses a model and tries it, or change the settings model.*.",
+        "请在终端运行 `codeagent-lsp setup` 选择并试用模型，或更改 model.* 设置。",
     ),
     "doctor.network.system": ("certificates of the system", "使用系统证书"),
     "doctor.network.more": ("certificates of the system; {settings}", "使用系统证书；{settings}"),
