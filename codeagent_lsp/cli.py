@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from io import TextIOWrapper
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
+EXIT_UNREAD = 141  # as a shell reports a program that SIGPIPE has ended
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -24,15 +26,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Editors start the program without a subcommand, and some add `--stdio`.
     if not arguments or (arguments[0].startswith("--") and arguments[0] not in ("--help", "--version")):
         arguments.insert(0, "serve")
-        if len(arguments) == 1 and sys.stdin is not None and sys.stdin.isatty():
-            _tell_what_this_is()
+        if len(arguments) == 1:
+            _tell_what_this_is("cli.bare")
     options = _parser().parse_args(arguments)
     if sys.platform == "win32":
         _speak_utf8()
     try:
         code: int = options.run(options)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Who reads the output has seen enough, as `head` has. What is still in the buffer has nowhere to go: without
+        # this, Python would try to write it at the exit and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = EXIT_UNREAD
     return code
 
 
@@ -43,12 +52,14 @@ def _speak_utf8() -> None:
             stream.reconfigure(encoding="utf-8")
 
 
-def _tell_what_this_is() -> None:
-    """Say to somebody at a terminal that an editor is awaited."""
+def _tell_what_this_is(key: str) -> None:
+    """Say to somebody at a terminal that another program is awaited."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        return
     from codeagent_lsp.terminal.display import user_locale
     from codeagent_lsp.texts import choose_language, text
 
-    print(text("cli.bare", choose_language("auto", user_locale())), file=sys.stderr, flush=True)
+    print(text(key, choose_language("auto", user_locale())), file=sys.stderr, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -224,6 +235,7 @@ def _acp(options: argparse.Namespace) -> int:
         return _setup(options)
     from codeagent_lsp.acp_agent.serve import acp_command
 
+    _tell_what_this_is("cli.bare.acp")
     return acp_command(options.set)
 
 
@@ -352,6 +364,8 @@ def _sandbox(options: argparse.Namespace) -> int:
     from codeagent_lsp.texts import choose_language
 
     language = choose_language("auto", user_locale())
+    if options.stdio or (options.http is None and options.ws is None):
+        _tell_what_this_is("cli.bare.mcp")
     return sandbox_command(options.workspace, language, http=options.http, ws=options.ws, stdio=options.stdio)
 
 
@@ -360,6 +374,7 @@ def _editor(options: argparse.Namespace) -> int:
     from codeagent_lsp.terminal.display import user_locale
     from codeagent_lsp.texts import choose_language
 
+    _tell_what_this_is("cli.bare.mcp")
     return editor_command(options.workspace, choose_language("auto", user_locale()))
 
 

@@ -6,6 +6,8 @@ the model (prompts, tool results), which are English and stand where they are ma
 
 from __future__ import annotations
 
+import re
+
 LANGUAGES = ("en", "zh-cn")
 
 _CATALOGUE: dict[str, tuple[str, str]] = {
@@ -50,6 +52,15 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "setup.which": ("Number, or q to end:", "请输入编号，或输入 q 结束："),
     "setup.number": ("Enter a number from 1 to {count}.", "请输入 1 到 {count} 的编号。"),
     "setup.address": ("Its address, as in {shape}:", "地址，例如 {shape}："),
+    "setup.address_none": ("Enter an address, or q to end.", "请输入地址，或输入 q 结束。"),
+    "setup.no_list": (
+        "This server gives no list of its models, so enter the name of one. If the address may be wrong, enter q.",
+        "该服务器没有提供模型列表，请输入模型名称。如果地址可能有误，请输入 q 结束。",
+    ),
+    "setup.not_listed": (
+        "The server does not list {name}. Enter it again to use it all the same, or another name.",
+        "服务器的列表中没有 {name}。再次输入即可照样使用，或输入其他名称。",
+    ),
     "setup.key_page": ("Keys are made at {page}", "在 {page} 创建密钥"),
     "setup.key": ("Key (not shown):", "密钥（不显示）："),
     "setup.key_or": (
@@ -328,7 +339,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "run.cancelled": ("Cancelled. What was staged waits for your decision.", "已取消。暂存的更改等待您的决定。"),
     "run.internal": (
         "Something went wrong inside the agent. The log has the details; your files are unchanged.",
-        "代理内部出错。详情见日志；您的文件未受影响。",
+        "智能体内部出错。详情见日志；您的文件未受影响。",
     ),
     "queue.waits": (
         "Queued: {title}. It begins when the run before it is over.",
@@ -462,6 +473,17 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "这是语言服务器，正在等待编辑器；按 Ctrl-C 退出。编辑器设置见 docs/editors.md；可试 `codeagent-lsp doctor`，"
         '或用 `codeagent-lsp run "…"` 在此执行任务。',
     ),
+    "cli.bare.acp": (
+        "This waits for an editor that speaks the Agent Client Protocol (ACP) and starts it; Ctrl-C leaves it. "
+        "docs/doors.md sets an editor up.",
+        "此命令供使用 Agent Client Protocol (ACP) 的编辑器启动，正在等待其消息；按 Ctrl-C 退出。"
+        "编辑器设置见 docs/doors.md。",
+    ),
+    "cli.bare.mcp": (
+        "This is an MCP server and waits for the agent that starts it; Ctrl-C leaves it. docs/doors.md and "
+        "docs/sandbox.md set an agent up.",
+        "这是 MCP 服务器，由其他智能体启动，正在等待其消息；按 Ctrl-C 退出。设置见 docs/doors.md 和 docs/sandbox.md。",
+    ),
     "fact.context_window": ("window", "上下文窗口"),
     "fact.longest_reply": ("longest reply", "最长回复"),
     "fact.prices": ("prices", "价格"),
@@ -520,7 +542,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "The task is not done: nothing was changed, or tests still fail.",
         "任务未完成：没有任何更改，或测试仍然失败。",
     ),
-    "solve.fails": ("Still failing: {names}", "仍然失败：{names}"),
+    "solve.fails": ("Still failing: {names}.", "仍然失败：{names}。"),
     "solve.passed": ("Tests: {passed} passed.", "测试：{passed} 个通过。"),
     "solve.left": (
         "Left where {name} is in a comment or a string, or means something else: {places}",
@@ -750,14 +772,14 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "choice.stop": ("Stop", "停止"),
     "choice.approve": ("Approve", "批准"),
     "choice.reject": ("Reject", "拒绝"),
-    "lens.plan": ("Agent's plan, step {step} ·", "代理的计划，步骤 {step} ·"),
+    "lens.plan": ("Agent's plan, step {step} ·", "智能体的计划，步骤 {step} ·"),
     "lens.retry": ("Do it", "执行"),
     "lens.skip": ("Skip it", "跳过"),
     "lens.rollback": ("Roll back to before it", "回滚到它之前"),
     "lens.show_plan": ("Show plan", "查看计划"),
     # --- in the editor
     "choice.enough": ("That is all", "就这些"),
-    "question.agent": ("The agent asks: {question}", "代理询问：{question}"),
+    "question.agent": ("The agent asks: {question}", "智能体询问：{question}"),
     "question.option": ("Answer: {choice}", "回答：{choice}"),
     "question.open": (
         "A question waits for you: {title} Answer it by code lens or with codeagent.respond.",
@@ -767,7 +789,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Write your answer below this comment and save the file.",
         "请在此注释下方写下答案并保存文件。",
     ),
-    "document.at": ("The agent's answer is in {place}", "代理的回答在 {place}"),
+    "document.at": ("The agent's answer is in {place}", "智能体的回答在 {place}"),
     "output.left_out": ("[… {count} characters of output left out …]", "[……此处省略 {count} 个字符的输出……]"),
     "progress.thinking": ("thinking", "思考中"),
     "progress.checking": ("checking the changes", "正在检查更改"),
@@ -881,7 +903,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "ended.waiting": ("Waits for your answer.", "等待您的回答。"),
     "ended.stopped": ("Stopped without an answer.", "已停止，没有答案。"),
     "ended.rejected": ("Discarded.", "已放弃。"),
-    "lens.changes": ("Agent: {count} changed file(s) ·", "代理：{count} 个已更改文件 ·"),
+    "lens.changes": ("Agent: {count} changed file(s) ·", "智能体：{count} 个已更改文件 ·"),
     "lens.foreign": ("Changed outside: {count} file(s) ·", "外部更改：{count} 个文件 ·"),
     "lens.foreign.hunk.apply": ("Changed outside: keep this change", "外部更改：保留此处更改"),
     "lens.foreign.hunk.discard": ("Changed outside: revert this change", "外部更改：还原此处更改"),
@@ -890,10 +912,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Changed outside: revert all changes to {name}",
         "外部更改：还原对 {name} 的所有更改",
     ),
-    "lens.hunk.apply": ("Agent: apply this change", "代理：应用此处更改"),
-    "lens.hunk.discard": ("Agent: discard this change", "代理：放弃此处更改"),
-    "lens.file.apply": ("Agent: apply all changes to {name}", "代理：应用对 {name} 的所有更改"),
-    "lens.file.discard": ("Agent: discard all changes to {name}", "代理：放弃对 {name} 的所有更改"),
+    "lens.hunk.apply": ("Agent: apply this change", "智能体：应用此处更改"),
+    "lens.hunk.discard": ("Agent: discard this change", "智能体：放弃此处更改"),
+    "lens.file.apply": ("Agent: apply all changes to {name}", "智能体：应用对 {name} 的所有更改"),
+    "lens.file.discard": ("Agent: discard all changes to {name}", "智能体：放弃对 {name} 的所有更改"),
     "review.how": (
         "Code actions and lenses apply or discard a change, a file or everything, here and in the code.",
         "可在此处和代码中用代码操作或代码镜头应用或放弃一处更改、一个文件或全部更改。",
@@ -918,9 +940,9 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "lens.finish_change_apply": ("Finish my change", "完成我的更改"),
     "action.finish_change": (
         "Agent: Finish my change {change} ({repaired} of {count} places)",
-        "代理：完成我的更改 {change}（{count} 处中的 {repaired} 处）",
+        "智能体：完成我的更改 {change}（{count} 处中的 {repaired} 处）",
     ),
-    "action.finish_change_look": ("Agent: Finish my change {change}", "代理：完成我的更改 {change}"),
+    "action.finish_change_look": ("Agent: Finish my change {change}", "智能体：完成我的更改 {change}"),
     "finish_change.looking": ("Looking for what {change} broke.", "正在查找 {change} 影响的位置。"),
     "finish_change.done": (
         "{change}: {repaired} of {count} places are repaired, and the language server finds no new error.",
@@ -941,18 +963,18 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{change}：没有语言服务器可以检查这些文件，未做任何更改。`codeagent.doctor` 会列出可用的服务器。",
     ),
     "lens.answer": ("Answer…", "回答…"),
-    "lens.question": ("Agent asks: {title} ·", "代理提问：{title} ·"),
-    "action.explain": ("Agent: Explain", "代理：解释"),
-    "action.fix": ("Agent: Fix", "代理：修复"),
-    "action.refactor": ("Agent: Refactor", "代理：重构"),
-    "action.document": ("Agent: Add documentation", "代理：添加文档"),
-    "action.test": ("Agent: Add tests", "代理：添加测试"),
-    "action.edit": ("Agent: Edit with an instruction…", "代理：按指令编辑…"),
-    "action.ask": ("Agent: Ask about this…", "代理：就此提问…"),
-    "action.fix_diagnostic": ("Agent: Fix: {message}", "代理：修复：{message}"),
-    "action.file.explain": ("Agent: Explain this file", "代理：解释此文件"),
-    "action.file.document": ("Agent: Document this file", "代理：为此文件添加文档"),
-    "action.file.test": ("Agent: Add tests for this file", "代理：为此文件添加测试"),
+    "lens.question": ("Agent asks: {title} ·", "智能体提问：{title} ·"),
+    "action.explain": ("Agent: Explain", "智能体：解释"),
+    "action.fix": ("Agent: Fix", "智能体：修复"),
+    "action.refactor": ("Agent: Refactor", "智能体：重构"),
+    "action.document": ("Agent: Add documentation", "智能体：添加文档"),
+    "action.test": ("Agent: Add tests", "智能体：添加测试"),
+    "action.edit": ("Agent: Edit with an instruction…", "智能体：按指令编辑…"),
+    "action.ask": ("Agent: Ask about this…", "智能体：就此提问…"),
+    "action.fix_diagnostic": ("Agent: Fix: {message}", "智能体：修复：{message}"),
+    "action.file.explain": ("Agent: Explain this file", "智能体：解释此文件"),
+    "action.file.document": ("Agent: Document this file", "智能体：为此文件添加文档"),
+    "action.file.test": ("Agent: Add tests for this file", "智能体：为此文件添加测试"),
     "ask.instruction": ("What shall be changed here?", "这里要改什么？"),
     "ask.nothing": (
         "No instruction was given, so nothing was done.",
@@ -979,7 +1001,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "store.failed": (
         "Cannot record this session ({reason}). The agent goes on, but cannot resume it later.",
-        "无法记录此会话（{reason}）。代理会继续，但以后无法恢复它。",
+        "无法记录此会话（{reason}）。智能体会继续，但以后无法恢复它。",
     ),
     "store.restored": (
         "The record of this session was removed while the session was in use. It was made anew; nothing is lost.",
@@ -1053,7 +1075,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "batch.reason.timeout": ("Its time was over.", "超时。"),
     "batch.reason.budget": ("Its budget was spent.", "预算已用完。"),
     "batch.reason.unchanged": ("Nothing was changed.", "没有任何更改。"),
-    "batch.reason.stopped": ("The agent stopped.", "代理已停止。"),
+    "batch.reason.stopped": ("The agent stopped.", "智能体已停止。"),
     "batch.reason.failed": ("The run failed.", "运行失败。"),
     "batch.reason.check": ("The check failed.", "检查未通过。"),
     "batch.reason.unchecked": ("The check could not run.", "无法运行检查。"),
@@ -1124,11 +1146,22 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "--set needs KEY=VALUE, for instance model.provider=openai, not {value}.",
         "--set 需要 KEY=VALUE，例如 model.provider=openai，而不是 {value}。",
     ),
+    "terminal.set_unknown": (
+        "There is no setting {key}. `codeagent-lsp schema settings` lists all.",
+        "没有设置 {key}。运行 `codeagent-lsp schema settings` 查看全部设置。",
+    ),
+    "terminal.set_like": ("There is no setting {key}. Did you mean {near}?", "没有设置 {key}。是否想写 {near}？"),
+    "terminal.set_bad": (
+        "{key} cannot be {value}. Allowed: {allowed}.",
+        "{key} 不能是 {value}。允许：{allowed}。",
+    ),
+    "terminal.no_runs": ("No run is recorded for {folder}.", "{folder} 没有运行记录。"),
+    "terminal.no_match": ("No run of {folder} has these words.", "{folder} 的运行中没有这些词。"),
     "terminal.lost": (
         "The agent's server ended unexpectedly. {reason} Run `codeagent-lsp doctor`, then try again.",
-        "代理服务器意外退出。{reason} 请运行 `codeagent-lsp doctor` 后重试。",
+        "智能体服务意外退出。{reason} 请运行 `codeagent-lsp doctor` 后重试。",
     ),
-    "terminal.refused": ("The agent's server refused: {reason}", "代理服务器拒绝：{reason}"),
+    "terminal.refused": ("The agent's server refused: {reason}", "智能体服务拒绝了请求：{reason}"),
     "terminal.unasked": (
         "Not applied: nobody can be asked here. Use --yes to accept changes without a question.",
         "未应用：当前环境无法询问用户。请使用 --yes 直接接受更改。",
@@ -1147,7 +1180,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "terminal.plan": ("Plan", "计划"),
     "terminal.more": ("… and {count} more lines", "…… 另有 {count} 行"),
     "terminal.left_out": ("⋯ {count} more lines: {command}", "⋯ 另有 {count} 行：{command}"),
-    "terminal.waiting": ("The agent waits for your answer.", "代理在等待您的回答。"),
+    "terminal.waiting": ("The agent waits for your answer.", "智能体在等待您的回答。"),
     "terminal.answer": ("To answer: {command}", "回答：{command}"),
     "terminal.go_on": ("To go on: {command}", "继续：{command}"),
     "terminal.written": ("written", "已写入"),
@@ -1191,10 +1224,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Install ripgrep for a faster search; the built-in one works too.",
         "安装 ripgrep 可加快搜索；内置搜索也可用。",
     ),
-    "doctor.git": ("Install git if the agent should use it.", "如需让代理使用 git，请安装它。"),
+    "doctor.git": ("Install git if the agent should use it.", "如需让智能体使用 git，请安装它。"),
     "doctor.model": (
-        "Start a model server and set model.baseUrl, or run `codeagent-lsp model pull` for the embedded model.",
-        "启动模型服务器并设置 model.baseUrl，或运行 `codeagent-lsp model pull` 获取内置模型。",
+        "Run `codeagent-lsp setup` in a terminal, which chooses a model and tries it, or change the settings model.*.",
+        "请在终端运行 `codeagent-lsp setup` 选择并试用模型，或更改 model.* 设置。",
     ),
     "doctor.network.system": ("certificates of the system", "使用系统证书"),
     "doctor.network.more": ("certificates of the system; {settings}", "使用系统证书；{settings}"),
@@ -1511,11 +1544,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "trust.all": (
         "This workspace brings what the agent would use: {what}. Trust all of it as it is now? You are asked again "
         "about what changes.",
-        "此工作区带有代理会使用的内容：{what}。信任它们的当前内容吗？内容更改后会再次询问。",
+        "此工作区带有智能体会使用的内容：{what}。信任它们的当前内容吗？内容更改后会再次询问。",
     ),
     "trust.skill": ("the skill {name}", "技能 {name}"),
     "trust.command": ("the command /{name}", "命令 /{name}"),
-    "trust.agent": ("the agent {name}", "代理 {name}"),
+    "trust.agent": ("the agent {name}", "智能体 {name}"),
     "trust.hooks": ("the hooks of {name}", "{name} 中的钩子"),
     "trust.tool": ("the tools of {name}", "{name} 中的工具"),
     "trust.tools_can": ("Tools are Python files and can do what you can.", "工具是 Python 文件，拥有与您相同的权限。"),
@@ -1523,7 +1556,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "trust.open": ("Not trusted: {names}.", "未信任：{names}。"),
     "trust.nothing": (
         "This workspace brings nothing that needs your trust: no skills, commands, agents, hooks or tools.",
-        "此工作区没有需要您信任的内容：没有技能、命令、代理、钩子或工具。",
+        "此工作区没有需要您信任的内容：没有技能、命令、智能体、钩子或工具。",
     ),
     "trust.unknown": (
         "This workspace brings nothing of the name {name} that needs your trust. It brings: {names}.",
@@ -1576,7 +1609,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "attempts.untested": ("no tests ran", "没有运行测试"),
     "attempts.problems": ("{count} new problems", "{count} 个新问题"),
     "prompt.title": ("Task:", "任务："),
-    "prompt.send": ("Send to the agent", "发送给代理"),
+    "prompt.send": ("Send to the agent", "发送给智能体"),
     "prompt.head": (
         "Write the task, then send it by the code lens or the code action above. @file, @file#name, @diff and "
         "@diagnostics point at something, #name finds a definition, /name at the beginning is one of your commands.",
@@ -1596,7 +1629,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "无法写入提示文档：{reason}。请在状态文件夹中腾出空间。",
     ),
     "prompt.empty": ("Nothing is written in the prompt document yet.", "提示文档中还没有内容。"),
-    "action.prompt": ("Agent: Write a task…", "代理：撰写任务…"),
+    "action.prompt": ("Agent: Write a task…", "智能体：撰写任务…"),
     "mentions.several": (
         "More than one file has this name, so it stays a word; write more of the path: {name}",
         "有多个同名文件，按普通文字处理；请写出更多路径：{name}",
@@ -1697,7 +1730,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "There is no command /{name}. There are: {known}.",
         "没有命令 /{name}。可用的有：{known}。",
     ),
-    "agents.trust": ("Use the workspace's agent {name}?", "使用工作区的代理 {name}？"),
+    "agents.trust": ("Use the workspace's agent {name}?", "使用工作区的智能体 {name}？"),
     "title.trust": ("Trust this workspace", "信任此工作区"),
     "title.skills_install": ("Install a skill", "安装技能"),
     "ask.skill": (
@@ -1815,7 +1848,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "doctor.index.no_search.advice": (
         "Use a Python whose SQLite has FTS5; the agent works without a map until then.",
-        "请使用带 FTS5 的 Python；在此之前代理没有代码地图。",
+        "请使用带 FTS5 的 Python；在此之前智能体没有代码地图。",
     ),
     # --- the code index on the command line
     "index.done": (
@@ -1896,7 +1929,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "lend.left": ("{client} has left. Calls: {count}.", "{client} 已离开。调用次数：{count}。"),
     "lend.unknown": (
         "{client} has not asked for this editor. `codeagent.lend.list` lists those that have.",
-        "{client} 没有请求过此编辑器。`codeagent.lend.list` 会列出请求过的代理。",
+        "{client} 没有请求过此编辑器。`codeagent.lend.list` 会列出请求过的智能体。",
     ),
     "lend.not_kept": (
         "What you decided about {client} cannot be stored ({reason}); you will be asked again.",
@@ -1987,11 +2020,28 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
 }
 
 
+_COUNTED = re.compile(r"(\{(\w+)\}(?: \w+){1,2})\(s\)")
+_STOPPED = re.compile(r"\{(\w+)\}[.。]")
+_SENTENCE = re.compile(r"[^./\\\s][.。]$")
+
+
 def text(key: str, language: str = "en", /, **values: object) -> str:
     """The sentence `key` in `language`, its placeholders filled. An unknown key is a bug: KeyError."""
     pair = _CATALOGUE[key]
     template = pair[1] if language == "zh-cn" else pair[0]
-    return template.format(**values) if values else template
+    return _fitted(template, values) if values else template
+
+
+def _fitted(template: str, values: dict[str, object]) -> str:
+    """Return a template with its values: `{count} file(s)` in the singular or plural, and no second full stop behind a
+    value that is a sentence of its own, as what a server answered.
+    """
+    if "(s)" in template:
+        template = _COUNTED.sub(lambda found: found[1] + ("" if str(values[found[2]]) == "1" else "s"), template)
+    for name in _STOPPED.findall(template):
+        if _SENTENCE.search(words := str(values[name])):
+            values = {**values, name: words[:-1]}
+    return template.format(**values)
 
 
 def keys() -> tuple[str, ...]:

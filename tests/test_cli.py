@@ -170,3 +170,34 @@ def test_doctor_as_json_with_a_scripted_model(tmp_path: Path, monkeypatch: pytes
     assert "127.0.0.1:9" in checks["model"]["detail"]
     assert checks["model"]["advice"]
     assert result.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("assignment", "told"),
+    [
+        ("model.baseUlr=http://a", "Did you mean model.baseUrl?"),
+        ("nonsense=1", "There is no setting nonsense."),
+        ("model.temperature=hot", "model.temperature cannot be 'hot'."),
+    ],
+)
+def test_a_setting_that_does_not_fit_is_refused_in_these_words(
+    assignment: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["run", "--set", assignment, "x"]) == 2
+    said = capsys.readouterr().err
+    assert told in said and "ignored" not in said and "default" not in said
+
+
+def test_a_folder_without_runs_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["sessions", "list", "--workspace", str(tmp_path)]) == 1
+    assert "No run is recorded for" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    command = [sys.executable, "-m", "codeagent_lsp.cli", "schema", "settings"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read()
+    assert (process.returncode, said) == (141, b"")

@@ -75,8 +75,28 @@ def test_every_sentence_is_used() -> None:
     assert not unused
 
 
+@pytest.mark.parametrize("key", keys())
+def test_one_word_for_one_thing_in_chinese(key: str) -> None:
+    english, chinese = pair(key)
+    assert "代理" not in chinese or "proxy" in english.lower(), "代理 is a proxy; the agent is 智能体"
+
+
+def test_counts_are_in_the_singular_or_plural() -> None:
+    assert text("outcome.full", count=1) == "Applied 1 file."
+    assert text("lens.next_edit", change="f(s)", count="1") == "f(s): 1 more place ·"
+    assert text("lens.next_edit", change="f(s)", count=12) == "f(s): 12 more places ·"
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [("Bad key.", "Bad key. Run"), ("Bad key", "Bad key. Run"), ("密钥错误。", "密钥错误. Run"), ("..", "... Run")],
+)
+def test_a_sentence_in_a_sentence_has_one_full_stop(reason: str, told: str) -> None:
+    assert told in text("model.unauthorized", url="u", status=401, reason=reason)
+
+
 def test_sentences_are_filled() -> None:
-    assert text("outcome.full", "en", count=2) == "Applied 2 file(s)."
+    assert text("outcome.full", "en", count=2) == "Applied 2 files."
     assert text("outcome.full", "zh-cn", count=2) == "已应用 2 个文件。"
     with pytest.raises(KeyError):
         text("no.such.key")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import fields, replace
+from enum import Enum, auto
 from typing import Any
 
 from codeagent_lsp import events
@@ -35,6 +36,8 @@ _TELLS_NO_MODE = (
     events.SteerDelivered,
     events.Thought,
 )
+# They may come between two replies of the model and show nothing there.
+_BETWEEN_REPLIES = (events.UsageReported, events.StatusChanged, events.IntentClassified, events.Thought)
 _IN_STEPS = (events.ToolCalls, events.ToolFinished, events.AnomalyDetected, events.StepOutput)
 INTERVAL = 0.1
 PATIENCE = 5
@@ -42,6 +45,14 @@ PATIENCE = 5
 # Small enough that one event does not hold up the others behind it on the wire.
 PIECE = 8 * 1024
 TOTAL = 256 * 1024
+
+
+class _TextState(Enum):
+    """What clients show last of a run: no text, the text of a reply, or that of a reply that is at its end."""
+
+    NONE = auto()
+    OPEN = auto()
+    ENDED = auto()
 
 
 class RunOutput:
@@ -54,6 +65,7 @@ class RunOutput:
         # A run of an earlier process has told its mode then.
         self._begun = record.status != "running"
         self._held: list[events.Event] = []
+        self._text = _TextState.NONE
         self._printed = OutputStream(self._emit_printed, left_out=self.text("output.left_out"))
 
     def begin(self, mode: events.Mode) -> None:
@@ -81,13 +93,27 @@ class RunOutput:
             self.flush()
         if isinstance(event, events.UsageReported):
             self._record.usage += usage_of(event)
-        event = detailed(event, self._record, self.text)
+        event = self._apart(detailed(event, self._record, self.text))
         if not self._begun and not event.internal:
             if isinstance(event, _TELLS_NO_MODE):
                 self._hold(event)
                 return
             self.begin(_mode(event))
         self._session.emit(self._record.run_id, event)
+
+    def _apart(self, event: events.Event) -> events.Event:
+        """Return the event, the first text of a reply with an empty line before it where the text of the reply before
+        would run into it.
+        """
+        before = self._text
+        if isinstance(event, events.Token):
+            self._text = _TextState.OPEN
+            return replace(event, content="\n\n" + event.content) if before is _TextState.ENDED else event
+        if isinstance(event, events.UsageReported) and before is _TextState.OPEN:
+            self._text = _TextState.ENDED
+        elif not event.internal and not isinstance(event, _BETWEEN_REPLIES):
+            self._text = _TextState.NONE
+        return event
 
     def _hold(self, event: events.Event) -> None:
         last = self._held[-1] if self._held else None

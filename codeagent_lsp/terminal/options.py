@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.errors import UsageError
+from codeagent_lsp.errors import SettingError, UsageError
 from codeagent_lsp.policy_file import read_policy
+from codeagent_lsp.settings_catalogue import catalogue
 from codeagent_lsp.settings_layers import load
 
 
@@ -75,7 +76,20 @@ def _setting(assignment: str) -> tuple[str, Any]:
         problems = [item for item in load({key: candidate}, policy=policy)[1] if item.key != "policy.unknown"]
         if not problems:
             return key, candidate
-    raise UsageError(problems[0].key, **problems[0].values)
+    raise _refused(key, problems[0])
+
+
+def _refused(key: str, problem: SettingError) -> UsageError:
+    """Return the error of a setting that a command line cannot have: nothing is ignored there, and nothing runs."""
+    if problem.key == "setting.unknown":
+        import difflib  # late: only a mistake needs it
+
+        known = [setting.key for setting in catalogue()]
+        near = difflib.get_close_matches(key, known, 1) or [name for name in known if name.endswith(f".{key}")]
+        return UsageError("terminal.set_like" if near else "terminal.set_unknown", key=key, near="".join(near[:1]))
+    if problem.key == "setting.bad":
+        return UsageError("terminal.set_bad", **{**problem.values, "key": key})
+    return UsageError(problem.key, **problem.values)
 
 
 def _readings(value: str) -> Iterable[Any]:

@@ -39,6 +39,9 @@ def sessions_command(action: str, query: str, workspace: str, limit: int, *, as_
     else:
         for row in rows:
             say(_lines(row))
+        if not rows:
+            key = "terminal.no_match" if action == "search" else "terminal.no_runs"
+            sys.stderr.write(f"codeagent-lsp: {text(key, language, folder=folder.resolve())}\n")
     return DONE if rows else NOTHING
 
 

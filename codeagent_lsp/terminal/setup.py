@@ -182,14 +182,22 @@ class Dialogue:
         settings, key = dict(candidate.settings), _KEYLESS
         if service := candidate.service:
             if not service.url:
-                settings["model.baseUrl"] = await self._ask("setup.address", shape=service.shape)
+                settings["model.baseUrl"] = await self._address(service)
             key = await self._key(service)
         models = await self._offered(Chosen(settings, key))
         if models is None:
             return None
+        if not models and not candidate.models:
+            self.say("setup.no_list", "yellow")
         proposed = [name for name in candidate.models if not models or name in models]
         settings["model.name"] = await self._model(models or proposed, proposed)
         return Chosen(settings, key)
+
+    async def _address(self, service: Service) -> str:
+        """Return the address of a server, asked for until there is one."""
+        while not (said := await self._ask("setup.address", shape=service.shape)):
+            self.say("setup.address_none", "yellow")
+        return said
 
     def _has_embedded(self) -> bool:
         """Return whether the embedded model is here, after its weights were fetched if they were not."""
@@ -235,10 +243,17 @@ class Dialogue:
             self._out.print(Text(f"     {one_line(name)}", "" if name in proposed else "dim"))
         if len(shown) > SHOWN_MODELS:
             self.say("setup.more_models", "dim", count=len(shown) - SHOWN_MODELS)
+        doubted = ""
         while True:
-            if said := await self._ask("setup.model", default=first):
-                fitting = [name for name in shown if name.startswith(said)]
-                return said if said in shown or len(fitting) != 1 else fitting[0]
+            said = await self._ask("setup.model", default=first)
+            fitting = [name for name in shown if name.startswith(said)]
+            if said in shown or (said and (not models or said == doubted)):
+                return said
+            if said and len(fitting) == 1:
+                return fitting[0]
+            if said:
+                doubted = said
+                self.say("setup.not_listed", "yellow", name=said)
 
     # One true answer, and what is kept.
 

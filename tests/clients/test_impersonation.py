@@ -127,7 +127,7 @@ def test_a_client_without_prompts_answers_by_command_and_gets_its_edits(start: S
     editor.wait_until(lambda: bool(editor.command("codeagent.pending")))
     question = editor.command("codeagent.pending")[0]
     editor.command("codeagent.respond", requestId=question["requestId"], answer="Apply")
-    assert editor.ended(run_id)["message"] == "Applied 2 file(s)."
+    assert editor.ended(run_id)["message"] == "Applied 2 files."
     assert editor.text(editor.workspace / "a.py") == SOURCE.replace("x = 1", "x = 2")
 
 
@@ -190,7 +190,7 @@ def test_a_folder_uri_with_odd_characters(tmp_path: Path) -> None:
     with StockEditor(workspace, tmp_path / "state", script=SCRIPT) as editor:
         uri = editor.open(workspace / "a.py", SOURCE)
         assert uri == from_path(str(workspace / "a.py"))
-        assert editor.run("codeagent.run", task="change x")["message"] == "Applied 2 file(s)."
+        assert editor.run("codeagent.run", task="change x")["message"] == "Applied 2 files."
         assert editor.text(workspace / "new/b.py") == "z = 1\n"
 
 
@@ -206,7 +206,7 @@ def _check_progress(editor: StockEditor, profile: Profile, run_id: str) -> None:
         assert not editor.notifications("window/workDoneProgress/create")
         return
     end = editor.ended(run_id)
-    assert end["message"] == "Applied 2 file(s)."
+    assert end["message"] == "Applied 2 files."
     values = [params["value"] for params in editor.notifications("$/progress")] + [end]
     assert [value["kind"] for value in values].count("begin") == 1
     assert values[0]["kind"] == "begin"

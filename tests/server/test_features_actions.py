@@ -87,7 +87,7 @@ def test_a_part_of_a_line_stays_a_part_of_a_line(start: StartEditor, workspace: 
     editor = start(say("```python\n'🎈'\n```"))
     uri = editor.open(workspace / "a.py", "x = ('🎉', '🎊', 3)\n")
     sentence = editor.run("codeagent.refactor", uri=uri, range=span((0, 11), (0, 15)))["message"]
-    assert sentence == "Applied 1 file(s)."
+    assert sentence == "Applied 1 file."
     assert editor.text(workspace / "a.py") == "x = ('🎉', '🎈', 3)\n"
 
 
@@ -135,7 +135,7 @@ def test_an_untitled_buffer_can_be_rewritten(start: StartEditor, workspace: Path
     uri = "untitled:Untitled-1"
     editor._open(uri, "x = 1\n")
     sentence = editor.run("codeagent.refactor", uri=uri, range=span((0, 0), (1, 0)))["message"]
-    assert sentence == "Applied 1 file(s)."
+    assert sentence == "Applied 1 file."
     assert editor.buffers[uri].text == "x = 2\n"
 
 

@@ -127,7 +127,7 @@ def test_offered_at_the_definition_where_a_server_is_warm(editor: StockEditor, w
     editor.type(other, (0, END), (0, END), ", deep: bool | None")
     apply, dismiss = until(lambda: lenses(editor, other))
     assert apply["range"]["start"]["line"] == 0
-    assert "2 of 3 place(s)" in apply["command"]["title"], apply
+    assert "2 of 3 places" in apply["command"]["title"], apply
     assert "2 of 3 places" in actions(editor, uri, 4, "Argument missing")[0]["title"]
     assert dismiss["command"]["command"] == "codeagent.finishChange.dismiss"
     editor.run("codeagent.finishChange", 120.0)

@@ -92,7 +92,7 @@ def test_changes_are_told_once_and_decided_about_by_hunk(start: StartEditor, wor
     run = waiting(editor)
     lenses = editor.client.result("textDocument/codeLens", {"textDocument": {"uri": uri}})
     titles = [lens["command"]["title"] for lens in lenses]
-    assert titles[:3] == ["Changed outside: 1 file(s) · Review", "Keep", "Revert"]
+    assert titles[:3] == ["Changed outside: 1 file · Review", "Keep", "Revert"]
     assert titles.count("Changed outside: keep this change") == 2
     review = editor.command("codeagent.review", runId=run)
     editor.run("codeagent.prove", seconds=120.0, runId=run)
@@ -191,7 +191,7 @@ def test_many_files_are_told_once(start: StartEditor, workspace: Path) -> None:
         (workspace / f"f{number}.py").write_text("one\n")
     editor = follows(start, workspace)
     program(workspace, **{f"f{number}_py": "two\n" for number in range(500)})
-    assert "500 file(s): " in editor.told(TOLD, 60.0)
+    assert "500 files: " in editor.told(TOLD, 60.0)
     run = waiting(editor)
     program(workspace, f0_py="three\n", f501_py="new\n")
     editor.wait_until(lambda: "f501.py" in editor.command("codeagent.review", runId=run)["diff"], 60.0)
@@ -223,7 +223,7 @@ def test_a_run_waits_for_the_next_start(start: StartEditor, workspace: Path) -> 
     run = waiting(editor)
     assert editor.close() == 0
     again = start(settings=FOLLOWS)
-    again.told("Changed outside: 1 file(s) (1)", 60.0)
+    again.told("Changed outside: 1 file (1)", 60.0)
     assert waiting(again) == run
     again.command("codeagent.discard", runId=run)
     again.told("Reverted in 1")

@@ -60,7 +60,7 @@ def test_offered_at_its_line_and_applied_as_a_reviewed_change(editor: StockEdito
     change(editor, uri)
     apply, dismiss = offered(editor, uri)
     assert apply["range"]["start"]["line"] == 12
-    assert apply["command"]["title"].startswith("fetch(…) → fetch(…, retry=True): 1 more place(s)")
+    assert apply["command"]["title"].startswith("fetch(…) → fetch(…, retry=True): 1 more place")
     assert dismiss["command"]["command"] == "codeagent.nextEdit.dismiss"
     ended = editor.run("codeagent.nextEdit.apply")
     assert ended, "the run ends"

@@ -84,7 +84,7 @@ def went_on(editor: StockEditor, run_id: str, number: int = 1) -> dict[str, Any]
 def test_steps_in_order_with_a_percentage(start: StartEditor) -> None:
     editor = start(*five(delay=0.12), choose=choose())
     run_id = editor.command("codeagent.run", task="build it")["runId"]
-    assert editor.ended(run_id)["message"] == "Applied 5 file(s)."
+    assert editor.ended(run_id)["message"] == "Applied 5 files."
     seen = [value for value in reports(editor) if value["kind"] == "report"]
     messages = [str(value.get("message")) for value in seen]
     assert any(message.startswith("2/5 two · ") for message in messages)
@@ -131,7 +131,7 @@ def test_the_first_event_says_plan_and_all_come_in_order(start: StartEditor) -> 
 
 def test_retry_at_the_prompt(start: StartEditor) -> None:
     editor = start(*five(broken=3), choose=choose(failed="Retry"))
-    assert editor.run("codeagent.run", task="build it")["message"] == "Applied 5 file(s)."
+    assert editor.run("codeagent.run", task="build it")["message"] == "Applied 5 files."
     assert files(editor) == [1, 2, 3, 4, 5]
 
 
@@ -146,7 +146,7 @@ def test_a_closed_prompt_leaves_offers_in_every_document(start: StartEditor) -> 
     editor.client.result("workspace/executeCommand", {
         "command": offered["Do it"]["command"], "arguments": offered["Do it"]["arguments"]
     })  # fmt: skip
-    assert went_on(editor, run_id)["message"] == "Applied 5 file(s)."
+    assert went_on(editor, run_id)["message"] == "Applied 5 files."
     assert files(editor) == [1, 2, 3, 4, 5]
     assert not [item for item in editor.command("codeagent.pending") if item["kind"] == "plan"]
     assert "Do it" not in offers(editor)
@@ -211,7 +211,7 @@ def test_a_plan_that_failed_at_three_of_five_is_steered_to_its_end(
     editor.command(f"codeagent.plan.{name}", runId=run_id, stepId="2" if order == "back" else "3")
     end = went_on(editor, run_id)
     done = [1, 2, 4, 5] if order == "skip" else [1, 2, 3, 4, 5]
-    assert end["message"] == f"Applied {len(done)} file(s)."
+    assert end["message"] == f"Applied {len(done)} file{'' if len(done) == 1 else 's'}."
     assert files(editor) == done
     assert all(editor.text(editor.workspace / f"f{number}.py") == f"x = {number}\n" for number in done)
     assert marks(editor, run_id) == ["x" if number in done else "skipped" for number in range(1, 6)]
@@ -269,7 +269,7 @@ def test_what_is_written_into_the_page_of_a_plan_is_what_is_started(start: Start
     editor = start(plan("one", "two"), *step(2), *step(3), choose=edit)
     run_id = editor.command("codeagent.run", task="build it", mode="plan")["runId"]
     editor.wait_until(lambda: sum("/plan/" in uri for uri in editor.shown) == 2)
-    assert editor.prompts[0]["message"] == "Start the plan with 2 step(s)? the goal"
+    assert editor.prompts[0]["message"] == "Start the plan with 2 steps? the goal"
     titles = ["Cancel", "Edit the steps", "Change…", "Start"]
     assert [item["title"] for item in editor.prompts[0]["actions"]] == titles
     path = Path(uris.to_path(editor.shown[-1]) or "")
@@ -281,7 +281,7 @@ def test_what_is_written_into_the_page_of_a_plan_is_what_is_started(start: Start
     lenses = editor.client.result("textDocument/codeLens", {"textDocument": {"uri": uri}})
     begin = next(lens["command"] for lens in lenses if lens["command"]["title"] == "Start")
     editor.command(begin["command"], **begin["arguments"][0])
-    assert editor.ended(run_id)["message"] == "Applied 2 file(s)."
+    assert editor.ended(run_id)["message"] == "Applied 2 files."
     page = editor.command("codeagent.plan.show", runId=run_id)["markdown"]
     assert re.findall(r"\*\*(.+?)\*\*", page) == ["two", "tell of it"]
 
@@ -298,7 +298,7 @@ def test_an_older_page_that_is_still_open_changes_nothing(start: StartEditor) ->
     editor.open(Path(uris.to_path(editor.shown[-1]) or ""))
     editor.command("codeagent.plan.edit", runId=run_id, steps=[{"stepId": "2", "title": "only this"}])
     editor.command("codeagent.plan.retryStep", runId=run_id, stepId="2")
-    assert editor.ended(run_id)["message"] == "Applied 1 file(s)."
+    assert editor.ended(run_id)["message"] == "Applied 1 file."
     page = editor.command("codeagent.plan.show", runId=run_id)["markdown"]
     assert re.findall(r"\*\*(.+?)\*\*", page) == ["only this"]
 

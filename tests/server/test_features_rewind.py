@@ -51,7 +51,7 @@ def test_back_and_undone(place: Path, tmp_path: Path) -> None:
         assert editor.text(place / "a.py") == "x = 2\n\ntyped = True\n\ny = 1\n", "a preview changes nothing"
         back = editor.command("codeagent.session.rewind", runId=first)
         editor.ended(back["runId"])
-        assert "2 file(s) as they were" in editor.told("2 run(s) taken back")
+        assert "2 files as they were" in editor.told("2 runs taken back")
         assert editor.text(place / "a.py") == "x = 1\n\ntyped = True\n\ny = 1\n"
         assert (place / "a.py").read_text() == "x = 1\n\n\ny = 1\n", "nothing is written to the disk by us"
         assert "Undo it first" in editor.refusal("codeagent.session.rewind", {"runId": first})

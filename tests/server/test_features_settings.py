@@ -63,7 +63,7 @@ def test_a_changed_setting_holds_from_then_on(start: StartEditor, workspace: Pat
     editor = start(edit("a.py", "x = 1", "x = 2"), say("Done."))
     editor.open(workspace / "a.py", "x = 1\n")
     editor.client.notify("workspace/didChangeConfiguration", {"settings": {"codeagent": {"edits": {"apply": "auto"}}}})
-    assert editor.run("codeagent.run", task="go")["message"] == "Applied 1 file(s)."
+    assert editor.run("codeagent.run", task="go")["message"] == "Applied 1 file."
     assert editor.prompts == []
     assert editor.text(workspace / "a.py") == "x = 2\n"
 

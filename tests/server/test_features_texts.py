@@ -34,7 +34,7 @@ def test_only_the_changed_characters_change(start: StartEditor, workspace: Path,
     for name, text in names.items():
         path, before = workspace / name, len(editor.edits)
         editor.open(path, text)
-        assert editor.run("codeagent.run", task="go")["message"] == "Applied 1 file(s).", text
+        assert editor.run("codeagent.run", task="go")["message"] == "Applied 1 file.", text
         assert editor.text(path) == text.replace("x = 1", "x = 22")
         (params,) = editor.edits[before:]
         (change,) = params["edit"]["documentChanges"]

@@ -172,7 +172,7 @@ async def test_nobody_is_asked(tmp_path: Path) -> None:
     await desk.outside(a=OUTSIDE)
     assert not desk.world.user.shown
     proposed = [event for event in desk.world.events if isinstance(event, events.ChangesProposed)]
-    assert [event.summary for event in proposed] == ["Changed outside: 1 file(s), +2 −2."]
+    assert [event.summary for event in proposed] == ["Changed outside: 1 file, +2 −2."]
 
 
 # Random edits by both sides, and decisions by hunk. Each line is written once in all, so that it is known whose it is.

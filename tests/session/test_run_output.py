@@ -89,3 +89,18 @@ async def test_what_is_printed_comes_in_its_step_before_what_happens_next(tmp_pa
     told = [event for event in made.events if isinstance(event, events.StepOutput | events.ToolFinished)]
     shown = [(event.step_id, event.content) if isinstance(event, events.StepOutput) else "end" for event in told]
     assert shown == [("s1", "first\nwithout an end"), "end", ("s2", "next\n"), "end"]
+
+
+def test_the_texts_of_two_replies_do_not_run_into_each_other(tmp_path: Path) -> None:
+    made = world(tmp_path / "w")
+    output = output_of(made)
+    for piece in ("Do", "ne."):
+        output.emit(events.Token(content=piece))
+    output.emit(events.UsageReported())
+    output.emit(events.StatusChanged(message="checking"))
+    output.emit(events.Token(content="Now it is."))
+    output.emit(events.UsageReported())
+    output.emit(events.ToolCalls(calls=(READ,)))
+    output.emit(events.Token(content="Read."))
+    said = [event.content for event in made.events if isinstance(event, events.Token)]
+    assert said == ["Do", "ne.", "\n\nNow it is.", "Read."]

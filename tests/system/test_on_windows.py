@@ -57,7 +57,7 @@ def test_a_task_changes_files_of_each_folder(windows: Windows) -> None:
         ],
         "--yes",
     )  # fmt: skip
-    assert "✓ Applied 3 file(s)." in said
+    assert "✓ Applied 3 files." in said
     assert (windows.workspace / "a.py").read_bytes() == b"def f():\r\n    return 2\r\n"
     assert (windows.workspace / "src" / "pkg" / "b.py").read_bytes() == b"X = 2\n"
     assert (windows.workspace / "src" / "new" / "c.py").read_bytes() == b"Y = 3\n"

@@ -267,7 +267,7 @@ def test_the_summary_adds_up_tokens() -> None:
     usage = {"type": "usage", "prompt_tokens": 1000, "completion_tokens": 20}
     summary = Summary().after(usage).after(usage).after(completed("completed", outcome="full", files_changed=["a"]))
     (line,) = ending(summary, "", 2.04, "en")
-    assert line.plain == "✓ Applied 1 file(s).  2,000 tokens in, 40 out · 2.0 s"
+    assert line.plain == "✓ Applied 1 file.  2,000 tokens in, 40 out · 2.0 s"
     paid = {"prompt_tokens": 2000, "cached_tokens": 1500, "cost": 0.25}
     (line,) = ending(Summary().after(usage).after(completed("completed", usage=paid)), "", 2.0, "en")
     assert "$0.25 (75 % cached) · 1,000 tokens in" in line.plain

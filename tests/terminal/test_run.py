@@ -71,7 +71,7 @@ def test_yes_applies_and_is_done(desk: Desk) -> None:
     assert "● read_file calc.py" in result.stdout
     assert "+     return a + b" in result.stdout
     assert "The **sign** was wrong." in result.stdout
-    assert "✓ Applied 1 file(s)." in result.stdout
+    assert "✓ Applied 1 file." in result.stdout
     assert "\x1b" not in result.stdout
     assert processes_of(desk) == []
 

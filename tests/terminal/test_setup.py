@@ -95,6 +95,14 @@ async def test_what_the_environment_says_otherwise_is_named(monkeypatch: pytest.
         assert "not-this-one" not in shown
 
 
+async def test_an_empty_address_and_a_model_that_is_not_listed_are_asked_again(state: Path) -> None:
+    async with serving(FakeKeyed(Said("Rust"))) as url:
+        code, shown = await held(OTHER, "", url, KEY, "7", "m")
+    assert code == 0, shown
+    assert text("setup.address_none") in shown and "does not list 7" in shown
+    assert json.loads((state / FILE).read_text())["model.name"] == "m"
+
+
 @pytest.mark.parametrize("lines", [(), ("q",), (OTHER,), (OTHER, "http://127.0.0.1:1"), ("1", None)])
 async def test_what_ends_early_keeps_nothing(lines: Sequence[str], state: Path) -> None:
     code, shown = await held(*lines)

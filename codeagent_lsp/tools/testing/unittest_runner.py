@@ -119,7 +119,9 @@ def _is_test(name: str) -> bool:
 
 
 def _load(loader: unittest.TestLoader, file: Path) -> unittest.TestSuite:
-    """Return the tests of one file, imported by its full module name; a failed import becomes a failing test."""
+    """Return the tests of one file, imported by its full module name; a failed import becomes a failing test, of
+    whatever kind the error is: unittest itself does so for a missing module only. A skipped module is a skipped test.
+    """
     top = file.resolve().parent
     while (top / "__init__.py").exists():
         top = top.parent
@@ -128,7 +130,30 @@ def _load(loader: unittest.TestLoader, file: Path) -> unittest.TestSuite:
     known = getattr(sys.modules.get(name), "__file__", None)
     if known is not None and Path(known).resolve() != file.resolve():
         del sys.modules[name]  # of another folder: two files may have one name
-    return loader.loadTestsFromName(name)
+    try:
+        return loader.loadTestsFromName(name)
+    except BaseException as ended:
+        if isinstance(ended, (KeyboardInterrupt, GeneratorExit)):
+            raise
+        return unittest.TestSuite([ModuleTest(name, ended)])
+
+
+class ModuleTest(unittest.TestCase):
+    """Stands for the tests of a module whose import ended with an exception, and ends with it, too: error or skip."""
+
+    def __init__(self, name: str, ended: BaseException) -> None:
+        super().__init__("import_again")
+        self._name, self._ended = name, ended
+
+    def id(self) -> str:
+        """Return the name of the module."""
+        return self._name
+
+    def import_again(self) -> None:
+        """Raise what the import raised; the end of the program is an error of this test alone."""
+        if isinstance(self._ended, Exception):
+            raise self._ended
+        raise RuntimeError(f"The import ended the program: {self._ended!r}") from self._ended
 
 
 def _declared(test: unittest.TestCase) -> tuple[str | None, int | None]:

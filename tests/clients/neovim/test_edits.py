@@ -27,7 +27,7 @@ def test_a_run_changes_the_unsaved_buffer_and_not_the_disk(neovim: Neovim) -> No
         script=[call("read_file", path="a.py"), edit("return 11", "return 12"), {"text": "Changed."}],
     )
     assert played.found["text"] == SOURCE.replace("return 1\n", "return 12\n")
-    assert played.found["sentence"] == "Applied 1 file(s)."
+    assert played.found["sentence"] == "Applied 1 file."
     assert played.found["modified"]
     assert played.disk("a.py") == SOURCE
     assert [prompt["titles"] for prompt in played.prompts] == [["Review", "Apply", "Discard"]]
@@ -141,7 +141,7 @@ def test_two_files_of_which_one_is_not_open(neovim: Neovim) -> None:
         files={"a.py": SOURCE, "b.py": "x = 1\n"},
         script=[edit("return 1\n", "return 4\n"), edit("x = 1", "x = 2", "b.py"), {"text": "Changed."}],
     )
-    assert played.found["sentence"] == "Applied 2 file(s)."
+    assert played.found["sentence"] == "Applied 2 files."
     assert played.found["b"] == "x = 2\n"
     assert played.disk("b.py") == "x = 1\n"
 
@@ -170,7 +170,7 @@ def test_a_file_with_crlf_keeps_its_line_ends(neovim: Neovim) -> None:
         files={"a.py": SOURCE.replace("\n", "\r\n")},
         script=[edit("return 3", "return 4\n    # end"), {"text": "Changed."}],
     )
-    assert played.found["sentence"] == "Applied 1 file(s)."
+    assert played.found["sentence"] == "Applied 1 file."
     assert played.disk("a.py") == SOURCE.replace("return 3", "return 4\n    # end").replace("\n", "\r\n")
 
 
@@ -192,7 +192,7 @@ def test_lines_added_at_the_very_end_bring_no_empty_line(neovim: Neovim) -> None
     assert played.found["text"] == SOURCE + "\n\nx = 1\n"
     assert played.found["b"] == "no newline\nsecond\n"
     assert played.found["c"] == "first\nsecond\n"
-    assert played.found["sentence"] == "Applied 3 file(s)."
+    assert played.found["sentence"] == "Applied 3 files."
 
 
 @pytest.mark.parametrize("pause", [200, 83, 33, 16] if WHOLE else [33])
@@ -218,7 +218,7 @@ def test_fifty_hunks_land_while_the_user_types_above_them(neovim: Neovim, pause:
         files={"a.txt": base},
         script=[{"tool_calls": [each["tool_calls"][0] for each in edits]}, {"text": "Changed."}],
     )
-    assert played.found["sentence"] == "Applied 1 file(s)."
+    assert played.found["sentence"] == "Applied 1 file."
     assert len(played.found["typed"]) > 1
     assert played.found["text"] == f"# notes: {played.found['typed']}\n{text}"
 
@@ -257,7 +257,7 @@ local id = rig.command("run", { task = "change it" }).runId
 local ended = rig.ended(id)
 local after = { text = rig.text(buffer), typed = typed }
 rig.command("undo", { runId = id })
-rig.wait("the undoing", 20000, function() return vim.tbl_contains(rig.messages, "Undone in 1 file(s).") end)
+rig.wait("the undoing", 20000, function() return vim.tbl_contains(rig.messages, "Undone in 1 file.") end)
 timer:stop()
 return { after = after, undone = rig.text(buffer), typed = typed, formats = formats, ended = ended }
 """

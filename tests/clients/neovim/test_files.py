@@ -17,7 +17,7 @@ def test_a_new_file_is_text_in_a_buffer_and_empty_on_disk(neovim: Neovim) -> Non
         files={"a.py": SOURCE},
         script=[call("write_file", path="new.py", content="x = 1\n"), {"text": "Added."}],
     )
-    assert played.found == {"text": "x = 1\n", "sentence": "Applied 1 file(s).", "disk": ""}
+    assert played.found == {"text": "x = 1\n", "sentence": "Applied 1 file.", "disk": ""}
 
 
 def test_a_new_file_in_a_new_folder_can_be_saved_and_undone(neovim: Neovim) -> None:
@@ -70,7 +70,7 @@ def test_a_buffer_without_a_file_is_edited_as_it_is(neovim: Neovim) -> None:
         files={},
         script=[edit("y = 2", "y = 3", "fresh.py"), {"text": "Changed."}],
     )
-    assert played.found == {"text": "x = 1\ny = 3\n", "sentence": "Applied 1 file(s)."}
+    assert played.found == {"text": "x = 1\ny = 3\n", "sentence": "Applied 1 file."}
     assert played.disk("fresh.py") is None
 
 
@@ -88,7 +88,7 @@ def test_a_file_is_deleted_and_comes_back(neovim: Neovim) -> None:
         files={"a.py": SOURCE, "b.py": "x = 1\n"},
         script=[call("delete_file", path="b.py"), {"text": "Deleted."}],
     )
-    assert played.found == {"there": False, "sentence": "Applied 1 file(s).", "text": "x = 1\n"}
+    assert played.found == {"there": False, "sentence": "Applied 1 file.", "text": "x = 1\n"}
 
 
 def test_unsaved_text_is_only_deleted_after_a_question_of_its_own(neovim: Neovim) -> None:
@@ -123,7 +123,7 @@ def test_a_file_is_renamed_and_edited_in_one_go(neovim: Neovim) -> None:
             {"text": "Renamed."},
         ],
     )
-    assert played.found == {"old": "gone", "text": "x = 1\ny = 2\n", "sentence": "Applied 1 file(s)."}
+    assert played.found == {"old": "gone", "text": "x = 1\ny = 2\n", "sentence": "Applied 1 file."}
 
 
 def test_a_renamed_file_goes_back(neovim: Neovim) -> None:

@@ -49,7 +49,7 @@ def test_another_program_changes_a_file_with_unsaved_text(tmp_path: Path) -> Non
         script=[{"text": "Nothing to do."}],
         settings={"foreign": {"watch": "auto"}},
     )
-    assert played.found["title"] == "Changed outside: 1 file(s), +2 −2."
+    assert played.found["title"] == "Changed outside: 1 file, +2 −2."
     assert played.found["reverted"] == "one\n2\ntyped\n3\n4\nfive"
     assert played.found["kept"] == "one\n2\ntyped\n3\n4\nFIVE"
     assert played.found["modified"]

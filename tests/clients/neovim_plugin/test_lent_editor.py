@@ -134,7 +134,7 @@ def test_what_opencode_writes_to_the_disk_by_itself_is_gathered_and_merged(tmp_p
     played = play(tmp_path, BY_ITSELF, files=files, script=[], settings={"foreign": {"watch": "auto"}})
     found = played.found
     assert found["code"] == 0, found["errors"]
-    assert found["title"].startswith("Changed outside: 1 file(s), +2 −2.")
+    assert found["title"].startswith("Changed outside: 1 file, +2 −2.")
     lines = SOURCE.replace("return 3", "return 30").splitlines(keepends=True)
     assert found["text"] == "".join([*lines[:4], "# typed, not saved\n", *lines[4:]])
     assert played.disk("a.py") == SOURCE.replace("return 1", "return 10").replace("return 3", "return 30")

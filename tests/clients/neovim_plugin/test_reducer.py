@@ -282,6 +282,42 @@ def test_both_languages_have_every_sentence_with_the_same_names() -> None:
     assert bad["count"] > 50
 
 
+def test_names_and_outputs_are_shown_as_they_are_in_a_buffer_of_markdown() -> None:
+    lines = evaluate(
+        """
+        local render = require("codeagent.render")
+        local run = { outputs = {}, usage = { prompt = 0, completion = 0, cached = 0 } }
+        local function first(block) return (render.block(block, run))[1] end
+        return {
+          first({ kind = "tool", name = "edit_file", subject = "pkg/__init__.py", state = "done" }),
+          first({ kind = "tool", name = "run_cmd", subject = "ls *.py | grep `x`", state = "done" }),
+          first({ kind = "tool", name = "run_tests", subject = "tests/test_ini.py", state = "done" }),
+          first({ kind = "error", text = "Run `codeagent-lsp setup` first." }),
+          first({ kind = "text", text = "It is **bold**." }),
+          render.head({ title = "rename __init__", task = "rename __init__", status = "running" })[1],
+        }
+        """
+    )
+    assert lines == [
+        "  ✓ `edit_file pkg/__init__.py`",
+        "  ✓ `` run_cmd ls *.py | grep `x` ``",
+        "  ✓ run_tests tests/test_ini.py",
+        "  ✗ Run `codeagent-lsp setup` first.",
+        "It is **bold**.",
+        "## `rename __init__`",
+    ]
+
+
+def test_counts_are_in_the_singular_or_plural() -> None:
+    told = evaluate(
+        """
+        local texts = require("codeagent.texts")
+        return { texts.get("review.counts", { files = 1, hunks = 2 }), texts.get("told.copied", { count = 1 }) }
+        """
+    )
+    assert told == ["1 file, 2 changes", "Copied 1 line."]
+
+
 def test_five_hundred_events_a_second_cost_little() -> None:
     found = evaluate(
         """

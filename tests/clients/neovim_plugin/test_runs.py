@@ -295,7 +295,7 @@ def test_a_crash_is_told_and_a_restart_brings_the_session_back(tmp_path: Path) -
         rig.heard("ended unexpectedly (signal 9)")
         vim.cmd("CodeAgent restart")
         rig.heard("has been restarted")
-        rig.heard("The session is back; 1 thing(s) wait")
+        rig.heard("The session is back; 1 thing wait")
         rig.wait("the changes in the code", 8000, function() return require("codeagent.hunks").count(buffer) == 1 end)
         rig.choose = function(_, titles) return titles[1] end
         vim.cmd("CodeAgent review")

@@ -158,7 +158,7 @@ def test_a_plan_is_changed_before_it_starts(tmp_path: Path, editor: Editor) -> N
         opened.task("Do the parts", "CodeAgent: New Task with a Plan…")
         frame = opened.transcript()
         pinned = frame.locator(".pinned .plan li")
-        frame.locator(".question.open").filter(has_text="Start the plan with 3 step(s)? All parts").wait_for()
+        frame.locator(".question.open").filter(has_text="Start the plan with 3 steps? All parts").wait_for()
         assert pinned.count() == 4
         # In one go, faster than any answer: each is made to what the one before has left.
         drop, up = (pinned.get_by_role("button", name=name) for name in ("Drop: Second part", "Move Up: Third part"))

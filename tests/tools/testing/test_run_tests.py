@@ -72,6 +72,26 @@ async def test_every_outcome_of_unittest(bench: TestBench) -> None:
     assert case(output, "test_ok")["file"] == "tests/test_a.py"
 
 
+async def test_a_module_whose_import_fails_is_a_failed_test_whatever_it_raises(bench: TestBench) -> None:
+    ends = {
+        "name": "callable_[str]",
+        "end": "import sys; sys.exit(3)",
+        "skip": "import unittest; raise unittest.SkipTest('later')",
+    }
+    for name, line in ends.items():
+        bench.put(f"test_{name}.py", f"{line}\n")
+    bench.put("test_ok.py", ONE.format(1))
+    output = await bench.call()
+    assert outcomes(output) == {
+        "test_name": "error",
+        "test_end": "error",
+        "test_skip": "skipped",
+        "test_ok.A.test_a": "passed",
+    }
+    assert "name 'callable_' is not defined" in output.text
+    assert case(output, "test_name")["file"] == "test_name.py"
+
+
 def test_a_run_in_a_few_words() -> None:
     as_before = frozenset({"test_x"})
     assert told_short(Tally(7, 0), 1.24, text) == "7 passed in 1.2 s"

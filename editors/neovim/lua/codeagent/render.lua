@@ -53,6 +53,21 @@ local function one_line(text, most)
   return line
 end
 
+--- A line that is no Markdown, as its reader sees it in a Markdown buffer: as code after its sign, where signs of Markdown
+--- in it, as in `__init__.py` or `*args`, would be hidden.
+---@param line string
+---@return string
+local function verbatim(line)
+  local rest = " " .. line:gsub("`[^`]*`", "")
+  if not (rest:find("[%*~<%[\\&]") or rest:find("[^%w]_+%w") or rest:find("`")) then return line end
+  local before, words = line:match("^(%s+%S+%s+)(.*)$")
+  if not before then before, words = line:match("^([#>]* ?)(.*)$") end
+  if words == "" then return line end
+  local fence = words:find("`") and "``" or "`"
+  local pad = words:find("`") and " " or ""
+  return before .. fence .. pad .. words .. pad .. fence
+end
+
 --- A line `  sign words` with the sign (and, when asked for, the words) highlighted.
 local function signed(sign, words, group, all)
   local line = "  " .. sign .. " " .. words
@@ -255,7 +270,7 @@ function M.head(run)
   local lines = M.lines(task)
   local title = run.title ~= "" and run.title or lines[1]
   local below = #lines > 1 or #title > LONG
-  local head = { "## " .. one_line(title, below and LONG / 2 or LONG) }
+  local head = { verbatim("## " .. one_line(title, below and LONG / 2 or LONG)) }
   local marks = { { line = 0, from = 0, to = -1, group = "CodeAgentTitle" } }
   if below then
     for _, line in ipairs(lines) do
@@ -285,6 +300,9 @@ function M.block(block, run, opened)
   local function_of = draw[block.kind]
   if not function_of then return {}, {} end
   local lines, marks = function_of(block, run, opened)
+  -- What the model says is Markdown; all else are names, sentences of ours, and what programs print.
+  local said = block.kind == "text" or block.kind == "ended" and block.status == "completed" and not block.error
+  if not said then lines = vim.tbl_map(verbatim, lines) end
   if run.rewound and run.rewound.what ~= "changes" then
     marks = {}
     for number = 1, #lines do

@@ -8,7 +8,7 @@ M.CATALOGUE = {
   ["ask.question"] = { "Your question: ", "你的问题：" },
   ["ask.instruction"] = { "How shall it be changed? ", "要怎样修改？" },
   ["ask.answer"] = { "Your answer: ", "你的回答：" },
-  ["ask.steer"] = { "Say to the agent: ", "对代理说：" },
+  ["ask.steer"] = { "Say to the agent: ", "对智能体说：" },
   ["ask.search"] = { "Search for: ", "搜索：" },
   ["pick.runs"] = { "Runs", "运行列表" },
   ["pick.which"] = { "Which run?", "哪次运行？" },
@@ -44,7 +44,7 @@ M.CATALOGUE = {
     "还没有命令：请将 Markdown 文件放入 .codeagent/commands。",
   },
   ["told.not_found"] = { "Nothing found.", "没有找到。" },
-  ["sub.run"] = { "The agent works on a task. With a range the lines are what it is about; with ! it makes a plan first.", "代理处理一项任务。带行范围时针对这些行；加 ! 时先制定计划。" },
+  ["sub.run"] = { "The agent works on a task. With a range the lines are what it is about; with ! it makes a plan first.", "智能体处理一项任务。带行范围时针对这些行；加 ! 时先制定计划。" },
   ["sub.prompt"] = { "Opens a Markdown buffer to write a task in, with completion of files, names and commands; lines are mentioned.", "打开一个 Markdown 缓冲区撰写任务，可补全文件、名称和命令；所选行会被引用。" },
   ["sub.send"] = { "Sends the task in such a buffer. The code action and the code lens on its first line do the same.", "发送该缓冲区中的任务。代码操作和第一行的代码镜头也可发送。" },
   ["sub.attempts"] = { "Makes several attempts at a task, 3 without a number; the best is proposed, by tests and diagnostics.", "对一项任务尝试多次，默认 3 次；按测试和诊断提出最好的一个。" },
@@ -52,13 +52,13 @@ M.CATALOGUE = {
   ["sub.ask"] = { "Answers a question. Nothing is changed and nothing is run.", "回答问题。不更改也不运行任何内容。" },
   ["sub.edit"] = { "Rewrites the selection, or the symbol under the cursor, as you say.", "按您的说明改写所选内容，或光标处的符号。" },
   ["sub.explain"] = { "Explains it.", "解释它。" },
-  ["sub.fix"] = { "Fixes it; the diagnostics in these lines are told to the agent.", "修复它；这些行中的诊断会告知代理。" },
+  ["sub.fix"] = { "Fixes it; the diagnostics in these lines are told to the agent.", "修复它；这些行中的诊断会告知智能体。" },
   ["sub.refactor"] = { "Makes it simpler and keeps what it does.", "简化它，行为不变。" },
   ["sub.document"] = { "Adds documentation to it.", "为它添加文档注释。" },
   ["sub.test"] = { "Writes tests for it.", "为它编写测试。" },
   ["sub.runFile"] = { "Runs the file as it is in the buffer, in the shadow workspace, and shows what it prints.", "在影子工作区中按缓冲区的内容运行文件，并显示输出。" },
   ["sub.cancel"] = { "Stops what is at work within a second. Changes made so far wait for your decision.", "一秒内停止进行中的工作。已做的更改等待您决定。" },
-  ["sub.steer"] = { "Says something to the agent while it works; it hears it with its next step.", "在代理工作时对它说话；它在下一步就会知道。" },
+  ["sub.steer"] = { "Says something to the agent while it works; it hears it with its next step.", "在智能体工作时对它说话；它在下一步就会知道。" },
   ["sub.queue"] = { "Queues a task: it begins as soon as the session is free, at once if it is.", "将任务排队：会话空闲后立即开始，若已空闲则马上开始。" },
   ["sub.runs"] = { "Lists all runs. For one you can say something to it, stop it, leave it out, go back to before it; an attempt can be looked at.", "列出所有运行。可对其说话、停止、取消排队、回到它之前；可查看某次尝试。" },
   ["sub.search"] = { "Finds runs by words in what was asked, said and changed.", "按词语在任务、对话和更改中查找运行。" },
@@ -96,8 +96,8 @@ M.CATALOGUE = {
   ["sub.model"] = { "Uses another model.", "使用另一个模型。" },
   ["sub.mode"] = { "Sets what may be done without asking: ask, acceptEdits, readOnly or bypass.", "设置哪些操作无需询问：ask、acceptEdits、readOnly 或 bypass。" },
   ["sub.graph"] = { "Shows who calls a function and what it calls; without a name which file imports which, around this one.", "显示函数的调用者和被调用者；不给名称时显示此文件周围的导入关系。" },
-  ["sub.trust"] = { "Asks whether you trust what this workspace brings: skills, commands, agents, hooks, tools, or the one that you name.", "询问是否信任此工作区带来的内容：技能、命令、代理、钩子、工具，或您指定名称的那一项。" },
-  ["sub.approvals"] = { "Lists what you have allowed or refused for good, other agents among it; what you choose is asked again.", "列出您长期许可或拒绝的项目，包括其他代理；选中的项目以后会再次询问。" },
+  ["sub.trust"] = { "Asks whether you trust what this workspace brings: skills, commands, agents, hooks, tools, or the one that you name.", "询问是否信任此工作区带来的内容：技能、命令、智能体、钩子、工具，或您指定名称的那一项。" },
+  ["sub.approvals"] = { "Lists what you have allowed or refused for good, other agents among it; what you choose is asked again.", "列出您长期许可或拒绝的项目，包括其他智能体；选中的项目以后会再次询问。" },
   ["sub.doctor"] = { "What works here, and what to do about what does not.", "说明这里哪些功能可用，以及不可用的如何处理。" },
   ["sub.messages"] = { "Everything that was told, in full.", "完整显示所有消息。" },
   ["sub.restart"] = { "Stops the server and starts it again. The session goes on, and what waited for you still waits.", "停止服务器并重新启动。会话继续，等待您处理的事项仍在。" },
@@ -255,6 +255,10 @@ end
 function M.get(key, values)
   local both = M.CATALOGUE[key] or error("no such sentence: " .. key)
   local sentence = both[M.language() == "zh-cn" and 2 or 1]
+  -- `{count} file(s)` in the singular or plural.
+  sentence = sentence:gsub("{(%w+)}( %w+)%(s%)", function(name, noun)
+    return ("{%s}%s%s"):format(name, noun, tostring(values and values[name]) == "1" and "" or "s")
+  end)
   return (sentence:gsub("{(%w+)}", function(name) return values and values[name] ~= nil and tostring(values[name]) or nil end))
 end
 
