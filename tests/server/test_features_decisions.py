@@ -160,7 +160,7 @@ def test_a_hunk_that_conflicts_has_three_ways_out(start: StartEditor, workspace:
     editor.ended(run_id)
     editor.type(uri, (1, 0), (1, 6), "mine")
     editor.command("codeagent.apply", runId=run_id, hunks=["a.py#1"])
-    editor.wait_until(lambda: any("same lines: a.py:2" in prompt["message"] for prompt in editor.prompts))
+    editor.wait_until(lambda: any("deleted them: a.py:2" in prompt["message"] for prompt in editor.prompts))
     if choice == "Take the agent's":
         editor.told("Applied 1")
         assert editor.text(workspace / "a.py") == LINES.replace("line 2\n", "LINE 2\n")

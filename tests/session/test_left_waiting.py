@@ -45,7 +45,7 @@ async def test_what_was_open_is_listed_and_told(tmp_path: Path, reply: ScriptedR
         assert (
             lapsed_line(session, language) == ""
             if kind == "question"
-            else found["title"] in lapsed_line(session, language)
+            else found["title"].rstrip(".") in lapsed_line(session, language)
         )
     assert made.inbox.open() == ()
     assert made.manager.runs.get(run_id).record.status == "interrupted"
