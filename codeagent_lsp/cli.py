@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _speak_utf8()
     try:
         code: int = options.run(options)
-        if sys.stdout is not None:
+        if sys.stdout is not None and not sys.stdout.closed:  # a server has closed what it wrote to
             sys.stdout.flush()
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED

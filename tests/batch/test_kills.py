@@ -40,7 +40,7 @@ def test_kill_the_driver(tmp_path: Path) -> None:
         assert all(runs[name] <= turn + 1 for name in runs)
     done = rig.run(tasks, "--jobs", "2", "--resume")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{len(finished)} task(s) finished already" in done.stdout
+    assert f"{len(finished)} task{'s' * (len(finished) != 1)} finished already" in done.stdout
     assert set(rig.results()) == {f"t{number}" for number in range(COUNT)}
     last = Counter(log.read_text().split())
     runs_of_finished = {name: count for name, count in last.items() if name in finished}

@@ -36,9 +36,8 @@ def test_other_choices_stay_as_they_are(choice: str) -> None:
 @pytest.mark.parametrize("asked", ["Why?", " The agent asks: Why?", "the agent asks: 智能体询问： The agent asks:Why?"])
 def test_who_asks_is_said_once(asked: str) -> None:
     assert agent_asks(asked, words) == "The agent asks: Why?"
-    assert (
-        agent_asks(agent_asks(asked, words), lambda key, **values: text(key, "zh-cn", **values)) == "智能体询问：Why?"
-    )
+    chinese = agent_asks(agent_asks(asked, words), lambda key, **values: text(key, "zh-cn", **values))
+    assert chinese == "智能体询问：Why?"
 
 
 def test_a_question_is_one_bounded_line_without_anything_unseen() -> None:
