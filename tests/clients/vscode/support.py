@@ -90,8 +90,12 @@ class Window:
 
     def load(self) -> None:
         """Load the editor, or load it again: what was in the window is gone then. The server has started, or failed."""
-        self.page.goto(self.url)
-        self.page.locator(".monaco-workbench").wait_for()
+        for _ in range(3):
+            self.page.goto(self.url)
+            # A busy machine may show a window that has not read the settings, of which this is one: it never does.
+            with contextlib.suppress(timeout()):
+                self.page.locator(".monaco-workbench.monaco-reduce-motion").wait_for(timeout=SECONDS / 2 * 1000)
+                break
         self.page.locator(f"{STATUS}:not(:has(.codicon-loading))").wait_for()
 
     def another(self) -> Window:
