@@ -146,7 +146,7 @@ def film_neovim(folder: Path) -> str:
         film.until("prices.py#", stay=2.5)
         for left in ("2", "1"):
             screen.keys("a")
-            film.until(f"{left} change{'s' * (left != 1)}", stay=1.5)
+            film.until(f"{left} change{'' if left == '1' else 's'}", stay=1.5)
         screen.keys("a")
         film.until("Every change is decided", stay=4)
         screen.keys(":qa!", "Enter")
