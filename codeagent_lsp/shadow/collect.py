@@ -105,12 +105,14 @@ class Collected:
         """Return the changes without `paths`, which are reported with `reason`; a move is dropped as a whole."""
         gone = set(paths)
         gone.update(path for move in self.moves if not gone.isdisjoint(move) for path in move)
+        # What was told of a staged text, as that it should be executable, is no longer true.
+        told = [each for each in self.left_out if each[0] not in gone]
         return replace(
             self,
             texts={path: text for path, text in self.texts.items() if path not in gone},
             moves=tuple(move for move in self.moves if gone.isdisjoint(move)),
             protected=tuple(path for path in self.protected if path not in gone),
-            left_out=(*self.left_out, *_shortened((path, reason) for path in sorted(gone))),
+            left_out=(*told, *_shortened((path, reason) for path in sorted(gone))),
         )
 
 

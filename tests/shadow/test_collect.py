@@ -81,6 +81,8 @@ def test_what_no_edit_can_make_executable_is_told_and_its_text_staged(ws: Desk) 
     found = collected(ws, replace(text(made, "b\n"), runs=True), gone(old), replace(text(moved, "a\n"), runs=True))
     assert found.texts == {made: "b\n"} and found.moves == ((old, moved),)
     assert list(reasons(found, ws)) == ["made.sh"] and "chmod +x" in reasons(found, ws)["made.sh"]
+    refused = found.without([made], "refused")
+    assert [reason for _, reason in refused.left_out] == ["refused"], "of a text that is not staged"
 
 
 @pytest.mark.parametrize("kind", ["mode", "symlink", "binary", "large", "special", "git"])

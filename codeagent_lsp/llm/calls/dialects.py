@@ -48,7 +48,6 @@ _ARGUMENT_KEYS = (
     "action_input",
     "kwargs",
 )
-_ARGUMENT_KEYS_SET = frozenset(_ARGUMENT_KEYS)
 _WRAPPERS = ("tool_calls", "tool_uses", "calls", "function_calls")
 
 
@@ -70,7 +69,7 @@ def from_value(value: Any, *, meant: bool = False) -> list[Raw] | None:
         return from_value(function, meant=True)
     name = function if isinstance(function, str) else _first(value, NAME_KEYS)
     arguments = _first(value, _ARGUMENT_KEYS)
-    if arguments is None and (meant or not _ARGUMENT_KEYS_SET.isdisjoint(value)) and "description" not in value:
+    if arguments is None and (meant or any(key in value for key in _ARGUMENT_KEYS)) and "description" not in value:
         arguments = {}  # `null`, or a call of a tool without arguments
     # A name without arguments is a description or a schema, as in an answer about tools.
     if not isinstance(name, str) or arguments is None:

@@ -353,10 +353,12 @@ class _Finder:
 
     def _loose(self, text: str) -> None:
         """Tell of a call that ends the reply in a form that is not read."""
+        if self.doubtful:
+            return
         own = {tool["name"] for tool in self.tools}
         # Other names of tools may be words of a language: `open(…)` in Python.
         found = loose_call(text, lambda name: name in own or ("_" in name and is_known(name, self.tools)))
-        if found is None or self.doubtful:
+        if found is None:
             return
         if found.sure:
             known = is_known(found.name, self.tools)

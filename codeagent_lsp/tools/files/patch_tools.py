@@ -173,7 +173,7 @@ class DeleteFileParameters(Parameters):
 
 
 class DeleteFile(Tool[DeleteFileParameters]):
-    """Delete a file."""
+    """Stages the deletion of one file, whose text stays for undo; it leaves the disk once the user accepts."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "delete_file",
