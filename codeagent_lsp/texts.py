@@ -592,7 +592,15 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "The staged changes are not those that you have seen. Look at them again.",
         "暂存的更改与您看到的不同。请再看一遍。",
     ),
-    "changes.one": ("Apply changes to {name}, +{added} −{removed}?", "应用对 {name} 的更改，+{added} −{removed}？"),
+    "changes.edit": ("Apply changes to {name}, +{added} −{removed}?", "应用对 {name} 的更改，+{added} −{removed}？"),
+    "changes.create": ("Create {name}, +{added}?", "创建 {name}，+{added}？"),
+    "changes.delete": ("Delete {name}, −{removed}?", "删除 {name}，−{removed}？"),
+    "changes.move": (
+        "Move {origin} to {name}, +{added} −{removed}?",
+        "将 {origin} 移动到 {name}，+{added} −{removed}？",
+    ),
+    "changes.deletes": ("Deletes {names}.", "将删除 {names}。"),
+    "changes.moves": ("Moves {names}.", "将移动 {names}。"),
     "changes.many": ("Apply {count} files, +{added} −{removed}?", "应用 {count} 个文件，+{added} −{removed}？"),
     "tests.passed": (
         "Tests: {passed} passed, on your unsaved text and these changes.",
@@ -717,6 +725,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Step {step} failed: {error} Retry it, skip it, or roll back.",
         "步骤 {step} 失败：{error} 可以重试、跳过或回滚。",
     ),
+    "plan.done_one": ("Done: {goal}", "已完成：{goal}"),
     "plan.done": ("All {count} steps are done: {goal}", "全部 {count} 个步骤已完成：{goal}"),
     "plan.partly": (
         "{done} of {count} steps are done, the others were skipped: {goal}",
@@ -1188,6 +1197,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "terminal.more_files": ("… and {count} more files", "…… 另有 {count} 个文件"),
     "terminal.nothing_written": ("No file was written.", "未写入任何文件。"),
     "terminal.apply": ("To decide about what is not written: {command}", "对未写入的更改作出决定：{command}"),
+    "terminal.undecided": ("{count} file(s) not decided: {command}", "{count} 个文件尚未决定：{command}"),
     "terminal.write": ("Write these changes to your files?", "将这些更改写入您的文件？"),
     "terminal.no_changes": (
         "The run {run} has no changes that wait for a decision.",

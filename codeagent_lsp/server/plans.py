@@ -4,9 +4,7 @@ what the user has made of a plan there.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from codeagent_lsp import events
@@ -15,6 +13,7 @@ from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.transcript import inert
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.plan.plan import MARKS, Plan, PlanStep, StepEdit
+from codeagent_lsp.tools.plan.written_steps import ListedStep, listed_steps
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.documents import Documents
@@ -47,7 +46,7 @@ class PlanDocuments:
         self._documents = documents
         self._record = record
         self._language = language
-        self._shown: dict[str, list[list[_Item]]] = {}  # by run, the list of each page that was shown
+        self._shown: dict[str, list[list[ListedStep]]] = {}  # by run, the list of each page that was shown
 
     def observe(self, event: events.Event) -> None:
         """Update a plan that was shown."""
@@ -59,7 +58,7 @@ class PlanDocuments:
         page = plan_page(self._record(run_id), self._language(), writable=self.writable)
         if not page:
             raise SessionError("plan.none", run=run_id)
-        self._shown.setdefault(run_id, []).append(list(_items(page)))
+        self._shown.setdefault(run_id, []).append(list(listed_steps(page)))
         self._documents.put(plan_name(run_id), page)
         return page
 
@@ -85,7 +84,7 @@ class PlanDocuments:
         name, plan = plan_name(run_id), self._record(run_id).plan
         buffer = self._buffers.get(self._documents.uri(name))
         words = buffer.text if buffer is not None else self._documents.written(name)
-        if plan is None or words is None or list(_items(words)) in self._shown.get(run_id, ()):
+        if plan is None or words is None or list(listed_steps(words)) in self._shown.get(run_id, ()):
             return None  # perhaps an older page, which the editor has not read anew
         return step_edits(words, plan, self._language())
 
@@ -140,25 +139,12 @@ def _line(words: str) -> str:
 
 # Reads the steps of such a page after the user has written in it, in any form of a list. Pure.
 
-# Greedy to the last stars, as titles may have some.
-_ITEM = re.compile(r" {0,3}(?:[-*+]\s+)?(?:\[.\]\s+)?(?:(\d+)[.)]\s+)?(?:\*\*(.+)\*\*.*|(\S.*))$")
-_MARKED = re.compile(r" {0,3}(?:[-*+]|\d+[.)])\s")
-
-
-@dataclass(frozen=True, slots=True)
-class _Item:
-    """A step in the list; `number` is '' where none was written."""
-
-    number: str
-    title: str
-    description: str
-
 
 def step_edits(page: str, plan: Plan, language: str) -> list[StepEdit] | None:
     """Return the steps that have not begun as they are in the page; None if nothing differs from the plan."""
     # Read from what is shown, as characters may be escaped there.
-    shown = list(_items(inert(_list(plan, language))))
-    items = list(_items(page))
+    shown = list(listed_steps(inert(_list(plan, language))))
+    items = list(listed_steps(page))
     if items == shown or len(shown) != len(plan.steps):
         return None
     known = {item.title: step for item, step in zip(reversed(shown), reversed(plan.steps), strict=True)}
@@ -176,21 +162,3 @@ def step_edits(page: str, plan: Plan, language: str) -> list[StepEdit] | None:
             description = None if item.description == described[step.step_id] else item.description
             edits.append(StepEdit(step.step_id, title, description))
     return edits
-
-
-def _items(page: str) -> Iterator[_Item]:
-    """Yield the items of the first list of a page; indented lines below an item describe it."""
-    item: _Item | None = None
-    for line in page.splitlines():
-        if item is not None and line.startswith((" " * 2, "\t")) and line.strip():
-            item = _Item(item.number, item.title, "\n".join(filter(None, (item.description, line.strip()))))
-            continue
-        if item is not None and line.startswith("#"):
-            break
-        found = _ITEM.match(line) if _MARKED.match(line) else None
-        if found is not None:
-            if item is not None:
-                yield item
-            item = _Item(found[1] or "", (found[2] or found[3]).strip(), "")
-    if item is not None:
-        yield item

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import PurePath
 
 from codeagent_lsp.session.proving.proofs import Proofs
 from codeagent_lsp.session.run_output import RunOutput
@@ -14,7 +13,7 @@ from codeagent_lsp.workspace.changes.changeset import Changeset
 from codeagent_lsp.workspace.files.paths import Roots
 from codeagent_lsp.workspace.text.visible import ends_of
 
-MAX_NAMES = 3000
+MAX_NAMES, MAX_GONE = 3000, 300  # characters
 # A command that writes dozens of such files would have the user click until yes is a habit; the answer is no.
 MAX_QUESTIONS = 10
 
@@ -35,17 +34,32 @@ class ChangeQuestions:
         added, removed = changeset.counts()
         paths = changeset.paths
         if len(paths) == 1:
-            name = PurePath(paths[0]).name
-            title = self._output.text("changes.one", name=name, added=added, removed=removed)
+            change = next(iter(changeset))
+            name, origin = self._name(change.path), self._name(change.moved_from or "")
+            title = self._output.text(f"changes.{change.kind}", name=name, origin=origin, added=added, removed=removed)
         else:
             title = self._output.text("changes.many", count=len(paths), added=added, removed=removed)
+            title = " ".join((*self._gone(changeset), title))
         title = " ".join((title, *self._proofs.words(changeset, self._output.text)))
-        names = ", ".join(exactly(self._roots.relative(path)) for path in filter(self._roots.is_protected, paths))
+        names = ", ".join(map(self._name, filter(self._roots.is_protected, paths)))
         if not names:
             return title
         later = self._output.text("changes.run_later", names=ends_of(names, MAX_NAMES, self._output.language))
         # In front: editors cut a long title at its end, and this is the part that must be read.
         return f"{later}. {title}"
+
+    def _gone(self, changeset: Changeset) -> list[str]:
+        """Name the files that will not be where they are now: a count of files does not say that some go."""
+        deleted = [self._name(change.path) for change in changeset if change.kind == "delete"]
+        moved = [
+            f"{self._name(change.moved_from)} → {self._name(change.path)}" for change in changeset if change.moved_from
+        ]
+        parts = (("changes.deletes", deleted), ("changes.moves", moved))
+        shown = [(key, ends_of(", ".join(names), MAX_GONE, self._output.language)) for key, names in parts if names]
+        return [self._output.text(key, names=names) for key, names in shown]
+
+    def _name(self, path: str) -> str:
+        return exactly(self._roots.relative(path)) if path else ""
 
     async def ask(
         self, title: str, choices: tuple[str, ...], detail: str, *, beside: bool = False
@@ -67,7 +81,7 @@ class ChangeQuestions:
         keep, delete = self._output.text("choice.keep"), self._output.text("choice.delete")
         for change in changeset:
             if change.kind == "delete" and self._services.workspace.editor.has_unsaved_text(change.path):
-                title = self._output.text("changes.unsaved", name=PurePath(change.path).name)
+                title = self._output.text("changes.unsaved", name=self._name(change.path))
                 answer = await self._output.ask(Question("approval", title, (keep, delete), danger=True))
                 # No answer keeps the file, as every missing answer is a no.
                 allowed.extend([change.path] if answer == (delete,) else [])

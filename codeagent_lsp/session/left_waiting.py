@@ -10,7 +10,7 @@ begins a new run of the session; until then it survives every further end of the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from codeagent_lsp import events
@@ -35,20 +35,29 @@ MOST_TOLD = 3
 def sessions_that_wait(store: SessionStore) -> tuple[str, ...]:
     """Return the ids of the stored sessions in which something waits, the newest first. Blocks."""
     since = time.time() - OLDEST_SECONDS
-    found = []
-    for stored in store.list()[:MOST_LOOKED]:
-        if stored.modified < since or stored.size > MOST_BYTES:
-            continue
-        try:
-            records = store.load(stored.session_id)
-        except SessionError:  # deleted meanwhile
-            continue
-        # Without an id or listeners: a state to look at, which nothing may write.
-        session = Session("", store)
-        replay(session, records)
-        if waiting(session):
-            found.append(stored.session_id)
-    return tuple(found)
+    recent = [
+        stored.session_id
+        for stored in store.list()[:MOST_LOOKED]
+        if stored.modified >= since and stored.size <= MOST_BYTES
+    ]
+    return tuple(session_id for session_id in recent if _waiting_in(store, session_id))
+
+
+def undecided(store: SessionStore, session_ids: Iterable[str]) -> dict[str, int]:
+    """Return how many files the runs of these sessions have staged that nobody has decided about, by run id. Blocks."""
+    runs = (run for session_id in session_ids for run in _waiting_in(store, session_id))
+    return {run.run_id: len(run.staged.paths) for run in runs if run.staged}
+
+
+def _waiting_in(store: SessionStore, session_id: str) -> tuple[RunRecord, ...]:
+    try:
+        records = store.load(session_id)
+    except SessionError:  # deleted meanwhile
+        return ()
+    # Without an id or listeners: a state to look at, which nothing may write.
+    session = Session("", store)
+    replay(session, records)
+    return waiting(session)
 
 
 def waiting(session: Session) -> tuple[RunRecord, ...]:

@@ -40,6 +40,7 @@ from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.toolbox import Toolbox
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.plan.plan import StepDraft
+from codeagent_lsp.tools.plan.written_steps import drafted_steps
 from codeagent_lsp.tools.skills.desk import vouched
 
 logger = logging.getLogger(__name__)
@@ -207,11 +208,11 @@ class Run:
             if work.is_capable:
                 await work.finish.begin()
             if planning == "always":
-                # Small models answer in prose even when only one tool may be called, so the plan is made for them
-                # below.
-                await conversation.loop(iterations=PLANNING_CALLS, only=(PLANNING_CALL,))
+                said = await conversation.loop(iterations=PLANNING_CALLS, only=(PLANNING_CALL,))
+                # Small models answer in prose even when only one tool may be called: a list in it is the plan.
                 if not self._planner.made:
-                    self._planner.create(request.instruction, (StepDraft(request.title),), "")
+                    steps = drafted_steps(said.text) or (StepDraft(request.title),)
+                    self._planner.create(request.instruction, steps, "")
             else:
                 result = await conversation.loop()
             if self._planner.made:

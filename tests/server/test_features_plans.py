@@ -94,7 +94,7 @@ def test_steps_in_order_with_a_percentage(start: StartEditor) -> None:
     assert 80 in shares
     assert files(editor) == [1, 2, 3, 4, 5]
     third = editor.prompts[2]["message"]
-    assert third.startswith("Step 3/5 three: Apply changes to f3.py, +1 −0?")  # more follows where ruff is installed
+    assert third.startswith("Step 3/5 three: Create f3.py, +1?")  # more follows where ruff is installed
     assert not (editor.workspace / "f6.py").exists()
     assert editor.close() == 0
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from codeagent_lsp.tools.context import Tally
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from tests.session.fakes import say, world
 from tests.tools.shells import FakeEnvironments
 
@@ -64,3 +68,30 @@ async def test_files_that_run_code_later_are_each_named(tmp_path: Path) -> None:
     title = proposal.questions.title(proposal.changeset)
     assert [name for name in later if name not in title] == []
     assert "a.txt" not in title and title.endswith("Apply 13 files, +13 −0?")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ([FileChange("src/a.py", "x\n", "y\n")], "Apply changes to src/a.py, +1 −1?"),
+        ([FileChange("src/new.py", None, "x\ny\n")], "Create src/new.py, +2?"),
+        ([FileChange("src/old.py", "x\ny\n", None)], "Delete src/old.py, −2?"),
+        ([FileChange("b/a.py", "x\n", "x\n", moved_from="a/a.py")], "Move a/a.py to b/a.py, +0 −0?"),
+        (
+            [FileChange("a.py", "x\n", None), FileChange("b.py", "x\n", None), FileChange("c.py", None, "x\n")],
+            "Deletes a.py, b.py. Apply 3 files, +1 −2?",
+        ),
+        (
+            [FileChange("c/a.py", "x\n", "y\n", moved_from="a.py"), FileChange("b c.py", "x\n", None)],
+            "Deletes b c.py. Moves a.py → c/a.py. Apply 2 files, +1 −2?",
+        ),
+    ],
+)
+async def test_what_happens_to_a_file_is_said(tmp_path: Path, changes: list[FileChange], words: str) -> None:
+    made = world(tmp_path / "w", say("done"))
+    proposal = made.manager.runs.get((await made.run()).run_id).proposal
+    placed = [
+        replace(each, path=made.path(each.path), moved_from=each.moved_from and made.path(each.moved_from))
+        for each in changes
+    ]
+    assert proposal.questions.title(Changeset(tuple(placed))) == words

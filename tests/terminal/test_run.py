@@ -123,6 +123,17 @@ def test_a_question_that_nobody_answers_is_answered_in_the_next_run(desk: Desk) 
     assert (answered.returncode, (desk.workspace / "calc.py").read_bytes()) == (0, FIXED), answered.stdout
 
 
+def test_the_list_of_runs_says_what_is_not_decided(desk: Desk) -> None:
+    listing = [*COMMAND[:-1], "sessions", "list", "--workspace", str(desk.workspace)]
+    desk.run([FIX[1], {"text": "Done."}])
+    (line,) = re.findall(r"    1 file not decided: codeagent-lsp (.+)", desk.done(listing).stdout)
+    rows = json.loads(desk.done([*listing, "--json"]).stdout)
+    assert [row["undecided"] for row in rows] == [1] and rows[0]["runId"] in line
+    assert desk.done([*COMMAND[:-1], *shlex.split(line), "--yes"]).returncode == 0
+    assert (desk.workspace / "calc.py").read_bytes() == FIXED
+    assert "not decided" not in desk.done(listing).stdout
+
+
 def test_changes_that_do_not_fit_any_more_are_told(desk: Desk) -> None:
     (run_id,) = re.findall(r"codeagent-lsp apply (\w+) --workspace", desk.run(FIX).stdout)
     desk.file("calc.py", CALC.replace(b"a - b", b"a * b"))

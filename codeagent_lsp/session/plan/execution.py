@@ -231,7 +231,7 @@ class PlanRun:
         """Emit that the plan is completed; return the run's status and summary."""
         plan, output = self._state.plan, self._parts.output
         done = sum(step.state == "completed" for step in plan.steps)
-        key = "plan.done" if done == len(plan.steps) else "plan.partly"
+        key = "plan.partly" if done < len(plan.steps) else "plan.done" if done > 1 else "plan.done_one"
         summary = output.text(key, done=done, count=len(plan.steps), goal=plan.goal)
         paths = [path for part in self._parts.record.applied for path in part.changeset.paths]
         files = tuple(dict.fromkeys(paths))

@@ -35,6 +35,7 @@ MOST_CHARACTERS = 100_000
 LEVEL = 2
 """The level of a section's heading: that of the title is one."""
 
+MOST_STEPS, TITLE_CHARS = 30, 200
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 

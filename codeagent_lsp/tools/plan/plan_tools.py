@@ -9,18 +9,17 @@ from pydantic import Field
 from codeagent_lsp.call_forms import CallForms, ForeignTool, Shape, unpacked
 from codeagent_lsp.errors import ErrorCode, ToolRetry
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.plan.plan import Planner, StepDraft, UpdateAction
+from codeagent_lsp.tools.plan.plan import MOST_STEPS, TITLE_CHARS, Planner, StepDraft, UpdateAction
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
-MOST_STEPS = 30
 _GOAL = 500
 
 
 class PlannedStep(Parameters):
     """One step, small enough to be checked by itself."""
 
-    title: str = Field(min_length=1, max_length=200)
+    title: str = Field(min_length=1, max_length=TITLE_CHARS)
     description: str = Field("", max_length=4000)
     expected_tools: list[str] = Field(default_factory=list, max_length=30)
 

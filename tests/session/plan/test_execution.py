@@ -55,7 +55,7 @@ async def test_every_step_is_a_decision_of_its_own(tmp_path: Path) -> None:
     assert (done.status, done.outcome, done.summary) == ("completed", "full", "All 5 steps are done: the goal")
     assert files(made) == [1, 2, 3, 4, 5]
     asked = [question.question.title for question in made.user.shown]
-    assert asked[1] == "Step 2/5 two: Apply changes to f2.py, +1 −0? No new problems."
+    assert asked[1] == "Step 2/5 two: Create f2.py, +1? No new problems."
     assert len(asked) == 5
     assert states(reloaded(made)) == ["completed"] * 5
     assert_well_formed(made.manager.current().context.conversation)
@@ -236,7 +236,7 @@ async def test_the_request_overrides_the_setting(tmp_path: Path) -> None:
     await run(made, "never")
     assert "create_plan" not in offered(made.models["model"])
     made.script(create("a"), say("Did it."))
-    assert (await run(made, "always")).summary == "All 1 steps are done: the goal"
+    assert (await run(made, "always")).summary == "Done: the goal"
 
 
 async def test_always_begins_with_a_planning_call(tmp_path: Path) -> None:
@@ -258,6 +258,16 @@ async def test_before_the_plan_nothing_else_is_called(tmp_path: Path) -> None:
     assert [event.tool for event in refused] == ["write_file"]
     assert refused[0].error == "The tool 'write_file' cannot be called yet. Now: create_plan."
     assert files(made) == [1]
+
+
+async def test_a_plan_that_is_only_written_down_is_the_plan(tmp_path: Path) -> None:
+    written = say("Here is my plan:\n\n1. **Write a**: the first file\n2. Write b\n\nShall we begin now.")
+    made = world(tmp_path / "w", written, *step(1), *step(2), apply="auto", settings=planned("always"))
+    assert (await run(made)).status == "completed"
+    plan = record(made).plan
+    assert plan is not None
+    assert [(item.title, item.description) for item in plan.steps] == [("Write a", "the first file"), ("Write b", "")]
+    assert files(made) == [1, 2]
 
 
 async def test_a_model_that_will_not_plan_gets_the_task_as_its_only_step(tmp_path: Path) -> None:
