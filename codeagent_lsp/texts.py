@@ -200,7 +200,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     # --- quick rewrites
     "rewrite.too_large": (
         "The selection does not fit the model's window of {tokens} tokens. Select less.",
-        "所选内容超出模型 {tokens} 个词元的窗口。请缩小选择范围。",
+        "所选内容超出模型 {tokens} 个 token 的窗口。请缩小选择范围。",
     ),
     "rewrite.cut": (
         "The model's rewrite was cut short, so nothing was changed. Select less, or raise model.maxTokens.",
@@ -1062,7 +1062,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{address} 处没有 Ray 集群：{reason}。可用 `ray start --head` 在本机启动一个。",
     ),
     "batch.resumed": ("{count} task(s) finished already.", "已有 {count} 个任务完成。"),
-    "batch.tokens": ("{count} tokens", "{count} 个词元"),
+    "batch.tokens": ("{count} tokens", "{count} 个 token"),
     "batch.sum": ("{solved} of {count} solved. Cost: {cost}.", "{count} 个任务中解决了 {solved} 个。费用：{cost}。"),
     "batch.spent": (
         "{count} task(s) not begun: the budget is spent. Go on with --resume and a larger --budget-usd.",
@@ -1121,7 +1121,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "batch.report.bar": ("{span}: {count} task(s), {solved} solved.", "{span}：{count} 个任务，解决 {solved} 个。"),
     "batch.report.cost_each": ("Cost of a task", "每个任务的花费"),
     "batch.report.time_each": ("Time of a task", "每个任务的时间"),
-    "batch.report.tokens_each": ("Tokens of a task", "每个任务的词元"),
+    "batch.report.tokens_each": ("Tokens of a task", "每个任务的 token"),
     "batch.report.spread": (
         "Median {median}, 9 of 10 within {high}, {most} at most.",
         "中位数 {median}，九成不超过 {high}，最高 {most}。",
@@ -1130,7 +1130,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "batch.report.tasks": ("Tasks", "任务"),
     "batch.report.task": ("Task", "任务"),
     "batch.report.changes": ("Changes", "更改"),
-    "batch.report.tokens": ("Tokens", "词元"),
+    "batch.report.tokens": ("Tokens", "Token"),
     "batch.report.cost": ("Cost", "花费"),
     "batch.report.time": ("Time", "时间"),
     "batch.report.files": ("Files", "文件"),
@@ -1197,13 +1197,24 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "terminal.more_files": ("… and {count} more files", "…… 另有 {count} 个文件"),
     "terminal.nothing_written": ("No file was written.", "未写入任何文件。"),
     "terminal.apply": ("To decide about what is not written: {command}", "对未写入的更改作出决定：{command}"),
+    # how a recorded run stands, in a list
+    "recorded.queued": ("queued", "排队中"),
+    "recorded.running": ("running", "运行中"),
+    "recorded.completed": ("completed", "已完成"),
+    "recorded.failed": ("failed", "失败"),
+    "recorded.cancelled": ("cancelled", "已取消"),
+    "recorded.stopped": ("stopped", "已停止"),
+    "recorded.rejected": ("discarded", "已放弃"),
+    "recorded.waiting": ("waiting", "等待回答"),
+    "recorded.interrupted": ("interrupted", "已中断"),
+    "recorded.withdrawn": ("taken back", "已收回"),
     "terminal.undecided": ("{count} file(s) not decided: {command}", "{count} 个文件尚未决定：{command}"),
     "terminal.write": ("Write these changes to your files?", "将这些更改写入您的文件？"),
     "terminal.no_changes": (
         "The run {run} has no changes that wait for a decision.",
         "运行 {run} 没有等待决定的更改。",
     ),
-    "terminal.tokens": ("{prompt} tokens in, {completion} out", "输入 {prompt} 词元，输出 {completion}"),
+    "terminal.tokens": ("{prompt} tokens in, {completion} out", "输入 {prompt} token，输出 {completion}"),
     "model.line": ("{name}, {size}", "{name}，{size}"),
     "model.here": ("installed in {path}", "已安装于 {path}"),
     "model.not_here": (

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rich.cells import cell_len
+
 from codeagent_lsp.session.history.listing import FOLDER, found_rows, history_in, listed
 from codeagent_lsp.session.left_waiting import undecided
 from codeagent_lsp.session.store import SessionStore
@@ -22,6 +24,7 @@ from codeagent_lsp.terminal.summary import WAITING, place_of
 from codeagent_lsp.texts import choose_language, text
 
 DONE, NOTHING, USAGE = 0, 1, 2  # exit codes
+STATE_COLUMNS = 11
 
 
 def sessions_command(action: str, query: str, workspace: str, limit: int, *, as_json: bool) -> int:
@@ -53,7 +56,9 @@ def sessions_command(action: str, query: str, workspace: str, limit: int, *, as_
 
 def _lines(row: Mapping[str, Any], place: str, language: str) -> str:
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.get("modified", 0)))
-    lines = [f"{when}  {row['sessionId']}  {row['state']:<11}  {one_line(row.get('title', ''))}"]
+    state = text(f"recorded.{row['state']}", language)
+    padding = " " * (STATE_COLUMNS - cell_len(state))
+    lines = [f"{when}  {row['sessionId']}  {state}{padding}  {one_line(row.get('title', ''))}"]
     if row.get("excerpt"):
         lines.append(one_line(row["excerpt"]))
     if row.get("undecided"):

@@ -112,7 +112,7 @@ def test_a_provider_is_tested_and_then_used(tmp_path: Path, editor: Editor) -> N
         opened.page.screenshot(path=tmp_path / "untested.png")
         frame.locator("#setup-url").fill(f"{url}/v1")
         test.click()
-        frame.locator(".outcome.ok").filter(has_text="It works: 1 model(s).").wait_for()
+        frame.locator(".outcome.ok").filter(has_text="It works: 1 model.").wait_for()
         assert "m" in [each.get_attribute("value") for each in frame.locator("datalist option").all()], (
             outcome.inner_text()
         )

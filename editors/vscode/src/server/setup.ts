@@ -83,7 +83,7 @@ export class Setup {
       const asked = this.agent.call<string[]>("codeagent.model.list", { check: true });
       const late = new Promise<never>((_, fail) => setTimeout(() => fail(new Error(vscode.l10n.t("No answer within a minute."))), TEST_MS).unref());
       const models = (await Promise.race([asked, late])) ?? [];
-      const words = models.length ? vscode.l10n.t("It works: {0} model(s).", models.length) : vscode.l10n.t("It answers, and lists no models: name one.");
+      const words = worksWith(models.length);
       this.tell({ type: "tested", tested: { ok: true, words, models } });
     } catch (error) {
       this.tell({ type: "tested", tested: { ok: false, words: error instanceof Error ? error.message : String(error), models: [] } });
@@ -137,4 +137,9 @@ function answers(url: string): Promise<boolean> {
     request.on("timeout", () => request.destroy());
     request.on("error", () => resolve(false));
   });
+}
+
+function worksWith(count: number): string {
+  if (count === 0) return vscode.l10n.t("It answers, and lists no models: name one.");
+  return count === 1 ? vscode.l10n.t("It works: 1 model.") : vscode.l10n.t("It works: {0} models.", count);
 }
