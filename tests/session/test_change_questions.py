@@ -38,6 +38,21 @@ async def test_a_state_that_is_staged_again_has_its_own_tests(tmp_path: Path) ->
     assert "1 failed, 41 passed" in title and "Outdated" not in title
 
 
+async def test_what_is_accepted_does_not_outdate_the_tests_of_the_rest(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", say("done"), environments=FakeEnvironments())
+    proposal = made.manager.runs.get((await made.run()).run_id).proposal
+    proposal.staging.write({made.path(name): "x\n" for name in ("a.txt", "b.txt", "c.txt")})
+    proposal.tested()(Tally(41, 0))
+    await proposal.apply(frozenset([made.path("a.txt")]))
+    assert proposal.proved() == ("Tests: 41 passed, on your unsaved text and these changes.",)
+    made.open("a.txt", "typed since\n")
+    assert proposal.proved()[0].startswith("Outdated")
+    made.open("a.txt", "x\n")
+    assert not proposal.proved()[0].startswith("Outdated")
+    proposal.discard(frozenset([made.path("b.txt")]))
+    assert proposal.proved()[0].startswith("Outdated")
+
+
 async def test_a_lone_file_is_named_and_several_are_counted(tmp_path: Path) -> None:
     made = world(tmp_path / "w", say("done"))
     proposal = made.manager.runs.get((await made.run()).run_id).proposal

@@ -6,7 +6,7 @@ Pure values. Not here: collecting them (`proofs.py`), trying things for their sa
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -143,17 +143,25 @@ def proof_from(data: Mapping[str, Any]) -> ProposalProof:
     return proof
 
 
-def state_digest(changeset: Changeset, base: Callable[[str], str | None], name: Callable[[str], str]) -> str:
-    """Return a digest of the changes and of the user's present text (`base`, by path) of each changed file: either of
-    them makes another state. `name` returns the path in the workspace, which may lie anywhere.
+def state_digest(
+    changeset: Changeset, own: Callable[[str], str | None], name: Callable[[str], str], accepted: Iterable[str] = ()
+) -> str:
+    """Return a digest of the files that a run has changed, as they are with its changes: those staged, and those that
+    the user has `accepted` (paths) as they are now (`own`, by path). To accept a change makes no other state.
+
+    `name` returns the path in the workspace, which may lie anywhere.
     """
-    parts = []
-    for change in sorted(changeset, key=lambda change: change.path):
-        # The user's text counts as well: a proof of the same change over other text says nothing of this one.
-        own = base(change.moved_from or change.path)
-        moved = name(change.moved_from) if change.moved_from else ""
-        parts += [name(change.path), _digest(change.text), _digest(own), moved]
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+    parts = {name(path): _digest(own(path)) for path in accepted}
+    for change in changeset:
+        present = own(change.moved_from or change.path)
+        if change.moved_from:
+            parts[name(change.moved_from)] = _digest(None)
+        parts[name(change.path)] = _digest(change.text)
+        # What the user has written since goes into the file as well: the same change over it is another state.
+        if present not in (change.base, change.text):
+            parts[name(change.path)] += _digest(present)
+    told = (f"{path}\0{digest}" for path, digest in sorted(parts.items()))
+    return hashlib.sha256("\0".join(told).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _digest(text: str | None) -> str:

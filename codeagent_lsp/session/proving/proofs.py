@@ -112,7 +112,9 @@ class Proofs:
 
     def state(self, changeset: Changeset) -> str:
         """Return the digest of the state that these changes make with the user's present texts."""
-        return state_digest(changeset, self._own_text, self._view.roots.relative)
+        changes = (change for part in self._record.applied for change in part.changeset)
+        accepted = {path for change in changes for path in (change.path, change.moved_from) if path}
+        return state_digest(changeset, self._own_text, self._view.roots.relative, accepted)
 
     def _of(self, now: str) -> ProposalProof:
         """Return the proof with the tests of this state, or else with the last ones."""
