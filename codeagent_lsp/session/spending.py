@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from codeagent_lsp import events
 from codeagent_lsp.messages import Usage
 from codeagent_lsp.texts import text
+
+if TYPE_CHECKING:
+    from codeagent_lsp import events
 
 
 def usage_of(event: events.UsageReported) -> Usage:
@@ -28,6 +30,8 @@ def usage_of(event: events.UsageReported) -> Usage:
 
 def usage_in(record: Mapping[str, Any]) -> Usage:
     """Return the usage that a stored event reports; none for all other events, and for damaged ones."""
+    from codeagent_lsp import events  # late: a terminal that only words a sum does without all events
+
     try:
         event = events.from_dict(record)
     except (KeyError, TypeError, ValueError):

@@ -13,6 +13,7 @@ from typing import Any
 from rich.text import Text
 
 from codeagent_lsp.lsp_client.disk import FileWrite
+from codeagent_lsp.session.spending import spent_words
 from codeagent_lsp.terminal.display import one_line, visible
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
@@ -117,8 +118,6 @@ class Summary:
 
 
 def _cost(usage: Mapping[str, Any] | None, language: str) -> str:
-    from codeagent_lsp.session.spending import spent_words  # late: all events, which the terminal does without
-
     return spent_words(usage, language) if usage and usage.get("cost") else ""
 
 

@@ -20,6 +20,7 @@ from rich.text import Text
 from codeagent_lsp.records.rotation import parse_line
 from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.records.trace import TRACE_FILE, belongs, read_trace
+from codeagent_lsp.session.spending import cached_percent
 from codeagent_lsp.state import workspace_state
 from codeagent_lsp.terminal.display import one_line, user_locale, visible
 from codeagent_lsp.terminal.stage import console
@@ -112,8 +113,6 @@ def _about(kind: str, data: Mapping[str, Any]) -> str:
         count = len(messages) if isinstance(messages, list) else 0
         last = messages[-1] if isinstance(messages, list) and messages else {}
         return f"{data.get('model', '')} · {count} messages · {_compact(last)}"
-    from codeagent_lsp.session.spending import cached_percent  # late: all events, which other commands do without
-
     usage = data.get("usage") if kind == "reply" else data
     share = cached_percent(usage) if isinstance(usage, Mapping) else 0
     told = _compact({key: value for key, value in data.items() if key not in _STAMPED})
