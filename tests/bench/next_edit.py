@@ -2,7 +2,8 @@
 
     python -m tests.bench.next_edit --repo PATH:.py [--repo PATH:.go …] [--commits N] [--show N]
 
-A proposal is right if the commit has exactly its text at its place. `--show` prints wrong ones.
+A proposal is right if the commit has exactly its text at its place. Users decide about a change, which is all proposals
+with one title: it is right if all of them are. `--show` prints wrong ones.
 """
 
 from __future__ import annotations
@@ -63,13 +64,15 @@ class Counts:
     with_any: int = 0
     proposed: int = 0
     right: int = 0
+    changes: int = 0
+    changes_right: int = 0
     left: int = 0
     reached: int = 0
     seconds: list[float] = field(default_factory=list)
 
     def add(self, other: Counts) -> None:
         """Add the counts of another history."""
-        for name in ("commits", "with_any", "proposed", "right", "left", "reached"):
+        for name in ("commits", "with_any", "proposed", "right", "changes", "changes_right", "left", "reached"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.seconds += other.seconds
 
@@ -108,6 +111,9 @@ async def measure(git: GitHistory, most: int, show: int) -> Counts:
         counts.with_any += bool(due.proposed)
         counts.proposed += len(due.proposed)
         counts.right += len(good)
+        titles, wrong = {each.title for each in due.proposed}, {each.title for each in due.proposed if each not in good}
+        counts.changes += len(titles)
+        counts.changes_right += len(titles - wrong)
         counts.left += len(left)
         counts.reached += len(_reached(good, made, texts))
         for each in [each for each in due.proposed if each not in good][: max(0, show)]:
@@ -172,8 +178,8 @@ def row(name: str, counts: Counts) -> str:
     recall = f"{counts.reached / counts.left:.3f}" if counts.left else "–"
     median = 1000 * statistics.median(counts.seconds) if counts.seconds else 0.0
     return (
-        f"| {name} | {counts.commits} | {counts.with_any} | {counts.proposed} | {counts.right} | {precision} | {recall}"
-        f" | {median:.0f} |"
+        f"| {name} | {counts.commits} | {counts.with_any} | {counts.proposed} | {counts.right} | {precision}"
+        f" | {counts.changes_right} of {counts.changes} | {recall} | {median:.0f} |"
     )
 
 
@@ -191,8 +197,8 @@ async def main() -> None:
         counts = await measure(GitHistory(folder, ending), options.commits, options.show)
         rows.append(row(Path(folder).parent.name.partition("+")[2] or folder, counts))
         everything.add(counts)
-    print("| history | commits | with proposals | proposals | right | precision | recall (lines) | ms, median |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| history | commits | with any | proposals | right | precision | changes right | recall (lines) | ms |")
+    print("|---|---|---|---|---|---|---|---|---|")
     print("\n".join([*rows, row("all", everything)]))
 
 
