@@ -383,3 +383,34 @@ def test_the_menu_speaks_the_users_language() -> None:
     )
     assert all(any("\u4e00" <= letter <= "\u9fff" for letter in row) for row in found), found
     assert not [row for row in found if "|" in row]
+
+
+def test_the_menu_has_what_can_be_done_now_in_lines_that_fit() -> None:
+    before, after = evaluate(
+        """
+        vim.o.columns = 40
+        local store, rows = require("codeagent.store"), {}
+        vim.ui.select = function(items, options)
+          local said = {}
+          for _, item in ipairs(items) do table.insert(said, options.format_item(item)) end
+          table.insert(rows, said)
+        end
+        local menu = require("codeagent.commands").menu
+        menu()
+        store.dispatch({ type = "response_start", session_id = "s", run_id = "r", seq = 1, ts = 1, kind = "run" })
+        menu()
+        return rows
+        """
+    )
+    assert {row.split()[0] for row in after} - {row.split()[0] for row in before} == {"cancel", "steer"}
+    assert max(map(len, before + after)) <= 34
+
+
+def test_the_words_follow_the_server_s_language() -> None:
+    said = evaluate(
+        """
+        vim.lsp.config("codeagent", { settings = { codeagent = { language = "zh-cn" } } })
+        return { require("codeagent.texts").language() }
+        """
+    )
+    assert said == ["zh-cn"]

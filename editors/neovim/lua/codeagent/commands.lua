@@ -3,11 +3,15 @@
 
 local client = require("codeagent.client")
 local notify = require("codeagent.notify")
+local queries = require("codeagent.queries")
 local ranges = require("codeagent.ranges")
 local store = require("codeagent.store")
 local texts = require("codeagent.texts")
 
 local M = {}
+
+-- Room for the numbers that `vim.ui.select` puts before the lines.
+local MENU_MARGIN = 6
 
 ---@class codeagent.Sub
 ---@field name string
@@ -15,6 +19,7 @@ local M = {}
 ---@field run fun(words: string, call: table)
 ---@field range boolean? takes lines
 ---@field complete (fun(): string[])? what may stand after it
+---@field when (fun(state: codeagent.State): boolean)? whether the menu has it now; it can always be typed
 
 local function lazy(module, name)
   return function(...) return require("codeagent." .. module)[name](...) end
@@ -205,6 +210,15 @@ local function names_of(list)
   return function() return list end
 end
 
+local function is_working(state)
+  local _, working = queries.latest(state)
+  return working ~= nil
+end
+
+local function has_changes(state)
+  return #queries.waiting_changes(state) > 0
+end
+
 ---@type codeagent.Sub[]
 M.SUBS = {
   { name = "run", args = "{task}", range = true, run = in_words("run", "task", "ask.task") },
@@ -220,21 +234,21 @@ M.SUBS = {
   { name = "document", args = "[words]", range = true, run = at_place("document") },
   { name = "test", args = "[words]", range = true, run = at_place("test") },
   { name = "runFile", args = "[arguments]", run = run_file },
-  { name = "cancel", args = "", run = cancel },
-  { name = "steer", args = "{words}", run = steer },
+  { name = "cancel", args = "", run = cancel, when = is_working },
+  { name = "steer", args = "{words}", run = steer, when = is_working },
   { name = "queue", args = "{task}", run = in_words("enqueue", "task", "ask.task") },
   { name = "runs", args = "", run = lazy("runs", "list") },
   { name = "search", args = "{words}", run = function(words) with_words(words, "ask.search", lazy("runs", "search")) end },
   { name = "back", args = "[run]", run = choice("runs", "back") },
   { name = "fork", args = "[run]", run = choice("runs", "fork") },
   { name = "pending", args = "", run = lazy("pickers", "pending") },
-  { name = "review", args = "", run = lazy("review", "pick") },
-  { name = "hunk", args = "{action}", run = hunk,
+  { name = "review", args = "", run = lazy("review", "pick"), when = has_changes },
+  { name = "hunk", args = "{action}", run = hunk, when = has_changes,
     complete = function() return vim.tbl_keys(require("codeagent.hunks").ACTIONS) end },
-  { name = "apply", args = "", run = decide("apply") },
-  { name = "discard", args = "", run = decide("discard") },
-  { name = "prove", args = "", run = decide("prove") },
-  { name = "minimize", args = "", run = decide("minimize") },
+  { name = "apply", args = "", run = decide("apply"), when = has_changes },
+  { name = "discard", args = "", run = decide("discard"), when = has_changes },
+  { name = "prove", args = "", run = decide("prove"), when = has_changes },
+  { name = "minimize", args = "", run = decide("minimize"), when = has_changes },
   { name = "finish", args = "", run = function() client.run("finishChange", {}, "", started("finishChange")) end },
   { name = "write", args = "", run = lazy("reactions", "write") },
   { name = "undo", args = "[run|file]", run = undo, complete = names_of({ "%" }) },
@@ -265,17 +279,26 @@ local function sub(name)
   end
 end
 
---- All subcommands as a list to choose from.
+--- A line of the menu: the name, and of the meaning the first sentence, cut at the width of the screen, as lines that
+--- break make a long list unreadable.
+local function menu_line(item)
+  local meaning = texts.get("sub." .. item.name):gsub("[,.] see |.-|", ""):gsub("，见 |.-|", ""):gsub("|", "")
+  local first = meaning:match("^(.-%.)%s") or meaning:match("^(.-。)") or meaning
+  local line, room = ("%-11s %s"):format(item.name, first), vim.o.columns - MENU_MARGIN
+  while vim.fn.strdisplaywidth(line) > room do
+    line = vim.fn.strcharpart(line, 0, vim.fn.strchars(line) - 2) .. "…"
+  end
+  return line
+end
+
+--- The subcommands that can be of use now, as a list to choose from.
 function M.menu()
-  local items = vim.tbl_filter(function(item) return item.name ~= "menu" end, M.SUBS)
-  vim.ui.select(items, {
-    prompt = texts.get("pick.command"),
-    kind = "codeagent",
-    format_item = function(item)
-      local meaning = texts.get("sub." .. item.name):gsub("[,.] see |.-|", ""):gsub("，见 |.-|", ""):gsub("|", "")
-      return ("%-11s %s"):format(item.name, meaning)
-    end,
-  }, function(item)
+  local state = store.state()
+  local items = vim.tbl_filter(
+    function(item) return item.name ~= "menu" and (not item.when or item.when(state)) end,
+    M.SUBS
+  )
+  vim.ui.select(items, { prompt = texts.get("pick.command"), kind = "codeagent", format_item = menu_line }, function(item)
     if item then item.run("", { range = 0, bang = false }) end
   end)
 end

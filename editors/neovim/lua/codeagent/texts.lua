@@ -51,11 +51,11 @@ M.CATALOGUE = {
   ["sub.command"] = { "Begins a command that is a Markdown file in .codeagent/commands or .claude/commands.", "执行一个命令，即 .codeagent/commands 或 .claude/commands 中的 Markdown 文件。" },
   ["sub.ask"] = { "Answers a question. Nothing is changed and nothing is run.", "回答问题。不更改也不运行任何内容。" },
   ["sub.edit"] = { "Rewrites the selection, or the symbol under the cursor, as you say.", "按您的说明改写所选内容，或光标处的符号。" },
-  ["sub.explain"] = { "Explains it.", "解释它。" },
-  ["sub.fix"] = { "Fixes it; the diagnostics in these lines are told to the agent.", "修复它；这些行中的诊断会告知智能体。" },
-  ["sub.refactor"] = { "Makes it simpler and keeps what it does.", "简化它，行为不变。" },
-  ["sub.document"] = { "Adds documentation to it.", "为它添加文档注释。" },
-  ["sub.test"] = { "Writes tests for it.", "为它编写测试。" },
+  ["sub.explain"] = { "Explains the selection, or the symbol under the cursor.", "解释所选内容，或光标处的符号。" },
+  ["sub.fix"] = { "Fixes the selection or the symbol; the diagnostics in these lines are told to the agent.", "修复所选内容或符号；这些行中的诊断会告知智能体。" },
+  ["sub.refactor"] = { "Makes the selection or the symbol simpler and keeps what it does.", "简化所选内容或符号，行为不变。" },
+  ["sub.document"] = { "Adds documentation to the selection or the symbol.", "为所选内容或符号添加文档注释。" },
+  ["sub.test"] = { "Writes tests for the selection or the symbol.", "为所选内容或符号编写测试。" },
   ["sub.runFile"] = { "Runs the file as it is in the buffer, in the shadow workspace, and shows what it prints.", "在影子工作区中按缓冲区的内容运行文件，并显示输出。" },
   ["sub.cancel"] = { "Stops what is at work within a second. Changes made so far wait for your decision.", "一秒内停止进行中的工作。已做的更改等待您决定。" },
   ["sub.steer"] = { "Says something to the agent while it works; it hears it with its next step.", "在智能体工作时对它说话；它在下一步就会知道。" },
@@ -239,11 +239,12 @@ M.CATALOGUE = {
   ["plan.rejected"] = { "rejected", "已拒绝" },
 }
 
---- The language of sentences: the option, else what the editor runs in.
+--- The language of sentences: the option, else the server's setting, else what the editor runs in.
 ---@return "en"|"zh-cn"
 function M.language()
   local wanted = require("codeagent.config").get("language")
-  if wanted ~= "auto" then return wanted end
+  if wanted == "auto" then wanted = vim.tbl_get(vim.lsp.config, "codeagent", "settings", "codeagent", "language") end
+  if wanted == "en" or wanted == "zh-cn" then return wanted end
   local locale = (vim.v.lang or ""):lower()
   return (vim.startswith(locale, "zh") or vim.startswith(locale, "chinese")) and "zh-cn" or "en"
 end
