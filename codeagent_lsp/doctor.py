@@ -29,7 +29,7 @@ from codeagent_lsp.settings_layers import fixed_by, refusal
 from codeagent_lsp.shadow.control_group import parent_group
 from codeagent_lsp.shadow.probe import Isolator
 from codeagent_lsp.state import state_root
-from codeagent_lsp.texts import text
+from codeagent_lsp.texts import clauses, text
 from codeagent_lsp.workspace.files.git_folders import outer_folders
 
 Verdict = Literal["ok", "warning", "failed"]
@@ -117,9 +117,11 @@ async def _model(settings: Settings, state: Path, language: str) -> list[Check]:
         return [Check("model", "failed", text("doctor.model_slow", language), text("doctor.model", language))]
     try:
         info = model.info
-        where = f" at {info.url}" if info.url else ""
-        calling = f"tool calls {info.tool_calling}; {_edits(model, settings, language)}"
-        named = Check("model", "ok", f"{info.name} ({info.provider}{where}, {calling})")
+        where = text("doctor.model.at", language, url=info.url) if info.url else ""
+        calls = text("doctor.model.calls", language, calling=info.tool_calling)
+        edits = _edits(model, settings, language)
+        whence = clauses((f"{info.provider}{where}", calls, edits), language)
+        named = Check("model", "ok", f"{info.name}{text('fact.whence', language, source=whence)}")
         return [named, _facts(info, language), _room(settings, info, language)]
     finally:
         await model.close()
@@ -155,7 +157,7 @@ def _room(settings: Settings, info: ModelInfo, language: str) -> Check:
         messages=text(key, language, count=count),
         reply=f"{limits.reply_tokens:,}",
         share=f"{limits.compact_at:.0%}",
-        why="; ".join(reasons),
+        why=clauses(reasons, language),
     )
     return Check("limits", "ok", told)
 
@@ -201,9 +203,10 @@ def _commands(settings: Settings, language: str) -> Check:
         return Check("commands", "failed", error.localized(language))
     kind = "complete" if isolation.complete else isolation.level
     words = text(f"doctor.commands.{kind}", language)
-    detail = f"{isolation.level}: {words}; {_limits(language)}"
+    parts = [text("doctor.commands.level", language, level=isolation.level, words=words), _limits(language)]
     if around := outer_folders(os.path.realpath(".")):
-        detail += "; " + text("doctor.commands.around", language, paths=", ".join(around))
+        parts.append(text("doctor.commands.around", language, paths=", ".join(around)))
+    detail = clauses(parts, language)
     if isolation.level == "overlay":
         return Check("commands", "ok", detail)
     return Check("commands", "warning", detail, isolation.reason)

@@ -9,7 +9,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from codeagent_lsp.llm.learned_facts import Facts, KnownFacts, Prices
-from codeagent_lsp.texts import text
+from codeagent_lsp.texts import clauses, text
 
 NAMES = {
     "context_window": "contextWindow",
@@ -32,7 +32,7 @@ def facts_data(facts: KnownFacts) -> dict[str, Any]:
 
 def facts_told(facts: KnownFacts, language: str) -> str:
     """Return all facts in one line, unknown ones included."""
-    return "; ".join(_told(item.name, facts, language) for item in fields(Facts))
+    return clauses((_told(item.name, facts, language) for item in fields(Facts)), language)
 
 
 def _told(name: str, facts: KnownFacts, language: str) -> str:
@@ -41,7 +41,7 @@ def _told(name: str, facts: KnownFacts, language: str) -> str:
     if value is None:
         return f"{label} {text('fact.unknown', language)}"
     source = facts.sources.get(name)
-    whence = f" ({text(f'fact.from.{source}', language)})" if source else ""
+    whence = text("fact.whence", language, source=text(f"fact.from.{source}", language)) if source else ""
     return f"{label} {_words(value, language)}{whence}"
 
 

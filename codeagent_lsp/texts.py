@@ -7,6 +7,7 @@ the model (prompts, tool results), which are English and stand where they are ma
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 LANGUAGES = ("en", "zh-cn")
 
@@ -364,11 +365,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "rewind.both": (
         "Back to before “{title}”: {count} run(s) taken back, {files} file(s) as they were.",
-        "已回到“{title}”之前：撤回 {count} 个运行，恢复 {files} 个文件。",
+        "已回到“{title}”之前：撤回 {count} 次运行，恢复 {files} 个文件。",
     ),
     "rewind.changes": (
         "The changes of {count} run(s) are taken back in {files} file(s) ({title}).",
-        "已在 {files} 个文件中撤回 {count} 个运行的更改（{title}）。",
+        "已在 {files} 个文件中撤回 {count} 次运行的更改（{title}）。",
     ),
     "plan.taken_back": (
         "“{title}” was taken back. Undo the rewind before its plan goes on.",
@@ -393,7 +394,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "rewind.undone": ("The rewind “{title}” is undone.", "已撤销回退“{title}”。"),
     "rewind.talk": (
         "The talk of {count} run(s) is taken back ({title}); {files} file(s) changed.",
-        "已撤回 {count} 个运行的对话（{title}）；更改了 {files} 个文件。",
+        "已撤回 {count} 次运行的对话（{title}）；更改了 {files} 个文件。",
     ),
     "ask.steer": ("Say to “{title}”:", "对“{title}”说："),
     "lens.run": ("CodeAgent is at work on “{title}”:", "CodeAgent 正在处理“{title}”："),
@@ -490,6 +491,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "fact.reasoning": ("reasoning", "推理"),
     "fact.vision": ("images", "图像"),
     "fact.native_tools": ("tool calls by its API", "原生工具调用"),
+    "fact.whence": (" ({source})", "（{source}）"),
     "fact.unknown": ("unknown", "未知"),
     "fact.yes": ("yes", "支持"),
     "fact.no": ("no", "不支持"),
@@ -1246,6 +1248,9 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "安装 ripgrep 可加快搜索；内置搜索也可用。",
     ),
     "doctor.git": ("Install git if the agent should use it.", "如需让智能体使用 git，请安装它。"),
+    "doctor.model.at": (" at {url}", "，{url}"),
+    "doctor.model.calls": ("tool calls {calling}", "工具调用：{calling}"),
+    "doctor.commands.level": ("{level}: {words}", "{level}：{words}"),
     "doctor.model": (
         "Run `codeagent-lsp setup` in a terminal, which chooses a model and tries it, or change the settings model.*.",
         "请在终端运行 `codeagent-lsp setup` 选择并试用模型，或更改 model.* 设置。",
@@ -2051,6 +2056,11 @@ def text(key: str, language: str = "en", /, **values: object) -> str:
     pair = _CATALOGUE[key]
     template = pair[1] if language == "zh-cn" else pair[0]
     return _fitted(template, values) if values else template
+
+
+def clauses(parts: Iterable[str], language: str) -> str:
+    """Join what is said of one thing into one line, with the language's own semicolons."""
+    return ("；" if language == "zh-cn" else "; ").join(parts)
 
 
 def _fitted(template: str, values: dict[str, object]) -> str:

@@ -44,7 +44,7 @@ from codeagent_lsp.batch.report_figures import (
 from codeagent_lsp.batch.results import TaskResult
 from codeagent_lsp.session.spending import dollars
 from codeagent_lsp.terminal.display import visible
-from codeagent_lsp.texts import text
+from codeagent_lsp.texts import clauses, text
 
 PAGES = Path(__file__).with_name("pages")
 _MOST_MODELS = 3
@@ -154,7 +154,7 @@ def cost_note(whole: Group, language: str) -> str:
         if whole.unknown and whole.costs
         else "",
     ]
-    return ("；" if language == "zh-cn" else "; ").join(filter(None, parts))
+    return clauses(filter(None, parts), language)
 
 
 def tokens_note(whole: Group, language: str) -> str:

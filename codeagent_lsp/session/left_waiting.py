@@ -21,7 +21,7 @@ from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.store import SessionStore
-from codeagent_lsp.texts import text
+from codeagent_lsp.texts import clauses, text
 from codeagent_lsp.tools.asking import Question
 
 # Every start of a server reads them, so the bounds keep it quick, at the cost of what is old or huge.
@@ -112,7 +112,7 @@ def lapsed_line(session: Session, language: str) -> str:
     if not titles:
         return ""
     more = f", … ({len(titles)})" if len(titles) > MOST_TOLD else ""
-    return text("session.lapsed", language, titles="; ".join(titles[:MOST_TOLD]) + more)
+    return text("session.lapsed", language, titles=clauses(titles[:MOST_TOLD], language) + more)
 
 
 def _lapsed_of(run: RunRecord) -> list[events.ApprovalRequested | events.QuestionAsked]:

@@ -237,7 +237,9 @@ def test_pages_modes_and_the_menu(tmp_path: Path) -> None:
     assert "✓ client" in played.found["report"]
     assert "Mode: readOnly" in played.found["messages"]
     assert any(title.startswith("undo") for title in played.found["menu"])
-    assert not [title for title in played.found["menu"] if title.startswith(("review", "cancel"))], "nothing to do it to"
+    assert not [title for title in played.found["menu"] if title.startswith(("review", "cancel"))], (
+        "nothing to do it to"
+    )
     assert played.found["windows"] == 1
 
 

@@ -19,8 +19,9 @@ end
 
 local function age(seconds)
   local past = math.max(0, os.time() - math.floor(seconds or 0))
-  if past < 3600 then return ("%d min"):format(past / 60) end
-  if past < 86400 then return ("%d h"):format(past / 3600) end
+  if past < 60 then return texts.get("age.now") end
+  if past < 3600 then return texts.get("age.minutes", { count = math.floor(past / 60) }) end
+  if past < 86400 then return texts.get("age.hours", { count = math.floor(past / 3600) }) end
   return os.date("%Y-%m-%d", math.floor(seconds))
 end
 

@@ -119,12 +119,12 @@ end
 function M.back(run_id)
   with_run(run_id, function(id)
     client.call("session.rewind", { runId = id, preview = true }, function(told)
-      local files = #told.files > 0 and table.concat(told.files, ", ") or texts.get("pick.no_files")
-      local items = {
-        { what = "both", words = texts.get("pick.both", { files = files }) },
-        { what = "changes", words = texts.get("pick.changes", { files = files }) },
-        { what = "talk", words = texts.get("pick.talk") },
-      }
+      local items = { { what = "talk", words = texts.get("pick.talk") } }
+      if #told.files > 0 then
+        local files = table.concat(told.files, ", ")
+        table.insert(items, 1, { what = "both", words = texts.get("pick.both", { files = files }) })
+        table.insert(items, 2, { what = "changes", words = texts.get("pick.changes", { files = files }) })
+      end
       local prompt = texts.get("pick.before", { title = told.runs[1].title, count = #told.runs })
       pick(items, prompt, function(item) return item.words end, function(item)
         client.call("session.rewind", { runId = id, what = item.what })
