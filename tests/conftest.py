@@ -89,7 +89,7 @@ TIDY = str(Path(__file__).parent / "tidy")
 STARTS_A_SERVER = "start"  # the fixture of tests/server
 FAST_SECONDS = 0.5
 """The most processor time of a test that is not marked slow; nearly all take a hundredth of it. Those with many
-examples, and those that read the whole repository once for all (`tests/tidy`), may take four times as much.
+examples, and those that read the whole repository once for all (`tests/tidy`), may take eight times as much.
 """
 WHOLLY_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.slow\b", re.MULTILINE)
 QUIET_SECONDS = 0.04
@@ -192,7 +192,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     result = yield
     took = time.thread_time() - begun
     larger = os.environ.get("HYPOTHESIS_PROFILE") == "many" or str(item.path).startswith(TIDY)
-    limit = 4 * FAST_SECONDS if larger else FAST_SECONDS
+    limit = 8 * FAST_SECONDS if larger else FAST_SECONDS
     if not item.get_closest_marker("slow") and took > limit and took > limit * _slowness():
         pytest.fail(f"{took:.1f} s of processor time: mark it slow, or make it quicker", pytrace=False)
     return result
