@@ -22,6 +22,8 @@ export interface Controls {
   readonly mode: string;
   readonly effort: string;
   readonly window: number;
+  /** Whether the user has said which model, or where one is. */
+  readonly isSet: boolean;
 }
 
 /** What the user does with the steps of a plan that waits: never a whole list, which could be older than the plan. */

@@ -117,7 +117,7 @@ def test_a_provider_is_tested_and_then_used(tmp_path: Path, editor: Editor) -> N
             outcome.inner_text()
         )
         opened.page.screenshot(path=tmp_path / "tested.png")
-        test.press("Escape")
+        frame.locator("button").filter(has_text="Begin").click()
         area = frame.locator("#composer textarea")
         area.fill("Why is it so?")
         area.press("Enter")

@@ -28,6 +28,11 @@ export async function toggleInline(): Promise<void> {
   await configuration.update("inline.enabled", off ? "auto" : false, workspace ? undefined : vscode.ConfigurationTarget.Global);
 }
 
+/** Whether the user has said which model; else the server uses what it finds on this machine. */
+export function modelIsSet(): boolean {
+  return own("model.provider", "auto") !== "auto" || own("model.baseUrl", "") !== "" || own("model.name", "") !== "";
+}
+
 /** One setting of the extension itself or of the server. */
 export function own<T>(key: string, otherwise: T): T {
   return vscode.workspace.getConfiguration(SECTION).get<T>(key) ?? otherwise;

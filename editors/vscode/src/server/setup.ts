@@ -6,6 +6,7 @@ import * as http from "node:http";
 import * as vscode from "vscode";
 import type { Agent, ServerState } from "../agent";
 import type { ServerPage, Told } from "../chat";
+import { modelIsSet } from "./configuration";
 import type { ApiKey } from "./key";
 import { installOwn, type Progress, pullModel } from "./locate";
 
@@ -69,6 +70,7 @@ export class Setup {
     }
     this.show({ state: "starting" });
     await this.agent.restart();
+    if (!modelIsSet()) await this.open();
   }
 
   /** Keeps what was chosen, and asks the model's server for its models. */

@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 import type { Agent } from "../agent";
 import type { Controls, Place, Told } from "../chat";
-import { own } from "../server/configuration";
+import { modelIsSet, own } from "../server/configuration";
 import type { Store } from "../store";
 
 const PAUSE_MS = 120;
@@ -63,7 +63,7 @@ export class Surroundings implements vscode.Disposable {
   private controls(): Controls {
     const name = this.model || own<string>("model.name", "");
     const model = own<string>("model.provider", "auto") === "scripted" ? (name.split(/[\\/]/).at(-1) ?? "") : name;
-    return { model, mode: this.mode || own("permissions.mode", "ask"), effort: own("model.effort", "auto"), window: this.window || set("model.contextWindow") };
+    return { model, mode: this.mode || own("permissions.mode", "ask"), effort: own("model.effort", "auto"), isSet: modelIsSet(), window: this.window || set("model.contextWindow") };
   }
 
   private place(): Told {

@@ -53,6 +53,8 @@ function conversation(): Words {
     retry: l10n.t("Try again"),
     showLog: l10n.t("Show log"),
     setKey: l10n.t("Set the key"),
+    begin: l10n.t("Begin"),
+    setUpModel: l10n.t("Set up a model"),
     chooseModel: l10n.t("Choose a model"),
     setUp: l10n.t("Set up the model"),
   };

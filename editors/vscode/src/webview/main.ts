@@ -2,7 +2,7 @@
 import type { Controls, Told } from "../chat";
 import type { Patch } from "../transcript";
 import { Composer } from "./composer";
-import { element } from "./dom";
+import { button, element, filled } from "./dom";
 import { makeRenderer } from "./markdown";
 import { SessionsPage, SetupPage } from "./pages";
 import { Runs } from "./runs";
@@ -22,7 +22,8 @@ const words = JSON.parse(document.body.dataset["words"] ?? "{}") as Record<strin
 const word = (key: string, ...values: readonly unknown[]): string =>
   (words[key] ?? key).replace(/\{(\d)\}/g, (_, index: string) => String(values[Number(index)] ?? ""));
 const log = document.getElementById("log") as HTMLElement;
-const empty = element("p", "empty", word("empty"));
+const setUp = button(word("setUpModel"), "choice", { command: "codeagent.setup" });
+const empty = filled("div", "empty", element("p", "", word("empty")), setUp);
 const say = (message: object): void => host.postMessage(message);
 
 let sent: readonly string[] = kept.sent ?? [];
@@ -52,7 +53,7 @@ const composer: Composer = new Composer(
   draft,
 );
 const sessions = new SessionsPage({ word, say });
-const setup = new SetupPage({ word, say });
+const setup = new SetupPage({ word, say, write: () => composer.focus() });
 
 function apply(patch: Patch): void {
   if (!runs.apply(patch)) shelf.apply(patch);
@@ -158,6 +159,7 @@ window.addEventListener("message", ({ data }: MessageEvent<Told>) => {
     case "controls":
       controls = data.controls;
       composer.controls(controls);
+      setUp.hidden = controls.isSet;
       return settle();
     case "completion":
       return composer.complete(data.id, data.items);

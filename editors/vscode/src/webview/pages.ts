@@ -88,6 +88,11 @@ const PROVIDERS: readonly Provider[] = [
 ];
 
 /** The server's state with what helps, and the choice of a model's provider with a test. */
+interface SetupHost extends Host {
+  /** Puts the cursor into the field for the task. */
+  write(): void;
+}
+
 export class SetupPage {
   readonly server = element("section", "server");
   readonly element = element("section", "page");
@@ -96,7 +101,7 @@ export class SetupPage {
   private local: readonly { readonly name: string; readonly url: string }[] = [];
   private readonly outcome = element("p", "outcome");
 
-  constructor(private readonly host: Host) {
+  constructor(private readonly host: SetupHost) {
     const { word } = host;
     this.element.hidden = this.server.hidden = this.form.hidden = true;
     this.outcome.setAttribute("role", "status");
@@ -152,10 +157,20 @@ export class SetupPage {
 
   tested({ ok, words, models }: Tested): void {
     this.outcome.className = `outcome ${ok ? "ok" : "problem"}`;
-    this.outcome.textContent = words;
+    this.outcome.replaceChildren(...(ok ? [codicon("pass"), element("span", "", words), this.leave()] : [words]));
     this.outcome.scrollIntoView({ block: "nearest" });
     const list = this.form.querySelector("datalist");
     list?.replaceChildren(...models.map((name) => Object.assign(document.createElement("option"), { value: name })));
+  }
+
+  /** What leads on from a model that answers. */
+  private leave(): HTMLElement {
+    const begin = button(this.host.word("begin"), "choice primary");
+    begin.addEventListener("click", () => {
+      this.element.hidden = true;
+      this.host.write();
+    });
+    return begin;
   }
 
   /** How far the download of the built-in model is; without a number it only begins. */
