@@ -41,6 +41,7 @@ _NON_JOINER, _JOINER = "\u200c", "\u200d"
 _STYLES = frozenset("\ufe0e\ufe0f")  # text style, emoji style
 _PICTURE_KINDS = frozenset(("So", "Sk", "Sm"))  # signs, skin tones, arrows
 _OTHER_PICTURES = frozenset("\u203c\u2049\u2139\u3030")  # emoji that are punctuation or a letter
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _PLAIN = re.compile(r"[\n\t\x20-\x7e]*")
 
 
@@ -59,6 +60,13 @@ def is_unseen(char: str) -> bool:
 def is_odd(char: str) -> bool:
     """Return whether a character is unseen, a space other than U+0020, private use or unassigned."""
     return char != " " and (is_unseen(char) or unicodedata.category(char) in _ODD_KINDS)
+
+
+def control_characters(text: str) -> tuple[str, ...]:
+    """Return the distinct control characters of `text` but tab and newline. No command needs them, and no shell takes
+    a NUL.
+    """
+    return tuple(dict.fromkeys(_CONTROLS.findall(text)))
 
 
 def numbered(char: str) -> str:
