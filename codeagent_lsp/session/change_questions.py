@@ -35,7 +35,7 @@ class ChangeQuestions:
         added, removed = changeset.counts()
         paths = changeset.paths
         if len(paths) == 1:
-            name = PurePath(paths[0]).name
+            name = exactly(PurePath(paths[0]).name)
             title = self._output.text("changes.one", name=name, added=added, removed=removed)
         else:
             title = self._output.text("changes.many", count=len(paths), added=added, removed=removed)
@@ -67,7 +67,7 @@ class ChangeQuestions:
         keep, delete = self._output.text("choice.keep"), self._output.text("choice.delete")
         for change in changeset:
             if change.kind == "delete" and self._services.workspace.editor.has_unsaved_text(change.path):
-                title = self._output.text("changes.unsaved", name=PurePath(change.path).name)
+                title = self._output.text("changes.unsaved", name=exactly(PurePath(change.path).name))
                 answer = await self._output.ask(Question("approval", title, (keep, delete), danger=True))
                 # No answer keeps the file, as every missing answer is a no.
                 allowed.extend([change.path] if answer == (delete,) else [])

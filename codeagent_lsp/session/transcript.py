@@ -28,17 +28,20 @@ _HTML_BLOCK = re.compile(r"[\s>*+\-\d.)]*<[A-Za-z/!?]")
 _IMAGE = re.compile(r"!\[")
 # Any link but `](https://…`, `](<http://…` and plain relative paths. `\s*+` gives nothing back: else the blank in
 # `]( command:…` would pass as the end of an empty path.
-_LINK = re.compile(r"\]\((?!\s*+(?:<?https?://|[\w./#-]*[)\s]))", re.IGNORECASE)
-# `[x]: command:…`, also with the address in the next line, or written with entities or escapes: `[x]: &#99;ommand:`.
-_DEFINITION = re.compile(r"\]:(?=\s*(?:$|<?[A-Za-z][\w+.-]*:|[&\\]))")
-# A tag with an attribute (`<p onclick=`), one that goes on in the next line, the elements that load or run, `<!--`,
-# `<?`.
+# Nor is `//host/share` one: behind `file:` it names another machine.
+_LINK = re.compile(r"\]\((?!\s*+(?:<?https?://|(?!//)[\w./#-]*[)\s]))", re.IGNORECASE)
+# `[x]: command:…`, by the same rule: the address may be in the next line, and entities and escapes stand anywhere in it
+# (`[x]: command&#58;…`).
+_DEFINITION = re.compile(r"\]:(?!\s*+(?:<?https?://|(?!//)[\w./#-]+(?:\s|$)))", re.IGNORECASE)
+# A tag with an attribute (`<p onclick=`), one that goes on in the next line, the elements that load or run, those that
+# swallow the text behind them, `<!--`, `<?`.
 _HTML = re.compile(
-    r"<(?=[A-Za-z][^<>=]*(?:=|$)|/?(?:script|style|svg|math|iframe|frame|object|embed|base|link|meta|form|img)\b|[!?])",
+    r"<(?=[A-Za-z][^<>=]*(?:=|$)|/?(?:script|style|svg|math|iframe|frame|object|embed|base|link|meta|form|img|applet"
+    r"|textarea|title|plaintext|xmp|template|noscript|noembed|noframes|frameset|dialog|select|marquee|portal)\b|[!?])",
     re.IGNORECASE,
 )
 # `<command:…>`, but not `<https://…>`.
-_AUTOLINK = re.compile(r"<(?=(?!https?:)[A-Za-z][A-Za-z0-9+.-]*:)", re.IGNORECASE)
+_AUTOLINK = re.compile(r"<(?=(?!https?://)[A-Za-z][A-Za-z0-9+.-]*:)", re.IGNORECASE)
 
 
 def render(stream: Iterable[events.Event]) -> str:

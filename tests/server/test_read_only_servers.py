@@ -14,11 +14,15 @@ from codeagent_lsp.server.workspace_ports import language_servers
 from tests.tools.fakes import Bench
 
 
+def make_executable(path: str) -> None:
+    Path(path).chmod(0o755)
+
+
 @pytest.mark.parametrize(("mode", "count"), [("ask", 1), ("readOnly", 0), ("bypass", 1)])
 async def test_none_of_the_workspace_is_started(tmp_path: Path, mode: Any, count: int) -> None:
     bench = Bench(tmp_path, [])
     program = bench.write("node_modules/.bin/typescript-language-server", "#!/bin/sh\n")
-    Path(program).chmod(0o755)
+    make_executable(program)
     bench.write("a.ts", "let a = 1\n")
     chosen = replace(Settings(), permissions=PermissionsSettings(mode=mode))
     pool = language_servers(cast("Any", SimpleNamespace(settings=lambda: chosen)))

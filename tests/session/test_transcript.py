@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import html
+import re
 from dataclasses import replace
 
 import pytest
+from markdown_it import MarkdownIt
 
 from codeagent_lsp import events
 from codeagent_lsp.session.transcript import block, inert, render, replayed
@@ -122,6 +125,45 @@ def test_nothing_stays_live(name: str) -> None:
     shown = inert(LIVE[name])
     assert not [shape for shape in (*SHAPES, *MORE_SHAPES, *OVER_BLANKS) if shape in shown]
     assert not [shape for shape in (*SHAPES, *MORE_SHAPES, *OVER_BLANKS) if shape in block(said(LIVE[name]))]
+
+
+ADDRESSES = (
+    *(
+        "command:x",
+        "&#99;ommand:x",
+        "command&#58;x",
+        "javascript&colon;x",
+        "javascript\\:x",
+        "a.b:c",
+        "//evil.example/x",
+    ),
+    *("vscode://x", "file:///etc/passwd", "data:text/html,x", "&NewLine;command:x", "http:command"),
+    *("COMMAND:X", "\\\\evil\\x", "mailto:x", "java&Tab;script:x", "?command:x", "http&#58;//x/../command:x"),
+)
+PLACES = (
+    *("[x](§)", "[x]( §)", "[x](\n§)", "[x](<§>)", "[x]( <§> )", '[x](§\n"t")', "[x](./§)", "[x](&#32;§)", "<§>"),
+    *("[y]: §\n\n[y]", "[y]:\n   <§>\n\n[y]", '[y]: § "t"\n\n[y]', "> [y]:\n> §\n\n[y]", "1. [y]: <§>\n\n[y]"),
+    *("[a\nb]: §\n\n[a b]", "[![a](b)](§)", "# [x](§)", "| [x](§) |\n|---|\n| [y](<§>) |", "a\r[y]: §\r\r[y]"),
+    *("```\n[x](§)\n``` x\n[y](§)\n```\n[z](§)", "- ```\n  ```\n[y](§)", "<a href='§'>x</a>", "<a\n\nhref=§>x</a>"),
+)
+SWALLOWING = ("textarea", "title", "plaintext", "xmp", "template", "noscript", "select", "dialog", "style", "script")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_address_leads_elsewhere_than_to_the_web_or_a_file(place: str) -> None:
+    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]
+    for address in ADDRESSES:
+        shown = parser.render(inert(place.replace("§", address)))
+        found = [html.unescape(href) for href in re.findall(r"<a\s[^>]*?href=[\"']?([^\"'>]*)", shown)]
+        assert not [href for href in found if re.match(r"//|(?!https?://)[\w+.-]+:", href)], (address, shown)
+
+
+@pytest.mark.parametrize("name", SWALLOWING)
+def test_no_element_hides_what_follows(name: str) -> None:
+    for before in ("", "- ", "> ", "text ", "```\nx\n```\n"):
+        assert f"<{name}" not in inert(f"{before}<{name}>\n\nwhat is asked")
+        assert f"<{name.upper()}" not in inert(f"{before}<{name.upper()}\n>what is asked")
 
 
 @pytest.mark.parametrize(

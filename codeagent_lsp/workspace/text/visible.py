@@ -37,6 +37,9 @@ _ODD_KINDS = frozenset(("Co", "Cn", "Zs"))
 # Of category Cf, but visible: signs before a number (Prepended_Concatenation_Mark).
 _DRAWN = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
 
+# `[words](command:…)`, which VS Code makes a link of also in its message boxes; `[words](https://…)` leads to the web.
+_BOX_LINK = re.compile(r"\]\((?=\s*(?!https?://)[A-Za-z][A-Za-z0-9+.-]*:)", re.IGNORECASE)
+
 _NON_JOINER, _JOINER = "\u200c", "\u200d"
 _STYLES = frozenset("\ufe0e\ufe0f")  # text style, emoji style
 _PICTURE_KINDS = frozenset(("So", "Sk", "Sm"))  # signs, skin tones, arrows
@@ -130,6 +133,11 @@ def visible(text: str) -> str:
         return shown(text, escaped)
     text = _SELECTORS.sub(lambda match: f"[{len(match[0])} hidden characters]", _TAGS.sub(_told, text))
     return shown(text, escaped)
+
+
+def in_box(text: str) -> str:
+    """Return words for a message box, a progress bar or a lens: made visible, and with no link but to the web."""
+    return _BOX_LINK.sub(r"]\\(", visible(text))
 
 
 def has_unseen(text: str) -> bool:
