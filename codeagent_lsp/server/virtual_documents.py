@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.protocol import DOCUMENT_SCHEME
+from codeagent_lsp.state import make_private
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.position import with_newlines
@@ -149,7 +150,7 @@ class VirtualDocuments:
     def _write(self, name: str, content: str) -> None:
         path = Path(self._path(name))
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(path.parent)
             masked = content if name.startswith(REVIEWS) else self._hide(content)
             path.write_text(without_mode_lines(masked), "utf-8", "replace")
         except OSError:

@@ -60,8 +60,8 @@ def judge(command: str, *, allow: Sequence[str] = (), ask: Sequence[str] = (), d
         return Judgement("deny", ("There is no command.",))
     if len(command.encode("utf-8", "replace")) > MAX_BYTES:
         return Judgement("deny", (f"The command is longer than {MAX_BYTES} bytes.",))
-    if found := control_characters(command):
-        return Judgement("deny", (f"It has control characters in it: {', '.join(map(numbered, found[:5]))}.",))
+    if controls := control_characters(command):
+        return Judgement("deny", (f"It has control characters in it: {', '.join(map(numbered, controls[:5]))}.",))
     everything = unwrap(read(command))
     if everything.cut:
         return Judgement("deny", ("It has more commands in it than can be judged.",))
