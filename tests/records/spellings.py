@@ -440,7 +440,6 @@ terraform apply -var 'password=§'
 terraform apply -var="db_password=§"
 npm config set //registry.npmjs.org/:_authToken §
 npm config set _authToken=§
-pip install --index-url https://bob:§@h/simple x
 twine upload -u bob -p § dist/*
 gpg --batch --passphrase § -d f
 gpg --passphrase '§' f
