@@ -58,13 +58,22 @@ def _secure(root: Path) -> None:
             root.chmod(0o700)
 
 
+def make_private(folder: Path) -> None:
+    """Create a folder of our state with all above it that are missing, each for this user alone: somebody may have
+    removed the whole state while it was in use. OSError if that is impossible.
+    """
+    missing = [place for place in folder.parents if not place.exists()]
+    for place in (*reversed(missing), folder):
+        place.mkdir(mode=0o700, exist_ok=True)
+
+
 def replace_json(path: Path, values: Mapping[str, Any]) -> None:
     """Replace a file of plain values at once; nobody but this user can read it. OSError if that fails: the file that
     was there stays.
     """
     import tempfile  # late: most starts write nothing
 
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(path.parent)
     # In the same folder: a rename is atomic only within one file system. The new file has the mode 0600 from the first.
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
     try:
@@ -90,7 +99,7 @@ def workspace_state(folders: Sequence[str]) -> Path:
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold an exclusive lock on `path`, waiting for other processes and threads. The empty file is created and kept."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(path.parent)
     with path.open("ab") as handle:
         lock(handle.fileno(), wait=True)
         yield

@@ -26,6 +26,7 @@ from codeagent_lsp.errors import AgentError
 from codeagent_lsp.foreign import git_tree
 from codeagent_lsp.foreign.disk import ABSENT, UNKNOWN, FileState, Stamp, Tree, stamps
 from codeagent_lsp.foreign.git_tree import Entry, Marks
+from codeagent_lsp.state import make_private
 from codeagent_lsp.tools.git.calls import Repository, repository_of
 from codeagent_lsp.workspace.files.git_folders import top_of
 from codeagent_lsp.workspace.files.paths import within
@@ -274,7 +275,7 @@ class Copies:
     def _write(self, path: str, data: bytes) -> bool:
         file = self._file(path)
         try:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(self._folder)
             descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
             with os.fdopen(descriptor, "wb") as opened:
                 opened.write(data)

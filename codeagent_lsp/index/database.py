@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.state import locked
+from codeagent_lsp.state import locked, make_private
 
 _BUSY = 30.0  # seconds that one writer waits for another
 _DAMAGE = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_IOERR))
@@ -115,7 +115,7 @@ class Database:
 
         The caller holds the lock, but another process may have been first.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(self.path.parent)
         try:
             connection = _connected(self.path)
             found = _stamp_of(connection)

@@ -6,16 +6,18 @@ Blocks; use a worker thread. Not here: staging (`tools/code/server_tools.py`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from codeagent_lsp.errors import AgentError, EditRefused
 from codeagent_lsp.language_servers.answers import ServerAnswer, Texts, offsets_in
 from codeagent_lsp.workspace.files import uris
+from codeagent_lsp.workspace.text.visible import one_line
 
 MAX_FILES = 1000
 MAX_EDITS = 20_000
 MAX_INSERTED = 4 << 20
+MAX_LABEL = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +31,14 @@ class Splice:
 
 @dataclass(frozen=True, slots=True)
 class ServerEdit:
-    """What a server wants to change: new texts by absolute path (None: deleted), moves from old to new path, and the
-    splices of the changed texts.
+    """What a server wants to change: new texts by absolute path (None: deleted), moves from old to new path, the
+    splices of the changed texts, and the labels of what it wants the user to confirm.
     """
 
     texts: Mapping[str, str | None] = field(default_factory=dict)
     moves: Mapping[str, str] = field(default_factory=dict)
     splices: Mapping[str, tuple[Splice, ...]] = field(default_factory=dict)
+    to_confirm: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:
@@ -50,7 +53,7 @@ def server_edit(answer: ServerAnswer, edit: Any, texts: Texts) -> ServerEdit:
     reader = _Reader(answer, texts)
     for change in _changes(edit):
         reader.take(change)
-    return reader.done()
+    return replace(reader.done(), to_confirm=_to_confirm(edit))
 
 
 def edited(edit: Any) -> set[str]:
@@ -76,9 +79,12 @@ class _Reader:
             case "create":
                 self._created[self._new(change.get("uri"))] = ""
             case "rename":
-                self._moves[self._old(change.get("oldUri"))] = self._new(change.get("newUri"))
+                old, new = self._old(change.get("oldUri")), self._new(change.get("newUri"))
+                if old in self._created:
+                    raise self._refused(f"it moves {self._name(old)}, which it creates itself")
+                self._moves[old] = new
             case "delete":
-                self._deleted.add(self._old(change.get("uri")))
+                self._delete(self._old(change.get("uri")))
             case kind:
                 raise self._refused(f"it holds an operation of the unknown kind {kind!r}")
 
@@ -98,14 +104,17 @@ class _Reader:
 
     def _edit(self, change: Mapping[str, Any]) -> None:
         document = change.get("textDocument")
-        version = document.get("version") if isinstance(document, dict) else None
-        if isinstance(version, int) and version < 0:
-            raise self._refused("it is for a version of a text that never was")
         path = self._path(document.get("uri") if isinstance(document, dict) else None)
         # Behind a rename, edits name the file by its new path.
-        path = {new: old for old, new in self._moves.items()}.get(path, path)
+        before = {new: old for old, new in self._moves.items()}.get(path, path)
+        if before == path:
+            self._require_there(path)
+        elif before in self._splices:
+            raise self._refused(f"it changes {self._name(before)} before and after it moves it")
+        path = before
         text = self._text(path)
         known = self._texts.get(path)
+        self._require_version(path, document.get("version") if isinstance(document, dict) else None)
         for each in change.get("edits") or ():
             new = each.get("newText") if isinstance(each, dict) else None
             if not isinstance(new, str) or "snippet" in each:
@@ -116,6 +125,30 @@ class _Reader:
             if offsets is None:
                 raise self._refused(f"a range of it is not in {self._name(path)}")
             self._splices.setdefault(path, []).append(Splice(*offsets, new))
+
+    def _delete(self, path: str) -> None:
+        if path in self._created:
+            raise self._refused(f"it deletes {self._name(path)}, which it creates itself")
+        self._deleted.add(path)
+        self._splices.pop(path, None)
+
+    def _require_there(self, path: str) -> None:
+        """Raise EditRefused for a file that the parts before have deleted, or moved away."""
+        if path in self._deleted or path in self._moves:
+            raise self._refused(f"it deletes or moves {self._name(path)} before it changes it")
+
+    def _require_version(self, path: str, version: Any) -> None:
+        """Raise EditRefused for another version of a text than the editor's own servers were asked about. Our own have
+        numbers of their own, and some servers say 0 where they mean none.
+        """
+        if version is None:
+            return
+        if isinstance(version, bool) or not isinstance(version, int) or version < 0:
+            raise self._refused("it is for a version of a text that never was")
+        file = self._texts.files.get(path)
+        present = file.version if file is not None and self._answer.lent else None
+        if present is not None and version not in (0, present):
+            raise self._refused(f"it is for version {version} of {self._name(path)}, which is at {present}")
 
     def _spliced(self, text: str, splices: list[Splice]) -> str:
         splices.sort(key=lambda each: (each.start, each.end))  # stable: insertions at one place keep their order
@@ -137,12 +170,13 @@ class _Reader:
 
     def _old(self, uri: Any) -> str:
         path = self._path(uri)
+        self._require_there(path)
         self._text(path)
         return path
 
     def _new(self, uri: Any) -> str:
         path = self._path(uri)
-        if self._texts.view.exists(path):
+        if self._texts.view.exists(path) or path in self._created or path in self._moves.values():
             raise self._refused(f"{self._name(path)} exists already")
         return path
 
@@ -161,6 +195,25 @@ class _Reader:
 
     def _refused(self, reason: str) -> EditRefused:
         return EditRefused("not_found", f"The edit of {self._answer.server} was not made: {reason}.")
+
+
+def _to_confirm(edit: Any) -> tuple[str, ...]:
+    """Return the labels of the annotations that are used and need a confirmation, as one that is not there does."""
+    known = edit.get("changeAnnotations") if isinstance(edit, dict) else None
+    known = known if isinstance(known, dict) else {}
+    named: dict[str, None] = {}
+    for change in _changes(edit):
+        edits = change.get("edits")
+        for each in (change, *(edits if isinstance(edits, list) else ())):
+            if isinstance(each, dict) and isinstance(name := each.get("annotationId"), str):
+                named[name] = None
+    labels = []
+    for name in named:
+        found = known.get(name)
+        if not isinstance(found, dict) or found.get("needsConfirmation") not in (None, False):
+            label = found.get("label") if isinstance(found, dict) else None
+            labels.append(one_line(label if isinstance(label, str) and label else name, MAX_LABEL))
+    return tuple(dict.fromkeys(labels))
 
 
 def _changes(edit: Any) -> Iterator[Mapping[str, Any]]:

@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.state import replace_json
+from codeagent_lsp.state import make_private, replace_json
 from codeagent_lsp.system import belongs_to_us, is_alive, lock, open_new, open_reading
 
 FOLDER = "lend"
@@ -92,7 +92,7 @@ class MeetingPlace:
 
     def open(self, folders: Iterable[str], editor: str) -> None:
         """Create the folder, remove those of servers that are gone, and announce this one."""
-        self._siblings.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(self._siblings)
         for other in list(_folders(self._siblings)):
             if not is_held(other):
                 shutil.rmtree(other, ignore_errors=True)

@@ -280,7 +280,7 @@ class _Finder:
         if _ENCLOSING.search(place.sign):
             return self._enclosed(place)
         # Only behind a colon can a type, a block or a tag of YAML stand before the value.
-        if ":" in place.sign:
+        if ":" in place.sign or place.named:
             if annotation := _ANNOTATION.match(text, start):
                 start = annotation.end()
             elif block := _BLOCK.match(text, start):

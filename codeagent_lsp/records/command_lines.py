@@ -21,7 +21,8 @@ _TOOLS = re.compile(
     r"ldapsearch|smbclient|nexus|az|sqlcmd|rclone|skopeo|7z|zip|unzip|openssl|gpg|machine)\b[^\r\n]{1,65536}"
 )
 _USER = re.compile(
-    r"(?P<head>(?:^|\s)(?:-u|--user|--proxy-user|-U|--creds|--src-creds|--dest-creds)[ =]?[\"']?[^\s:\"'<>]{1,100}:)"
+    r"(?P<head>(?:^|\s)(?:-u|--user|--proxy-user|-U|-a|--auth|--creds|--src-creds|--dest-creds)[ =]?[\"']?"
+    r"[^\s:\"'<>]{1,100}:)"
     rf"(?P<value>{_V}{{1,65536}}+)"
 )
 _SHORT = re.compile(rf"(?P<head>(?:^|\s)-(?:p|a|w|P)[ ]?[\"']?)(?P<value>(?!-){_V}{{4,65536}}+)")
@@ -53,7 +54,8 @@ _TWILIO_ID = re.compile(
 )
 # The password comes first: piped into the program that reads it, or named behind it.
 _PIPED = re.compile(
-    rf"(?P<head>(?:echo|printf)\s{{1,4}}(?:-\w\s{{1,4}})?[\"']?(?:[\w.-]{{1,64}}:)?)(?P<value>{_V}{{4,65536}}+)"
+    rf"(?P<head>(?:echo|printf)\s{{1,4}}(?:-\w\s{{1,4}})?(?:[\"']?%s(?:\\n)?[\"']?[ \t]{{1,4}})?[\"']?"
+    rf"(?:[\w.-]{{1,64}}:)?)(?P<value>{_V}{{4,65536}}+)"
     r"(?=[\"']?[ \t]{0,4}\|[ \t]{0,4}(?:sudo[ \t]|(?:ch|smb|htp?)?passwd\b"
     r"|[^\r\n|]{0,200}?--(?:password-stdin|with-token|passphrase-fd)\b"
     r"|(?P<container>docker[ \t]|podman[ \t])(?P<reads>[^\r\n|]{0,200}?(?:\blogin\b|secret|passw|token|cred))?))"
@@ -68,24 +70,31 @@ _FED_TO = re.compile(
 _SAID = re.compile(
     r"[ \t](?:is|as|ist|als|est|es|é|è)[ \t](?:(?:the|my|our|your|a|das|mein|dein|le|mon|la|mi)[ \t])?"
     r"(?:\w{1,20}[ \t]){0,2}(?:(?P<password>(?i:pass(?!ed|es|ing)|kennwort|mot de passe|contrase|senha))"
-    r"|(?i:secret|token|api.?key))|[がは](?P<japanese>パスワード|暗証番号)"
+    r"|(?i:secret|token|api.?key))"
+    r"|(?:[がは]|是|作为|作為|[为為])(?P<unspaced>パスワード|暗証番号|密[码碼]|口令)"
 )
+_WORD_SIGNS = "".join(char for char in map(chr, range(33, 127)) if char not in "\"'()<>`")
 _LAST_WORD = re.compile(r"[^\s\"'`(<>「«“”]{6,}\Z")
-_LONGEST_SAID, _LONGEST_UNSPACED = 4_096, 64  # characters of a word, and of one in a script without blanks
+_LONGEST_SAID = 4_096  # characters of a word
 _SAYING = (" is ", " as ", " ist ", " als ", " est ", " es ", " é ", " è ", "がパスワード", "はパスワード")
-_SECRET_WORDS = ("pass", "secret", "token", "key", "kennwort", "contrase", "senha", "パスワード", "暗証")
+_CHINESE = ("密码", "密碼", "口令")
+_SAYING_UNSPACED = tuple(f"{verb}{word}" for verb in ("是", "作为", "作為", "为", "為") for word in _CHINESE)
+_SECRET_WORDS = ("pass", "secret", "token", "key", "kennwort", "contrase", "senha", "パスワード", "暗証", *_CHINESE)
 _PORT = re.compile(r":(?:\*|[1-9][0-9]{3,4}):")
 # A user and the password behind a sign of the program's own: `sqlplus bob/…@db`, `smbclient -U bob%…`, and programs
 # that take it as a word.
 _AFTER_USER = re.compile(
     r"(?P<head>(?:\b(?:sqlplus|sqlldr|expdp|impdp)[ \t](?:-\w+[ \t])*[\w.-]{1,64}/|:thin:[\w.-]{1,64}/"
-    r"|\b(?:smbclient|rpcclient)[ \t][^\r\n]{0,200}?(?:-U|--user)[ =]?[\w.\\-]{1,64}%|\bvault[ \t]login[ \t]"
+    r"|\b(?:smbclient|rpcclient)[ \t][^\r\n]{0,200}?(?:-U|--user)[ =]?[\"']?[\w.\\-]{1,64}%"
+    r"|\blftp[ \t][^\r\n]{0,200}?-u[ ]?[\"']?[\w.@-]{1,64},|\bxfreerdp[ \t][^\r\n]{0,200}?/p:"
+    r"|\bnet[ \t]user[ \t][\w.\\-]{1,64}[ \t]|\bssh-keygen[ \t](?:[^\r\n]{0,120}?[ \t])?-[NP][ \t]"
+    r"|\bSecureString\b[^\r\n]{0,200}?--value[ =]|\bsnmp-server[ \t]community[ \t]|\bvault[ \t]login[ \t]"
     r"|\buser(?:add|mod)[ \t][^\r\n]{0,80}?-p[ \t]|\bopenssl[ \t][^\r\n]{0,120}?[ \t]-[kK][ \t]"
     rf"|/user:[\w.\\-]{{1,64}}[ \t]|/pass:)[\"']?)(?P<value>(?:(?!@){_V}){{6,65536}}+)"
 )
 _USERS = (
     *("sqlplus", "sqlldr", "expdp", "impdp", ":thin:", "smbclient", "rpcclient", "vault login", "useradd", "usermod"),
-    *("openssl", "/user:", "/pass:"),
+    *("openssl", "/user:", "/pass:", "lftp", "xfreerdp", "net user", "ssh-keygen", "SecureString", "snmp-server"),
 )
 _SPOKEN_TO_SERVER = re.compile(  # FTP, POP, IMAP, IRC
     rf"(?P<head>^(?:[\w.]{{1,8}}[ |:+>]{{1,2}})?(?:PASS|LOGIN[ ]\S{{1,100}}|AUTH)[ ]\"?)(?P<value>{_V}{{6,65536}}+)",
@@ -201,11 +210,12 @@ def _mask_said(text: str, mark: Mark) -> str:
         stop = said.start()
         while stop > position and text[stop - 1] in "\"'`)»“”」 ":
             stop -= 1
-        # A script without blanks has no word's beginning near.
-        least = max(position, stop - (_LONGEST_UNSPACED if said["japanese"] else _LONGEST_SAID))
+        least = max(position, stop - _LONGEST_SAID)
         start = max(least, *(text.rfind(sign, least, stop) + 1 for sign in " \n"))
+        if said["unspaced"]:  # a script without blanks has no word's beginning: what is not of it is the value
+            start += len(text[start:stop].rstrip(_WORD_SIGNS))
         word = _LAST_WORD.search(text, start, stop)
-        password = said["password"] or said["japanese"]
+        password = said["password"] or said["unspaced"]
         if word and (looks_scrambled(word[0]) or (password and looks_spoken(word[0]))):
             parts += [text[position : word.start()], mark(word[0])]
             position = word.end()
@@ -215,7 +225,7 @@ def _mask_said(text: str, mark: Mark) -> str:
 def _sayings(text: str) -> list[re.Match[str]]:
     """Return the places that say what a word is, in order."""
     found = []
-    for word in _SAYING:
+    for word in _SAYING if text.isascii() else (*_SAYING, *_SAYING_UNSPACED):
         found += [said for at in _places(text, word) if (said := _SAID.match(text, at))]
     return sorted(found, key=lambda said: said.start())
 

@@ -24,13 +24,14 @@ MOST_ENTRIES = 200
 _Span = tuple[int, int]
 _HOLDS = r"(?P<holds>stringData|secrets|passwords|passwd|credentials|creds|tokens|api[_-]?[kK]eys|auth[_-]?tokens)"
 _TABLE = re.compile(
-    rf"^[ \t]*\[{{1,2}}(?:[\w.-]{{1,60}}\.)?[\"']?{_HOLDS}[\"']?\]{{1,2}}[ \t]*(?:#[^\n]*)?\n", re.MULTILINE
+    rf"^[ \t]*\[{{1,2}}(?:[\w.-]{{1,60}}\.)?[\"']?{_HOLDS}[\"']?\]{{1,2}}[ \t]*(?:#[^\n]*)?\r?\n", re.MULTILINE
 )
 _TABLE_LINE = re.compile(
-    r"[ \t]*(?:[\w.\"'-]{1,80}[ \t]*=[ \t]*(?:(?P<q>[\"'])(?P<value>[^\"'\n]{1,4096})(?P=q))?|#|(?=\r?\n))"
+    r"[ \t]*(?:[\w.\"'-]{1,80}[ \t]*=[ \t]*(?:(?P<q>[\"'])(?P<value>[^\"'\n]{1,4096})(?P=q)"
+    r"|(?P<bare>[^\s\"'\[{][^\s\"'\[{]{0,4096})(?=[ \t]*(?:[ \t][#;][^\n]*)?(?:\r?\n|\Z)))?|#|;|(?=\r?\n))"
     r"[^\n\[]*(?:\n|\Z)"
 )
-_BLOCK = re.compile(rf"^(?P<indent>[ \t]{{0,40}})(?:- )?[\"']?{_HOLDS}[\"']?:[ \t]*(?:#[^\n]*)?\n", re.MULTILINE)
+_BLOCK = re.compile(rf"^(?P<indent>[ \t]{{0,40}})(?:- )?[\"']?{_HOLDS}[\"']?:[ \t]*(?:#[^\n]*)?\r?\n", re.MULTILINE)
 _BLOCK_LINE = re.compile(
     r"(?P<indent>[ \t]{1,60})(?:- )?[\w.\"'-]{1,80}:(?:[ \t]+(?:(?P<q>[\"'])(?P<value>[^\"'\n]{1,4096})(?P=q)"
     r"|(?P<bare>[^\s\"'#&*!|>{\[](?:[^\n#]|(?<=\S)#){0,4096}?)(?=[ \t]*(?:[ \t]#[^\n]*)?(?:\r?\n|\Z))))?[^\n]*(?:\n|\Z)"
@@ -45,9 +46,9 @@ _WIDE = frozenset(("stringData", "secrets", "passwords", "passwd", "credentials"
 """What holds secrets and nothing else; the others count things, too: `tokens = {max: 4096}`."""
 _USER_AND = re.compile(
     r"(?<![\w/.])(?P<head>(?:log-?ins?|sign-?ins?|credentials?|creds|user(?:name)?[ ]?/[ ]?pass(?:word)?"
-    r"|zugang(?:sdaten)?|anmeldung|identifiants?|accesos?|账号|帳號|帐号|アカウント|ログイン)"
+    r"|zugang(?:sdaten)?|anmelde?(?:ung|daten)|identifiants?|accesos?|credenciale?s|credenziali|inloggegevens|账号|帳號|帐号|アカウント|ログイン)"
     r"(?:[ \t]?[:：=][ \t]*|[ \t](?:is|are|ist|est)[ \t]:?[ \t]?|:?[ \t]*\n[ \t]*[-*][ \t]+)"
-    r"[\"'`]?[\w.@+-]{2,64}[\"'`]?[ \t]*[/,|][ \t]*[\"'`]?)(?P<value>[^\s\"'`<>{}()\[\]]{8,256})",
+    r"[\"'`]?[\w.@+-]{2,64}[\"'`]?[ \t]*[/,|][ \t]*[\"'`]?)(?P<value>[^\s\"'`<>{}()\[\]]{8,4096})",
     re.IGNORECASE,
 )
 _PRINTED = re.compile(
@@ -57,13 +58,18 @@ _PRINTED = re.compile(
 )
 _OF_SECRET = re.compile(r"(?i:pass(?:word|wd|phrase)?|pwd|secret|token|key|auth|cred\w*)\w{0,12}\W{1,5}\Z")
 _OPTION = re.compile(
-    r"[ \t]-p(?:(?P<q>[\"'])(?P<value>[^\"'\n]{8,256})(?P=q)|(?P<bare>[^\s\"'`;|&<>=]{8,256}))"
-    r"|[ \t]-p[ \t](?P<apart>[^\s\"'`;|&<>=/]{12,256})(?=\s|\Z)"
-    r"|(?<![\w-])(?:pw|pwd|passwd)[ \t](?P<told>[^\s\"'`;|<>()=]{8,256})"
+    r"[ \t]-p(?:(?P<q>[\"'])(?P<value>[^\"'\n]{8,4096})(?P=q)|(?P<bare>[^\s\"'`;|&<>=]{8,4096}))"
+    r"|[ \t]-p[ \t](?P<apart>[^\s\"'`;|&<>=/]{12,4096})(?=\s|\Z)"
+    r"|(?<![\w-])(?:pw|pwd|passwd)[ \t](?P<told>[^\s\"'`;|<>()=]{8,4096})"
 )
-_LOGINS = ("login", "log-in", "sign-in", "signin", "cred", "user/", "user /", "username", "zugang", "anmeldung")
-_FOREIGN_LOGINS = ("identifiant", "acceso", "账号", "帳號", "帐号", "アカウント", "ログイン")
+_LOGINS = (
+    *("login", "log-in", "sign-in", "signin", "cred", "user/", "user /", "username", "zugang", "anmeld"),
+    *("identifiant", "acceso", "inloggeg"),
+)
+_FOREIGN_LOGINS = ("账号", "帳號", "帐号", "アカウント", "ログイン")
 _HOLDERS = ("stringData", "secrets", "passw", "cred", "tokens", "api_k", "api-k", "apik", "apiK", "auth_t", "auth-t")
+# Elsewhere the hash of a file or a commit.
+_HEXADECIMAL = re.compile(r"(?=[0-9]*[A-Fa-f])(?=[A-Fa-f]*[0-9])[0-9A-Fa-f]{16,4096}")
 _LONGEST_LEAD = 100  # characters before such a word on its line
 _WORD_BEFORE = re.compile(r"[\w.]\Z")
 _PATH_OR_FILE = re.compile(r"[/\\]|\.\w{2,4}\Z")
@@ -89,7 +95,7 @@ def _spans(text: str) -> Iterator[_Span]:
         for at in _places(lower, _LOGINS if text.isascii() else (*_LOGINS, *_FOREIGN_LOGINS)):
             if found := _USER_AND.match(text, at):
                 value = found["value"].rstrip(_PUNCTUATION)
-                if looks_chosen(value):
+                if looks_chosen(value) or looks_random(value, least=12) or _HEXADECIMAL.fullmatch(value):
                     yield found.start("value"), found.start("value") + len(value)
     for at in _places(text, ("$(printf", "$(echo", "`printf", "`echo", "$( printf", "$( echo")):
         if found := _PRINTED.match(text, at):
@@ -119,7 +125,7 @@ def _of_lines(text: str, head: re.Match[str] | None, line: re.Pattern[str]) -> I
         found = line.match(text, place)
         if found is None or (block and found["indent"] and len(found["indent"]) <= len(head["indent"])):
             break
-        part = "bare" if block and found["value"] is None else "value"
+        part = "bare" if found["value"] is None else "value"
         if found[part] and _is_held(found[part], head["holds"]):
             yield found.span(part)
         place = found.end()
@@ -135,7 +141,9 @@ def _of_flow(text: str, held: re.Match[str]) -> Iterator[_Span]:
 def _is_held(value: str, holds: str) -> bool:
     if " " in value or is_placeholder(value):
         return False
-    return looks_chosen(value) or looks_scrambled(value) or (holds in _WIDE and _is_word_of_secret(value))
+    if looks_chosen(value) or looks_scrambled(value) or _HEXADECIMAL.fullmatch(value):
+        return True
+    return holds in _WIDE and _is_word_of_secret(value)
 
 
 def _is_word_of_secret(value: str) -> bool:

@@ -38,7 +38,8 @@ _SECRETS = frozenset((
     *_PASSWORDS, "secret", "apikey", "apitoken", "accesskey", "secretkey", "accesstoken", "authtoken", "bearer",
     "authorization", "accountkey", "privatekey", "credential", "credentials", "secrets", "passwords", "apikeys",
     "密码", "密碼", "口令", "密钥", "密鑰", "秘钥", "金鑰", "令牌", "暗号", "パスワード", "合言葉", "シークレット",
-    "トークン", "秘密鍵", "비밀번호", "암호", "비밀키", "토큰", "패스워드", "시크릿", "sharedaccesskey",
+    "トークン", "秘密鍵", "暗証番号", "私钥", "私鑰", "權杖", "权杖",
+    "비번", "비밀번호", "암호", "비밀키", "토큰", "패스워드", "시크릿", "sharedaccesskey",
     "clientsecret", "appsecret", "authkey", "pat", "psk", "fernet", "privkey", "presharedkey",
     "requirepass", "masterauth",
 ))  # fmt: skip
@@ -47,6 +48,7 @@ _FOREIGN = frozenset((
     "contrasenia", "parola", "parol", "senha", "wachtwoord", "haslo", "hasło", "пароль", "пароля", "паролем", "паролю",
     "losenord", "losenordet", "adgangskode", "adgangskoden", "salasana", "heslo", "jelszo", "sifre", "sifresi", "khau",
     "sandi", "geheimnis", "секрет", "κωδικος", "סיסמה", "पासवर्ड", "รหัสผ่าน", "apischlussel", "zugangsschlussel",
+    "المرور", "السر",
 ))  # fmt: skip
 SECRET_WORDS = _SECRETS | _FOREIGN | {"token", "passe", "pass", "key", "pin"}
 _ENDINGS = ("password", "passwort", "kennwort", "passwd", "passphrase", "secret", "token", "apikey", "pwd")
@@ -54,12 +56,14 @@ _KEYS = frozenset((
     "api", "access", "secret", "private", "account", "auth", "encryption", "signing", "master", "license", "ssh",
     "deploy", "service", "role", "shared", "session", "app", "application", "consumer", "client", "subscription",
     "encrypt", "webhook", "hmac", "jwt", "ingest", "write", "admin", "storage", "integration",
+    "geheimer", "privater",
     "fernet", "pragma", "wep", "wpa", "wifi", "priv", "preshared", "aes", "kms", "enc", "cipher", "openai", "anthropic",
     "openrouter", "gemini", "groq", "mistral", "cohere", "deepseek", "stripe", "azure", "google", "maps", "sendgrid",
     "mailgun", "gpr", "fcm", "twilio", "algolia", "datadog", "sentry", "cloudflare",
 ))  # fmt: skip
 _WEAK = frozenset((
-    "clave", "chave", "chiave", "jeton", "ключ", "токен", "キー", "키",
+    "clave", "chave", "chiave", "cle", "schlussel", "jeton", "ключ", "токен", "キー", "키",
+    "通行证", "授权码", "授權碼", "激活码", "凭证", "憑證",
     "mdp", "pw", "token", "mnemonic", "auth", "cookie", "credential", "credentials", "bearer", "cred", "creds", "jwt",
 ))  # fmt: skip
 _WEAK_KEYS = frozenset((

@@ -13,14 +13,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.system import lock, open_appending
+from codeagent_lsp.state import make_private
+from codeagent_lsp.system import lock, open_appending, read_at
 
 
 class RotatingFile:
-    """Appends lines to a file. Files have at most `max_bytes` (one line may be longer); `keep` older ones are kept."""
+    """Appends lines to a file. Files have at most `max_bytes` (one line may be longer); `keep` older ones are kept.
 
-    def __init__(self, path: Path, *, max_bytes: int, keep: int) -> None:
+    With `restores`, one that is removed while it is open is made anew with what was in it.
+    """
+
+    def __init__(self, path: Path, *, max_bytes: int, keep: int, restores: bool = False) -> None:
         self._path = path
+        self._restores = restores
         self._max_bytes = max_bytes
         self._keep = keep
         self._handle: int | None = None
@@ -55,19 +60,39 @@ class RotatingFile:
 
     def _current(self) -> int:
         """Return the open descriptor of the file at our path; reopened after a rotation by another process."""
-        if self._handle is not None and _same_file(self._handle, self._path):
+        if self._handle is not None and same_file(self._handle, self._path):
             return self._handle
+        lost = self._removed()
         self.close()
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._handle = open_appending(self._path)
+        make_private(self._path.parent)
+        if lost:
+            self._restore(lost)
+        self._handle = open_appending(self._path, readable=True)
         self._torn = _ends_within_a_line(self._path)
         return self._handle
+
+    def _removed(self) -> bytes:
+        """Return the content of the open file if it was removed, with its folder perhaps, and not only rotated."""
+        if self._handle is None or not self._restores or self._path.exists():
+            return b""
+        info = os.fstat(self._handle)
+        return read_at(self._handle, min(info.st_size, self._max_bytes), 0) if not info.st_nlink else b""
+
+    def _restore(self, content: bytes) -> None:
+        handle = open_appending(self._path)
+        try:
+            lock(handle, wait=True)
+            # Another process may have done the same meanwhile.
+            if os.fstat(handle).st_size == 0 and os.write(handle, content) != len(content):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        finally:
+            os.close(handle)  # this releases the lock
 
     def _rotate(self, handle: int) -> None:
         lock(handle, wait=True)
         try:
             # Another process may have rotated while this one waited for the lock.
-            if not _same_file(handle, self._path) or os.fstat(handle).st_size == 0:
+            if not same_file(handle, self._path) or os.fstat(handle).st_size == 0:
                 return
             # From the oldest on, or each would overwrite the next.
             for number in range(self._keep, 0, -1):
@@ -112,10 +137,11 @@ def parse_line(line: bytes) -> dict[str, Any] | None:
     return record if isinstance(record, dict) else None
 
 
-def _same_file(handle: int, path: Path) -> bool:
+def same_file(handle: int, path: Path) -> bool:
+    """Return whether an open file is the one at a path, and was not removed or moved since."""
     try:
         there, here = path.stat(follow_symlinks=False), os.fstat(handle)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
 

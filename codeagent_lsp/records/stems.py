@@ -21,14 +21,15 @@ _STEMS = (
     "pass", "pw", "phrase", "kennw", "contrase", "senha", "wachtwoord", "parol", "haslo", "hasło", "lösenord",
     "losenord", "adgangskode", "salasana", "heslo", "jelsz",
     "şifre", "sifre", "khẩu", "sandi", "geheimnis",
-    "schlüssel", "masterauth", "mdp", "_pat", "_sk",
+    "schlüssel", "clé", "masterauth", "mdp", "_pat", "_sk",
     "secret", "token", "jeton", "jwt", "psk", "fernet", "key", "auth", "cred", "cookie", "bearer", "session", "call_id",
     "callid", "mnemonic", "seed",
     "clave", "chave", "chiave", "ключ", "токен", "キー", "키",
     "парол", "пасворд", "секрет", "κωδικ", "סיסמ", "كلمة المرور", "كلمة السر", "पासवर्ड", "รหัสผ่าน",
     "密码", "密碼", "口令", "密钥", "密鑰", "秘钥", "金鑰", "令牌", "暗号", "パスワード", "合言葉",
-    "シークレット", "トークン", "秘密鍵",
-    "비밀번호", "암호", "비밀키", "토큰", "패스워드", "시크릿",
+    "私钥", "私鑰", "權杖", "权杖", "通行证", "授权码", "授權碼", "激活码", "凭证", "憑證",
+    "シークレット", "トークン", "秘密鍵", "暗証番号",
+    "비번", "비밀번호", "암호", "비밀키", "토큰", "패스워드", "시크릿",
 )  # fmt: skip
 _SESSIONS = ("sid",)
 _BEFORE = string.ascii_letters + string.digits + "_.$-"
@@ -39,9 +40,9 @@ _DEFINED = re.compile(r"-D(?=[A-Z_]{2})")
 _ALONE = re.compile(r"(?<![A-Za-z0-9_.-])PAT(?=[\"']?[ \t]?[=:])")  # a personal access token
 _FIRST = frozenset((
     "api", "access", "secret", "private", "auth", "encryption", "signing", "master", "license", "security", "service",
-    "deploy", "pragma", "wep", "wpa", "wifi", "pass", "seed", "recovery",
+    "deploy", "pragma", "wep", "wpa", "wifi", "pass", "seed", "recovery", "geheimer", "privater",
 ))  # fmt: skip
-_SECOND = frozenset(("key", "keys", "token", "passe", "phrase"))
+_SECOND = frozenset(("key", "keys", "token", "passe", "phrase", "schlüssel"))
 _ASCII_LOWER = {code: code + 32 for code in range(65, 91)}
 
 

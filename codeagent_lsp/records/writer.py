@@ -25,7 +25,8 @@ LONGEST_RECORD = 4 * 1024 * 1024
 class RecordWriter:
     """Writes one file of records. `on_problem` is called once, from the writing thread, when writing fails.
 
-    A record is sanitized later, so it must not be changed once it was given. `durable` syncs to disk after every batch.
+    A record is sanitized later, so it must not be changed once it was given. `durable` syncs to disk after every batch,
+    and makes a file anew that was removed.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class RecordWriter:
         durable: bool = False,
         on_problem: Callable[[OSError], None] = lambda error: None,
     ) -> None:
-        self._file = RotatingFile(path, max_bytes=max_bytes, keep=keep)
+        self._file = RotatingFile(path, max_bytes=max_bytes, keep=keep, restores=durable)
         self._sanitizer = sanitizer
         self._durable = durable
         self._on_problem = on_problem

@@ -17,6 +17,7 @@ from lsprotocol import types
 from codeagent_lsp.errors import EditorError
 from codeagent_lsp.protocol import SYNC_METHOD
 from codeagent_lsp.server.clients import ClientPolicy
+from codeagent_lsp.workspace.text.visible import in_box
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.server import CodeAgentServer
@@ -45,7 +46,7 @@ class Client:
 
     def tell(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
         """Show a sentence by `window/showMessage`."""
-        self.server.notify(types.WINDOW_SHOW_MESSAGE, types.ShowMessageParams(type=kind, message=message))
+        self.server.notify(types.WINDOW_SHOW_MESSAGE, types.ShowMessageParams(type=kind, message=in_box(message)))
 
     async def show(self, uri: str, *, external: bool | None = None, take_focus: bool | None = None) -> bool:
         """Open a document or an address by `window/showDocument`. Return False where the client cannot, did not, or did

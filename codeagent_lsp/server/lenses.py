@@ -12,6 +12,7 @@ from lsprotocol import types
 
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files import uris
+from codeagent_lsp.workspace.text.visible import in_box
 
 QUESTION_LENGTH = 240
 
@@ -133,7 +134,8 @@ def lenses(waiting: tuple[Waiting, ...], uri: str) -> list[types.CodeLens]:
             for number, (title, command, argument) in enumerate(item.actions):
                 # lenses of one line stand side by side, so the first one's title is enough
                 label = f"{item.title} {title}".strip() if number == 0 else title
-                found.append(types.CodeLens(top, types.Command(title=label, command=command, arguments=[argument])))
+                shown = types.Command(title=in_box(label), command=command, arguments=[argument])
+                found.append(types.CodeLens(top, shown))
     return found
 
 
@@ -147,7 +149,7 @@ def waiting_actions(
     here = [item for item in waiting if item.uri is None or uris.key(item.uri) == key]
     placed = [item for item in here if item.last is not None and item.line <= lines[1] and lines[0] <= item.last]
     return [
-        (f"{item.title} {title}".strip(), command, argument)
+        (in_box(f"{item.title} {title}".strip()), command, argument)
         for item in (*placed, *(item for item in here if item.last is None))
         for title, command, argument in item.actions
     ]

@@ -20,6 +20,7 @@ from codeagent_lsp.messages import Usage
 from codeagent_lsp.session.spending import cost_words, spent_words, usage_data, usage_of
 from codeagent_lsp.session.transcript import call_words
 from codeagent_lsp.texts import text
+from codeagent_lsp.workspace.text.visible import in_box
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.client import Client
@@ -164,7 +165,8 @@ class Bar:
 def _plain(value: Any) -> dict[str, Any]:
     """Return a progress value as JSON: only members with a value."""
     names = ("kind", "title", "message", "cancellable", "percentage")
-    return {name: item for name in names if (item := getattr(value, name, None)) is not None}
+    found = {name: item for name in names if (item := getattr(value, name, None)) is not None}
+    return found | {name: in_box(found[name]) for name in ("title", "message") if name in found}
 
 
 def reported(event: events.Event, language: str) -> str | None:

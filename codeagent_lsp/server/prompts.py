@@ -19,7 +19,7 @@ from codeagent_lsp.protocol import EVENT_METHOD, INPUT_METHOD
 from codeagent_lsp.server.wire.outgoing import METHOD_NOT_FOUND
 from codeagent_lsp.session.inbox import answered, asked
 from codeagent_lsp.texts import text
-from codeagent_lsp.workspace.text.visible import ends_of
+from codeagent_lsp.workspace.text.visible import ends_of, in_box
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.client import Client
@@ -138,21 +138,20 @@ class Prompts:
 
     async def _choose(self, item: OpenQuestion, message: str, choices: tuple[str, ...]) -> str | None:
         kind = types.MessageType.Warning if item.question.danger else types.MessageType.Info
-        params = types.ShowMessageRequestParams(
-            type=kind, message=message, actions=[types.MessageActionItem(title=choice) for choice in choices]
-        )
+        shown = {in_box(choice): choice for choice in reversed(choices)}
+        actions = [types.MessageActionItem(title=in_box(choice)) for choice in choices]
+        params = types.ShowMessageRequestParams(type=kind, message=in_box(message), actions=actions)
         answer = await self._client.server.request(types.WINDOW_SHOW_MESSAGE_REQUEST, params, PROMPT_SECONDS)
-        title = getattr(answer, "title", None)
         # Clients may answer with a text that was not offered.
-        return title if title in choices else None
+        return shown.get(getattr(answer, "title", None) or "")
 
     async def _free_text(self, item: OpenQuestion) -> tuple[str, ...] | None:
         """Ask for text by the client's own input, else by a document; never for a secret by a document."""
         if self._client.policy.input:
             params: dict[str, Any] = {
                 "requestId": item.request_id,
-                "title": item.question.title,
-                "prompt": item.question.detail,
+                "title": in_box(item.question.title),
+                "prompt": in_box(item.question.detail),
             }
             if item.question.secret:
                 params["secret"] = True

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.protocol import DOCUMENT_SCHEME
+from codeagent_lsp.state import make_private
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.position import with_newlines
@@ -23,7 +24,12 @@ REVIEWS = "review/"
 REFRESH_METHOD = "workspace/textDocumentContent/refresh"
 MODE_LINES = 5  # so many at the beginning and at the end are read by Vim and Neovim, unless a user wants more
 # `vim: set …`, `vi:`, `ex:`, `vim>703:`.
-_MODE_LINE = re.compile(r"(?<!\S)(?:vi|[vV]im[<=>]?\d*|ex):")
+# Before the first may be a byte-order mark, which the editor takes away.
+_MODE_LINE = re.compile(r"(?<![^\s\ufeff])(?:vi|[vV]im[<=>]?\d*|ex):")
+# `-*- eval: … -*-` in the first two lines, and the list at the end of a text, are what Emacs sets variables by.
+_FIRST_LINE = re.compile(r"-\*-(?=.*-\*-)")
+_VARIABLES = re.compile(r"Local Variables:", re.IGNORECASE)
+VARIABLES_END = 3000  # so many characters at the end are read by Emacs, from the last form feed on
 
 
 class VirtualDocuments:
@@ -144,7 +150,7 @@ class VirtualDocuments:
     def _write(self, name: str, content: str) -> None:
         path = Path(self._path(name))
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(path.parent)
             masked = content if name.startswith(REVIEWS) else self._hide(content)
             path.write_text(without_mode_lines(masked), "utf-8", "replace")
         except OSError:
@@ -157,14 +163,18 @@ class VirtualDocuments:
 def without_mode_lines(content: str) -> str:
     """Return a text in which an editor finds no mode line, as words of a model must not set its options.
 
-    At the beginning the colon is escaped, which Markdown shows as it was; at the end blank lines are added, so that a
-    diff there stays exactly what it is.
+    At the beginning the colon is escaped, which Markdown shows as it was; at the end blank lines are added, and a form
+    feed, so that a diff there stays exactly what it is.
     """
     lines = content.split("\n")
     head = "\n".join(lines[:MODE_LINES])
-    escaped = _MODE_LINE.sub(lambda match: f"{match[0][:-1]}\\:", head)
-    tail = "\n".join(lines[-MODE_LINES - 1 :])
-    return escaped + content[len(head) :] + ("\n" * (MODE_LINES + 1) if _MODE_LINE.search(tail) else "")
+    first = "\n".join(lines[:2])
+    escaped = _FIRST_LINE.sub(r"-\\*-", first) + head[len(first) :]
+    escaped = _MODE_LINE.sub(lambda match: f"{match[0][:-1]}\\:", escaped)
+    found = escaped + content[len(head) :]
+    if _MODE_LINE.search("\n".join(lines[-MODE_LINES - 1 :])):
+        found += "\n" * (MODE_LINES + 1)
+    return f"{found}\n\f\n" if _VARIABLES.search(found, max(0, len(found) - VARIABLES_END)) else found
 
 
 def _inside_comment(words: str) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.errors import EditorError, FileRefused
 from codeagent_lsp.language_servers.answers import ServerAnswer
-from codeagent_lsp.language_servers.known import with_own
+from codeagent_lsp.language_servers.known import KnownServer, with_own
 from codeagent_lsp.language_servers.pool import LanguageServerPool
 from codeagent_lsp.protocol import DIAGNOSTICS_METHOD, LENT_METHODS, LSP_METHOD, SOURCE
 from codeagent_lsp.server.editor import LspEditor
@@ -268,4 +268,9 @@ def language_servers(front: Front) -> LanguageServerPool:
     def open_copy(folders: Sequence[str]) -> CopyLayer:
         return isolator().open_copy(front.settings().shell, folders)
 
-    return LanguageServerPool(open_copy, lambda: with_own(front.settings().language_servers))
+    def known() -> tuple[KnownServer, ...]:
+        settings = front.settings()
+        # A server may be a program of the workspace, and most run some of its: build scripts, compilers, plug-ins.
+        return () if settings.permissions.mode == "readOnly" else with_own(settings.language_servers)
+
+    return LanguageServerPool(open_copy, known)

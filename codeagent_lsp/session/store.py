@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.errors import SessionError
+from codeagent_lsp.records.rotation import same_file
+from codeagent_lsp.state import make_private
 from codeagent_lsp.system import lock, open_appending, open_reading, read_at
 
 SUFFIX = ".jsonl"
@@ -158,7 +160,7 @@ class SessionStore:
     def _open(self, session_id: str) -> int:
         handle = self._files.get(session_id)
         if handle is None:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(self._folder)
             # No write can land inside a record, and a planted link leads to no other file.
             handle = open_appending(self._path(session_id), readable=True)
             try:
@@ -173,9 +175,9 @@ class SessionStore:
         return handle
 
     def _restored(self, session_id: str, handle: int) -> int:
-        """Return the handle of a session's file; of a new one with the same content if somebody has removed it."""
-        # Removed with its folder, as by a clean-up of caches: the open handle still has all of it.
-        if os.fstat(handle).st_nlink:
+        """Return the handle of a session's file; of a new one with the same content if it was removed or moved."""
+        # With its folder, as by a clean-up of caches: the open handle still has all of it.
+        if same_file(handle, self._path(session_id)):
             return handle
         content = read_at(handle, os.fstat(handle).st_size, 0)
         self.release(session_id)

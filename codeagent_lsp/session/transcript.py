@@ -28,17 +28,21 @@ _HTML_BLOCK = re.compile(r"[\s>*+\-\d.)]*<[A-Za-z/!?]")
 _IMAGE = re.compile(r"!\[")
 # Any link but `](https://…`, `](<http://…` and plain relative paths. `\s*+` gives nothing back: else the blank in
 # `]( command:…` would pass as the end of an empty path.
-_LINK = re.compile(r"\]\((?!\s*+(?:<?https?://|[\w./#-]*[)\s]))", re.IGNORECASE)
-# `[x]: command:…`, also with the address in the next line, or written with entities or escapes: `[x]: &#99;ommand:`.
-_DEFINITION = re.compile(r"\]:(?=\s*(?:$|<?[A-Za-z][\w+.-]*:|[&\\]))")
-# A tag with an attribute (`<p onclick=`), one that goes on in the next line, the elements that load or run, `<!--`,
-# `<?`.
+# Nor is `//host/share` one: behind `file:` it names another machine.
+_LINK = re.compile(r"\]\((?!\s*+(?:<?https?://|(?!//)[\w./#-]*[)\s]))", re.IGNORECASE)
+# `[x]: command:…`, by the same rule: the address may be in the next line, and entities and escapes stand anywhere in it
+# (`[x]: command&#58;…`).
+_DEFINITION = re.compile(r"\]:(?!\s*+(?:<?https?://|(?!//)[\w./#-]+(?:\s|$)))", re.IGNORECASE)
+# A tag with an attribute (`<p onclick=`), one that goes on in the next line, the elements that load or run, those that
+# swallow the text behind them or make a block that only their end closes, `<!--`, `<?`. A `<` behind the name does not
+# end a tag: to a browser, `<p<b onclick=…>` is one.
 _HTML = re.compile(
-    r"<(?=[A-Za-z][^<>=]*(?:=|$)|/?(?:script|style|svg|math|iframe|frame|object|embed|base|link|meta|form|img)\b|[!?])",
+    r"<(?=[A-Za-z][^>=]*(?:=|$)|/?(?:pre|script|style|svg|math|iframe|frame|object|embed|base|link|meta|form|img|applet"
+    r"|textarea|title|plaintext|xmp|template|noscript|noembed|noframes|frameset|dialog|select|marquee|portal)\b|[!?])",
     re.IGNORECASE,
 )
 # `<command:…>`, but not `<https://…>`.
-_AUTOLINK = re.compile(r"<(?=(?!https?:)[A-Za-z][A-Za-z0-9+.-]*:)", re.IGNORECASE)
+_AUTOLINK = re.compile(r"<(?=(?!https?://)[A-Za-z][A-Za-z0-9+.-]*:)", re.IGNORECASE)
 
 
 def render(stream: Iterable[events.Event]) -> str:
@@ -47,8 +51,12 @@ def render(stream: Iterable[events.Event]) -> str:
 
 
 def block(event: events.Event) -> str:
-    """Return the text that one event adds to the transcript, inert; '' if it adds nothing."""
-    return inert(_block(event))
+    """Return the text that one event adds to the transcript, inert; '' if it adds nothing. A fence that it leaves open is
+    closed: what is added later would be code or not against what it was judged to be.
+    """
+    text = inert(_block(event))
+    fence = _open_fence(text)
+    return f"{text.rstrip()}\n{fence}\n\n" if fence else text
 
 
 def replayed(stream: Sequence[events.Event]) -> tuple[list[dict[str, Any]], bool]:
@@ -116,7 +124,7 @@ def _block(event: events.Event) -> str:
             return f"\n**{_line(event.title)}**\n"
         case events.ChangesApplied():
             done = "Undone" if event.undo else (event.verdict or "applied").capitalize()
-            return f"\n*{done}: {event.outcome}, {_count(event.files_changed)}*\n\n"
+            return f"\n*{_line(done)}: {_line(event.outcome)}, {_count(event.files_changed)}*\n\n"
         case events.ChangesDiscarded():
             return f"\n*Discarded: {_count(event.files_changed)}*\n\n"
         case events.FileRunStarted():
@@ -146,9 +154,9 @@ def _plan_block(event: events.Event) -> str:
             steps = "".join(f"{number}. {_line(_titled(step))}\n" for number, step in enumerate(event.steps, 1))
             return f"\n**{_line(event.goal)}**\n\n{steps}\n"
         case events.StepStarted():
-            return f"\n### {event.step_id}. {_line(event.description)}\n\n"
+            return f"\n### {_line(event.step_id)}. {_line(event.description)}\n\n"
         case events.StepError():
-            return f"\n*Step {event.step_id} failed: {_line(event.error)}*\n\n"
+            return f"\n*Step {_line(event.step_id)} failed: {_line(event.error)}*\n\n"
         case events.PlanModified(rolled_back_to=str(step_id)):
             return f"\n*Rolled back to before step {step_id}*\n\n"
         case events.ReplanWarning():
@@ -208,6 +216,18 @@ def _code_lines(lines: list[str]) -> list[bool]:
         fence = opened[1] if opened else ""
         found.append(opened is not None)
     return found
+
+
+def _open_fence(markdown: str) -> str:
+    """Return the fence that is open at the end of a text, '' if there is none."""
+    fence = ""
+    for line in _LINE_END.split(markdown)[::2]:
+        opened = _FENCE.match(line)
+        if opened and not fence:
+            fence = opened[1]
+        elif opened and line.rstrip(" \t") == opened[1] and opened[1].startswith(fence):
+            fence = ""
+    return fence
 
 
 def _neutral(line: str) -> str:

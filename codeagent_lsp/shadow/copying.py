@@ -16,7 +16,7 @@ from pathlib import Path
 
 from codeagent_lsp.shadow.collect import WrittenFiles, WrittenLimits
 from codeagent_lsp.shadow.environment import scrubbed
-from codeagent_lsp.shadow.folder import LayerFolder, remove_tree
+from codeagent_lsp.shadow.folder import LayerFolder, open_way, remove_tree
 from codeagent_lsp.shadow.interpreters import is_interpreter
 from codeagent_lsp.shadow.mirror import Mirror
 from codeagent_lsp.shadow.mounts import OUTER_ENVIRONMENT
@@ -104,6 +104,8 @@ class CopyLayer:
 
     def launch(self, command: Command) -> Launch:
         """See `Layer`."""
+        for mirror in self._mirrors:
+            open_way(mirror.place, command.cwd.removeprefix(mirror.root) if within(command.cwd, (mirror.root,)) else "")
         return self._outside(command) if self._sandbox is None else self._inside(self._sandbox, command)
 
     def writings(self) -> Writings:

@@ -86,6 +86,23 @@ def remove_tree(path: str) -> bool:
     return not os.path.lexists(path)
 
 
+def open_way(place: str, name: str) -> None:
+    """Give the user the rights on a folder of a layer, and on those of `name` below it, that an earlier command may
+    have taken: without them no further command starts there. Links are not followed.
+    """
+    path = place
+    for part in ("", *(part for part in name.split("/") if part)):
+        path = f"{path}/{part}" if part else path
+        try:
+            mode = os.lstat(path).st_mode
+            if not stat.S_ISDIR(mode):
+                return
+            if mode & 0o700 != 0o700:
+                Path(path).chmod(stat.S_IMODE(mode) | 0o700)
+        except OSError:
+            return  # not there, or not ours: the command says so itself
+
+
 def _once_more(remove: Callable[[str], object], path: str, _: object) -> None:
     """Remove what could not be removed, once it is no longer read-only, which is what stops it on Windows."""
     with suppress(OSError):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.collect import WrittenFiles, WrittenLimits
-from codeagent_lsp.shadow.folder import LayerFolder, remove_tree
+from codeagent_lsp.shadow.folder import LayerFolder, open_way, remove_tree
 from codeagent_lsp.shadow.hiding import Hidden
 from codeagent_lsp.shadow.mounts import (
     OPTIONS,
@@ -120,6 +120,8 @@ class OverlayLayer:
                 continue
             overlays.append(made[0])
             binds.append(Bind(f"{self._folder.path}/{made[0].name}/view", root))
+            inside = command.cwd.removeprefix(root) if self._root_of(command.cwd) == root else ""
+            open_way(f"{self._folder.path}/{made[0].name}/up", inside)
             # A `volatile` mount leaves a mark in its work folder, and the kernel refuses to mount there again.
             _renew(f"{self._folder.path}/{made[0].name}/work")
         _renew(f"{self._sandbox.private}/reports")

@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Lock
 
 from codeagent_lsp.errors import FileRefused
+from codeagent_lsp.state import make_private
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
 from codeagent_lsp.workspace.text.excerpts import LinesOfInterest
@@ -101,7 +102,7 @@ class OutputStore:
 
     def _next(self) -> Path:
         folder = self._folder / _FOLDER
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(folder)
         # The folder may have results of an earlier process of this session.
         self._last = max(self._last, *(_number(path) for path in folder.iterdir()), 0) + 1
         return folder / f"{self._last}.txt"

@@ -58,6 +58,47 @@ print("the password is §")
 field(name="password", default="§")
 password = getpass.getpass() or "§"
 keyring.set_password("app", "bob", "§")
+DATABASES = {"default": {"USER": "app", "PASSWORD": "§", "HOST": "db"}}
+pwd = input("pw") or "§"
+app.config.update(SECRET_KEY="§", DEBUG=True)
+app.secret_key = "§"
+class S(BaseSettings):⏎    db_password: str = Field("§", env="DB_PASSWORD")
+    token: str = field(default="§")
+requests.get(u, auth=("bob", "§"))
+requests.get(u, headers={"Authorization": "Token token=§"})
+requests.get(u, headers={"X-Auth": "§"})
+psycopg2.connect("host=db user=app password=§ dbname=x")
+redis.Redis(host="x", port=1, password="§")
+boto3.client("s3", aws_access_key_id="x", aws_secret_access_key="§")
+jwt.encode(payload, "§", algorithm="HS256")
+jwt.decode(tok, key="§")
+hmac.new(b"§", msg, sha256)  # secret
+Fernet(b"§")
+smtp.login("bob@example.com", "§")
+paramiko.connect(h, username="bob", password="§")
+PASSWORDS = ["§", "x"]
+password = {"dev": "§"}["dev"]
+password = cfg.get("db", "password", fallback="§")
+password = os.environ.get("PW") if x else "§"
+getpass = lambda: "§"  # password
+password: typing.Annotated[str, 1] = "§"
+self.__password = u"§"
+SECRET = Rb"§"
+if not password: password = "§"
+password, user = "§", "bob"
+user, password = "bob", "§"
+(user, password) = ("bob", "§")
+assert login("bob", "§")  # password
+kwargs["api_key"] = "§"
+setattr(cfg, "password", "§")
+monkeypatch.setattr(settings, "PASSWORD", "§")
+@patch.dict(os.environ, {"API_TOKEN": "§"})
+os.putenv("API_TOKEN", "§")
+click.option("--password", default="§")
+password = "§" if prod else ""
+password = (lambda: "§")()
+password = str("§")
+password = "§".strip()
 """,
     "javascript": r"""
 const apiKey = "§";
@@ -90,6 +131,38 @@ password: isProd ? env.password : "§",
 <Login password="§" />
 <Login password={"§"} />
 import.meta.env.VITE_API_KEY ?? "§"
+const {data} = await axios.post(u, {username: "b", password: "§"});
+axios.defaults.headers.common["Authorization"] = "Bearer §";
+process.env.SECRET ||= "§";
+process.env.SECRET ??= '§';
+export default { secret: '§' }
+new Client({ connectionString: "postgres://u:§@h/d" })
+firebase.initializeApp({ apiKey: "§", projectId: "x" })
+app.use(session({ secret: "§", resave: false }))
+jwt.sign({ a: 1 }, "§")
+passport.use(new S({ clientSecret: "§" }))
+private readonly apiKey = "§";
+static #token = "§";
+#password = "§";
+get password() { return "§"; }
+const getToken = () => "§";
+function getPassword() {⏎  return "§";⏎}
+localStorage.setItem("token", "§")
+sessionStorage.token = "§"
+document.cookie = "session_token=§; path=/";
+Cypress.env("password", "§")
+cy.get("#password").type("§")
+await page.fill("#password", "§");
+await page.getByLabel("Password").fill("§");
+expect(user.password).toBe("§");
+password: process.env.PW || `§`,
+"scripts": { "deploy": "TOKEN=§ node deploy.js" }
+const auth = Buffer.from("bob:§").toString("base64");
+const password = ("§");
+const password = <string>"§";
+const password = "§" satisfies string;
+var password = "§", user = "x";
+password = String.raw`§`;
 """,
     "java and kotlin": r"""
 String password = "§";
@@ -114,6 +187,27 @@ const val API_KEY = "§"
 buildConfigField("String", "API_KEY", "\"§\"")
 System.setProperty("api.token", "§");
 String password = "§+["⏎    + "]";
+@Property(name = "password", value = "§")
+String pw = props.getProperty("password", "§");
+new UsernamePasswordCredentials("bob", "§")
+DriverManager.getConnection(url, "bob", "§");
+spring.datasource.password=§
+private String password = new String("§");
+static final char[] PASSWORD = "§".toCharArray();
+keyStore.load(in, "§".toCharArray()); // password
+env.put(Context.SECURITY_CREDENTIALS, "§");
+.header("Authorization", "Bearer §")
+.header("X-API-KEY", "§")
+withEnv(["API_TOKEN=§"]) {
+password.set("§")
+password = project.findProperty("pw") ?: "§"
+credentials {⏎  username = "x"⏎  password = "§"⏎}
+ext.apiKey = '§'
+-Dapi.token=§
+lazy val password = "§"
+def password = "§"
+(def config {:password "§"})
+{:db {:password "§"}}
 """,
     "go and rust": r"""
 const apiKey = "§"
@@ -137,6 +231,30 @@ let secret = concat!("§+[", "]");
 let password = String::from("§");
 let secret_key: [u8; 32] = [§#[, ]];
 let token = b"§";
+flag.String("password", "§", "the password")
+pflag.StringVar(&pw, "token", "§", "x")
+os.Getenv("PW"); if pw == "" { pw = "§" }
+req.Header.Set("Authorization", "Bearer §")
+req.SetBasicAuth("bob", "§")
+Password: ptr("§"),
+Password: []byte("§"),
+map[string]string{"password": "§"}
+return "§" // api key
+#[clap(long, env = "TOKEN", default_value = "§")]⏎token: String,
+.bearer_auth("§")
+.basic_auth("bob", Some("§"))
+password: "§".into(),
+password: String::from("§"),
+option_env!("TOKEN").unwrap_or("§")
+std::string getToken() { return "§"; }
+#define WIFI_PASSWORD "§"
+WiFi.begin("ssid", "§"); // password
+constexpr auto kApiKey = "§";
+static NSString * const kSecret = @"§";
+setenv("API_TOKEN", "§", 1);
+curl_easy_setopt(c, CURLOPT_USERPWD, "bob:§");
+.password = "§",
+password[] = "§";
 """,
     "c and c++": r"""
 #define API_KEY "§"
@@ -201,6 +319,46 @@ Connect-Thing -Password "§" -User x
 SET DB_PASSWORD=§
 set "DB_PASSWORD=§"
 Dim password As String = "§"
+mysqli_connect("h", "bob", "§", "db");
+new PDO($dsn, "bob", "§");
+putenv("API_TOKEN=§");
+$_SERVER["API_TOKEN"] = "§";
+const PASSWORD = '§';
+'connections' => ['mysql' => ['password' => '§']]
+Rails.application.config.secret_key_base = "§"
+password = Rails.application.credentials.pw || "§"
+attr = { password: "§" }
+basic_auth "bob", "§"
+http_basic_authenticate_with name: "x", password: "§"
+our $PASSWORD = "§";
+use constant PASSWORD => '§';
+DBI->connect($dsn, "bob", '§');
+System.put_env("TOKEN", "§")
+plug :auth, token: "§"
+password: String = "§"
+let apiKey = ProcessInfo.processInfo.environment["K"] ?? "§"
+Password = "§";
+<add name="Main" connectionString="Data Source=x;User ID=a;Pwd=§" />
+options.ClientSecret = "§";
+new NetworkCredential("bob", "§")
+[Environment]::SetEnvironmentVariable("TOKEN", "§")
+$cred = New-Object PSCredential("bob", (ConvertTo-SecureString "§" -AsPlainText -Force))
+Set-Variable -Name password -Value "§"
+password <- Sys.getenv("PW", "§")
+options(api_key = "§")
+api_key = get(ENV, "KEY", "§")
+ENV["TOKEN"] = "§"
+password: '§'.obs
+const password = "§";
+pub const api_key = "§";
+data Config = Config { password = "§" }
+password = fromMaybe "§" env
+let password = Option.value ~default:"§" (Sys.getenv_opt "PW")
+:- password("§").
+set password "§"
+set env(API_TOKEN) "§"
+constant password : string := "§";
+PASSWORD EQU "§"
 """,
     "shell": r"""
 export DB_PASSWORD=§
@@ -247,6 +405,109 @@ setenv DB_PASSWORD §
 echo "password: §"
 export LONG_SECRET="\⏎§"
 export API_SECRET=§\[\⏎]
+printf '%s' "§" | docker login --password-stdin
+echo "§" | docker login -u bob --password-stdin
+echo §|sudo -S ls
+docker login -u bob -p §
+az login -u bob -p §
+export PASSWORD=$(printf '%s' "§")
+export PASSWORD=`echo §`
+PASSWORD=$(echo '§' | base64 -d)
+read -r PASSWORD <<< "§"
+PASSWORD=$'§'
+: ${TOKEN:=§}
+curl -H "Authorization: token §" u
+curl --user bob:§ u
+curl -ubob:§ u
+curl --header 'PRIVATE-TOKEN: §' u
+curl -F token=§ u
+curl --data-urlencode "password=§" u
+curl -b "session_token=§" u
+wget --http-password=§ u
+wget --password § u
+http POST u X-Api-Key:§
+http -a bob:§ u
+psql "postgresql://bob:§@h/d"
+psql "password=§ host=h"
+mongosh "mongodb+srv://bob:§@h"
+mongo -u bob -p § h
+mysqldump -ubob -p§ db
+mysql -p'§' db
+ldapsearch -D cn=a -w § x
+ansible-playbook a.yml -e "db_password=§"
+ansible-playbook a.yml -e 'ansible_password=§'
+terraform apply -var 'password=§'
+terraform apply -var="db_password=§"
+npm config set //registry.npmjs.org/:_authToken §
+npm config set _authToken=§
+twine upload -u bob -p § dist/*
+gpg --batch --passphrase § -d f
+gpg --passphrase '§' f
+openssl rsa -passin pass:§ -in k
+openssl pkcs12 -export -passout pass:'§'
+zip -P § a.zip f
+unzip -P § a.zip
+7z x -p§ a.7z
+7z a -p'§' a.7z f
+keytool -storepass § -list
+keytool -keypass § -storepass x
+jarsigner -storepass § a.jar k
+htpasswd -b f bob §
+chpasswd <<< "bob:§"
+echo "bob:§" | chpasswd
+echo 'bob:§' | sudo chpasswd
+usermod --password § bob
+net user bob § /add
+runas /user:bob §
+rclone config create a s3 secret_access_key §
+gh secret set NAME --body "§"
+gh secret set NAME -b§
+vault kv put secret/a password=§
+vault kv put secret/a value=§
+vault write auth/userpass/users/bob password=§
+consul kv put app/password §
+etcdctl put /app/password §
+redis-cli --pass § ping
+redis-cli AUTH §
+AUTH §
+CONFIG SET requirepass §
+sqlcmd -U sa -P §
+sqlcmd -S h -U sa -P'§'
+impdp bob/§@x
+lftp -u bob,§ h
+ftp://bob:§@h/
+ncftpput -u bob -p § h . f
+smbclient -U 'bob%§' //h/s
+mount -t cifs -o username=bob,password=§ //h/s /m
+mount -t cifs //h/s /m -o user=bob,pass=§
+xfreerdp /u:bob /p:§ /v:h
+wpa_passphrase ssid §
+nmcli dev wifi connect s password §
+nmcli dev wifi connect s password "§"
+minikube start --token=§
+kubectl config set-credentials bob --token=§
+kubectl create secret docker-registry r --docker-password=§
+helm upgrade a b --set-string auth.token=§
+flyctl secrets set TOKEN=§
+vercel env add TOKEN §
+aws secretsmanager put-secret-value --secret-id x --secret-string §
+aws ssm put-parameter --type SecureString --name x --value §
+gcloud auth login --access-token §
+circleci setup --token §
+sentry-cli --auth-token § x
+ngrok authtoken §
+ngrok config add-authtoken §
+tailscale up --authkey §
+tailscale up --auth-key=§
+cloudflared tunnel run --token §
+stripe listen --api-key §
+svn co --username b --password § u
+git clone https://oauth2:§@h/x
+git clone https://§@github.com/a/b
+git -c http.extraHeader="Authorization: Bearer §" fetch
+ssh-keygen -N '§' -f k
+ssh-keygen -p -P § -N x -f k
+cryptsetup open --key-file - <<< '§'
 """,
     "yaml": r"""
 password: §
@@ -278,6 +539,85 @@ args: ["--password=§"]
 command: --requirepass §
 ansible_become_pass: §
 secret_key_base: §
+password: >+⏎  §|[⏎  ]
+password: |2⏎    §
+"password" : §
+? password⏎: §
+password: &p "§"
+password: !!str §
+<<: {password: §}
+[password, §]
+- {name: TOKEN, value: §}
+- name: TOKEN⏎  value: >-⏎    §
+data:⏎  token: §
+stringData: {a: "§"}⏎kind: Secret
+auth:⏎  basic:⏎    username: a⏎    password: §
+users:⏎- name: a⏎  user:⏎    token: §
+http_basic_auth: bob:§
+auths:⏎  r:⏎    auth: §
+connection_string: "AccountName=x;AccountKey=§;EndpointSuffix=y"
+AccountKey=§
+SharedAccessKey=§
+SharedAccessSignature=sr=x&sig=§&se=1
+DefaultEndpointsProtocol=https;AccountName=a;AccountKey=§
+https://x.blob.core.windows.net/a?sv=1&sig=§
+[tokens]⏎main = "§"
+[tokens]⏎"x.y" = '§'
+[[users]]⏎password = "§"
+[credentials]⏎bob = "§"
+[api_keys]⏎prod = "§"
+[passwords]⏎bob = §
+[secrets]⏎x = §
+password  "§"
+auth_pass §
+neighbor 1.2.3.4 password §
+snmp-server community § RO
+enable secret 5 §
+username bob secret §
+ppp chap password §
+wpa-psk §
+wpa_passphrase=§
+psk="§"
+  psk=§
+PresharedKey = §
+PrivateKey = §
+secret: !Sub "§"
+Password: !Ref x # §
+ParameterKey=Password,ParameterValue=§
+MasterUserPassword: §
+SecretString: '{"password":"§"}'
+environment:⏎  - "TOKEN=§"
+environment:⏎  TOKEN: "§"
+args:⏎  - --token⏎  - §
+args:⏎  - --token=§
+command: ["sh", "-c", "x --password §"]
+ENV TOKEN="§" OTHER=1
+ENV A=1 TOKEN=§
+RUN echo "machine h login b password §" > ~/.netrc
+RUN --mount=x TOKEN=§ npm ci
+<server><id>x</id><username>b</username><password>§</password></server>
+<user username="tomcat" password="§" roles="x"/>
+<property name="hibernate.connection.password">§</property>
+<constructor-arg name="password" value="§"/>
+<appSettings><add key="Password" value='§'/></appSettings>
+<Setting Name="Token">§</Setting>
+<secret>⏎<![CDATA[⏎§⏎]]>⏎</secret>
+<entry><string>password</string><string>§</string></entry>
+<array><string>password</string><string>§</string></array>
+{"type":"password","value":"§"}
+{"key":"token","value":"§","enabled":true}
+{"password":[ "§" ]}
+{"Password":{"S":"§"}}
+{"data":{"password":"§"}}
+{"login":{"user":"a","pass":"§"}}
+{"username":"a","secret":"§"}
+{'password': '§'}
+{password: "§"}
+{"connection":"Server=x;Password=§"}
+{"command":"curl -u bob:§ u"}
+{"headers":[["Authorization","Bearer §"]]}
+{"headers":[{"name":"x-api-key","value":"§"}]}
+"authorization": "Basic §"
 """,
     "toml, ini, properties": r"""
 password = "§"
@@ -366,6 +706,19 @@ UPDATE users SET password='§' WHERE id = 1;
 GRANT ALL ON *.* TO app@x IDENTIFIED BY '§';
 CREATE SECRET s (TYPE s3, SECRET '§');
 password VARCHAR(80) DEFAULT '§',
+ALTER USER bob IDENTIFIED BY "§" ACCOUNT UNLOCK;
+ALTER USER bob WITH ENCRYPTED PASSWORD '§' VALID UNTIL 'x';
+INSERT INTO users (name, password) VALUES ('bob', '§');
+INSERT INTO users(password,name) VALUES ('§','bob');
+INSERT INTO users SET name='bob', password='§';
+SELECT * FROM users WHERE name='bob' AND password='§';
+CREATE USER bob PASSWORD '§';
+CREATE USER MAPPING FOR x OPTIONS (user 'bob', password '§');
+CREATE SERVER s OPTIONS (password '§')
+SET app.secret = '§';
+COPY x FROM 's3://y' CREDENTIALS 'aws_access_key_id=a;aws_secret_access_key=§';
+db.createUser({user: "bob", pwd: "§"})
+db.auth("bob", "§")
 """,
     "terraform, cmake and build": r"""
 password = "§"
@@ -426,6 +779,50 @@ user bob, password §
 pw: bob, password "§"
 access token → §
 Passphrase “§”
+The password for bob is §
+The root password is currently set to §.
+I set the password to §
+set your password to "§"
+Change the password from § to something else
+change the password to §
+Please use this password: §
+use § as the password
+use "§" as your API key
+§ is the password
+`§` is the API token
+The API token (§) expires soon
+API token: *§*
+API token = §
+password - §
+password -> §
+pwd is §
+passwd: §
+pass: §
+Login: bob Password: §
+username: bob⏎password: §
+Username: bob / Password: §
+creds: bob/§
+My new API key: §
+Our license key is §
+The encryption key is §
+The signing secret is §
+webhook secret: §
+The PIN/password: §
+OTP secret: §
+wifi password is §
+WiFi: MyNet, password: §
+the secret's value is §
+The secret is "§"
+password (staging): §
+password [prod]: §
+password for prod => §
+Password hint: none. Password: §
+"password" is "§"
+He said: the token is §
+Token: Bearer §
+> password: §
+1. password: §
+* password §
 """,
     "german and other european": r"""
 Das Passwort lautet §.
@@ -449,6 +846,47 @@ Hasło to §
 Het wachtwoord is §
 Lösenordet är §
 Şifre: §
+Passwort für root ist §
+Das neue Passwort ist §
+Mein Passwort: §
+Zugangsdaten: bob / §
+Zugangstoken: §
+Geheimnis: §
+Geheimer Schlüssel: §
+Schlüssel ist §
+Passwort = §
+Das WLAN-Passwort ist §
+Benutzer bob, Passwort §
+Bitte § als Passwort verwenden
+Mot de passe de bob : §
+le mot de passe, c'est §
+Identifiants : bob / §
+Jeton d'accès : §
+Clé API : §
+La clé secrète est §
+Contraseña de root: §
+la contraseña es: "§"
+Clave secreta: §
+Token de acceso: §
+Credenciales: bob / §
+Senha: §
+Chave secreta: §
+Password di root: §
+Parola d'ordine: §
+Wachtwoord: §
+Lösenord: §
+Adgangskode: §
+Salasana: §
+Heslo: §
+Jelszó: §
+Parolă: §
+Κωδικός: §
+סיסמה: §
+كلمة المرور: §
+पासवर्ड: §
+รหัสผ่าน: §
+Mật khẩu: §
+Kata sandi: §
 """,
     "chinese": r"""
 密码是 §
@@ -464,6 +902,48 @@ Lösenordet är §
 API密钥：§
 密碼是 §
 用户名 root 密码 §
+密码就是§
+密码改成§
+密码改为 §
+新密码：§
+管理员密码：§
+root密码是§
+密码设置为§
+请使用密码§登录
+用户名：bob，密码：§
+账号bob密码§
+账号：bob 密码：§
+登录密码=§
+密码（测试）：§
+密钥是§
+密钥：§
+私钥：§
+令牌：§
+访问密钥为§
+访问令牌: `§`
+API Key 是 §
+API key：§
+token是§
+Token：§
+secret为§
+口令是§
+通行证：§
+暗号：§
+授权码：§
+激活码：§
+凭证：§
+密码→§
+「密码」：§
+【密码】§
+密码:"§"
+用§作为密码
+§是密码
+数据库密码 §
+wifi密码：§
+密碼為§
+密碼：§
+金鑰：§
+權杖：§
 """,
     "japanese and korean": r"""
 パスワードは§です
@@ -481,6 +961,42 @@ API密钥：§
 암호는 §
 토큰은 §
 API 토큰: §
+パスワードを§に設定
+パスワード = §
+パスワード：「§」
+新しいパスワードは§
+管理者パスワード：§
+rootのパスワードは§です
+パスワードには§を使ってください
+ユーザー名：bob、パスワード：§
+アクセストークン：§
+アクセスキー：§
+シークレットキー: §
+秘密鍵：§
+暗証番号：§
+合言葉：§
+APIトークンは§
+認証キー：§
+トークンは「§」
+PW：§
+パスワードが§に変わりました
+비밀번호를 §로 변경
+새 비밀번호: §
+비밀번호 = §
+관리자 비밀번호: §
+비밀번호: "§"
+비번: §
+비번은 §
+패스워드: §
+암호: §
+암호가 §입니다
+액세스 토큰: §
+비밀 키: §
+시크릿 키: §
+인증 키: §
+API 키는 §
+사용자 bob, 비밀번호 §
+토큰이 §이다
 """,
     "beside and before names": r"""
 if "§" == password:

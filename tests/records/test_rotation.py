@@ -6,7 +6,9 @@ import io
 import json
 import os
 import random
+import shutil
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -68,6 +70,22 @@ def test_a_file_that_was_removed_is_made_again(tmp_path: Path) -> None:
     file.append(line(2))
     file.close()
     assert numbers(path) == [2]
+
+
+def test_a_file_that_restores_is_made_again_with_what_was_in_it(tmp_path: Path) -> None:
+    folder = tmp_path / "above" / "state"
+    path = folder / "x.jsonl"
+    mine, other = (RotatingFile(path, max_bytes=10**6, keep=1, restores=True) for _ in range(2))
+    mine.append(line(1))
+    other.append(line(2))
+    for number in (3, 5):
+        shutil.rmtree(folder.parent)
+        mine.append(line(number))
+        other.append(line(number + 1))
+    assert numbers(path) == [1, 2, 3, 4, 5, 6]
+    assert [stat.S_IMODE(place.stat().st_mode) for place in (path, folder, folder.parent)] == [0o600, 0o700, 0o700]
+    mine.close()
+    other.close()
 
 
 def test_only_one_of_two_puts_a_full_file_aside(tmp_path: Path) -> None:

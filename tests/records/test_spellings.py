@@ -60,6 +60,21 @@ la clave es el tiempo
 キーボード: 日本語配列
 "\\u5bc6\\u7801": "\\u8bf7\\u8f93\\u5165\\u5bc6\\u7801"
 "PASSWORD" = "new"
+{"clé": "Clé d'accès", "cleSecrete": "Clé secrète"}
+Clé API : à demander à l'équipe
+La clé est unique dans la table.
+Der Schlüssel ist eindeutig.
+{"凭证": "凭证管理", "授权码": "请输入授权码", "激活码": "激活码不能为空", "通行证": "请先登录"}
+私钥不能为空
+비번을 입력하세요
+请不要用姓名作为密码
+[secrets]⏎path = config/secrets.toml
+[tokens]⏎max = 4096⏎kind = bearer⏎theme = "dark-blue"
+[credentials]⏎helper = cache⏎user = somebody
+net user administrator /active:yes
+ssh-keygen -t ed25519 -N "" -f key
+http -a bob: https://example.com
+snmp-server community public RO
 """.strip()
 
 

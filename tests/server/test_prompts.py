@@ -86,6 +86,21 @@ async def test_the_chosen_title_is_the_answer() -> None:
     assert inbox.open() == ()
 
 
+HIDDEN = "Run [this](command:x)? \u202eon\x1b]8;;x\x07\u200b [docs](https://a.example)"
+SHOWN = r"Run [this]\(command:x)? \u202eon\u200b [docs](https://a.example)"
+
+
+async def test_words_of_a_model_hide_nothing_and_lead_to_the_web_alone() -> None:
+    wire, inbox, _ = connected(pick_last, policy=ClientPolicy(input=True))
+    assert await ask(inbox, HIDDEN, ("Keep", HIDDEN)) == (HIDDEN,), "what is chosen is the answer as it was offered"
+    await ask(inbox, HIDDEN, (), detail=HIDDEN)
+    (_, boxed), (_, asked) = wire.requests
+    assert [boxed.message, boxed.actions[1].title] == [SHOWN] * 2
+    assert [asked["title"], asked["prompt"]] == [SHOWN] * 2
+    Client(cast("CodeAgentServer", wire)).tell(HIDDEN)
+    assert wire.notes[-1][1].message == SHOWN
+
+
 async def test_a_question_that_takes_other_words_asks_for_them() -> None:
     async def respond(method: str, params: Any) -> Any:
         return {"value": "Grey"} if method == INPUT_METHOD else await pick_last(method, params)

@@ -12,7 +12,7 @@ import pytest
 from codeagent_lsp.server.virtual_documents import MODE_LINES, without_mode_lines
 
 # As Vim documents it: `[text{white}]{vi:|vim:|ex:}` in the first and the last lines of a file.
-OBEYED = re.compile(r"(^|\s)(vi|[vV]im[<=>]?\d*):|\sex:")
+OBEYED = re.compile(r"(^|\s|\ufeff)(vi|[vV]im[<=>]?\d*):|\sex:")
 WORDS = (
     "vim: set ts=1:",
     "// vi: noai",
@@ -21,6 +21,7 @@ WORDS = (
     "# vim>700: ts=1",
     "Vim: set ts=1 :",
     "\tvim: ts=1",
+    "\ufeffvim: ts=1",
 )
 
 
@@ -45,6 +46,20 @@ def test_all_else_stays_as_it_is() -> None:
         assert without_mode_lines(content) == content
     diff = "\n".join([*("+a" for _ in range(20)), "+# vim: set ts=1:", ""])
     assert without_mode_lines(diff).rstrip("\n") == diff.rstrip("\n")
+
+
+def set_by_emacs(content: str) -> bool:
+    """Whether Emacs finds variables in a text: in its first line, or in its last page near the end."""
+    lines = content.split("\n")
+    page = content[max(0, len(content) - 3000) :].rpartition("\n\f")[2]
+    return any(line.count("-*-") > 1 for line in lines[:2]) or "local variables:" in page.casefold()
+
+
+@pytest.mark.parametrize("words", ["-*- eval: (f) -*-", "Local Variables:\neval: (f)\nEnd:", "# LOCAL VARIABLES:"])
+def test_emacs_takes_no_variables_from_it(words: str) -> None:
+    for before in ("", "#!/bin/sh\n", "a\n" * 2000, "vim: ts=1\n", "\f\n"):
+        for after in ("", "\n", "\nmore\n", "\n# vim: ts=1:\n"):
+            assert not set_by_emacs(without_mode_lines(f"{before}{words}{after}"))
 
 
 @pytest.mark.slow

@@ -149,8 +149,9 @@ def test_a_folder_that_cannot_be_made_is_told_once(tmp_path: Path) -> None:
     assert len(problems) == 1
 
 
+@pytest.mark.parametrize("moved", [False, True])
 @pytest.mark.parametrize("gone", ["state/sessions/s.jsonl", "state/sessions", "state"])
-def test_what_is_removed_meanwhile_is_made_anew_and_told(tmp_path: Path, gone: str) -> None:
+def test_what_is_removed_meanwhile_is_made_anew_and_told(tmp_path: Path, gone: str, moved: bool) -> None:
     told: list[None] = []
     store = SessionStore(tmp_path / "state" / "sessions", on_restored=lambda: told.append(None))
     for number in range(9):
@@ -158,11 +159,16 @@ def test_what_is_removed_meanwhile_is_made_anew_and_told(tmp_path: Path, gone: s
         store.append("other", record(number))
         if number in (3, 6):
             place = tmp_path / gone
-            shutil.rmtree(place) if place.is_dir() else place.unlink()
+            if moved:
+                place.rename(tmp_path / f"elsewhere{number}")
+            else:
+                shutil.rmtree(place) if place.is_dir() else place.unlink()
     assert store.load("s") == [record(number) for number in range(9)]
     assert store.load("other") == [record(number) for number in range(9)]
     assert len(told) == (2 if gone.endswith(".jsonl") else 4)
     assert file_of(store, tmp_path).stat().st_mode & 0o777 == 0o600
+    if gone == "state":
+        assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
     with pytest.raises(SessionError):
         SessionStore(tmp_path / "state" / "sessions").claim("s")  # still locked
 

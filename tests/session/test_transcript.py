@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import html
+import random
+import re
 from dataclasses import replace
+from html.parser import HTMLParser
 
 import pytest
+from markdown_it import MarkdownIt
 
 from codeagent_lsp import events
 from codeagent_lsp.session.transcript import block, inert, render, replayed
@@ -122,6 +127,137 @@ def test_nothing_stays_live(name: str) -> None:
     shown = inert(LIVE[name])
     assert not [shape for shape in (*SHAPES, *MORE_SHAPES, *OVER_BLANKS) if shape in shown]
     assert not [shape for shape in (*SHAPES, *MORE_SHAPES, *OVER_BLANKS) if shape in block(said(LIVE[name]))]
+
+
+ADDRESSES = (
+    *(
+        "command:x",
+        "&#99;ommand:x",
+        "command&#58;x",
+        "javascript&colon;x",
+        "javascript\\:x",
+        "a.b:c",
+        "//evil.example/x",
+    ),
+    *("vscode://x", "file:///etc/passwd", "data:text/html,x", "&NewLine;command:x", "http:command"),
+    *("COMMAND:X", "\\\\evil\\x", "mailto:x", "java&Tab;script:x", "?command:x", "http&#58;//x/../command:x"),
+)
+PLACES = (
+    *("[x](§)", "[x]( §)", "[x](\n§)", "[x](<§>)", "[x]( <§> )", '[x](§\n"t")', "[x](./§)", "[x](&#32;§)", "<§>"),
+    *("[y]: §\n\n[y]", "[y]:\n   <§>\n\n[y]", '[y]: § "t"\n\n[y]', "> [y]:\n> §\n\n[y]", "1. [y]: <§>\n\n[y]"),
+    *("[a\nb]: §\n\n[a b]", "[![a](b)](§)", "# [x](§)", "| [x](§) |\n|---|\n| [y](<§>) |", "a\r[y]: §\r\r[y]"),
+    *("```\n[x](§)\n``` x\n[y](§)\n```\n[z](§)", "- ```\n  ```\n[y](§)", "<a href='§'>x</a>", "<a\n\nhref=§>x</a>"),
+)
+SWALLOWING = ("textarea", "title", "plaintext", "xmp", "template", "noscript", "select", "dialog", "style", "script")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_address_leads_elsewhere_than_to_the_web_or_a_file(place: str) -> None:
+    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]
+    for address in ADDRESSES:
+        shown = parser.render(inert(place.replace("§", address)))
+        found = [html.unescape(href) for href in re.findall(r"<a\s[^>]*?href=[\"']?([^\"'>]*)", shown)]
+        assert not [href for href in found if re.match(r"//|(?!https?://)[\w+.-]+:", href)], (address, shown)
+
+
+@pytest.mark.parametrize("name", SWALLOWING)
+def test_no_element_hides_what_follows(name: str) -> None:
+    for before in ("", "- ", "> ", "text ", "```\nx\n```\n"):
+        assert f"<{name}" not in inert(f"{before}<{name}>\n\nwhat is asked")
+        assert f"<{name.upper()}" not in inert(f"{before}<{name.upper()}\n>what is asked")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("```\ncode", "```\n<img src=x>\n```"),
+        ("~~~", "~~~\n[x](command:y)\n~~~"),
+        ("<pre>", "```\n<img src=x>\n```"),
+        ("text\n````\n```", "```\n<p onclick=x>\n```"),
+    ],
+)
+def test_what_one_event_leaves_open_makes_nothing_of_the_next_one_live(before: str, after: str) -> None:
+    assert _live(block(said(before)) + block(said(after))) == []
+
+
+def test_a_tag_in_a_tag_is_none() -> None:
+    assert _live(inert("<div>\n<p<b onclick=x>\n</div>")) == [] and _live("<div>\n<p<b onclick=x>\n</div>") != []
+
+
+PIECES = (
+    *(
+        "```",
+        "~~~\n",
+        "`",
+        "<!--",
+        "-->",
+        "<p",
+        "<div>",
+        "<pre>",
+        "</pre>",
+        "[x](",
+        "command:y)",
+        "[x](command:y)",
+        "[y]: ",
+    ),
+    *(
+        "![",
+        "](http://e/i)",
+        "<img src=x>",
+        "\n",
+        "\n\n",
+        " ",
+        "    ",
+        "- ",
+        "> ",
+        "[y]",
+        "onclick=a>",
+        "<a",
+        "<![CDATA[",
+    ),
+    *("<script", "\r", "\t", "<?", "|", "1. ", "text", "\\", "<style>", "&#58;", "<textarea>"),
+)
+
+
+def test_no_sequence_of_events_is_live() -> None:
+    chance = random.Random(7)
+    for _ in range(400):
+        words = ["".join(chance.choices(PIECES, k=chance.randint(1, 6))) for _ in range(8)]
+        made = [
+            said(words[0]),
+            events.RunStarted(task=words[1], title=words[1]),
+            events.Stdout(content=words[2]),
+            events.StepError(step_id=words[3], error=words[3]),
+            events.ToolCalls(calls=({"name": "x", "arguments": {"command": words[4]}},)),
+            events.ToolFinished(success=False, error=words[5]),
+            events.QuestionAnswered(answer=words[6]),
+            events.RunCompleted(status="stopped", summary=words[7]),
+        ]
+        text = render(chance.sample(made, 4))
+        assert _live(text) == [], text
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.live: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = {name for name, value in attrs if value is not None} - {"href", "start", "class"}
+        address = dict(attrs).get("href") or ""
+        if names or re.match(r"//|(?!https?://)[\w+.-]+:", address) or tag in ("script", "style", "textarea"):
+            self.live.append(tag)
+
+
+def _live(markdown: str) -> list[str]:
+    """The tags with which a renderer would load or run something, or lead elsewhere."""
+    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]
+    tags = _Tags()
+    tags.feed(parser.render(markdown))
+    tags.close()
+    return tags.live
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,16 @@ def test_a_change_that_keeps_size_and_time_is_seen(bench: Bench) -> None:
     assert bench.writings == {"a.txt": "six\n"}
 
 
+def test_a_command_without_rights_for_its_folder_stops_no_later_one(bench: Bench) -> None:
+    bench.write("a.txt")
+    for script in ("chmod 000 .", "chmod 500 .", "mkdir d; chmod 000 d ."):
+        bench.prepare()
+        bench.run(script)
+        bench.prepare()
+        assert bench.run("cat a.txt; echo y > new") == "text\n"
+    assert bench.writings["new"] == "y\n"
+
+
 # --- what a command leaves
 
 

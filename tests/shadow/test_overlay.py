@@ -266,6 +266,14 @@ def test_closing_leaves_nothing_whatever_the_command_did(over: Rig, tmp_path: Pa
     assert list((tmp_path / "state").iterdir()) == []
 
 
+def test_a_command_without_rights_for_its_folder_stops_no_later_one(over: Rig) -> None:
+    for script, folder in (("chmod 000 .", ""), ("mkdir -p d/e; chmod 000 d/e d", "/d/e"), ("chmod 500 .", "")):
+        over.layer.prepare({})
+        assert over.run(script).code == 0
+        over.layer.prepare({})
+        assert over.run("echo x > new; cat new", cwd=f"{over.cwd}{folder}").out == "x\n"
+
+
 def test_rights_and_kinds_are_told_and_stay(over: Rig) -> None:
     script = (
         "chmod 700 a.txt; ln -s a.txt link; printf 'x\\0y' > bin; mkfifo pipe; chmod 000 b.txt; echo n > n; chmod 0 n"

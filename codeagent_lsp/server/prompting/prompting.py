@@ -19,6 +19,7 @@ from codeagent_lsp.agent.context.mentions import SPECIAL, written
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import AgentError, UsageError, UserError
 from codeagent_lsp.server.lenses import Waiting
+from codeagent_lsp.state import make_private
 from codeagent_lsp.texts import LANGUAGES, text
 from codeagent_lsp.workspace.files import uris
 
@@ -383,7 +384,7 @@ class PromptFiles:
         """
         path = self._folder / name
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(path.parent)
             path.write_text(content, "utf-8", "replace")
             self._forget_old()
         except OSError as error:

@@ -19,6 +19,7 @@ from typing import Any
 
 from codeagent_lsp.index.database import Database
 from codeagent_lsp.session.store import SUFFIX
+from codeagent_lsp.state import make_private
 
 RUN_CHARS, MESSAGE_CHARS, RESULT_CHARS = 24_000, 4_000, 600
 """Most characters that can be found of a run, of one message, and of one tool's result."""
@@ -175,7 +176,7 @@ class RunHistory:
         gone = known.keys() - present.keys()
         if not grown and not gone:
             return
-        self._sessions.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(self._sessions)
         with self._database.writing() as db:
             if gone:
                 _forget(db, gone)

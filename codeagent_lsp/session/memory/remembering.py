@@ -29,6 +29,7 @@ from codeagent_lsp.agent.memory import MemoryEntry, entry_of, merged
 from codeagent_lsp.errors import CodeAgentError
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.store import SessionStore
+from codeagent_lsp.state import make_private
 
 if TYPE_CHECKING:
     from codeagent_lsp.records.sanitizer import Sanitizer
@@ -123,7 +124,7 @@ class MemoryStore:
         # either whole.
         draft = self._file.with_name(f"{self._file.name}.{os.getpid()}")
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(self._file.parent)
             with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
                 json.dump({**self._read(), **changes}, out, ensure_ascii=True, indent=1)
             draft.replace(self._file)

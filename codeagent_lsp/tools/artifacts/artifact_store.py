@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Lock
 
 from codeagent_lsp.errors import FileRefused, ToolFailed, ToolRetry
+from codeagent_lsp.state import make_private
 from codeagent_lsp.system import open_reading
 
 FILE_BYTES = 16 << 20
@@ -61,7 +62,7 @@ class ArtifactStore:
         named = checked_name(name)
         with self._lock:
             self._make_sure_of_room(named, len(data))
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(self._folder)
             beside = self._folder / f"{_PART}{os.urandom(6).hex()}"
             try:
                 with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:

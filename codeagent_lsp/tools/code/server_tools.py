@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms, ForeignTool
+from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import EditRefused, ErrorCode, PermissionDenied, ToolFailed, ToolRetry
 from codeagent_lsp.language_servers.answers import (
     NamedItem,
@@ -110,7 +111,9 @@ class RenameSymbol(Tool[RenameSymbolParameters]):
         at = (place.offset, place.offset)
         for answer in await ask(context, "textDocument/rename", place.path, at, {"newName": new}):
             await _require_whole(context, answer, place)
-            report = await staged(context, answer, answer.result, lambda text, each: _renames(text, each, place.name))
+            report = await staged(
+                context, answer, answer.result, lambda text, each: _renames(text, each, place.name, new)
+            )
             return ToolOutput(report)
         return ToolOutput(await _renamed_by_syntax(context, place, new))
 
@@ -313,9 +316,15 @@ async def _require_whole(context: ToolContext, answer: ServerAnswer, place: Name
         )
 
 
-def _renames(text: str, splice: Splice, old: str) -> bool:
-    """Return whether a splice replaces the old name, or puts a text beside one (as in `{old: new}`)."""
-    return old in text[splice.start : splice.end] or (splice.start == splice.end and _beside(text, splice.start, old))
+def _renames(text: str, splice: Splice, old: str, new: str) -> bool:
+    """Return whether a splice replaces the old name, or puts a text beside one (as in `{old: new}`). One over several
+    lines, as of servers that write whole files, may differ in the names alone.
+    """
+    replaced = text[splice.start : splice.end]
+    if "\n" in replaced or "\n" in splice.new:
+        name = re.compile(rf"(?<!\w)(?:{re.escape(old)}|{re.escape(new)})(?!\w)")
+        return old in replaced and name.split(replaced) == name.split(splice.new)
+    return old in replaced or (splice.start == splice.end and _beside(text, splice.start, old))
 
 
 def _beside(text: str, place: int, name: str) -> bool:
@@ -348,7 +357,9 @@ async def staged(context: ToolContext, answer: ServerAnswer, edit: Any, fits: Fi
     step = _commit(context, wanted.texts, wanted.moves, texts.files)
     head = _head(wanted.count, len({*wanted.texts, *wanted.moves}), f"{answer.server} (lsp)")
     report = await asyncio.to_thread(_report, context, wanted.texts, texts.files, wanted.moves)
-    return f"{head} Change {step.change_id}.\n{report}"
+    labels = ", ".join(wanted.to_confirm)
+    confirm = f"{answer.server} wants the user to confirm: {labels}. Tell them so.\n" if labels else ""
+    return f"{head} Change {step.change_id}.\n{confirm}{report}"
 
 
 async def staged_texts(
@@ -375,6 +386,12 @@ def _verified(context: ToolContext, answer: ServerAnswer, edit: Any, texts: Text
     if not wanted.texts and not wanted.moves:
         raise EditRefused("empty", f"{answer.server} changes nothing.")
     _require_allowed(context, {*wanted.texts, *wanted.moves, *wanted.moves.values()})
+    if wanted.to_confirm and _is_applied_unseen(context.settings):
+        labels = ", ".join(wanted.to_confirm)
+        raise PermissionDenied(
+            f"Not made: {answer.server} wants the user to confirm it ({labels}), and changes are applied without a "
+            "question here. Make it by edit_file, where it is meant."
+        )
     for path, splices in wanted.splices.items():
         before, after, name = _before(texts, path), wanted.texts[path] or "", context.view.roots.relative(path)
         if not all(fits(before, splice) for splice in splices):
@@ -389,6 +406,10 @@ def _require_sound(context: ToolContext, path: str, before: str, after: str, by:
     if len(syntax_errors(path, after) or ()) > len(syntax_errors(path, before) or ()):
         name = context.view.roots.relative(path)
         raise EditRefused("not_found", f"The edit of {by} would break the syntax of {name}.")
+
+
+def _is_applied_unseen(settings: Settings) -> bool:
+    return settings.edits.apply != "review" or settings.permissions.mode in ("acceptEdits", "bypass")
 
 
 def _before(texts: Texts, path: str) -> str:

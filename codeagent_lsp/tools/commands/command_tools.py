@@ -33,6 +33,7 @@ from codeagent_lsp.tools.variables.variable_tools import values_for
 from codeagent_lsp.tools.variables.variables import MaskedStream, Variables
 from codeagent_lsp.workspace.files.paths import Roots
 from codeagent_lsp.workspace.text.excerpts import listed
+from codeagent_lsp.workspace.text.visible import control_characters, numbered
 
 READY_SECONDS = 30.0
 START_SECONDS = 1.0
@@ -61,14 +62,17 @@ _STOPPED = {
 MASKED_PIECE = 256 * 1024
 
 
-def _without_nul(command: str) -> str:
-    """Return the command. NotAccepted for one that no shell can be given."""
-    if "\0" in command:
-        raise NotAccepted("a command cannot hold a NUL character")
+def _without_controls(command: str) -> str:
+    """Return the command. NotAccepted for one with a character that no shell can be given, or that does something to
+    the terminal in which the command is read.
+    """
+    if found := control_characters(command):
+        named = ", ".join(map(numbered, found[:5]))
+        raise NotAccepted(f"a command cannot hold control characters ({named}); write them as escapes: $'\\x1b'")
     return command
 
 
-CommandLine = Annotated[str, Field(min_length=1, max_length=100_000), AfterValidator(_without_nul)]
+CommandLine = Annotated[str, Field(min_length=1, max_length=100_000), AfterValidator(_without_controls)]
 """A command for the shell."""
 
 

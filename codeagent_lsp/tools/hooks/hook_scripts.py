@@ -55,6 +55,8 @@ _SWITCHES = re.compile(
 )
 # `--config x.py`: the value of an option may be run.
 _OPTION = re.compile(r"(?:^|\s)--?[\w-]+(?:=|\s+)[\"']?$")
+# `node -r./a.js`
+_GLUED = re.compile(r"-[A-Za-z][.~/]")
 _BARE_RUNNER = re.compile(
     r"(?:^|[\s/\"'])(?:(?:ba|da|z|k)?sh|eval|python[0-9.]*|node)"
     r"(?:\s{1,4}-\w{1,32}){0,8}\s{0,4}[\"']?\s{0,4}(?:<|\$?$|\$\()"
@@ -62,9 +64,21 @@ _BARE_RUNNER = re.compile(
 _VARIABLE = re.compile(r"\$\{[^{}]*\}|\$\w+")
 _SEGMENT = re.compile(r"[;&|\n()`]+")
 _PATH = re.compile(r"[^\s\"'`;&|()<>{}$=,:*?!\\\[\]]+")
-_ENTERED = re.compile(r"(?:\b(?:cd|pushd)|-C|--(?:prefix|dir|cwd|directory))[\s=]+[\"']?([^\s\"';&|():]+)")
-_SEARCHED = re.compile(r"\b(?:\w*PATH|PERL5LIB|RUBYLIB)[\s=]+[\"']?([^\s\"';&|()]+)")
-"""Folders in which programs and modules are looked for, as in `PATH=tools:$PATH`."""
+_ENTERED = re.compile(
+    r"(?:(?:\b(?:cd|pushd)|-C|--(?:prefix|dir|cwd|directory))[\s=]+|(?<!\S)-I\s*)[\"']?([^\s\"';&|():]+)"
+)
+_SEARCHES = re.compile(r"(?<![\w-])(?:\w*path|perl5lib|rubylib)(?![\w.-])|\bfish_add_path\b", re.IGNORECASE)
+"""A variable with the folders in which programs and modules are looked for. It is set in too many ways to read which
+(`PATH=tools`, `P=tools; PATH+=":$P"`, `read PATH`, `path=(tools $path)`): any folder that the command names may be."""
+_FOLDER = re.compile(r"[^\s\"'`;&|()<>{}=,:*?!\[\]]+")
+_NO_SIGNS = re.compile(r"\"\"|''|\\")
+_OBEYED = re.compile(
+    r"(?<![\w-])(?:\w*OPT(?:S|IONS)?|\w*PRELOAD|\w*ENV|PYTHONSTARTUP|LD_\w+|DYLD_\w+|GIT_\w+|\w*RC|\w*SHELL|\w*EDITOR"
+    r"|\w*PAGER|\w*COMMAND|\w*CMD)\+?=(\"[^\"]*\"|'[^']*'|\S+)"
+)
+"""A variable by which a program is told to run or load a file, with its value."""
+_LOADED = re.compile(r"(?<![^\s=\"'])-(?:[rM]\s*)([A-Za-z_][\w:/-]*)(?![\w./])")
+"""`perl -MFoo::Bar`, `ruby -rfoo`."""
 _MODULE = re.compile(r"(?<!\S)-m\s+([\w.]+)")
 # `from .a import b, c`, `from a import (b, c)`, `import a.b, c`, also in `-c 'import a'`.
 _PYTHON_IMPORT = re.compile(
@@ -276,17 +290,27 @@ class _ScriptSearch:
 def _names_in(text: str, *, shell: bool) -> _Named:
     # A NUL stands for a variable, of which only the place is known.
     plain = _VARIABLE.sub("\0", text).replace('\0"', "\0").replace("\0'", "\0")
-    searched = (place for match in _SEARCHED.finditer(plain) for place in match[1].split(":") if place.strip("\0"))
-    places = (*(match[1] for match in _ENTERED.finditer(plain)), *searched)
+    searched = _FOLDER.findall(_NO_SIGNS.sub("", plain))[:MOST_WORDS] if _SEARCHES.search(text) else ()
+    places = (*(match[1] for match in _ENTERED.finditer(plain)), *(place for place in searched if place.strip("\0")))
     entered = (place.replace("\0", "").strip("/") or "." for place in places)
-    imported = _SCRIPT_IMPORT.findall(text) if shell else ()
+    imported = (*_SCRIPT_IMPORT.findall(text), *_loaded(plain)) if shell else ()
     quoted = _quoted_words(_VARIABLE.sub("\0", text)) if shell and len(text) <= MOST_QUOTED else ()
     return _Named(
-        tuple(dict([*((word, True) for word in (*imported, *quoted)), *_words(plain, shell=shell)]).items()),
+        tuple((dict(_words(plain, shell=shell)) | dict.fromkeys((*imported, *quoted), True)).items()),
         tuple(dict.fromkeys(entered)),
         tuple(dict.fromkeys((*_MODULE.findall(plain), *(_imported(text) if shell else ())))),
         tuple(dict.fromkeys(_TASK_RUNNER.findall(plain))),
     )
+
+
+def _loaded(text: str) -> Iterator[str]:
+    """Yield the files that a shell text has a program load by its variables and options, beside a folder for these."""
+    for match in _OBEYED.finditer(text):
+        for word in _PATH.findall(match[1]):
+            yield from (word, re.sub(r"^-[A-Za-z]", "", word))
+    for match in _LOADED.finditer(text):
+        name = match[1].replace("::", "/")
+        yield from (f"{name}.pm", f"{name}.rb")
 
 
 def _words(text: str, *, shell: bool) -> Iterator[tuple[str, bool]]:
@@ -302,8 +326,11 @@ def _words(text: str, *, shell: bool) -> Iterator[tuple[str, bool]]:
             if not shell and "/" not in match[0] and "." not in match[0]:
                 continue
             is_run = fed or match.start() >= start or (shell and number == 0)
-            is_run = is_run and (reader is None or match.start() < reader.end() or _is_option(segment[: match.start()]))
+            if reader is not None and match.start() >= reader.end():
+                is_run = _is_option(segment[: match.start()])
             words[match[0]] = words.get(match[0], False) or is_run
+            if is_run and _GLUED.match(match[0]):
+                words[match[0][2:]] = True
     yield from islice(words.items(), MOST_WORDS)
 
 

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from codeagent_lsp.state import make_private
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 
 MAX_TOOLS = 128
@@ -133,7 +134,7 @@ class Pins:
         text = json.dumps({name: known.to_dict() for name, known in (self._servers or {}).items()}, default=str)
         draft = self._file.with_name(f"{self._file.name}.{os.getpid()}")
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(self._file.parent)
             with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
                 file.write(text)
             draft.replace(self._file)

@@ -7,6 +7,7 @@ choices there are and what follows from them (`tools/executor.py`).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -21,6 +22,7 @@ MAX_SUBJECT = 800
 MAX_TERM = 200
 SHORT = 120
 MAX_NAMED = 1500
+_LONG_RUN = re.compile(" {17,}")
 
 
 def asked_title(
@@ -52,8 +54,11 @@ def describe(call: ToolCall) -> str:
 
 
 def exactly(value: str) -> str:
-    """Return a text as one line, in which every character can be told from every other."""
-    return "".join(escaped(char) if char in "\n\t" else char for char in shown_exactly(value, escaped))
+    """Return a text as one line, in which every character can be told from every other. A long run of blanks is shown
+    by its length: else it would push what follows out of sight.
+    """
+    line = "".join(escaped(char) if char in "\n\t" else char for char in shown_exactly(value, escaped))
+    return _LONG_RUN.sub(lambda run: f"<U+0020 x {len(run[0])}>", line)
 
 
 def named_together(names: Iterable[str]) -> list[str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codeagent_lsp.messages import ToolCall
-from codeagent_lsp.state import changing
+from codeagent_lsp.state import changing, make_private
 
 MAX_STANDING = 1000
 Verdict = Literal["allow", "ask", "deny"]
@@ -70,7 +70,7 @@ class StandingApprovals:
         return len(known) - len(kept)
 
     def _write(self, approvals: list[StandingApproval]) -> None:
-        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(self._file.parent)
         # Replaced at once, and by a draft of this process, as other editors read and write the file, too.
         draft = self._file.with_name(f"{self._file.name}.{os.getpid()}")
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:

@@ -26,7 +26,7 @@ from codeagent_lsp.tools.permissions.shell.programs import unknown_subcommand
 from codeagent_lsp.tools.permissions.shell.reading import Invocation, Script, read
 from codeagent_lsp.tools.permissions.shell.unread import unread
 from codeagent_lsp.tools.permissions.shell.wrappers import Everything, unwrap, wide_readings
-from codeagent_lsp.workspace.text.visible import is_odd, numbered, shown_exactly
+from codeagent_lsp.workspace.text.visible import control_characters, is_odd, numbered, shown_exactly
 
 MAX_CHARS = 8_192
 MAX_COMMANDS = 50
@@ -60,6 +60,8 @@ def judge(command: str, *, allow: Sequence[str] = (), ask: Sequence[str] = (), d
         return Judgement("deny", ("There is no command.",))
     if len(command.encode("utf-8", "replace")) > MAX_BYTES:
         return Judgement("deny", (f"The command is longer than {MAX_BYTES} bytes.",))
+    if controls := control_characters(command):
+        return Judgement("deny", (f"It has control characters in it: {', '.join(map(numbered, controls[:5]))}.",))
     everything = unwrap(read(command))
     if everything.cut:
         return Judgement("deny", ("It has more commands in it than can be judged.",))

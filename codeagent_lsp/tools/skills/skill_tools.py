@@ -20,6 +20,7 @@ from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms, ForeignTool
 from codeagent_lsp.errors import ErrorCode, PermissionDenied, ToolFailed, ToolRetry
+from codeagent_lsp.state import make_private
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.skills.desk import SkillDesk, vouched
@@ -211,13 +212,13 @@ async def _stage(bundle: Bundle, target: str, desk: SkillDesk, context: ToolCont
 
 def _write(bundle: Bundle, target: Path) -> str:
     """Write the files to the user's own folder, all or none."""
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(target.parent)
     draft = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
     old = draft.with_name(f".old{draft.name}")
     try:
         for name, data in bundle.files.items():
             path = draft / name
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(path.parent)
             path.write_bytes(data)
             path.chmod(0o600)
         # Moved away first: a folder with something in it cannot be replaced by a rename.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from codeagent_lsp.state import changing
+from codeagent_lsp.state import changing, make_private
 
 MAX_KEPT = 500
 
@@ -105,7 +105,7 @@ class Trust:
         return known if isinstance(known, dict) else {}
 
     def _write(self, known: dict[str, object]) -> None:
-        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(self._file.parent)
         draft = self._file.with_name(f"{self._file.name}.{os.getpid()}")
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
             json.dump(known, file, ensure_ascii=True, indent=1)

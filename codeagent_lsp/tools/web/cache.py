@@ -17,7 +17,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Protocol
 
-from codeagent_lsp.state import workspace_state
+from codeagent_lsp.state import make_private, workspace_state
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import ToolOutput
 
@@ -84,7 +84,7 @@ class SqliteCache:
             raise CacheOff(str(error)) from error
 
     def _done(self, work: Callable[[sqlite3.Connection], str | None]) -> str | None:
-        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(self._file.parent)
         # SQLite would create it readable for others.
         os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, 0o600))
         with closing(sqlite3.connect(self._file, timeout=_BUSY_SECONDS)) as base, base:

@@ -135,20 +135,25 @@ SETTINGS = Names(
         """
         .vscode .idea .zed .fleet .cursor .windsurf .kiro .agent .agents .claude .codex .codeagent .gemini .qwen
         .continue .roo .cline .opencode .crush .kilocode .trae .junie .amazonq .augment .githooks .git-hooks .husky
-        .lefthook .theia .nvim
+        .lefthook .theia .nvim .idx .codesandbox .qoder .codebuddy .lingma .iflow .zencoder .tabnine .serena .firebender
+        .copilot .rulesync .ruler .rovodev .shadowenv.d .smartcd .lvim .cargo-husky .captainhook .overcommit
         """.split()
     ),
     files=frozenset(
         """
         .mcp.json mcp.json .envrc .nvim.lua .exrc .vimrc .nvimrc .lvimrc .dir-locals.el .dir-locals-2.el .bashrc
         .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout
+        .claude.json mcp_settings.json cline_mcp_settings.json mcp-config.json mcp.config.json coc-settings.json
+        .autoenv .autoenv.zsh .autoenv.leave .env.zsh bash_enter bash_leave .lite_project.lua .tasks .projections.json
+        .tmuxinator.yml .tmuxp.yml .tmuxp.yaml .tmuxp.json .wezterm.lua profile.ps1 microsoft.powershell_profile.ps1
+        rc.elv xonsh.rc .kilocodemodes
         .inputrc .gitconfig .tcshrc .cshrc .kshrc config.fish authorized_keys .pam_environment .xprofile .xinitrc
         """.split()
     ),
     endings=(".code-workspace",),
     path=re.compile(
         r"(?:^|/)\.git/(?:config|hooks/|info/attributes|modules/.*/(?:config|hooks/))|(?:^|/)\.ssh/"
-        r"|\.config/(?:fish|autostart|systemd|nvim|git)/|(?:^|/)library/launchagents/"
+        r"|\.config/(?:fish|autostart|systemd|nvim|git|nushell)/|(?:^|/)library/launchagents/"
     ),
 )
 """Settings that say what an editor, an agent, a shell or git runs: no command writes them, an edit is asked about."""
@@ -160,31 +165,46 @@ OBEYED = Names(
         .run .settings .metals .externaltoolbuilders nbproject .github .gitlab .gitea .forgejo .circleci .buildkite
         .woodpecker .drone .teamcity .azure-pipelines .codefresh .semaphore .tekton .harness .trunk .ssh .gnupg .aws
         .kube .docker .config .cargo .yarn .mvn .bundle .direnv .mise .ipython .jupyter .terraform .goose .factory
-        .openhands .clinerules .roorules .rules .amp .warp
+        .openhands .clinerules .roorules .rules .amp .warp .builds .buddy .zuul.d .jenkins .copr .spacelift .qlty .flox
+        .coder .daytona .okteto .devfile .hooks .clj-kondo .lein .ammonite .taskmaster .specify .skills .plandex .devin
+        .droid .jules .vibe .sourcegraph .codegpt .tabby .pearai .xcodebuildmcp
         """.split()
     ),
     files=frozenset(
         """
         claude.md claude.local.md agents.md agents.override.md agents.local.md agent.md gemini.md qwen.md codex.md
-        crush.md warp.md copilot-instructions.md .cursorrules .windsurfrules .roomodes
-        .goosehints .aiderrules .aider.conf.yml .aider.conf.yaml crush.json .crush.json mcp_config.json
-        claude_desktop_config.json .replit replit.nix replit.md
+        crush.md warp.md copilot-instructions.md .cursorrules .windsurfrules .roomodes .goosehints .aiderrules
+        .aider.conf.yml .aider.conf.yaml crush.json .crush.json mcp_config.json claude_desktop_config.json skill.md
+        .openhands_instructions .augment-guidelines .coderabbit.yaml .coderabbit.yml .sweep.yaml sweep.yaml
+        .mentat_config.json firebender.json omnisharp.json .formatter.exs .credo.exs .iex.exs .ocamlinit .ghci .lintr
+        .user.ini .scalafix.conf ansible.cfg .ansible.cfg ipython_config.py .build.yml buddy.yml renovate.json
+        renovate.json5 mergify.yml .mergify.yml .hound.yml screwdriver.yaml zuul.yaml .zuul.yaml packit.yaml
+        .packit.yaml atlantis.yaml heroku.yml railway.toml railway.json nixpacks.toml captain-definition now.json
+        devfile.yaml .devfile.yaml devbox.json devcontainer-feature.json hk.pkl .hk.pkl rusty-hook.toml .rusty-hook.toml
+        captainhook.json grumphp.yml grumphp.yml.dist .release-it.json .bumpversion.toml .bumpversion.cfg
+        .goreleaser.yml .goreleaser.yaml wezterm.lua kitty.conf .projectile neoconf.json .replit replit.nix replit.md
         .lazy.lua .neoconf.json .emacs .local.vimrc .vsls.json .luarc.json .luarc.jsonc .project .ccls .clangd
-        .vimspector.json .ycm_extra_conf.py init.el early-init.el init.vim .directory autorun.inf desktop.ini
-        .login .logout .xsession .gdbinit .lldbinit .rprofile .renviron .rspec .pythonstartup startup.jl .tmux.conf
+        .vimspector.json .ycm_extra_conf.py init.el early-init.el init.vim .directory autorun.inf desktop.ini .login
+        .logout .xsession .gdbinit .lldbinit .rprofile .renviron .rspec .pythonstartup startup.jl .tmux.conf
         .git-credentials .gitmodules .lfsconfig .netrc _netrc .mailcap .forward .rhosts .shosts crontab pip.conf
         pyrightconfig.json sitecustomize.py usercustomize.py .yarnrc.yml .simplecov .rubocop.yml .solargraph.yml
-        .standard.yml .flake8 mypy.ini .mypy.ini phpstan.neon .php-cs-fixer.php .php-cs-fixer.dist.php
-        .overcommit.yml prek.toml .tool-versions jenkinsfile netlify.toml vercel.json render.yaml fly.toml
-        head config config.worktree commondir
+        .standard.yml .flake8 mypy.ini .mypy.ini phpstan.neon .php-cs-fixer.php .php-cs-fixer.dist.php .overcommit.yml
+        prek.toml .tool-versions jenkinsfile netlify.toml vercel.json render.yaml fly.toml head config config.worktree
+        commondir
         """.split()
     ),
-    endings=(".pth", ".egg-link", ".desktop", ".service", ".timer", ".lnk", "-gdb.py", "-gdb.gdb"),
+    endings=(
+        *(".pth", ".egg-link", ".desktop", ".service", ".timer", ".lnk", "-gdb.py", "-gdb.gdb", ".launch", ".scf"),
+        *(".url", ".webloc", ".library-ms", ".searchconnector-ms", ".prompt.md", ".instructions.md", ".chatmode.md"),
+        *(".agent.md", ".csproj.user", ".vcxproj.user"),
+    ),
     name=re.compile(
         rf"[._][\w.-]*rc(?:\.local)?|\.[\w-]+rc(?:\.local)?\.(?:{_CODE}|{_DATA}|lua|py|sh)|\.envrc\.\w+"
         rf"|(?:[\w-]+\.)?(?:{_BARE_RC})rc|pylintrc\.toml|.+\.sublime-\w+|\.sublime-\w+|\.xsession\w*"
         rf"|(?:eslint|prettier|stylelint|babel|lint-staged|commitlint|release)\.config\.(?:{_CODE}|{_DATA})"
-        rf"|\.?simple-git-hooks\.(?:{_CODE}|{_DATA})|\.markdownlint(?:-cli2)?\.{_CODE}"
+        rf"|\.?(?:simple-git-hooks|nano-staged|changelog\.config)\.(?:{_CODE}|{_DATA})|\.?cz\.{_DATA}"
+        rf"|jupyter_\w+_config\.(?:py|json)|codeship-\w+\.ya?ml|devenv(?:\.local)?\.(?:nix|ya?ml)"
+        rf"|\.markdownlint(?:-cli2)?\.{_CODE}"
         rf"|\.pnp(?:\.loader)?\.{_CODE}|\.?pnpm?file\.{_CODE}|\.?(?:mise|rtx)(?:\.[\w-]+)*\.toml"
         rf"|\.?opencode\.jsonc?|\.?devcontainer\.json|\.gitpod\.(?:ya?ml|dockerfile)"
         rf"|\.pre-commit-(?:config|hooks)\.ya?ml|\.?lefthook(?:-local)?\.{_DATA}"
@@ -203,17 +223,29 @@ BUILDS = Names(
         maven-wrapper.properties rakefile gemfile guardfile capfile fastfile podfile vagrantfile dangerfile noxfile.py
         fabfile.py dodo.py sconstruct sconscript wscript jakefile binding.gyp build.rs build.zig build.xml build.sbt
         mix.exs rebar.config tox.ini pytest.ini .pytest.ini procfile earthfile tiltfile flake.nix shell.nix devenv.nix
-        directory.build.props directory.build.targets bunfig.toml rust-toolchain rust-toolchain.toml init.lua action.yml
+        directory.build.props directory.packages.props directory.build.rsp msbuild.rsp global.json dotnet-tools.json
+        nuget.config build.cake hatch_build.py pavement.py conanfile.py xmake.lua premake5.lua magefile.go cakefile
+        thorfile steepfile berksfile puppetfile appraisals brewfile mintfile setup.hs shakefile.hs build.pl makefile.pl
+        rebar.config.script robofile.php castor.php .castor.php deploy.php deployer.php rector.php envoy.blade.php
+        _targets.r makevars build.sc build.mill build.boot project.clj deps.edn bb.edn shadow-cljs.edn .sbtopts .jvmopts
+        .mill-jvm-opts .mill-opts mill millw amper amper.bat kobaltw pants .bazelversion .busted .air.toml default.nix
+        package.swift truffle-config.js gatsby-config.js gatsby-config.ts gatsby-node.js gatsby-node.ts
+        ember-cli-build.js .mega-linter.yml bunfig.toml rust-toolchain rust-toolchain.toml init.lua action.yml
         action.yaml
         """.split()
     ),
-    endings=(".mk", ".rake", ".gemspec", ".podspec", ".just"),
-    path=re.compile(r"(?:^|/)tools/bazel(?:\.(?:sh|bat|exe))?$"),
+    endings=(".mk", ".rake", ".gemspec", ".podspec", ".just", ".targets", ".xcscheme", ".init.gradle"),
+    path=re.compile(
+        r"(?:^|/)(?:tools/bazel(?:\.(?:sh|bat|exe|rc))?|gradle/wrapper/[\w.-]+\.jar|project/[\w-]+\.sbt|deps/build\.jl)$"
+    ),
     name=re.compile(
         r"(?:gnu|bsd)?makefile(?:\.(?:am|in|inc|win))?|(?:build|settings|init)\.gradle(?:\.kts)?|\.?justfile"
         rf"|taskfile(?:\.dist)?\.ya?ml|(?:gulp|grunt)file(?:\.babel)?\.{_CODE}"
         r"|(?:webpack|rollup|vite|vitest|jest|next|nuxt|svelte|astro|tailwind|postcss|karma|cypress|playwright|metro"
-        rf"|craco|esbuild|tsup|vue|wdio|rspack|rsbuild)\.config\.{_CODE}"
+        rf"|craco|esbuild|tsup|vue|wdio|rspack|rsbuild|hardhat|forge|electron\.vite|snowpack|unocss|uno|windi|ava|remix"
+        rf"|farm|tsdown|unbuild|drizzle|vitest\.\w+|jest\.\w+|playwright-ct|bundlesize|size-limit)"
+        rf"\.config\.{_CODE}|(?:protractor|nightwatch|codecept|stryker|karma)\.conf\.{_CODE}|(?:plop|knex)file\.{_CODE}"
+        rf"|(?:vitest|jest)[.-](?:workspace|setup|global-setup|environment)\.{_CODE}|wallaby\.{_CODE}|brocfile\.{_CODE}"
     ),
 )
 """What only a build or a test run of the project runs, when somebody starts one."""
@@ -223,6 +255,8 @@ _WORDS = (
     r"(?:secrets?|credentials?|creds|passw(?:or)?ds?|passwd|private[_-]?keys?|api[_-]?keys?|access[_-]?keys?"
     r"|service[_-]?accounts?(?:[_-]?keys?)?|token(?=\.)|tokens(?=\.))"
 )
+
+_PRODUCTS = "github|gh|gitlab|npm|pypi|slack|openai|anthropic|gemini|claude|aws|gcp|azure|docker|heroku|stripe|mysql|db"
 
 SECRETS = Names(
     folders=frozenset(
@@ -237,20 +271,30 @@ SECRETS = Names(
         .git-credentials .dockercfg .dockerconfigjson .vault-token .terraformrc .s3cfg .boto .databrickscfg .snowsql
         .secrets .secret .credentials nuget.config settings.xml settings-security.xml hosts.yml hosts.yaml auth.json
         local.settings.json .dev.vars .flaskenv .vault_pass .vault_pass.txt vault_pass.txt .vault-pass rclone.conf
-        htpasswd htdigest vault.yml vault.yaml shadow gshadow private.txt key.txt keys.txt wp-config.php
-        id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk
-        .rclone.conf boto.cfg .passwd-s3fs .smbcredentials wpa_supplicant.conf openvpn.conf tailscaled.state
-        .authinfo .msmtprc .fetchmailrc .mbsyncrc .isyncrc .offlineimaprc .muttrc passwd.client dovecot-sql.conf.ext
-        .sentryclirc sentry.properties k3s.yaml talosconfig ngrok.yml ngrok.yaml kaggle.json .modal.toml .token .cvspass
-        .p4tickets p4tickets.txt logins.json key3.db key4.db signons.sqlite cookies.sqlite cookies.txt wallet.dat
-        bitcoin.conf lnd.conf cwallet.sso .google_authenticator rootkey.csv credentials.tfrc.json terraform.rc acme.json
-        connectionstrings.config connectionstrings.json config.inc.php localsettings.php local_settings.py fish_history
+        htpasswd htdigest vault.yml vault.yaml shadow gshadow private.txt key.txt keys.txt wp-config.php id_rsa id_dsa
+        id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk .rclone.conf boto.cfg .passwd-s3fs .smbcredentials
+        wpa_supplicant.conf openvpn.conf tailscaled.state .authinfo .msmtprc .fetchmailrc .mbsyncrc .isyncrc
+        .offlineimaprc .muttrc passwd.client dovecot-sql.conf.ext .sentryclirc sentry.properties k3s.yaml talosconfig
+        ngrok.yml ngrok.yaml kaggle.json .modal.toml .token .cvspass .p4tickets p4tickets.txt logins.json key3.db
+        key4.db signons.sqlite cookies.sqlite cookies.txt wallet.dat bitcoin.conf lnd.conf cwallet.sso
+        .google_authenticator rootkey.csv credentials.tfrc.json terraform.rc acme.json connectionstrings.config
+        connectionstrings.json config.inc.php localsettings.php local_settings.py fish_history .smbcred .ftpconfig
+        .ftppass ws_ftp.ini winscp.ini sftp.json sftp-config.json .remote-sync.json .pg_service.conf pg_service.conf
+        my.cnf .ldaprc .erlang.cookie rabbitmq.erlang.cookie orapwd tnsnames.ora sqlnet.ora listener.ora
+        googleservice-info.plist google-services.json azureauth.json azureprofile.json .s3cmd s3cfg .boto3 pip.ini
+        .condarc .pnpmrc auth.toml .surge keyfile mongo-keyfile pwfile passwdfile pass.txt pwd.txt pw.txt basicauth
+        basic-auth.txt auth.txt vpn-auth.txt jwt.txt bearer.txt otp.txt 2fa.txt totp.txt cookiejar cookie.txt ssh_key
+        sshkey ssh-key.txt parameters.yml parameters.yaml arduino_secrets.h wifi_credentials.h secrets.h
+        secrets.xcconfig vault-init.json vault.json .env.php trustdb.gpg pubring.kbx local.properties storagestate.json
+        hostapd.conf sssd.conf slapd.conf identity.age .dropbox_uploader .tfrc .git-crypt-key git-crypt.key
         filezilla.xml sitemanager.xml recentservers.xml keystore.json msal_token_cache.json msal_token_cache.bin .psk
         """.split()
     ),
     endings=(
         *(".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".p8", ".tfstate", ".tfvars"),
         *(".tfvars.json", ".kubeconfig", ".asc", ".gpg", ".pgp", ".ovpn", ".mobileprovision", ".agekey"),
+        *(".publishsettings", ".nmconnection", ".keyfile", ".snk", ".session", ".storagestate.json", ".sec"),
+        *(".pkrvars.hcl", ".pkrvars.json", ".pem.txt", ".key.txt", ".yml.enc", ".yaml.enc", ".json.enc", ".tfbackend"),
         *(".pkcs12", ".bks", ".jceks", ".keytab", ".macaroon", ".priv", ".psk", ".htpasswd", ".wgconf"),
     ),
     name=re.compile(
@@ -258,6 +302,17 @@ SECRETS = Names(
         r"|\.?env\.(?:prod\w*|dev\w*|stag\w*|test\w*|local|live)|\.env[_-](?!example|sample|template).+"
         r"|\.dev\.vars\.(?!example$)[\w-]+|(?:[\w-]+[._-])?(?:private|priv)(?:[_-]?key)?\.(?:txt|json|jwk)"
         rf"|(?:\.?[\w-]*[._-])?{_WORDS}(?:\.{_TEXT})*|\.\w+_history|kubeconfig(?:\.\w+)?|kube\.config"
+        r"|(?:application|bootstrap)-(?:prod\w*|stag\w*|live|local|secrets?|dev\w*|uat|qa)\.(?:ya?ml|properties)"
+        r"|config[.-](?:prod\w*|stag\w*|live|local|private|secrets?)\.(?:json5?|ya?ml|toml|ini|php|py)|env\.(?:json|ya?ml)"
+        r"|kube-?config[_-][\w-]+(?:\.ya?ml)?|kube-config|pulumi\.[\w-]+\.ya?ml|web\.(?:release|prod\w*)\.config"
+        r"|htpasswd\.\w+|wpa_supplicant[\w-]*\.conf|logins?\.csv|(?:sops[._-])?age(?:[._-]keys?)?\.txt|(?=.*(?:token|key|pass"
+        # The words of a command are looked up here too, so that plain names of variables (`user_token`) are no files.
+        rf"|pwd|secret|private|auth))(?:[\w-]*(?:{_PRODUCTS})[._-]?(?:token|pass(?:word|wd)?|pwd)s?"
+        rf"|[\w-]*(?:{_PRODUCTS})[._-]?(?:key|secret|pass|pwd)s?\.txt|\.\w+[._-](?:token|passw(?:or)?d|pass|pwd|secret)"
+        r"|(?:unseal|recovery|sops|age|encryption|signing|master)[._-]?(?:age)?[._-]?keys?\.(?:txt|json)"
+        r"|[\w.-]*secrets?[.-](?:enc|prod\w*|dev\w*|stag\w*|local|live)\.(?:ya?ml|json|toml|hcl)|secrets?\.hcl"
+        r"|(?:rsa|dsa|ecdsa|ed25519)[._-]private|private[._-](?:rsa|dsa|ecdsa|ed25519|jwks?\.json|jwks?)"
+        r"|\w*passwords?\.(?:xlsx?|docx?|ods|lst|md5)|[\w.-]*mcp[._-]?auth\.json|\w+[._-]service[_-]key\.json)"
         r"|[\w.-]+[._-]keys?\.json|terraform\.tfstate\.[\w.-]+"
         r"|wg[\w-]*\d\.conf|wg[_-][\w.-]+\.conf|(?:[\w-]+[._-])?wireguard[\w.-]*\.conf"
         r"|(?:key|keystore|signing|(?:release|upload)[._-]?(?:keystore|signing))\.properties"
@@ -271,7 +326,10 @@ SECRETS = Names(
     ),
     path=re.compile(
         r"(?:^|/)(?:wireguard/[\w.-]+\.conf$|\.(?:gradle/gradle\.properties|bundle/config|dbt/profiles\.yml)$"
-        r"|\.subversion/auth/|kubernetes/(?:admin|kubelet|scheduler|controller-manager)\.conf$|huggingface/token$"
+        r"|\.subversion/auth/|playwright/\.auth/|\.auth/[\w.-]+\.json$"
+        r"|\.(?:netlify|fly|railway)/config\.(?:json|yml)$|\.github/token$|group_vars/\w+/vault|app/etc/env\.php$"
+        r"|sites/default/settings(?:\.local)?\.php$|config/(?:prod\w*|stag\w*)\.(?:json|ya?ml)$|freeradius/clients\.conf$"
+        r"|kubernetes/(?:admin|kubelet|scheduler|controller-manager)\.conf$|huggingface/token$"
         r"|\.config/(?:gh|hub|glab-cli|doctl|op|gcloud|stripe|configstore|github-copilot|rclone|sops|wandb)(?:/|$))"
     ),
 )

@@ -37,10 +37,14 @@ _ODD_KINDS = frozenset(("Co", "Cn", "Zs"))
 # Of category Cf, but visible: signs before a number (Prepended_Concatenation_Mark).
 _DRAWN = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
 
+# `[words](command:…)`, which VS Code makes a link of also in its message boxes; `[words](https://…)` leads to the web.
+_BOX_LINK = re.compile(r"\]\((?=\s*(?!https?://)[A-Za-z][A-Za-z0-9+.-]*:)", re.IGNORECASE)
+
 _NON_JOINER, _JOINER = "\u200c", "\u200d"
 _STYLES = frozenset("\ufe0e\ufe0f")  # text style, emoji style
 _PICTURE_KINDS = frozenset(("So", "Sk", "Sm"))  # signs, skin tones, arrows
 _OTHER_PICTURES = frozenset("\u203c\u2049\u2139\u3030")  # emoji that are punctuation or a letter
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _PLAIN = re.compile(r"[\n\t\x20-\x7e]*")
 
 
@@ -59,6 +63,13 @@ def is_unseen(char: str) -> bool:
 def is_odd(char: str) -> bool:
     """Return whether a character is unseen, a space other than U+0020, private use or unassigned."""
     return char != " " and (is_unseen(char) or unicodedata.category(char) in _ODD_KINDS)
+
+
+def control_characters(text: str) -> tuple[str, ...]:
+    """Return the distinct control characters of `text` but tab and newline. No command needs them, and no shell takes
+    a NUL.
+    """
+    return tuple(dict.fromkeys(_CONTROLS.findall(text)))
 
 
 def numbered(char: str) -> str:
@@ -122,6 +133,11 @@ def visible(text: str) -> str:
         return shown(text, escaped)
     text = _SELECTORS.sub(lambda match: f"[{len(match[0])} hidden characters]", _TAGS.sub(_told, text))
     return shown(text, escaped)
+
+
+def in_box(text: str) -> str:
+    """Return words for a message box, a progress bar or a lens: made visible, and with no link but to the web."""
+    return _BOX_LINK.sub(r"]\\(", visible(text))
 
 
 def has_unseen(text: str) -> bool:

@@ -17,12 +17,13 @@ class FakeServers:
     def __init__(self, replies: Mapping[str, Reply]) -> None:
         self.replies = dict(replies)
         self.asked: list[ServerQuestion] = []
+        self.lent = False
 
     async def ask(self, question: ServerQuestion) -> tuple[ServerAnswer, ...]:
         """Return the prepared answer; none for other methods."""
         self.asked.append(question)
         reply = self.replies.get(question.method)
-        return () if reply is None else (ServerAnswer("fake", reply(question), "utf-16"),)
+        return () if reply is None else (ServerAnswer("fake", reply(question), "utf-16", lent=self.lent),)
 
 
 def span(line: int, start: int, end: int) -> dict[str, Any]:

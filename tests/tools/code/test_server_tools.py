@@ -71,6 +71,7 @@ class TestRename:
             (77, 0, 5, "amount"),  # beyond the text
             (1, 13, 8, "amount"),  # backwards
             (1, 8, 13, "am ount("),  # breaks the syntax
+            (1, 8, 13, "amount(self): ...\n\n    def total"),  # more than a name
         ],
     )
     async def test_a_server_that_lies_changes_nothing(self, shop: Bench, lie: tuple[int, int, int, str]) -> None:
@@ -99,6 +100,40 @@ class TestRename:
         result = await shop.call("rename_symbol", path="cart.py", symbol="Cart.total", new_name="amount")
         assert "never was" in result.text
         assert not shop.changeset
+
+    @pytest.mark.parametrize(("more", "right"), [("", True), ("import os\n", False)])
+    async def test_a_whole_file_may_differ_in_the_name_alone(self, shop: Bench, more: str, right: bool) -> None:
+        made = edit(shop.path("cart.py"), (0, 0, 0, more + CART.replace("total", "amount")))
+        made["documentChanges"][0]["edits"][0]["range"]["end"] = {"line": 3, "character": 0}
+        with_servers(shop, textDocument_rename=lambda question: made)
+        result = await shop.call("rename_symbol", path="cart.py", symbol="Cart.total", new_name="amount")
+        assert result.ok is right and bool(shop.changeset) is right
+
+    @pytest.mark.parametrize("version", [-1, -(10**30), True, 1.5, "7", [], 6, 8])
+    async def test_an_edit_of_another_version_is_refused(self, shop: Bench, version: Any) -> None:
+        shop.open("cart.py", CART, version=7)
+        made = edit(shop.path("cart.py"), (1, 8, 13, "amount"))
+        made["documentChanges"][0]["textDocument"]["version"] = version
+        servers = with_servers(shop, textDocument_rename=lambda question: made)
+        servers.lent = True
+        result = await shop.call("rename_symbol", path="cart.py", symbol="Cart.total", new_name="amount")
+        assert not result.ok and "version" in result.text
+        assert not shop.changeset
+        made["documentChanges"][0]["textDocument"]["version"] = 7
+        assert (await shop.call("rename_symbol", path="cart.py", symbol="Cart.total", new_name="amount")).ok
+
+    @pytest.mark.parametrize(("mode", "made_it"), [("ask", True), ("acceptEdits", False), ("bypass", False)])
+    async def test_what_a_server_wants_confirmed_is_not_applied_unseen(
+        self, shop: Bench, mode: Any, made_it: bool
+    ) -> None:
+        made = edit(shop.path("cart.py"), (1, 8, 13, "amount"))
+        made["documentChanges"][0]["edits"][0]["annotationId"] = "risky"
+        made["changeAnnotations"] = {"risky": {"label": "Also in\x1b[2J comments", "needsConfirmation": True}}
+        with_servers(shop, textDocument_rename=lambda question: made)
+        shop.configure(replace(Settings(), permissions=PermissionsSettings(mode=mode)))
+        result = await shop.call("rename_symbol", path="cart.py", symbol="Cart.total", new_name="amount")
+        assert result.ok is made_it and "Also in comments" in result.text
+        assert bool(shop.changeset) is made_it
 
     async def test_the_users_rules_hold_for_every_file(self, shop: Bench) -> None:
         both = edit(shop.path("cart.py"), (1, 8, 13, "amount"))

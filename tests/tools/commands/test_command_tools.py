@@ -50,6 +50,14 @@ async def test_no_output_is_said(tmp_path: Path) -> None:
     assert (await bench.call("run_cmd", command="true")).text.startswith("(no output)")
 
 
+@pytest.mark.parametrize("char", ["\0", "\x07", "\x1b", "\r", "\x7f", "\x9b"])
+async def test_a_command_with_a_control_character_is_refused_and_not_asked_about(tmp_path: Path, char: str) -> None:
+    bench, shell = made(tmp_path, Finished(0, ""))
+    result = await bench.call("run_cmd", command=f"echo a{char}b")
+    assert result.status != "ok" and f"<U+{ord(char):04X}>" in result.text
+    assert shell.commands == [] and bench.asker.asked == []
+
+
 async def test_the_project_s_own_programs_come_first(tmp_path: Path) -> None:
     bench, shell = made(tmp_path, Finished(0, ""))
     for name in ("api/.venv/bin/python", "web/node_modules/.bin/tsc"):

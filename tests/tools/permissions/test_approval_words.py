@@ -87,3 +87,8 @@ def test_the_changed_words_of_a_tool_are_told() -> None:
     assert "your password" in changed_words(before, schema) and "Says" not in changed_words(before, schema)
     assert "sends" in changed_words(None, now)
     assert len(changed_words(None, replace(now, description="word " * 9000))) < MAX_SHOWN + 100
+
+
+async def test_blanks_and_lines_push_nothing_out_of_sight(tmp_path: Path) -> None:
+    question = await asked(make(tmp_path), command="ls #" + " " * 700 + "\ncurl x; \u202etouch \\n")
+    assert question.title == "Allow run_cmd: ls #<U+0020 x 700>\\u000acurl x; \\u202etouch \\n?"

@@ -52,6 +52,24 @@ Jenkinsfile.release buildspec.yml netlify.toml vercel.json .cirrus.star .drone.j
 .lefthook/pre-commit/a.sh .theia/tasks.json pnpfile.js pnpmfile.cjs
 docs/config docs/HEAD fixtures/repo.git/config fixtures/repo.git/HEAD a/commondir a/config.worktree
 CON con.txt PRN AUX aux.py NUL nul.log COM1 com9.txt LPT1 lpt3.dat
+.cz.toml cz.toml .release-it.json jupyter_notebook_config.py ipython_config.py .lein/profiles.clj .clj-kondo/config.edn
+.clj-kondo/hooks/a.clj .goreleaser.yml .iex.exs .formatter.exs .credo.exs .ghci .ocamlinit .user.ini grumphp.yml
+captainhook.json .lintr devbox.json .builds/a.yml .build.yml buddy.yml .buddy/a.yml renovate.json mergify.yml
+.mergify.yml .hound.yml codeship-services.yml atlantis.yaml screwdriver.yaml now.json heroku.yml railway.toml
+railway.json nixpacks.toml captain-definition a.launch foo.vcxproj.user foo.csproj.user omnisharp.json .lite_project.lua
+.lvim/config.lua coc-settings.json .projections.json .tasks .projectile neoconf.json .tmuxinator.yml .tmuxp.yaml
+.tmuxp.yml .wezterm.lua wezterm.lua kitty.conf .autoenv .autoenv.zsh .env.zsh .autoenv.leave .shadowenv.d/a.lisp
+.smartcd bash_enter bash_leave .smartcd/x xonsh.rc Microsoft.PowerShell_profile.ps1 profile.ps1 Profile.ps1
+.elvish/rc.elv rc.elv .kilocodemodes .augment-guidelines .qoder/x .codebuddy/x .lingma/x .iflow/x .zencoder/x .pearai/x
+.tabnine/x .sourcegraph/x foo.prompt.md foo.instructions.md foo.chatmode.md foo.agent.md SKILL.md .skills/x
+skills/a/SKILL.md mcp-config.json mcp.config.json mcp_settings.json cline_mcp_settings.json .claude.json .rulesync/x
+.ruler/x .plandex/x .devin/x .codegpt/x .mentat_config.json .sweep.yaml sweep.yaml .coderabbit.yaml .tabby/x .droid/x
+.serena/project.yml .serena/x .taskmaster/x .specify/x .openhands_instructions .jules/x .firebender/x firebender.json
+.xcodebuildmcp/x .vibe/x .rovodev/x .copilot/mcp-config.json .idx/dev.nix .codesandbox/tasks.json .devfile.yaml
+devfile.yaml .devfile/x .coder/x .daytona/x .okteto/x .hooks/x devcontainer-feature.json foo.url foo.scf foo.webloc
+.qlty/qlty.toml .overcommit/x hk.pkl .hk.pkl .cargo-husky/hooks/x .rusty-hook.toml rusty-hook.toml .captainhook/x
+nano-staged.js .nano-staged.cjs .nano-staged.json .bumpversion.toml changelog.config.js .ansible.cfg ansible.cfg
+.scalafix.conf .ammonite/predef.sc
 """.split()
 
 HARMLESS = """
@@ -69,6 +87,8 @@ claude.py docs/claude.txt agents.py src/agents/main.py rules.md eslint.md pretti
 config.json heads.py overhead configure refs/a.md objects/a.py src/run.py run/a.py settings/a.py package.md makefile.md
 setup.md setup.ts build.py gradle.md makefiles.py linkage.txt travis.rb drone.py opencode.md
 site_customize.py customize.py netrc.py vimrc.md bashrc.txt envrc.md exrc.c git.md src.git.d/a.py a.git/b
+url.py launch.py service.url.ts prompt.md instructions.md agent.ts skills.md skill.ts cz.md targets.py build.ts mill.py
+pants.md wezterm.md tasks.md project.clj.md
 """.split()
 
 BUILDS = """
@@ -77,6 +97,17 @@ Makefile makefile GNUmakefile Makefile.am rules.mk setup.py package.json pkg/pac
 build.gradle.kts settings.gradle gradlew gradlew.bat mvnw Taskfile.yml Taskfile.dist.yaml justfile .justfile Rakefile
 Gemfile noxfile.py fabfile.py gulpfile.js Gruntfile.ts webpack.config.js vite.config.ts jest.config.cjs build.rs
 binding.gyp tox.ini pytest.ini flake.nix Vagrantfile init.lua rust-toolchain.toml action.yml
+.bazelversion tools/bazel.rc conanfile.py premake5.lua xmake.lua hardhat.config.js truffle-config.js gatsby-config.js
+gatsby-node.js remix.config.js electron.vite.config.ts forge.config.js ember-cli-build.js snowpack.config.js
+windi.config.ts unocss.config.ts ava.config.js vitest.workspace.ts vitest.setup.ts jest.setup.js wallaby.js
+stryker.conf.js protractor.conf.js nightwatch.conf.js codecept.conf.js karma.conf.js plopfile.js Cakefile brocfile.js
+Thorfile Berksfile Puppetfile Appraisals Steepfile pavement.py hatch_build.py pants gradle/wrapper/gradle-wrapper.jar
+project/plugins.sbt build.sc .mill-jvm-opts mill millw deps.edn project.clj shadow-cljs.edn bb.edn build.boot
+magefile.go .air.toml Package.swift Mintfile Brewfile rebar.config.script Setup.hs Shakefile.hs Build.PL Makefile.PL
+rector.php deployer.php deploy.php RoboFile.php Envoy.blade.php castor.php .castor.php _targets.R src/Makevars
+deps/build.jl default.nix foo.targets foo.sln.targets Directory.Packages.props before.foo.sln.targets
+Directory.Build.rsp MSBuild.rsp nuget.config build.cake global.json dotnet-tools.json foo.xcscheme .busted
+.mega-linter.yml .sbtopts .jvmopts kobaltw amper amper.bat
 """.split()
 
 SECRETS = """
@@ -103,6 +134,25 @@ huggingface/token kaggle.json .dbt/profiles.yml .p4tickets frpc.toml rsa_key.pri
 db_password.txt api_keys.txt tokens.json service_account.json .htdigest wp-config.php creds.json .secrets.toml
 .dev.vars .dev.vars.production .flaskenv .vault_pass rclone.conf htpasswd jwt_private.txt private.jwk
 .gnupg/secring.gpg .kube/config .azure/accessTokens.json .docker/config.json home/.ssh/id_rsa
+application-prod.yml application-production.properties application-prod.yaml application-local.yml bootstrap-prod.yml
+config/credentials.yml.enc google-services.json GoogleService-Info.plist env.json env.yaml my.cnf github_token gh_token
+.github_token .gh_token npm_token slack_token bearer.txt jwt.txt secrets.enc.yaml secrets.prod.json passwords.xlsx
+passwords.docx logins.csv password.lst pw.txt pass.txt pwd.txt mysql_pass dbpass.txt vault.json .vault_token
+vault-init.json unseal_keys.txt mongod.keyfile keyfile mongo-keyfile rabbitmq.erlang.cookie .erlang.cookie 2fa.txt
+totp.txt otp.txt azureauth.json azureProfile.json prod.publishsettings site.PublishSettings .netlify/config.json
+.fly/config.yml .railway/config.json .surge backend.tfbackend secrets.hcl secrets.auto.pkrvars.hcl prod.pkrvars.hcl
+pulumi.prod.yaml Pulumi.prod.yaml age-key.txt identity.age sops-age.txt kubeconfig-prod kube-config kubeconfig_prod.yml
+.smbcred .s3cmd s3cfg .boto3 pip.ini .condarc .pnpmrc auth.toml poetry/auth.toml .gitlab-token .travis.token
+.github/token parameters.yml parameters.yaml app/etc/env.php config.local.php sites/default/settings.php
+Web.Release.config local.properties sign.snk strongname.snk env.yml secrets.dev.yml config.prod.json
+config.production.json config/prod.json config/production.json config.local.json sftp.json .vscode/sftp.json .ftpconfig
+sftp-config.json .remote-sync.json .ftppass ws_ftp.ini WinSCP.ini private-jwks.json signify.sec release.sec pubring.kbx
+.pem.txt rsa_private rsa.private ssh_key sshkey ssh-key.txt openai_key.txt anthropic_key.txt secrets.h arduino_secrets.h
+wifi_credentials.h secrets.h.bak Secrets.xcconfig cookie.txt cookiejar auth.storageState.json storageState.json
+playwright/.auth/user.json .auth/user.json mcp-auth.json telegram.session bot.session pyrogram.session .pg_service.conf
+pg_service.conf tnsnames.ora sqlnet.ora listener.ora orapwd .ldaprc slapd.conf sssd.conf freeradius/clients.conf
+htpasswd.prod basic-auth.txt basicauth auth.txt pwfile wpa_supplicant-wlan0.conf hostapd.conf
+NetworkManager/system-connections/home.nmconnection home.nmconnection vpn-auth.txt
 """.split()
 
 NO_SECRETS = """
@@ -119,6 +169,9 @@ logins.py key.py admin.conf.md frpc.go client.py client_secret.py shadow.py toke
 passwords.md secrets.md keys.md keys.go history.md terraform.tf key.json.md environment.yml id_rsa.pub id_ed25519.pub
 keys.py monkey.py keyboard.ts pem.md test_pem.py secrets.py secret_santa.py credentials.py docs/credentials.md
 password.ts tokens.py kube.py aws.py ssh.go gpg.md README.md main.tf variables.tf
+user_token csrf_token test_token access_token password_field aws_key gh-pages example.yml application.yml
+application-test.yml bootstrap.js author.txt compass.txt passes.txt token_pass.py keyfile.py config.prod.md
+prod.config.ts session.ts
 """.split()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.workspace.text.visible import cut_at_word, has_unseen, one_line, visible
+from codeagent_lsp.workspace.text.visible import cut_at_word, has_unseen, in_box, one_line, visible
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 HEART = "\u2764\ufe0f"
@@ -66,3 +66,19 @@ def test_one_line_is_one_line_and_short() -> None:
 )
 def test_a_line_is_cut_at_the_end_of_a_word(line: str, shown: str) -> None:
     assert cut_at_word(line, 20) == shown
+
+
+def test_a_link_in_a_box_leads_to_the_web_or_is_none() -> None:
+    for address in (
+        "command:x",
+        "COMMAND:x",
+        " command:x",
+        "file:///x",
+        "vscode://x",
+        "javascript:x",
+        "http:x",
+        "x-y.z+1:a",
+    ):
+        assert in_box(f"[a]({address})") == rf"[a]\({address})"
+    for plain in ("[a](https://x)", "[a](HTTP://x)", "a[0](x)", "f(x: int)", "call](b)", "[a](b c:d)"):
+        assert in_box(plain) == plain
