@@ -352,7 +352,9 @@ def _keeps_text(path: str, now: str, code: str) -> bool:
     old, new = _saying(now), _saying(code)
     if not old or len(new) < LEAST_SHARE * len(old):
         return not old
-    if not is_prose(path) and _share_kept(old, new) < MOST_LINES:
+    # Of a few lines, one that is gone while others have changed was more likely left out.
+    few = len(new) < len(old) <= MOST_ENTRIES
+    if not is_prose(path) and (few or _share_kept(old, new) < MOST_LINES):
         return False
     ends = (old[0] in new or _alike(old[0], new[0])) and any(_alike(old[-1], line) for line in new)
     return ends or (is_prose(path) and _same_headings(now, code))
