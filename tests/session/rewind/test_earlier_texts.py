@@ -139,8 +139,8 @@ async def test_a_file_is_followed_wherever_the_user_moves_it(tmp_path: Path, way
     texts = {made.path(name): (folder / name).read_text() for name in ("a.py", "z.py", "d/s/f.py")}
     for name in ("d/s", "d", "twin"):
         os.utime(folder / name, (time.time() - 60,) * 2)
-    await asyncio.sleep(0.05)
-    since = time.time() + CLOCK_SECONDS  # so that what was made above is older
+    await asyncio.sleep(0.1)
+    since = time.time() + CLOCK_SECONDS - 0.05  # so that what was made above is older; times of files lag behind
     await asyncio.to_thread(subprocess.run, ["sh", "-c", WAYS[way]], cwd=folder, check=True)
     found = renamed_since(texts, proposal.view, since)
     short = proposal.view.roots.relative
