@@ -54,8 +54,8 @@ _TOLD_PER_REASON = 20
 _WHY: dict[WrittenKind, str] = {
     "mode": "Only its permissions changed; they stay in the private copy.",
     "symlink": "A symbolic link; it stays in the private copy.",
-    "binary": "A binary file; it stays in the private copy.",
-    "large": "Too large to be proposed; it stays in the private copy.",
+    "binary": "A binary file; it stays in the private copy. export_artifact keeps a copy of it for the user.",
+    "large": "Too large to be proposed; it stays in the private copy. export_artifact keeps a copy of it for the user.",
     "special": "A device, socket or pipe; it stays in the private copy.",
     "deep": "A folder that lies too deep; nothing in it was looked at, and it stays in the private copy.",
     "git": "Version control data; it stays in the private copy, the user's repository is unchanged.",
