@@ -406,6 +406,9 @@ def _around(body: str, name: str) -> tuple[str, str, int]:
         bold = [_Heading(number, LEVEL, _plain(line)) for number, line in enumerate(lines) if _BOLD.match(line)]
         headings = sorted([*headings, *bold], key=lambda heading: heading.line)
         sections = [heading for heading in bold if heading.name in same][:1]
+        # All of them are, or the next one would be taken for a part of this section once it has a heading.
+        for heading in bold if sections else ():
+            lines[heading.line] = f"{'#' * LEVEL} {lines[heading.line].strip(' *_:：')}"
     if not sections:
         return body.strip(), "", LEVEL
     level = max(LEVEL, sections[0].level)
@@ -424,8 +427,8 @@ def _below(content: str, name: str, level: int, title: str) -> str:
     lines = content.strip().splitlines()
     repeats = {*_same_names(name), _plain(title)}
     while lines and _plain(lines[0].strip().lstrip("#")) in repeats:
-        heading = 2 if _underlined(lines, 0) is not None else 1
-        lines = "\n".join(lines[heading:]).strip("\n").splitlines()
+        height = 2 if _underlined(lines, 0) is not None else 1
+        lines = "\n".join(lines[height:]).strip("\n").splitlines()
     headings = _headings(lines)
     lower = level + 1 - min((heading.level for heading in headings), default=level + 1)
     for heading in headings if lower > 0 else ():
