@@ -39,6 +39,8 @@ class EarlierTexts:
     over: bool = False
     texts: dict[str, str | None] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
+    runs: dict[str, bool] = field(default_factory=dict)
+    """Which files could be executed, or could not, by their paths."""
     conflicts: list[HunkConflict] = field(default_factory=list)
 
     def text(self, path: str) -> str | None:
@@ -99,6 +101,8 @@ class EarlierTexts:
             if origin != change.path:
                 self.origins[change.path] = origin
         self.texts[change.path] = change.text
+        if change.runs is not None and change.text is not None:
+            self.runs[change.path] = change.runs
 
 
 def earlier_texts(applied: Iterable[Changeset], read: Read, *, over: bool = False) -> EarlierTexts:
@@ -192,9 +196,13 @@ def deleted_by(applied: Iterable[Changeset], still_shown: Callable[[str], bool])
 def rebased_on_present(earlier: EarlierTexts, read: FirstRead) -> TakingBack:
     """Return what brings the files from their present texts, which were `read`, to these earlier ones."""
     changed, moves = earlier.changed(), earlier.moves()
-    files = {file.path: file for path in (*changed, *moves.values()) if (file := read.file(path)) is not None}
+    files = {
+        file.path: file for path in (*changed, *moves.values(), *earlier.runs) if (file := read.file(path)) is not None
+    }
     staging = Staging(read.file)
-    staging.stage(changed, {path: files[origin] for path, origin in moves.items()}, files.values())
+    there = {path for path, text in earlier.texts.items() if text is not None}
+    runs = {path: bit for path, bit in earlier.runs.items() if path in there}
+    staging.stage(changed, {path: files[origin] for path, origin in moves.items()}, files.values(), runs)
     return TakingBack(staging.changeset, tuple(earlier.conflicts))
 
 
