@@ -91,7 +91,9 @@ class FileChange:
         if self.moved_from is not None:
             return f"diff --git {old} {new}\nrename from {old[2:]}\nrename to {new[2:]}\n{body}"
         if self.runs is not None and self.text is not None:
-            return f"diff --git a/{name(self.path)} {new}\n{self._modes()}{body}"
+            # Below the names, not above as git has it: clients find a file by these.
+            head = f"--- {old}\n+++ {new}\n"
+            return f"{head}{self._modes()}{body.removeprefix(head)}"
         return body if body or self.kind == "edit" else f"--- {old}\n+++ {new}\n"
 
     def _modes(self) -> str:
