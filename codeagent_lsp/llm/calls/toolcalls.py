@@ -81,6 +81,12 @@ NEXT = re.compile(
     re.MULTILINE,
 )
 
+_CALL_LINE = re.compile(
+    rf"^[ \t]*(?:{MARKER}|{_CALL_HEAD.pattern.replace('?P<called>', '')}|{_ONLY_NAME.pattern}[ \t]*$"
+    r"|Action(?: \d+)?:[ \t]*[\w.\-]+[ \t]*[\[(])",
+    re.MULTILINE,
+)
+
 # A call in a form that is not read, such as `<write_to_file><path>…</path>` or `<｜DSML｜invoke …>` of DeepSeek: what
 # stands inside is its content, whatever it looks like.
 _ELEMENT = re.compile(
@@ -140,6 +146,17 @@ class Extraction:
     problem: str = ""
     unusable: tuple[ToolCall, ...] = ()
     unclear: bool = False
+
+
+def begins_call(line: str) -> bool:
+    """Return whether a line begins a call of whatever tool: where none can be made, no word of it is an answer."""
+    return _CALL_LINE.match(line) is not None
+
+
+def before_calls(text: str) -> str:
+    """Return a text up to the first line that begins a call."""
+    found = _CALL_LINE.search(text)
+    return text if found is None else text[: found.start()].rstrip()
 
 
 def parse(text: str, tools: Iterable[ToolSpec]) -> list[ToolCall]:
