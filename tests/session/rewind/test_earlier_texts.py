@@ -168,14 +168,15 @@ async def test_a_line_that_was_typed_anew_is_not_looked_for_in_a_copy(tmp_path: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["in the editor", "told by it", "on disk"])
-def test_in_a_stock_editor_while_the_question_is_open(tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize("taken", [False, True])
+def test_in_a_stock_editor_while_the_question_is_open(tmp_path: Path, way: str, taken: bool) -> None:
     folder = tmp_path / "ws"
     folder.mkdir()
     old, new = folder / "a.py", folder / "b.py"
     old.write_text(TEXT)
 
     def choose(params: object) -> str:
-        if old.exists():
+        if not new.exists():
             os.rename(old, new)  # noqa: PTH104
             if way != "on disk":
                 uri = from_path(str(old))
@@ -185,6 +186,8 @@ def test_in_a_stock_editor_while_the_question_is_open(tmp_path: Path, way: str) 
                 text = editor.buffers.pop(uri).text
                 editor.client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
                 editor.open(new, text)
+            if taken:
+                old.write_text(OTHER)
         return "Apply"
 
     script = [edit("a.py", "line 3\n", "three\n"), says("Done.")]
@@ -194,6 +197,6 @@ def test_in_a_stock_editor_while_the_question_is_open(tmp_path: Path, way: str) 
         run_id = editor.command("codeagent.run", task="change it")["runId"]
         editor.ended(run_id)
         assert editor.told("You have renamed a.py to b.py")
-        assert editor.text(new) == CHANGED
+        assert editor.text(new) == CHANGED and (not taken or old.read_text() == OTHER)
         editor.command("codeagent.undo", runId=run_id)
         editor.wait_until(lambda: editor.text(new) == TEXT)
