@@ -166,6 +166,12 @@ class SessionError(UserError):
     code = ErrorCode.NOT_FOUND
 
 
+class StepWaits(SessionError):
+    """A step of a plan failed, and the user did not say in time what is to become of it."""
+
+    code = ErrorCode.TIMEOUT
+
+
 class EditorError(UserError):
     """The editor refused a request, failed, or did not answer in time."""
 
@@ -288,6 +294,13 @@ class ToolFailed(AgentError):
     def __init__(self, message: str, code: ErrorCode = ErrorCode.EXECUTION_ERROR) -> None:
         super().__init__(message)
         self.code = code
+
+
+class ReplyUnreadable(ToolFailed):
+    """A service that a tool asks gave a reply that cannot be read: a failure for the tool's circuit, as an error is."""
+
+    def __init__(self, message: str, code: ErrorCode = ErrorCode.PARSE_ERROR) -> None:
+        super().__init__(message, code)
 
 
 class ToolRetry(AgentError):

@@ -17,6 +17,8 @@ from itertools import pairwise
 from typing import Any
 
 REPEATS = 3
+UNREADABLE_REPLIES = 6
+"""Replies in a row whose calls cannot be understood, however they differ."""
 LONGEST_CYCLE = 5
 # No code has so many in a row; a model that lost its way in JSON closes brackets without end.
 BRACKET_RUN = 50
@@ -37,7 +39,9 @@ _FENCE = re.compile(r"[ \t]*(```|~~~)")
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """One detected repetition; `kind` is `repeated_call`, `call_cycle`, `repeated_text` or `bracket_run`."""
+    """One detected repetition; `kind` is `repeated_call`, `call_cycle`, `unreadable_calls`, `repeated_text` or
+    `bracket_run`.
+    """
 
     kind: str
     detail: str
@@ -54,6 +58,7 @@ class LoopGuard:
         self._line = ""
         self._in_code = False
         self._unchecked = 0
+        self._unreadable = 0
 
     def observe_call(self, name: str, arguments: Mapping[str, Any], result: str) -> Anomaly | None:
         """Record a finished call; return an anomaly when it completes a cycle of at most 5 calls for the third time."""
@@ -66,6 +71,13 @@ class LoopGuard:
                 detail = f"the same {length} calls, the last of them {name}, gave the same {REPEATS} times over"
                 return Anomaly("call_cycle", detail)
         return None
+
+    def observe_reply(self, *, understood: bool) -> Anomaly | None:
+        """Record a finished reply; return an anomaly when too many in a row had calls that nobody understands."""
+        self._unreadable = 0 if understood else self._unreadable + 1
+        if self._unreadable < UNREADABLE_REPLIES:
+            return None
+        return Anomaly("unreadable_calls", f"the calls of {self._unreadable} replies in a row could not be understood")
 
     def observe_text(self, chunk: str) -> Anomaly | None:
         """Record streamed text; return an anomaly when the text repeats itself."""

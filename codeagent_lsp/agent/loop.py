@@ -159,7 +159,9 @@ class AgentLoop:
             unclear, self._unclear = self._unclear, reply.unclear
             if reply.finish_reason == "length":
                 reply = self._cut(reply)
-            if reply.problem and not (reply.unclear and unclear):
+            refused = bool(reply.problem) and not (reply.unclear and unclear)
+            anomaly = self._guard.observe_reply(understood=bool(calls) or not refused) or anomaly
+            if refused:
                 anomaly = self._refuse(reply) or anomaly
             # Words that came while the answer was written are heard first, unless no call is left to react to them.
             elif not calls and anomaly is None and self._is_answer(reply) and not (left and self._heard()):

@@ -262,6 +262,8 @@ def _only_definitions(path: str, now: str, code: str, files: Files) -> bool:
 
 def _ended_like(now: str, text: str) -> str:
     """Return `text` with the line ends at its end that `now` has."""
+    if not text.strip():
+        return ""
     ending = now[len(now.rstrip("\r\n")) :]
     return text.rstrip("\r\n") + ending if now.strip() else text
 

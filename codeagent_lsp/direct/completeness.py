@@ -8,10 +8,12 @@ place (`definitions.py`).
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
+from typing import Any
 
 from codeagent_lsp.direct.definitions import lost_definitions
 from codeagent_lsp.index.grammars import is_prose
@@ -31,10 +33,26 @@ ALIKE = 0.7
 SHORT_LINES = 3
 """A text with so many lines that say something is short."""
 
+MOST_ENTRIES = 5
+"""A text or data with so many entries may be given without some of them."""
+
 _BLOCKS = frozenset(("function", "method", "class", "struct", "interface", "enum", "module"))
 _IMPORT = re.compile(r"(?:import|from|use|using|#include|require)\b")
 _QUOTED = re.compile(r"['\"<]([^'\">]+)['\">]")
 _SYNTAX = re.compile(r"[{}\[\]()<>=;]|:(?!//)")
+_FIRST = re.compile(r"\W*\w[\w.-]*")
+# `<new version>`, `(content of the file)`, `{{ version }}`, `YOUR_TOKEN_HERE`, `your text here`, `x.y.z`.
+_SLOT = re.compile(
+    r"[<(\[{]{1,2}\s*(?:[^\W\d]\w*[ _-]+)+\w+[.:]?\s*[>)\]}]{1,2}"
+    r"|[<(\[{]{1,2}\s*(?:version|contents?|text|file|code|value)\s*[>)\]}]{1,2}"
+    r"|(?:your|the|new|updated|file|full)(?:[ _-]\w+){0,4}[ _-](?:here|goes here|contents?)"
+    r"|[xX]\.[yYxX]\.[zZxX]",
+    re.IGNORECASE,
+)
+_HEADED = re.compile(
+    r"\.(?:md|markdown|mdx|rst|adoc|org|txt)$|(?:^|/)(?:README|CHANGE|CONTRIBUT|HISTORY|NEWS|NOTES|TODO)[^/.]*$",
+    re.IGNORECASE,
+)
 _HEADING = re.compile(r"^#{1,6}(?= )", re.MULTILINE)
 # The sign of a comment in any language, and what it says: `# …`, `// …`, `/* … */`, `<!-- … -->`, `{/* … */}`.
 _COMMENT = re.compile(r"^(?P<sign>\{?/\*+|<!--|#+|/{2,}|--+|;+|%+|\*+)(?P<said>.*?)(?:-->|\*/[ \t]*\}?)?$")
@@ -90,13 +108,25 @@ def stands_for_all(path: str, now: str, code: str) -> bool:
     if not now.strip():
         return True
     old, new = source_of(path, now), source_of(path, code)
-    if old is None or new is None:
-        return _nearly_same(now, code) or _is_short_text(now, code) or _keeps_text(path, now, code)
-    if has_blocks(old):
+    if old is not None and new is not None and has_blocks(old):
         return (
             not lost_definitions(path, now, code) and _only_renames(old, new) and _head_share(old, new) >= LEAST_SHARE
         )
-    return _nearly_same(now, code) or (_keeps_ends(now, code) and _head_share(old, new) > LEAST_SHARE)
+    if is_emptied(now, code):
+        return True
+    if only_stands_for_text(path, now, code):
+        return False
+    if (known := _same_data(path, now, code)) is not None:
+        return known
+    if _lacks_opening(now, code):
+        return False
+    if _nearly_same(now, code) or _only_shortened(now, code):
+        return True
+    if old is None or new is None:
+        return _is_short_text(now, code) or _keeps_heads(now, code, 0.0) or _keeps_text(path, now, code)
+    if _keeps_heads(now, code, 0.0 if len(_saying(now)) == 1 else LEAST_SHARE):
+        return True
+    return _keeps_ends(now, code) and _head_share(old, new) > LEAST_SHARE
 
 
 def holds_all(text: str, code: str) -> bool:
@@ -196,6 +226,120 @@ def _is_short_text(now: str, code: str) -> bool:
     return len(old) <= len(new) <= max(SHORT_LINES, 2 * len(old))
 
 
+def is_emptied(now: str, code: str) -> bool:
+    """Return whether a short text was given as an empty one."""
+    return not code.strip() and len(_saying(now)) <= SHORT_LINES
+
+
+def only_stands_for_text(path: str, now: str, code: str) -> bool:
+    """Return whether all that a new text says is where another text belongs, such as `<new version>` or `# unchanged`,
+    and the old text has nothing of the kind.
+    """
+    old, new = _saying(now), _saying(code)
+    heads = _HEADED.search(path) is not None
+    return bool(new) and all(_stands(line, old, heads) for line in new) and not any(_stands(o, [], heads) for o in old)
+
+
+def _stands(line: str, old: list[str], heads: bool) -> bool:
+    comment = _COMMENT.match(line)
+    if comment is not None and not (heads and comment["sign"].startswith("#")) and not line.startswith(("#!", "---")):
+        said = comment["said"].strip()
+        # What was commented out is still there.
+        return not any(each in said or _alike(each, said) for each in old)
+    return bool(_SLOT.fullmatch(line)) or _is_phrase(line.strip(_AROUND))
+
+
+def _same_data(path: str, now: str, code: str) -> bool | None:
+    """Return whether JSON was given whole: with all its keys and items, or, of a few, without some. None where that
+    does not decide.
+    """
+    if not path.endswith(".json") or (old := _parsed(now)) is None:
+        return None
+    if (new := _parsed(code)) is None or type(old[0]) is not type(new[0]):
+        return False
+    if _holds(old[0], new[0]):
+        return True
+    few = _leaves(old[0]) <= SHORT_LINES
+    return True if few and not new[0] else (_leaves(old[0]) <= MOST_ENTRIES and _is_rest(old[0], new[0])) or None
+
+
+def _parsed(text: str) -> tuple[Any] | None:
+    try:
+        return (json.loads(text),)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _holds(old: Any, new: Any) -> bool:
+    """Return whether data has all keys of the old one, at every depth, and lists that are as long."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return all(key in new and _holds(value, new[key]) for key, value in old.items())
+    if isinstance(old, list) and isinstance(new, list):
+        return len(new) >= len(old) and all(map(_holds, old, new))
+    return not isinstance(old, dict | list) or not old or isinstance(new, dict | list)
+
+
+def _leaves(data: Any) -> int:
+    inner = data.values() if isinstance(data, dict) else data if isinstance(data, list) else None
+    return 1 if inner is None else sum(map(_leaves, inner))
+
+
+def _is_rest(old: Any, new: Any) -> bool:
+    """Return whether data is the old one with at most half of its entries taken out, and nothing else changed."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        kept = all(key in old and old[key] == value for key, value in new.items())
+    else:
+        kept = isinstance(old, list) and isinstance(new, list) and _in_order(new, old)
+    return kept and len(new) >= LEAST_SHARE * len(old)
+
+
+def _in_order(some: Iterable[Any], whole: Iterable[Any]) -> bool:
+    left = iter(whole)
+    return all(any(one == other for other in left) for one in some)
+
+
+def _lacks_opening(now: str, code: str) -> bool:
+    """Return whether a text began with a bracket, a section or a `#!` line, and no line of the new one does."""
+    first = next((line for line in now.splitlines() if line.strip() and not _COMMENT.match(line.strip())), "")
+    sign = "#!" if now.startswith("#!") else first[:1]
+    if sign not in ("{", "[", "<", "#!"):
+        return False
+    return not any(line.startswith(sign) for line in code.splitlines())
+
+
+def _only_shortened(now: str, code: str) -> bool:
+    """Return whether a text of a few lines lost some of them, at most half, and all others are as they were: a part
+    of a file would have a change.
+    """
+    old, new = _saying(now), _saying(code)
+    if not new or len(new) >= len(old) or len(old) > MOST_ENTRIES or len(new) < LEAST_SHARE * len(old):
+        return False
+    return _in_order(new, old) and _open_brackets(now) == _open_brackets(code)
+
+
+def _open_brackets(text: str) -> list[int]:
+    return [text.count(one) - text.count(other) for one, other in ("()", "[]", "{}")]
+
+
+def _keeps_heads(now: str, code: str, least: float) -> bool:
+    """Return whether a text still has a line for each of its lines, by the words that they begin with, and this share
+    of lines like the old ones: a part of a file has fewer lines.
+    """
+    old, new = _saying(now), _saying(code)
+    missing = Counter(map(_head, old)) - Counter(map(_head, new))
+    return bool(old) and not missing and (not least or _share_kept(old, new) >= least)
+
+
+def _head(line: str) -> str:
+    """Return what a line is about: the first word with the signs before it, or what is imported from."""
+    if _IMPORT.match(line):
+        return _bare(line)
+    if line.startswith("#!"):
+        return "#!"
+    found = _FIRST.match(line)
+    return _digits_aside(found[0] if found else line)
+
+
 def _keeps_ends(now: str, code: str) -> bool:
     old, new = _saying(now), _saying(code)
     return not old or (old[0] in new and old[-1] in new)
@@ -208,7 +352,9 @@ def _keeps_text(path: str, now: str, code: str) -> bool:
     old, new = _saying(now), _saying(code)
     if not old or len(new) < LEAST_SHARE * len(old):
         return not old
-    if not is_prose(path) and _share_kept(old, new) < MOST_LINES:
+    # Of a few lines, one that is gone while others have changed was more likely left out.
+    few = len(new) < len(old) <= MOST_ENTRIES
+    if not is_prose(path) and (few or _share_kept(old, new) < MOST_LINES):
         return False
     ends = (old[0] in new or _alike(old[0], new[0])) and any(_alike(old[-1], line) for line in new)
     return ends or (is_prose(path) and _same_headings(now, code))

@@ -29,6 +29,7 @@ from codeagent_lsp.direct.fences import CUT, path_in
 from codeagent_lsp.direct.material import Material
 from codeagent_lsp.direct.question import NO_CODE, REPEATED, SAME, Question, Situation, Tried
 from codeagent_lsp.errors import CodeAgentError, ContextOverflow, ModelStreamBroken
+from codeagent_lsp.llm.calls.toolcalls import begins_call
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply, TextChunk
 from codeagent_lsp.workspace.changes.changeset import Changeset
 from codeagent_lsp.workspace.text.excerpts import excerpt
@@ -411,6 +412,7 @@ class ProseFilter:
         self._line = ""
         self._fence = ""
         self._in_block = False
+        self._in_call = False
 
     def feed(self, piece: str) -> str:
         """Return the prose that this piece completes, in whole lines only."""
@@ -423,6 +425,8 @@ class ProseFilter:
         return self._shown(line) if line else ""
 
     def _shown(self, line: str) -> str:
+        if self._in_call:
+            return ""
         if self._in_block:
             self._in_block = not _BLOCK_END.match(line)
             return ""
@@ -435,6 +439,10 @@ class ProseFilter:
             self._fence = fence[1]
             return ""
         if _LINE.match(line):
+            return ""
+        # A model that wants to call tools where it has none: what follows is no prose.
+        if begins_call(line):
+            self._in_call = True
             return ""
         if _BLOCK_START.match(line):
             self._in_block = True

@@ -25,7 +25,7 @@ from codeagent_lsp.errors import (
     ModelTimeout,
 )
 from codeagent_lsp.llm import learned_facts, weights
-from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
+from codeagent_lsp.llm.calls.toolcalling import TextCallsModel, ToolCallingModel
 from codeagent_lsp.llm.endpoint import SILENCE_SECONDS, Endpoint, TimeLimits, endpoint
 from codeagent_lsp.llm.learned_facts import LearnedFacts, window_known
 from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, ToolCalling
@@ -86,9 +86,9 @@ async def open_model(settings: ModelSettings, state_dir: Path, *, around: Surrou
     """Return the model of `settings`, wrapped so that it calls tools. Raises ModelError if something is missing."""
     around = around or Surroundings()
     backend = await _backend(settings, around, state_dir)
-    # A script says itself what it calls; wrapping would read calls into its texts.
-    if backend.info.provider == "scripted":
-        return backend
+    # A script says itself which calls it makes: these stay as they are, also those that fit no tool.
+    if backend.info.provider == "scripted" and settings.tool_calling == "auto":
+        return TextCallsModel(backend)
     try:
         mode = await _mode(settings, backend, state_dir)
     # Also when cancelled: an open backend may hold the child of the embedded model.

@@ -20,6 +20,8 @@ from codeagent_lsp.workspace.text.position import Encoding
 
 Listener = Callable[[str, Document | None], None]
 
+MOST_UNOPENED = 20
+"""Documents that are out of step without being open, of which so many are told of and remembered."""
 STEPS_CHARACTERS = 16 * 1024 * 1024
 
 _log = logging.getLogger(__name__)
@@ -39,7 +41,7 @@ class Documents:
         self.encoding: Encoding = encoding
         self._folders = folders
         self._lost = lost
-        self._out_of_step: set[str] = set()
+        self._out_of_step: dict[str, None] = {}
         self._steps: list[str] = []
         self._open: dict[str, Document] = {}
         self._real: dict[str, str] = {}
@@ -55,7 +57,7 @@ class Documents:
         path = uris.real_path(document.uri)
         if path is not None:
             self._place(key, path)
-        self._out_of_step.discard(key)
+        self._out_of_step.pop(key, None)
         self._put(key, document)
 
     def change(self, uri: str, version: int | None, changes: Iterable[Change]) -> Document | None:
@@ -90,7 +92,7 @@ class Documents:
                 self.lose(uri)
                 return known
             document = document.apply(change, self.encoding, version=version)
-        self._out_of_step.discard(key)
+        self._out_of_step.pop(key, None)
         is_small = sum(map(len, steps)) <= STEPS_CHARACTERS
         self._steps = steps[1:] if is_small else []
         self._put(key, document)
@@ -108,9 +110,19 @@ class Documents:
         not be open: what was not understood may have been its opening.
         """
         key = uris.spelling(uri)
-        if key not in self._out_of_step:
-            self._out_of_step.add(key)
+        if key in self._out_of_step:
+            return
+        # Bounded, as a client may err without end; those that are not open have no text that could be wrong.
+        closed = [each for each in self._out_of_step if each not in self._open]
+        for each in closed[: max(0, len(closed) - MOST_UNOPENED)]:
+            del self._out_of_step[each]
+        self._out_of_step[key] = None
+        if key in self._open or len(closed) <= MOST_UNOPENED:
             self._lost(uri)
+
+    def lost_paths(self) -> tuple[str, ...]:
+        """Return the real paths of the open files that are out of step."""
+        return tuple(path for path, key in self._by_real.items() if key in self._out_of_step)
 
     def in_step(self, uri: str) -> bool:
         """Return whether the text under `uri` is the client's, as far as the client has told."""
@@ -119,7 +131,7 @@ class Documents:
     def close(self, uri: str) -> None:
         """Remove a document; one that is not open is ignored."""
         key = uris.spelling(uri)
-        self._out_of_step.discard(key)
+        self._out_of_step.pop(key, None)
         document = self._open.pop(key, None)
         if document is not None:
             self._place(key, None)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import stat
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
@@ -69,7 +70,10 @@ class LspEditor:
         """Apply the changes; see `workspace.changes.editor.Editor`. A cancellation is put off to the caller's next
         wait, so that it learns what had been applied until then.
         """
-        return await _Applying(self._client, self._texts, changeset, label, may_lose, self._opened).run()
+        modes = Modes(changeset)
+        texts = Changeset(tuple(change for change in changeset if not change.only_mode))
+        applied = await _Applying(self._client, self._texts, texts, label, may_lose, self._opened).run()
+        return modes.carried_out(applied)
 
     async def open_unclear(self, paths: Iterable[str]) -> None:
         """Have the client open files; see `workspace.changes.editor.Editor`."""
@@ -568,6 +572,58 @@ def _shifted(edit: types.TextEdit, lines: int) -> types.TextEdit:
 
 # Does what a client cannot: makes folders, and makes and deletes files for clients without the file operations of a
 # WorkspaceEdit.
+
+
+class Modes:
+    """Which files of a changeset can be executed, before it is applied and afterwards. No edit of LSP can say that, so
+    it is set here, once the editor has made the files. Only of what the user has accepted.
+    """
+
+    def __init__(self, changeset: Changeset) -> None:
+        self._changes = {change.path: change for change in changeset}
+        gone = [change.path for change in changeset if change.kind == "delete"]
+        self._ran = {path: True for path in gone if _can_run(path)}
+
+    def carried_out(self, applied: Applied) -> Applied:
+        """Set the modes of the files that were made or changed, and return the account with them."""
+        done = Changeset(tuple(self._with_mode(change) for change in applied.done))
+        left, reason = applied.left, applied.reason
+        for change in self._changes.values():
+            if not change.only_mode:
+                continue
+            try:
+                self._set(change)
+                done = Changeset((*done, change))
+            except OSError as error:
+                left = left.with_change(change)
+                reason = reason or str(EditorError("editor.file", path=change.path, reason=error.strerror or error))
+        outcome = applied.outcome
+        if outcome != "unknown":
+            outcome = "full" if not left else "partial" if done else "none"
+        return replace(applied, outcome=outcome, done=done, left=left, reason="" if outcome == "full" else reason)
+
+    def _with_mode(self, change: FileChange) -> FileChange:
+        wanted = self._changes.get(change.path)
+        if change.kind == "delete":
+            return replace(change, ran=self._ran.get(change.path))
+        if wanted is None or wanted.runs is None:
+            return change
+        with suppress(OSError):  # its text has come, which is what counts
+            self._set(wanted)
+        return replace(change, runs=wanted.runs, ran=wanted.ran)
+
+    def _set(self, change: FileChange) -> None:
+        path = Path(change.path)
+        mode = stat.S_IMODE(path.stat().st_mode)
+        # Who may read a file may run it, as git does.
+        path.chmod(mode | (mode & 0o444) >> 2 if change.runs else mode & ~0o111)
+
+
+def _can_run(path: str) -> bool:
+    try:
+        return bool(Path(path).stat().st_mode & 0o100)
+    except (OSError, ValueError):
+        return False
 
 
 def make_places(policy: ClientPolicy, group: Sequence[FileChange]) -> list[str]:

@@ -5,6 +5,7 @@ Not here: the other services of runs (`run_services.py`), the parts themselves.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import islice
@@ -99,7 +100,7 @@ def workspace_ports(front: Front, views: Views, index: IndexHost, servers: Langu
         indexing=index,
         lent=LentServers(front.client),
         servers=servers,
-        texts=ClientTexts(front.client) if front.client.policy.syncs else None,
+        texts=ClientTexts(front.client),
     )
 
 
@@ -114,7 +115,14 @@ class ClientTexts:
 
     async def refresh(self, paths: Iterable[str]) -> None:
         """See `tools.context.PresentTexts`."""
-        await self._client.sync(map(self._client.server.documents.uri, paths))
+        if self._client.policy.syncs:
+            await self._client.sync(map(self._client.server.documents.uri, paths))
+
+    def unknown(self, paths: Iterable[str]) -> Sequence[str]:
+        """See `tools.context.PresentTexts`."""
+        asked = tuple(paths)
+        lost = self._client.server.documents.lost_paths()
+        return [path for path in lost if any(path == each or path.startswith(f"{each}{os.sep}") for each in asked)]
 
 
 # Requests from the client the diagnostics that it shows, by a request of our own, if it announces support for it.

@@ -100,7 +100,9 @@ class Finish:
             # A model that went in circles while it read mostly knows the answer; without tools it can only give it.
             if result.ending == "anomaly" and not self._changed():
                 conversation.tell(ANSWER_NOW)
-                result = await conversation.loop(iterations=1, only=())
+                last = await conversation.loop(iterations=1, only=())
+                # Of its circles it is stopped, not of the one call that it had left for an answer.
+                result = last if last.ending == "answered" else result
             # Also where it was stopped: changes that are green at the limit count as done.
             verdict = await self._verdict()
             if result.ending != "answered":

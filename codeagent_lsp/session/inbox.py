@@ -101,10 +101,12 @@ class Inbox:
         return answer
 
     def respond(self, request_id: str, answer: Answer) -> None:
-        """Answer an open question; None for no answer. SessionError if the question is not open, the answer is not
-        among its choices and it takes no others, or it takes exactly one.
+        """Answer an open question; None for no answer, or for what closing it stands for. SessionError if the question
+        is not open, the answer is not among its choices and it takes no others, or it takes exactly one.
         """
         item = self.find(request_id)
+        if answer is None and item.question.dismissed:
+            answer = (item.question.dismissed,)
         choices = item.question.choices
         if answer is not None and choices and not item.question.free and not set(answer) <= set(choices):
             raise SessionError("question.choices", choices=", ".join(choices))

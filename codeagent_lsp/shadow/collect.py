@@ -54,13 +54,12 @@ _TOLD_PER_REASON = 20
 _WHY: dict[WrittenKind, str] = {
     "mode": "Only its permissions changed; they stay in the private copy.",
     "symlink": "A symbolic link; it stays in the private copy.",
-    "binary": "A binary file; it stays in the private copy.",
-    "large": "Too large to be proposed; it stays in the private copy.",
+    "binary": "A binary file; it stays in the private copy. export_artifact keeps a copy of it for the user.",
+    "large": "Too large to be proposed; it stays in the private copy. export_artifact keeps a copy of it for the user.",
     "special": "A device, socket or pipe; it stays in the private copy.",
     "deep": "A folder that lies too deep; nothing in it was looked at, and it stays in the private copy.",
     "git": "Version control data; it stays in the private copy, the user's repository is unchanged.",
 }
-_RUNS = "its text is staged, but no edit can make it executable. Tell the user: `chmod +x`, once it is accepted"
 _MEANWHILE = "The user changed this file while the command ran, so what it wrote was dropped. Run it again."
 _ENCODING = "Only its encoding changed, which an edit cannot do; it stays in the private copy."
 _NEW_ENCODING = "A new file that is not plain UTF-8, which an edit cannot make; it stays in the private copy."
@@ -83,7 +82,8 @@ class Collected:
     """The changes that can be staged.
 
     `texts` are new texts (None deletes), `moves` pairs of old and new path, `read` the texts that both are based on.
-    `protected` are the paths among them that only the user can allow; `left_out` are all others with the reasons.
+    `protected` are the paths among them that only the user can allow; `runs` are files that can be executed now and
+    could not before; `left_out` are all others with the reasons.
     """
 
     texts: Mapping[str, str | None] = field(default_factory=dict)
@@ -91,11 +91,13 @@ class Collected:
     read: Mapping[str, FileText] = field(default_factory=dict)
     protected: tuple[str, ...] = ()
     left_out: LeftOut = ()
+    runs: tuple[str, ...] = ()
 
     @property
     def paths(self) -> tuple[str, ...]:
         """Return all paths that would be staged, including the old paths of moves."""
-        return (*self.texts, *(path for move in self.moves for path in move))
+        paths = (*self.texts, *(path for move in self.moves for path in move))
+        return (*paths, *(path for path in self.runs if path not in paths))
 
     def without_protected(self) -> Collected:
         """Return the changes without the protected paths, which the user did not approve."""
@@ -105,22 +107,26 @@ class Collected:
         """Return the changes without `paths`, which are reported with `reason`; a move is dropped as a whole."""
         gone = set(paths)
         gone.update(path for move in self.moves if not gone.isdisjoint(move) for path in move)
-        # What was told of a staged text, as that it should be executable, is no longer true.
-        told = [each for each in self.left_out if each[0] not in gone]
         return replace(
             self,
             texts={path: text for path, text in self.texts.items() if path not in gone},
             moves=tuple(move for move in self.moves if gone.isdisjoint(move)),
             protected=tuple(path for path in self.protected if path not in gone),
-            left_out=(*told, *_shortened((path, reason) for path in sorted(gone))),
+            runs=tuple(path for path in self.runs if path not in gone),
+            left_out=(*self.left_out, *_shortened((path, reason) for path in sorted(gone))),
         )
 
 
 def collect(writings: Writings, view: FileView, seen: UnsavedState, limits: CollectLimits | None = None) -> Collected:
     """Convert everything a command wrote in the view whose unsaved state is `seen`."""
     files = [file for file in writings.files if not _hidden(view, file)]
+    scripts = [file.path for file in files if file.kind == "mode" and file.runs and _is_text(view, file.path)]
     proposed = [file for file in files if file.kind in ("text", "deleted")]
-    told = [(file.path, _WHY[file.kind]) for file in files if file.kind not in ("text", "deleted")]
+    told = [
+        (file.path, _WHY[file.kind])
+        for file in files
+        if file.kind not in ("text", "deleted") and file.path not in scripts
+    ]
     excess = _excess(writings, proposed, limits or CollectLimits())
     if excess:
         where = view.roots.folders[0] if view.roots.folders else ""
@@ -129,7 +135,17 @@ def collect(writings: Writings, view: FileView, seen: UnsavedState, limits: Coll
     for file in sorted(proposed, key=lambda file: os.fsencode(file.path)):
         sorting.add(file)
     collected = sorting.done()
+    protected = tuple(path for path in scripts if view.roots.is_protected(path))
+    collected = replace(collected, runs=(*collected.runs, *scripts), protected=(*collected.protected, *protected))
     return replace(collected, left_out=_shortened([*collected.left_out, *told]))
+
+
+def _is_text(view: FileView, path: str) -> bool:
+    """Return whether the user has a text at `path`, whose mode can be proposed to be changed."""
+    try:
+        return view.roots.resolve(path) == path and view.base(path) is not None
+    except (FileRefused, PathRefused):
+        return False
 
 
 class _Sorting:
@@ -181,8 +197,8 @@ class _Sorting:
         kept = {target: self._read[source].encoding for source, target in moves}
         other = [path for path, encoding in self._encodings.items() if encoding not in ("utf-8", kept.get(path))]
         # What is moved by the editor keeps its mode.
-        runs = [(path, _RUNS) for path in self._runs if path not in moved]
-        found = Collected(texts, moves, self._read, protected, (*self._left_out, *runs))
+        runs = tuple(path for path in self._runs if path not in moved)
+        found = Collected(texts, moves, self._read, protected, tuple(self._left_out), runs)
         return found.without(other, _NEW_ENCODING)
 
     def _decoded(self, file: Written) -> Decoded | None:

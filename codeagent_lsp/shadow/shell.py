@@ -111,9 +111,10 @@ WrittenKind = Literal["text", "deleted", "mode", "symlink", "binary", "large", "
 @dataclass(frozen=True, slots=True)
 class Written:
     """One file that a command changed, by absolute path in the workspace. `data` is set for `text` only; `runs` says
-    that it can be executed now and could not before, which no edit can do.
+    that it can be executed now and could not before.
 
-    Kinds other than `text` and `deleted` cannot become edits and are only reported: a changed mode, a symbolic link, a
+    Kinds other than `text` and `deleted` cannot become edits and are only reported, but for a `mode` that makes a text
+    executable: a changed mode, a symbolic link, a
     binary or too large file, a device, socket or pipe, a folder that lies too deep to be looked into, anything in a
     version control folder.
     """

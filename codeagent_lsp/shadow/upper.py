@@ -283,7 +283,8 @@ class UpperChanges:
         if not stat.S_ISREG(mode):
             return Written(entry.path, "special")
         if (before := self._mode_before(entry)) is not None and self._same_bytes(entry):
-            return None if stat.S_IMODE(mode) == stat.S_IMODE(before) else Written(entry.path, "mode")
+            same = stat.S_IMODE(mode) == stat.S_IMODE(before)
+            return None if same else Written(entry.path, "mode", runs=became_executable(before, mode))
         if entry.info.st_size > self._found.limits.file_bytes:
             return Written(entry.path, "large")
         if is_binary(entry.upper):

@@ -293,12 +293,22 @@ def _checked(collected: Collected, staging: Staging) -> Collected:
 
 def _stage(collected: Collected, staging: Staging) -> tuple[str, ...]:
     """Stage all changes as one step and return their paths."""
-    if not collected.paths:
+    runs = {path: True for path in collected.runs if not _runs_already(staging, path)}
+    paths = tuple(
+        path for path in collected.paths if path in runs or path not in collected.runs or path in collected.texts
+    )
+    if not paths:
         return ()
     read = {path: _base(file, staging) for path, file in collected.read.items()}
     moves = {new: read[old] for old, new in collected.moves}
-    staging.stage(collected.texts, moves, read.values())
-    return collected.paths
+    staging.stage(collected.texts, moves, read.values(), runs)
+    return paths
+
+
+def _runs_already(staging: Staging, path: str) -> bool:
+    """Return whether it is staged that a file can be executed: commands find it so until that is applied."""
+    change = staging.changeset.get(path)
+    return change is not None and change.runs is True
 
 
 def _base(file: FileText, staging: Staging) -> FileText:

@@ -47,7 +47,7 @@ class Question:
     `path` is the file concerned; `multiple` allows several choices; `secret` marks free text that is never shown again
     or stored; `by_agent` marks what the model itself wants to know; `beside` marks what stands beside a document that
     the user is reading, and does not come over it; `free` takes words of the user's own beside its choices;
-    `call_id` is the tool call that waits for the answer.
+    `call_id` is the tool call that waits for the answer; `dismissed` is the choice that closing it by hand stands for.
     """
 
     kind: QuestionKind
@@ -62,6 +62,7 @@ class Question:
     beside: bool = False
     free: bool = False
     call_id: str | None = None
+    dismissed: str = ""
 
 
 class Asker(Protocol):

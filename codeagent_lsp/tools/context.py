@@ -6,7 +6,7 @@ puts into its context (`session/toolbox.py`), running a call (`executor.py`).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
@@ -72,10 +72,15 @@ class OnTested(Protocol):
 
 
 class PresentTexts(Protocol):
-    """Port: the texts of a user whose editor does not tell them by itself."""
+    """Port: the texts that the user has in the editor now."""
 
     async def refresh(self, paths: Iterable[str]) -> None:
-        """Have the editor tell the present texts of these files, and of all that it has open."""
+        """Have the texts of these files, and of all that are open, told by an editor that does not do so by itself."""
+
+    def unknown(self, paths: Iterable[str]) -> Sequence[str]:
+        """Return the paths of the open files, among these paths or below them, whose text in the editor is not known
+        any more.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from codeagent_lsp.errors import (
     ErrorType,
     NotAccepted,
     PermissionDenied,
+    ReplyUnreadable,
     ToolFailed,
     ToolRetry,
     WrongArguments,
@@ -47,9 +48,16 @@ from codeagent_lsp.tools.permissions.policy import decide, resolved_paths
 from codeagent_lsp.tools.registry import CallOutcome, ToolRegistry, own_call
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.variables.variables import Variables
+from codeagent_lsp.workspace.text.excerpts import listed
 
 logger = logging.getLogger(__name__)
 
+MAX_NAMED = 3
+UNKNOWN_TEXT = (
+    "[The text of {files} in the editor is not known any more: the editor told a change of it that does not fit. What "
+    "is read here is its last known text, and no change reaches it. Tell the user to save it, close it and open it "
+    "again.]"
+)
 UNEXPECTED = "The tool failed by a fault of its own ({kind}). Try another way."
 
 
@@ -212,6 +220,26 @@ class ToolExecutor:
         return setting if own is None else min(own, setting)
 
     async def _guarded(self, call: ToolCall) -> tuple[ToolResult, CallOutcome]:
+        """Run a call and return its result, errors included, and what it counts as for the tool's circuit. The model
+        hears of files whose text in the editor is not known any more.
+        """
+        result, outcome = await self._attempted(call)
+        remark = self._unknown(call) if result.status != "denied" else ""
+        return replace(result, text=f"{result.text}\n{remark}") if remark else result, outcome
+
+    def _unknown(self, call: ToolCall) -> str:
+        texts, traits = self._context.get(PresentTexts), self._registry.traits(call.name)
+        if texts is None or traits is None:
+            return ""
+        roots = self._context.view.roots
+        with contextlib.suppress(AgentError):
+            call = understood(call, self._registry.get(call.name)).call
+        paths = resolved_paths(traits, call.arguments, roots)
+        # A command reads what it wants, and has the texts of the editor before it.
+        lost = texts.unknown(roots.folders if traits.effect == "run" else paths)
+        return UNKNOWN_TEXT.format(files=listed(map(roots.relative, lost), MAX_NAMED)) if lost else ""
+
+    async def _attempted(self, call: ToolCall) -> tuple[ToolResult, CallOutcome]:
         """Run a call and return its result, errors included, and what it counts as for the tool's circuit."""
         try:
             tool = self._registry.get(call.name)
@@ -223,6 +251,8 @@ class ToolExecutor:
             code = _code_for(call.name, error.code)
             result = _failure("retry", code, str(error), from_server=error.from_server)
             return result, "failure" if error.counts else "neither"
+        except ReplyUnreadable as error:
+            return _failure("failed", _code_for(call.name, error.code), str(error)), "failure"
         except AgentError as error:
             result = _failure("failed", _code_for(call.name, error.code), str(error))
         except OSError as error:
@@ -245,7 +275,7 @@ class ToolExecutor:
                 summary=output.summary,
             )
             return done, "success"
-        return result, "failure" if result.error and result.error.type in _FAILURES else "neither"
+        return result, "failure" if result.error and _is_failure(result.error) else "neither"
 
     def _with_permission(self, handler: Handler) -> Handler:
         async def permitted(invocation: Invocation) -> ToolOutput:
@@ -349,6 +379,13 @@ _CODES_OF_MCP = {
     ErrorCode.NOT_FOUND: ErrorCode.MCP_NOT_FOUND,
 }
 _FAILURES = (ErrorType.EXECUTION, ErrorType.NETWORK)  # what else went wrong is no fault of the tool
+
+
+def _is_failure(error: ToolError) -> bool:
+    """Return whether an error counts for the tool's circuit: also a reply of a server that cannot be read, but no file
+    that cannot.
+    """
+    return error.type in _FAILURES or error.code == ErrorCode.MCP_PARSE_ERROR
 
 
 def understood(call: ToolCall, tool: Tool[Any]) -> Invocation:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from codeagent_lsp.direct.answer import Answer, Files, read_answer
 
@@ -205,3 +207,148 @@ def test_a_part_of_a_file_of_any_kind_is_not_the_file(path: str, now: str, kept:
     assert found.problem
     whole = read_answer(f"{path}\n```\n{now.replace('1', '7')}```", Files({path: now}), "whole")
     assert whole.texts == {path: now.replace("1", "7")}
+
+
+SHORT = [
+    ("VERSION", "1.2.3\n", "1.2.4\n"),
+    ("VERSION", "1.2.3\n", "2.0.0-rc.1\n"),
+    ("VERSION", "v1\n", "1.0.0\n"),
+    ("VERSION", "dev\n", "1.0.0\n"),
+    ("VERSION", '"1.2.3"\n', '"1.3.0"\n'),
+    ("Procfile", "web: python app.py\n", "web: gunicorn app:app\n"),
+    ("Procfile", "web: python app.py\n", "web: gunicorn app:app\nworker: celery -A app worker\n"),
+    ("requirements.txt", "flask==1.0\n", "flask==2.3.2\n"),
+    ("requirements.txt", "flask==1.0\nrequests==2.0\n", "flask==2.3.2\nrequests==2.31.0\n"),
+    ("requirements.txt", "flask==1.0\nrequests==2.0\n", "flask==1.0\n"),
+    ("requirements.txt", "flask==1.0\n", "flask==1.0\nredis\n"),
+    ("requirements.txt", "flask\n", "django\n"),
+    ("config.json", '{"debug": true}\n', '{"debug": false}\n'),
+    ("config.json", '{"port": 80}\n', '{"port": 8080, "host": "0.0.0.0"}\n'),
+    ("config.json", "{}\n", '{"a": 1}\n'),
+    ("config.json", "[]\n", "[1, 2]\n"),
+    ("config.json", '{\n  "debug": true\n}\n', '{\n  "debug": false\n}\n'),
+    ("config.json", '{\n  "debug": true,\n  "port": 80\n}\n', '{\n  "debug": false,\n  "port": 80\n}\n'),
+    ("config.json", '{\n  "debug": true,\n  "port": 80\n}\n', '{\n  "debug": true\n}\n'),
+    ("config.json", '{"a": 1, "b": 2}\n', '{"a": 1}\n'),
+    ("config.json", '{\n  "name": "x",\n  "version": "1.0.0"\n}\n', '{\n  "name": "y",\n  "version": "2.0.0"\n}\n'),
+    ("config.yaml", "debug: true\n", "debug: false\n"),
+    ("config.yaml", "debug: true\nport: 80\n", "debug: false\nport: 8080\n"),
+    ("config.toml", "port = 80\n", "port = 8080\n"),
+    ("config.toml", "[a]\nport = 80\n", "[a]\nport = 8080\n"),
+    ("config.toml", '[server]\nhost = "a"\nport = 80\n', '[server]\nhost = "b.example.com"\nport = 443\n'),
+    (".env", "DEBUG=1\n", "DEBUG=0\n"),
+    (".env", "DEBUG=1\nPORT=80\n", "DEBUG=0\nPORT=8080\n"),
+    (".env", "MODE=development\n", "MODE=production\n"),
+    ("a.sh", "echo hello\n", "echo goodbye world\n"),
+    ("a.sh", "#!/bin/sh\necho hi\n", "#!/bin/sh\necho bye\n"),
+    ("a.sh", "#!/bin/sh\nmake all\n", "#!/bin/bash\nset -e\nmake all\n"),
+    ("a.py", "x = 1\n", "x = 2\n"),
+    ("a.py", "print('hi')\n", "print('hello, world')\n"),
+    ("a.py", "X = 1\nY = 2\n", "X = 10\nY = 20\n"),
+    ("a.py", "import os\nprint(os.getcwd())\n", "import os\nprint(os.getcwd().upper())\n"),
+    ("a.py", "from a import b\n", "from a import b, c\n"),
+    ("__init__.py", '__version__ = "1.2.3"\n', '__version__ = "1.2.4"\n'),
+    ("__init__.py", '__version__ = "1.2.3"\n', '__version__ = "2.0.0a1"\n__all__ = ["x"]\n'),
+    ("a.js", "module.exports = 1;\n", "module.exports = 2;\n"),
+    ("a.js", "console.log('a');\n", "console.log('something else');\n"),
+    ("a.js", "export const A = 1;\n", "export const A = 2;\n"),
+    ("a.js", "export default {};\n", "export default { a: 1 };\n"),
+    ("a.html", "<p>Hello</p>\n", "<p>Goodbye</p>\n"),
+    ("a.html", "<h1>A</h1>\n<p>text</p>\n", "<h1>B</h1>\n<p>other words</p>\n"),
+    ("a.sql", "SELECT 1;\n", "SELECT 2;\n"),
+    ("a.sql", "SELECT * FROM a;\n", "SELECT id, name FROM users WHERE id = 1;\n"),
+    ("README.md", "# Title\n", "# Better title\n"),
+    ("README.md", "# Title\n\nText.\n", "# Title\n\nOther text altogether.\n"),
+    ("README.md", "Hello\n", "Goodbye cruel world\n"),
+    ("Makefile", "all:\n\techo a\n", "all:\n\techo b\n"),
+    ("Makefile", "all:\n\techo a\n", "all: build\n\techo done\n"),
+    ("a.rb", "VERSION = '1.0'\n", "VERSION = '1.1'\n"),
+    ("a.rb", "puts 1\n", "puts 'hello'\n"),
+    ("a.php", "<?php\nreturn 1;\n", "<?php\nreturn 2;\n"),
+    ("a.svg", "<svg/>\n", '<svg width="10"/>\n'),
+    ("a.txt", "", "hello\n"),
+    ("a.py", "", "x = 1\n"),
+    ("config.json", "", '{"a": 1}\n'),
+    ("a.txt", "\n", "hello\n"),
+    ("a.txt", "   \n\n", "x\n"),
+    ("VERSION", "1.2.3\r\n", "1.2.4\r\n"),
+    ("VERSION", "1\n", "2\n"),
+    ("a.txt", "---\n", "===\n"),
+    ("a.txt", "你好\n", "再见，世界\n"),
+    ("a.txt", "hello\n", ""),
+    ("a.py", "x = 1\n", ""),
+    ("config.json", '{"a": 1}\n', "{}\n"),
+    ("README.md", "# Old\n", ""),
+    ("a.yaml", "a: 1\nb: 2\nc: 3\nd: 4\ne: 5\n", "a: 10\nb: 2\nc: 3\nd: 4\ne: 5\n"),
+    ("a.yaml", "a: 1\nb: 2\nc: 3\nd: 4\ne: 5\n", "a: one\nb: two\nc: three\nd: four\ne: five\n"),
+]
+PARTS = [
+    ("config.json", '{\n  "a": 1,\n  "b": 2,\n  "c": 3\n}\n', '"b": 5\n'),
+    ("config.json", '{\n  "a": 1,\n  "b": 2,\n  "c": 3,\n  "d": 4\n}\n', '{\n  "b": 5\n}\n'),
+    ("config.json", '{"a": 1, "b": 2, "c": 3}\n', '{"b": 5}\n'),
+    ("config.json", '{"a": 1, "b": 2, "c": 3}\n', '{..., "b": 5}\n'),
+    ("VERSION", "1.2.3\n", "...\n"),
+    ("VERSION", "1.2.3\n", "# new version here\n"),
+    ("VERSION", "1.2.3\n", "<new version>\n"),
+    ("VERSION", "1.2.3\n", "# unchanged\n"),
+    ("VERSION", "1.2.3\n", "(content of the file)\n"),
+    ("NOTES.txt", "one\ntwo\nthree\nfour\nfive\n", "three and more\n"),
+    ("NOTES.txt", "one\ntwo\nthree\n", "two\n"),
+    ("README.md", "# Title\n\nIntro.\n\n## Use\n\nText.\n", "## Use\n\nOther text.\n"),
+    ("requirements.txt", "flask==1.0\nrequests==2.0\nredis==3\nnumpy==1\n", "redis==4\n"),
+    (".env", "DEBUG=1\nPORT=80\nHOST=a\nNAME=b\n", "PORT=81\n"),
+    (".env", "DEBUG=1\nPORT=80\nHOST=a\n", "PORT=81\n"),
+    ("a.toml", "[a]\nx = 1\n[b]\ny = 2\n", "[b]\ny = 3\n"),
+    ("a.ini", "[a]\nx=1\n[b]\ny=2\n", "[b]\ny=3\n"),
+    ("Dockerfile", "FROM a\nRUN b\nCOPY c d\nCMD e\n", "RUN other\n"),
+    ("Makefile", "all: a b\n\nclean:\n\trm -f a\n", "clean:\n\trm -rf a b\n"),
+    ("a.py", "X = 1\nY = 2\nZ = 3\n", "Y = 5\n"),
+    ("a.css", "a { color: red; }\nb { color: blue; }\np { margin: 0; }\n", "b { color: green; }\n"),
+    ("a.html", "<html>\n<body>\n<p>Hello</p>\n</body>\n</html>\n", "<p>Bye</p>\n"),
+    ("a.csv", "a,b\n1,2\n3,4\n5,6\n", "3,9\n"),
+    ("a.sql", "SELECT 1;\nSELECT 2;\nSELECT 3;\n", "SELECT 5;\n"),
+    ("a.txt", "hello\nworld\nagain\n", "hello\n...\n"),
+    ("a.yaml", "a: 1\nb: 2\n", "b: 3\n# rest of the file unchanged\n"),
+    (".gitignore", "*.pyc\ndist\nbuild\nnode_modules\n", "coverage\n"),
+    ("go.mod", "module a\n\ngo 1.20\n\nrequire b v1\n", "go 1.22\n"),
+    ("config.yaml", "server:\n  port: 80\n  host: a\nlog:\n  level: info\n", "log:\n  level: debug\n"),
+    ("config.yaml", "server:\n  port: 80\n", "  port: 8080\n"),
+    ("config.toml", "[server]\nport = 80\n", "port = 8080\n"),
+    ("docker-compose.yml", "services:\n  web:\n    image: a:1\n", "    image: a:2\n"),
+    ("a.ini", "[a]\nx=1\n", "x=2\n"),
+    ("config.json", '{\n  "debug": true\n}\n', '  "debug": false\n'),
+    ("NOTES.txt", "line 0\nline 1\nline 2\nline 3\nline 4\nline 5\nline 6\nline 7\nline 8\n", ""),
+]
+
+
+@pytest.mark.parametrize(("path", "now", "new"), SHORT)
+def test_short_files_of_many_kinds_are_given_whole(path: str, now: str, new: str) -> None:
+    answer = whole(path, now, new)
+    assert (dict(answer.texts), answer.problem) == ({path: new}, "")
+
+
+@pytest.mark.parametrize(("path", "now", "code"), PARTS)
+def test_a_part_or_a_stand_in_is_not_a_short_file(path: str, now: str, code: str) -> None:
+    text = whole(path, now, code).texts.get(path)
+    assert text is None or text.strip() != code.strip()
+
+
+ROWS = {"a.yaml": "{}: {}", "a.env": "{}={}", "a.ini": "{} = {}", "a.toml": '{} = "{}"', "a.json": '"{}": "{}"'}
+WORD = st.text("abcdefgh", min_size=1, max_size=12)
+
+
+def _text(path: str, entries: dict[str, str]) -> str:
+    rows = [ROWS[path].format(key, value) for key, value in entries.items()]
+    return "{\n" + ",\n".join(f"  {row}" for row in rows) + "\n}\n" if path == "a.json" else "\n".join(rows) + "\n"
+
+
+@given(st.sampled_from(list(ROWS)), st.dictionaries(WORD, WORD, min_size=1, max_size=5), st.data())
+def test_a_few_settings_with_any_values_are_the_file_and_fewer_changed_ones_are_not(
+    path: str, before: dict[str, str], data: st.DataObject
+) -> None:
+    now, after = _text(path, before), {key: data.draw(WORD) for key in before}
+    new = _text(path, after)
+    assert whole(path, now, new).texts == ({} if new == now else {path: new})
+    part = {key: value for key, value in after.items() if data.draw(st.booleans()) and value != before[key]}
+    if part and len(part) < len(before):
+        assert whole(path, now, _text(path, part)).texts.get(path) != _text(path, part)

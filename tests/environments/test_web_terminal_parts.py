@@ -9,10 +9,11 @@ import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
+from codeagent_lsp.config import Settings
 from codeagent_lsp.environments import serving_screen
 from codeagent_lsp.environments.environment import EnvironmentKind, PrivateView
 from codeagent_lsp.environments.serving import ScreenKind, ScreenRequest, Screens, Status, Stopped
@@ -278,6 +279,22 @@ async def test_a_setting_that_does_not_work_is_told_to_the_model_and_to_the_user
     result = await executor.execute(ToolCall("terminal", {"action": "start"}))
     assert result.error is not None and "has no image localhost/x:1" in result.text
     assert "容器引擎中没有镜像 localhost/x:1" in notes[-1]
+
+
+@pytest.mark.parametrize("confirm", ["always", "unisolated", "never"])
+@pytest.mark.parametrize(("action", "asked"), [("start", 1), ("restart", 1), ("stop", 0), ("status", 0)])
+@pytest.mark.parametrize("kind", ["terminal", "desktop"])
+async def test_a_start_is_asked_about_once_and_nothing_else_is(
+    tmp_path: Path, kind: ScreenKind, action: str, asked: int, confirm: Literal["always", "unisolated", "never"]
+) -> None:
+    base = Settings()
+    bench = Bench(tmp_path, settings=replace(base, shell=replace(base.shell, confirm=confirm)))
+    asker = FakeAsker([text("screen.later", "en")])
+    context = replace(bench.context, asker=asker, shell=FakeShell(isolation=OVERLAY)).having((Screens, FakeScreens()))
+    executor = ToolExecutor(bench.registry, context, lambda: "ask", bench.approvals)
+    result = await executor.execute(ToolCall(kind, {"action": action}))
+    assert result.error is None and len(asker.asked) == asked
+    assert ("does not want" in result.text) is bool(asked)
 
 
 @pytest.mark.slow

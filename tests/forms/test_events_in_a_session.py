@@ -20,11 +20,12 @@ from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.shadow.shell import Approve, Command, CommandResult, Finished, OnOutput, Shell, no_output
+from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileView
 from tests.forms.test_calls_in_a_session import session
 from tests.forms.test_table import TABLE
-from tests.session.fakes import World, call, calls, say, until, world
+from tests.session.fakes import MIDDLING, World, call, calls, say, until, world
 from tests.session.plan.plans import APPLY, BUSY, CANCEL, START, STOP, create, ended, planned, run, start, step, stuck
 from tests.session.test_file_run import run as run_file
 from tests.tools.shells import FakeEnvironments, FakeShell
@@ -133,3 +134,31 @@ async def test_each_call_in_a_text_is_carried_out(tmp_path: Path, mode: Any) -> 
         ]:
             wrong.append((form, words, done.status, [(event["tool"], event["error"]) for event in results]))
     assert wrong == []
+
+
+ENDLESS = {
+    "json": 'I look.\n{{"tool": "read_file", "args": {{"path": "{0}"',
+    "unknown": '{{"tool": "nothing{0}", "args": {{"x": 1}}}}',
+    "misfit": '<invoke name="read_file"><parameter name="p{0}">a</parameter></invoke>',
+    "words": "<tool_call>\nread {0}\n</tool_call>",
+    "action": 'Action: read_file[{{"path": {0} ]',
+}
+
+
+@pytest.mark.slow  # some ten runs
+@pytest.mark.parametrize("mode", ["text", "native"])
+@pytest.mark.parametrize("varied", [False, True])
+@pytest.mark.parametrize(("info", "task"), [(None, "look at a.py"), (MIDDLING, "change a.py: rename a to b")])
+async def test_calls_that_nobody_can_read_end_soon_in_true_words_and_unseen(
+    tmp_path: Path, mode: Any, varied: bool, info: ModelInfo | None, task: str
+) -> None:
+    for name, form in ENDLESS.items():
+        made = session(tmp_path / name)
+        replies = [say(form.format(at if varied else "a.py")) for at in range(40)]
+        made.models["model"] = ToolCallingModel(ScriptedModel(replies, info=info), mode)
+        done = await made.run(task)
+        asked = made.of(events.UsageReported)
+        shown = "".join(event.content for event in made.of(events.Token) if isinstance(event, events.Token))
+        assert done.status == "stopped" and done.summary.startswith(text("run.anomaly")), (name, done)
+        assert "model calls" not in done.summary and "read" not in done.summary, (name, done)
+        assert len(asked) <= 10 and "read" not in shown and "nothing" not in shown, (name, len(asked), shown)

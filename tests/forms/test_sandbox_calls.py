@@ -87,3 +87,14 @@ async def test_each_is_accepted_and_does_what_it_says(workspace: Path) -> None:
                 await client.call_tool(f"stop_{name.partition('_')[2]}", {})
     assert wrong == {}
     assert {name for name, *_ in CALLS} == set(schemas)
+
+
+async def test_what_is_not_there_is_a_wrong_parameter(workspace: Path) -> None:
+    workspace_in(workspace)
+    wrong = {"read": {}, "edit": {"old_str": "a", "new_str": "b"}, "ast_parse": {}, "export_artifact": {}}
+    async with over_stdio(workspace) as client:
+        codes = {
+            name: code_of(await client.call_tool(name, {"file_path": "missing.py", **given}))
+            for name, given in wrong.items()
+        }
+    assert codes == dict.fromkeys(wrong, "PARAMETER_ERROR")

@@ -18,7 +18,7 @@ from codeagent_lsp.session.context_export import SessionSurroundings, to_dict
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.changes.staging import Staging
 from tests.forms.test_skills import FOREIGN
-from tests.session.fakes import World, say, world
+from tests.session.fakes import MIDDLING, World, say, world
 
 RULES = PermissionsSettings(allow=("bash(make *)",), deny=("file_read(secret.txt)",))
 
@@ -94,3 +94,22 @@ async def test_a_run_in_text_and_in_other_forms_comes_to_its_end(tmp_path: Path,
     assert [(todo["content"], todo["status"]) for todo in data["todos"]] == [
         ("look", "pending"), ("change", "completed")
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("VERSION", "1.2.3\n", "1.2.4\n"),
+        ("config.yaml", "debug: true\n", "debug: false\n"),
+        ("a.json", "{}\n", '{"a": 1}\n'),
+    ],
+)
+async def test_a_short_file_is_given_whole(tmp_path: Path, path: str, before: str, after: str) -> None:
+    def whole(settings: Settings) -> Settings:
+        return replace(settings, agent=replace(settings.agent, answer_form="whole"))
+
+    made = world(tmp_path / "ws", says=["Apply"], info=MIDDLING, settings=whole, deadline=0.2)
+    made.open(path, before)
+    made.models["model"] = ScriptedModel([say(f"{path}\n```\n{after}```")] * 3, info=MIDDLING)
+    done = await made.run(f"Change {path}")
+    assert (done.status, made.text(path)) == ("completed", after)

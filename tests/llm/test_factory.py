@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -13,10 +14,9 @@ from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.errors import ModelNotFound, ModelRejected, ModelUnreachable
 from codeagent_lsp.llm import factory
 from codeagent_lsp.llm.factory import Surroundings, list_models, open_model
-from codeagent_lsp.llm.model import ModelRequest
-from codeagent_lsp.llm.providers.scripted import ScriptedModel
+from codeagent_lsp.llm.model import ModelRequest, ToolCalling
 from codeagent_lsp.llm.survey import find_servers
-from codeagent_lsp.messages import Message
+from codeagent_lsp.messages import Message, ToolSpec
 from tests.clock import sooner_than
 from tests.faults import model_server as rig
 from tests.faults.model_server import Script, delta
@@ -27,6 +27,12 @@ PROPS = rig.status(200, json.dumps({"default_generation_settings": {"n_ctx": 409
 WEATHER = delta(calls=[{"index": 0, "id": "1", "function": {"name": "get_weather", "arguments": '{"city": "Paris"}'}}])
 NATIVE = rig.stream(WEATHER, delta(finish="tool_calls"))
 ASK = ModelRequest((Message("user", "hi"),))
+
+WEATHER_TOOL: ToolSpec = {
+    "name": "get_weather",
+    "description": "",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+}
 
 
 def llamacpp(**more: Script) -> Script:
@@ -169,8 +175,24 @@ async def test_the_scripted_provider(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     path.write_text('[{"text": "hi"}]')
     model = await open_model(ModelSettings(provider="scripted", name=str(path)), tmp_path)
-    assert isinstance(model, ScriptedModel)
+    assert model.info.provider == "scripted"
     assert (await collect(model, ASK))[0] == "hi"
+
+
+@pytest.mark.parametrize("mode", ["auto", "text", "native"])
+async def test_a_call_in_a_scripts_text_is_one_as_any_models(
+    tmp_path: Path, mode: ToolCalling | Literal["auto"]
+) -> None:
+    path = tmp_path / "s.json"
+    said = 'I look.\n{"tool": "get_weather", "args": {"city": "Paris"}}'
+    ask = replace(ASK, tools=(WEATHER_TOOL,))
+    path.write_text(json.dumps([{"text": said}, {"tool_calls": [{"name": "other", "arguments": {"x": 1}}]}]))
+    model = await open_model(ModelSettings(provider="scripted", name=str(path), tool_calling=mode), tmp_path)
+    text, reply = await collect(model, ask)
+    assert text.strip() == "I look."
+    assert [(call.name, call.arguments) for call in reply.tool_calls] == [("get_weather", {"city": "Paris"})]
+    if mode == "auto":  # what a script gives as a call stays as it is
+        assert [call.name for call in (await collect(model, ask))[1].tool_calls] == ["other"]
 
 
 async def test_a_state_folder_that_cannot_be_written_costs_only_the_memory(tmp_path: Path) -> None:

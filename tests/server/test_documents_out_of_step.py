@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codeagent_lsp.server.documents import Documents
+from codeagent_lsp.server.client import Client
+from codeagent_lsp.server.documents import MOST_UNOPENED, Documents
 from codeagent_lsp.server.server import CodeAgentServer
+from codeagent_lsp.server.workspace_ports import ClientTexts
+from codeagent_lsp.tools.context import PresentTexts
+from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.files.uris import from_path
 from codeagent_lsp.workspace.text.document import Change, Document
 from codeagent_lsp.workspace.text.position import Encoding
 from tests.server.editor_client import ALL, connect, obedient
 from tests.server.loopback import Loopback
+from tests.tools.fakes import Bench
 
 URI = "file:///w/a.py"
 _ENCODINGS = st.sampled_from(["utf-8", "utf-16", "utf-32"])
@@ -113,6 +118,44 @@ def test_a_change_to_an_older_version_is_not_understood_either() -> None:
     documents.change(URI, 3, [Change("x", (0, 0), (0, 0))])
     documents.change(URI, 6, [Change("x", (0, 0), (0, 0))])
     assert (documents.in_step(URI), lost) == (False, [URI])
+
+
+def test_a_client_that_errs_without_end_is_told_of_so_many_and_costs_no_more() -> None:
+    lost = list[str]()
+    documents = Documents(lost=lost.append)
+    documents.open(Document(URI, "one\n", 5))
+    documents.lose(URI)
+    for number in range(500):
+        documents.lose(f"file:///w/{number}.py")
+    assert len(lost) <= MOST_UNOPENED + 2 and len(documents._out_of_step) <= MOST_UNOPENED + 2
+    assert not documents.in_step(URI)
+
+
+async def test_the_model_is_told_in_the_results_that_are_about_the_file(tmp_path: Path) -> None:
+    client, _ = connect(obedient, ALL)
+    bench = Bench(tmp_path / "ws")
+    for name in ("a.py", "b.py"):
+        bench.write(name, "one\n")
+        client.open(Path(bench.path(name)), "one\n", 1)
+    bench.context = bench.context.having(
+        (PresentTexts, ClientTexts(Client(cast("CodeAgentServer", client), policy=ALL)))
+    )
+    bench.executor = ToolExecutor(bench.registry, bench.context, lambda: "bypass", bench.approvals)
+    calls: list[tuple[str, dict[str, Any], bool]] = [
+        ("read_file", {"path": "a.py"}, True),
+        ("read_file", {"path": "b.py"}, False),
+        ("grep", {"pattern": "one", "path": "."}, True),
+        ("edit_file", {"path": "a.py", "old_str": "nowhere", "new_str": "x"}, True),
+        ("write_file", {"path": "b.py", "content": "x"}, False),
+        ("todoread", {}, False),
+    ]
+    for lost in (False, True, False):
+        for name, arguments, concerned in calls:
+            told = (await bench.call(name, **arguments)).text
+            assert ("in the editor is not known any more" in told) is (lost and concerned), (lost, name, told)
+        version = 3 if lost else 2
+        change = Change("two\n") if lost else Change("x", (7, 0), (7, 1))
+        client.change(Path(bench.path("a.py")), version, change)
 
 
 async def test_nothing_is_applied_until_the_text_is_known_again(tmp_path: Path) -> None:

@@ -76,13 +76,21 @@ def test_a_file_that_is_written_anew_in_another_encoding_is_not_deleted_alone(ws
     assert set(reasons(found, ws)) == {"old.txt", "new.txt"}
 
 
-def test_what_no_edit_can_make_executable_is_told_and_its_text_staged(ws: Desk) -> None:
+def test_what_was_made_executable_is_so_in_the_changes(ws: Desk) -> None:
     old, made, moved = ws.write("old.sh", "a\n"), ws.path("made.sh"), ws.path("moved.sh")
     found = collected(ws, replace(text(made, "b\n"), runs=True), gone(old), replace(text(moved, "a\n"), runs=True))
     assert found.texts == {made: "b\n"} and found.moves == ((old, moved),)
-    assert list(reasons(found, ws)) == ["made.sh"] and "chmod +x" in reasons(found, ws)["made.sh"]
+    assert found.runs == (made,) and found.left_out == ()
     refused = found.without([made], "refused")
-    assert [reason for _, reason in refused.left_out] == ["refused"], "of a text that is not staged"
+    assert refused.runs == () and [reason for _, reason in refused.left_out] == ["refused"]
+
+
+def test_a_mode_alone_is_a_change_of_a_text_and_told_of_all_else(ws: Desk) -> None:
+    script, binary = ws.write("run.sh", "a\n"), ws.write("tool", b"\0\1")
+    modes = [replace(other(path, "mode"), runs=True) for path in (script, binary, ws.path("gone.sh"))]
+    found = collected(ws, *modes, other(ws.write("b.sh", "b\n"), "mode"))
+    assert (found.runs, found.paths) == ((script,), (script,))
+    assert set(reasons(found, ws)) == {"tool", "gone.sh", "b.sh"}
 
 
 @pytest.mark.parametrize("kind", ["mode", "symlink", "binary", "large", "special", "git"])

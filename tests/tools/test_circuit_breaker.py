@@ -19,6 +19,7 @@ from codeagent_lsp.errors import (
     FileRefused,
     PathRefused,
     PermissionDenied,
+    ReplyUnreadable,
     ToolFailed,
     ToolRetry,
 )
@@ -331,10 +332,20 @@ async def test_values_that_are_refused_open_nothing(tmp_path: Path) -> None:
     assert made.registry.circuits.resting() == ()
 
 
-async def test_results_that_are_marked_as_errors_open_it(tmp_path: Path) -> None:
-    made = bench(tmp_path, Flaky(*[McpRefused("it says that it failed")] * 3))
+@pytest.mark.parametrize(
+    "problem",
+    [
+        McpRefused("it says that it failed"),
+        McpRefused("the reply is no JSON", ErrorCode.MCP_PARSE_ERROR),
+        ToolFailed("a reply that cannot be read", ErrorCode.MCP_PARSE_ERROR),
+        ReplyUnreadable("the service gave no list"),
+    ],
+    ids=str,
+)
+async def test_errors_and_replies_that_cannot_be_read_open_it(tmp_path: Path, problem: AgentError) -> None:
+    made = bench(tmp_path, Flaky(*[problem] * 3))
     for _ in range(3):
-        assert (await made.call("flaky")).status == "retry"
+        assert not (await made.call("flaky")).ok
     assert made.registry.circuits.state("flaky") == "open"
     made.registry.circuits.close_all()
     assert made.registry.circuits.state("flaky") == "closed"

@@ -35,6 +35,14 @@ _LIKE_CODE = re.compile(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w
 _NAME = re.compile(r"(?<![\w./\\+-])[\w./\\+-]*\w\.\w{1,10}\b")
 _ASCII_NAME = re.compile(_NAME.pattern, re.ASCII)  # for languages without blanks around a name
 
+# `VERSION`, `Makefile`, `.nvmrc`, `bin/run`: names that no ending marks, but signs that make them none of a sentence.
+_BARE_NAME = re.compile(
+    r"(?<![\w./\\+-])(?:(?:[\w+-][\w.+-]{0,60}/){1,12}[\w+-]{1,60}|\.\w[\w.-]{0,60}|[A-Z][A-Z0-9_-]{1,60}|[A-Z][a-z]{2,30}file)"
+    r"(?![\w/\\-]|\.\w)"
+)
+_QUOTED_NAME = re.compile(r"(?<=`)[\w./+-]{1,200}(?=`)")
+_NAMES = (_NAME, _ASCII_NAME, _BARE_NAME, re.compile(_BARE_NAME.pattern, re.ASCII), _QUOTED_NAME)
+
 
 def headed(name: str, file: FileText) -> str:
     """Return the text of a file for the model, under a line that says what it is; of a large one its beginning."""
@@ -171,7 +179,7 @@ def named_files(task: str, files: Iterable[str], skip: Iterable[str] = ()) -> li
     for path in files:
         by_name.setdefault(PurePath(path).name, []).append(path)
     found: list[str] = []
-    names = sorted((match for each in (_NAME, _ASCII_NAME) for match in each.finditer(task)), key=re.Match.start)
+    names = sorted((match for each in _NAMES for match in each.finditer(task)), key=re.Match.start)
     mentions = dict.fromkeys(match[0].replace("\\", "/").removeprefix("./") for match in names)
     for mention in islice(mentions, MENTIONS):
         parts = PurePath(mention).parts

@@ -201,6 +201,45 @@ class ToolCallingModel:
         return replace(request, messages=text_calls.as_text(request.messages, "", write, together=True))
 
 
+class TextCallsModel:
+    """A model whose calls are taken as they are. A reply without any is read as that of every model is: calls in its
+    text are carried out, and not shown.
+    """
+
+    def __init__(self, inner: Model) -> None:
+        self._inner = inner
+
+    @property
+    def info(self) -> ModelInfo:
+        """The description of the wrapped model."""
+        return self._inner.info
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """Yield the answer; nothing is read as a call where there is nothing to call."""
+        if not request.tools or request.response_schema is not None:
+            async with aclosing(self._inner.stream(request)) as items:
+                async for item in items:
+                    yield item
+            return
+        answers = _answers(request)
+        tools = (*request.tools, *request.also, *answers)
+        async with aclosing(self._inner.stream(request)) as items:
+            async for item in _without_calls(items, StreamParser(tools)):
+                if isinstance(item, Reply) and item.text and not item.tool_calls and not item.problem:
+                    for each in _told(_from_text(item, tools), answers):
+                        yield each
+                else:
+                    yield item
+
+    async def count_tokens(self, text: str) -> int:
+        """Return the number of tokens in `text`."""
+        return await self._inner.count_tokens(text)
+
+    async def close(self) -> None:
+        """Close the backend."""
+        await self._inner.close()
+
+
 async def _without_calls(
     items: AsyncGenerator[StreamItem, None], parser: StreamParser
 ) -> AsyncGenerator[StreamItem, None]:

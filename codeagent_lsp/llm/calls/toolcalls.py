@@ -53,6 +53,13 @@ _ONLY_ENDS = re.compile(rf"(?:\s*</[A-Za-z][\w:.\-]*>|{_END})*\s*\Z")
 # A word or a comma right behind a marker: "`<tool_call>` is how I would call it".
 _IN_SENTENCE = re.compile(r"[ \t]*[,\w]")
 _NAMED = re.compile(r"[\[{]\s*[\[{\"']")
+_MARKER_NAME = re.compile(r"<([A-Za-z][\w:]*)")
+_ONLY_NAME = re.compile(r"\{\s*[\"']\w+[\"']\s*:\s*[\"'][\w.\-]+[\"']\s*\}")
+_RUINED = re.compile(r"\s*(?:\[\s*\{|\(\s*\w+\s*=)")
+_CALL_HEAD = re.compile(
+    r"\{\s*[\"'](?:name|tool|tool_name|action|function_name|recipient_name)[\"']\s*:\s*[\"'](?P<called>[\w.\-]+)[\"']"
+    r"\s*,\s*[\"'](?:args|arguments|parameters|params|input|action_input)[\"']\s*:"
+)
 # Gemma's `tool_code` blocks print what the call returns: `print(read_file(path="a"))`.
 _PRINTED = re.compile(r"\A\s*print\((.*)\)\s*\Z", re.DOTALL)
 # `Action: list_files` at the very end: a tool without arguments.
@@ -71,6 +78,12 @@ NEXT = re.compile(
     r"|(?P<action>^[ \t]*[*_]*(?:Action|动作|行动|操作)(?: \d+)?[*_]*[:：][*_]*[ \t]*`?(?P<called>[A-Za-z_][\w.\-]*)"
     rf"(?=[\[(]|{ACTION_INPUT.pattern}))"
     rf"|(?P<code>(?<!`)(?P<tick>`{{1,2}})(?!`)[^\n]+?(?<!`)(?P=tick)(?!`))|(?P<marker>{MARKER})|(?P<json>[\[{{])",
+    re.MULTILINE,
+)
+
+_CALL_LINE = re.compile(
+    rf"^[ \t]*(?:{MARKER}|{_CALL_HEAD.pattern.replace('?P<called>', '')}|{_ONLY_NAME.pattern}[ \t]*$"
+    r"|Action(?: \d+)?:[ \t]*[\w.\-]+[ \t]*[\[(])",
     re.MULTILINE,
 )
 
@@ -133,6 +146,17 @@ class Extraction:
     problem: str = ""
     unusable: tuple[ToolCall, ...] = ()
     unclear: bool = False
+
+
+def begins_call(line: str) -> bool:
+    """Return whether a line begins a call of whatever tool: where none can be made, no word of it is an answer."""
+    return _CALL_LINE.match(line) is not None
+
+
+def before_calls(text: str) -> str:
+    """Return a text up to the first line that begins a call."""
+    found = _CALL_LINE.search(text)
+    return text if found is None else text[: found.start()].rstrip()
 
 
 def parse(text: str, tools: Iterable[ToolSpec]) -> list[ToolCall]:
@@ -291,7 +315,7 @@ class _Finder:
     def _marked(self, text: str, match: re.Match[str]) -> int:
         """Parse a call at a dialect's marker, and return where to go on. A marker within a sentence is prose."""
         calls, end = dialects.READERS[match["marker"]](text, match.start())
-        end = max(end, match.end())
+        end = max(end, match.end()) if calls else _end_of_unread(text, match, end)
         before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip()
         # After a first call, words before a marker are what some models write between two calls.
         sentence = before and not self.calls
@@ -311,6 +335,10 @@ class _Finder:
         if self._unread >= _MOST_ACTIONS:
             return match.end()
         calls, end = read_action(text, match.start("called"), self.tools)
+        if not calls and is_known(match["called"], self.tools) and _is_ruined(text, end):
+            # Arguments behind the name, to the end of the reply: no sentence, and no call that can be read.
+            self._leave_unread((match.start(), len(text), match["called"]))
+            return len(text)
         if not is_known(match["called"], self.tools):
             # Positional arguments are named by digits: `Action: wait (2)` is a sentence.
             calls = [raw for raw in calls if raw.arguments and not any(map(str.isdigit, raw.arguments))]
@@ -432,14 +460,19 @@ class _Finder:
         end = jsontext.span(text, start)
         self._scanned += (len(text) if end is None else end) - start
         if end is None:
-            return start + 1
+            return self._unended_json(text, start)
         begins_line = not text[text.rfind("\n", 0, start) + 1 : start].strip()
         ends_line = not text[end:].split("\n", 1)[0].strip(" \t.;`*")
         ends_text = not text[end:].strip(" \t\n.;`*")
         calls = read_strict(text[start:end]) if _NAMED.match(text, start) else None
+        last = begins_line and ends_text and not text[end:].strip()
+        if not calls and last and _ONLY_NAME.match(text, start):
+            calls = read_json(text[start:end], self.tools)
         quoted = bool(calls) and self._is_quoted(text, start, end)
         if calls and not quoted and ((begins_line and ends_line) or ends_text):
-            if self._take(calls, (start, end), sure=False):
+            # At the end, one whose arguments do not fit is told: it is no answer.
+            known = last and all(raw.name and is_known(raw.name, self.tools) for raw in calls)
+            if self._take(calls, (start, end), sure=known):
                 return end
         elif calls:
             results = [check_raw(raw, self.tools) for raw in calls]
@@ -447,6 +480,15 @@ class _Finder:
             self.doubtful += fitting if len(fitting) == len(results) else []
         # A list may hold an object that is a call; behind an object that is none, what is inside of it is its data.
         return start + 1 if text[start] == "[" and not quoted else end
+
+    def _unended_json(self, text: str, start: int) -> int:
+        """Tell of a call in JSON that never ends, at the beginning of a line; return where to go on."""
+        begins_line = not text[text.rfind("\n", 0, start) + 1 : start].strip()
+        called = _CALL_HEAD.match(text, start) if begins_line else None
+        if called is None or not is_known(called["called"], self.tools) or self._is_quoted(text, start, len(text)):
+            return start + 1
+        self._leave_unread((start, len(text), called["called"]))
+        return len(text)
 
     def _note(self, raws: list[Raw]) -> None:
         """Note calls that may be an example."""
@@ -515,6 +557,19 @@ class _Finder:
 
 def _as_written(raw: Raw) -> ToolCall:
     return ToolCall(raw.name or UNREADABLE, raw.arguments or {})
+
+
+def _is_ruined(text: str, position: int) -> bool:
+    """Return whether named arguments begin at `position` and no words stand in the lines below."""
+    below = text[position:].split("\n")[1:] if _RUINED.match(text, position) else None
+    return below is not None and not any(line[:1].isalpha() and not _GOES_ON.match(line) for line in below)
+
+
+def _end_of_unread(text: str, match: re.Match[str], end: int) -> int:
+    """Return the end of a call in a dialect of which nothing could be read: its closing tag, else that of the text."""
+    name = _MARKER_NAME.match(match["marker"])
+    close = text.find(f"</{name[1]}>", match.end()) if name else -1
+    return max(end, close + len(name[1]) + 3 if name and close >= 0 else len(text))
 
 
 def _end_tokens(text: str, position: int) -> int:
@@ -619,9 +674,13 @@ class StreamFilter:
         if end is None:
             return None
         try:
-            return None if dialects.from_value(jsontext.loads(self._text[start:end])) else end
+            value = jsontext.loads(self._text[start:end])
+            # `{"tool": "todoread"}` is a call without arguments.
+            named = isinstance(value, dict) and len(value) == 1 and next(iter(value)) in dialects.NAME_KEYS
+            return None if named or dialects.from_value(value) else end
         except ValueError:
-            return end
+            # Broken, but it begins as a call: if it is told as one, it was not for the user.
+            return None if _CALL_HEAD.match(self._text, start) else end
 
 
 def _closing(ticks: str) -> re.Pattern[str]:

@@ -15,7 +15,7 @@ from typing import Literal
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.loop import LoopResult
-from codeagent_lsp.errors import BudgetSpent, CodeAgentError, SessionError
+from codeagent_lsp.errors import BudgetSpent, CodeAgentError, SessionError, StepWaits
 from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.plan.run_planner import PlanState, RunPlanner
 from codeagent_lsp.session.proposal import REFUSED
@@ -90,7 +90,7 @@ class PlanRun:
         self, conversation: Conversation, direct: DirectStep | None = None
     ) -> tuple[events.RunStatus, str]:
         """Execute the remaining steps, by the tool loop or by `direct` if given; return the run's status (`completed`,
-        `rejected` or `stopped`) and summary. SessionError if the user does not answer about a failed step; BudgetSpent
+        `rejected` or `stopped`) and summary. StepWaits if the user does not answer about a failed step; BudgetSpent
         if the budget is used up: the running step is then cancelled and can be retried.
         """
         output = self._parts.output
@@ -168,7 +168,7 @@ class PlanRun:
 
     async def _goes_on(self, conversation: Conversation, step: PlanStep, failure: _Failure) -> bool:
         """Handle a failed step, first by replanning, then by asking the user; return whether the plan goes on.
-        SessionError if the user does not answer.
+        StepWaits if the user does not answer.
         """
         if failure.hopeful and self._state.plan.may_replan and await self._replanned(conversation, step, failure):
             return True
@@ -183,7 +183,7 @@ class PlanRun:
             case None:
                 self._parts.output.emit(events.ExecutionFailed(error=failure.error))
                 # An error, no status: nobody has decided, and the run has to say that it waits for the user.
-                raise SessionError("plan.waits", step=self._label(step), error=failure.error)
+                raise StepWaits("plan.waits", step=self._label(step), error=failure.error)
         return True
 
     async def _replanned(self, conversation: Conversation, step: PlanStep, failure: _Failure) -> bool:
@@ -205,7 +205,9 @@ class PlanRun:
         output = self._parts.output
         title = output.text("plan.failed", step=self._label(step), error=failure.error)
         choices = {output.text(f"choice.{way}"): way for way in WAYS}
-        self._ordered, self._question = None, Question("question", title, tuple(choices), danger=True)
+        stop = output.text("choice.stop")
+        self._ordered = None
+        self._question = Question("question", title, tuple(choices), danger=True, dismissed=stop)
         try:
             output.emit(events.AwaitingApproval(message=title))
             answer = await output.ask(self._question)

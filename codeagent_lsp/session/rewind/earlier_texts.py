@@ -24,6 +24,8 @@ from codeagent_lsp.workspace.text.position import split_lines
 Read = Callable[[str], str | None]
 
 ALIKE = 0.8  # share of lines; the user may have typed in the file since
+UNLIKE = 0.5  # below that, another file stands where the old one was
+FEW_LINES = 3
 CLOCK_SECONDS = 1.0  # so much the clocks of a file system may differ
 
 
@@ -37,6 +39,8 @@ class EarlierTexts:
     over: bool = False
     texts: dict[str, str | None] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
+    runs: dict[str, bool] = field(default_factory=dict)
+    """Which files could be executed, or could not, by their paths."""
     conflicts: list[HunkConflict] = field(default_factory=list)
 
     def text(self, path: str) -> str | None:
@@ -97,6 +101,8 @@ class EarlierTexts:
             if origin != change.path:
                 self.origins[change.path] = origin
         self.texts[change.path] = change.text
+        if change.runs is not None and change.text is not None:
+            self.runs[change.path] = change.runs
 
 
 def earlier_texts(applied: Iterable[Changeset], read: Read, *, over: bool = False) -> EarlierTexts:
@@ -190,30 +196,46 @@ def deleted_by(applied: Iterable[Changeset], still_shown: Callable[[str], bool])
 def rebased_on_present(earlier: EarlierTexts, read: FirstRead) -> TakingBack:
     """Return what brings the files from their present texts, which were `read`, to these earlier ones."""
     changed, moves = earlier.changed(), earlier.moves()
-    files = {file.path: file for path in (*changed, *moves.values()) if (file := read.file(path)) is not None}
+    files = {
+        file.path: file for path in (*changed, *moves.values(), *earlier.runs) if (file := read.file(path)) is not None
+    }
     staging = Staging(read.file)
-    staging.stage(changed, {path: files[origin] for path, origin in moves.items()}, files.values())
+    there = {path for path, text in earlier.texts.items() if text is not None}
+    runs = {path: bit for path, bit in earlier.runs.items() if path in there}
+    staging.stage(changed, {path: files[origin] for path, origin in moves.items()}, files.values(), runs)
     return TakingBack(staging.changeset, tuple(earlier.conflicts))
 
 
 def renamed_since(texts: Mapping[str, str], view: FileView, since: float, made: Collection[str] = ()) -> dict[str, str]:
-    """Return the new paths of files that are gone, by their old ones. `texts` are those that they had at `since`,
-    seconds since the epoch. Only one that has come since, not `made` by the agent, and is unlike all others counts.
-    Blocks.
+    """Return the new paths of files that have left their old ones, by these. `texts` are those that they had at
+    `since`, seconds since the epoch. A file has left if nothing is there, or if one unlike it came to its place.
+    Only one that has come since, not `made` by the agent, and is unlike all others counts. Blocks.
     """
-    gone = {path: text for path, text in texts.items() if text.strip() and own_file(view, path) is None}
+    asked = {path: text for path, text in texts.items() if text.strip()}
+    present = {path: own_file(view, path) for path in asked}
     # A file that cannot be read, such as one that grew too large, is still there.
-    gone = {path: text for path, text in gone.items() if not os.path.lexists(path)}
+    gone = {path for path, file in present.items() if file is None and not os.path.lexists(path)}
+    replaced = {
+        path
+        for path, file in present.items()
+        if file is not None and _is_new(path, since) and _likeness(asked[path], file.text, path, path)[0] < UNLIKE
+    }
     found: dict[str, str] = {}
-    there = dict(_come_since(view, since, {*texts, *made})) if gone else {}
-    for path, text in gone.items():
-        likeness = {other: _likeness(text, present, path, other) for other, present in there.items()}
+    known = {*texts, *made} - replaced  # two files may have been swapped
+    there = dict(_come_since(view, since, known, _lost_folders(gone))) if gone or replaced else {}
+    for path in (*(path for path in texts if path in gone), *(path for path in texts if path in replaced)):
+        text = asked[path]
+        likeness = {other: _likeness(text, now, path, other) for other, now in there.items() if other != path}
         best = sorted(likeness, key=lambda other: likeness[other], reverse=True)[:2]
         # Two that are equally alike decide nothing: a change that follows the wrong file is worse than one that is
         # refused.
-        if best and likeness[best[0]][0] >= ALIKE and (len(best) == 1 or likeness[best[0]] > likeness[best[1]]):
-            found[path] = best[0]
-            del there[best[0]]
+        if not best or likeness[best[0]][0] < ALIKE or (len(best) == 2 and likeness[best[0]] == likeness[best[1]]):
+            continue
+        # A few lines that were typed anew, and a copy of them beside: only a move keeps the time of the text.
+        if path in replaced and len(split_lines(text)) < FEW_LINES and not _is_as_before(best[0], since):
+            continue
+        found[path] = best[0]
+        del there[best[0]]
     return found
 
 
@@ -240,10 +262,21 @@ def followed(parts: Iterable[AppliedPart], view: FileView) -> tuple[list[Changes
     return changes, moved
 
 
-def _come_since(view: FileView, since: float, known: Iterable[str]) -> Iterator[tuple[str, str]]:
-    paths = (path for root in view.roots.folders for path in view.walk(root))
-    for path in dict.fromkeys((*view.open_paths(), *paths)):
-        if path not in known and _is_new(path, since) and (file := own_file(view, path)) is not None:
+def _lost_folders(gone: Collection[str]) -> frozenset[str]:
+    """Return the names of the files that are gone with their folders."""
+    return frozenset(Path(path).name for path in gone if not Path(path).parent.exists())
+
+
+def _come_since(
+    view: FileView, since: float, known: Collection[str], lost: frozenset[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield path and text of the files that came since; of those with a `lost` name also by a renamed folder."""
+    paths = ((root, path) for root in view.roots.folders for path in view.walk(root))
+    for root, path in dict.fromkeys((*((None, path) for path in view.open_paths()), *paths)):
+        if path in known:
+            continue
+        came = _is_new(path, since) or (root and Path(path).name in lost and _in_renamed_folder(path, root, since))
+        if came and (file := own_file(view, path)) is not None:
             yield path, file.text
 
 
@@ -254,6 +287,22 @@ def _is_new(path: str, since: float) -> bool:
         return Path(path).stat().st_ctime >= since - CLOCK_SECONDS
     except OSError:  # only in the editor
         return True
+
+
+def _is_as_before(path: str, since: float) -> bool:
+    """Return whether the content of a file on the disk is older than `since`."""
+    try:
+        return Path(path).stat().st_mtime < since - CLOCK_SECONDS
+    except OSError:
+        return False
+
+
+def _in_renamed_folder(path: str, root: str, since: float) -> bool:
+    """Return whether a folder above a file got its name after `since`: the files in it keep all their times. One that
+    only got more files has new content too.
+    """
+    above = (parent for parent in Path(path).parents if str(parent).startswith(f"{root}{os.sep}"))
+    return any(_is_new(str(parent), since) and _is_as_before(str(parent), since) for parent in above)
 
 
 def _likeness(text: str, present: str, path: str, other: str) -> tuple[float, bool]:

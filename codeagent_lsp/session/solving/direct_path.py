@@ -21,6 +21,7 @@ from codeagent_lsp.direct.fences import CUT
 from codeagent_lsp.direct.gathering import Subject
 from codeagent_lsp.direct.question import REPEATED, FilesQuestion, RewriteLimits, RewriteRequest, SelectionQuestion
 from codeagent_lsp.direct.solver import Solution, Solver, SolverLimits
+from codeagent_lsp.llm.calls.toolcalls import before_calls
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.messages import Message, estimate_tokens
 from codeagent_lsp.session.conversation.repo_maps import SMALL_WINDOW, unless_failed
@@ -205,7 +206,8 @@ class SolutionWords:
             return "completed", solution.text
         if solution.ending == "solved":
             return "completed", "\n".join(filter(None, (solution.text, self.done(solution.verdict))))
-        said = text("solve.said", words=solution.text) if solution.text else ""
+        words = before_calls(solution.text)
+        said = text("solve.said", words=words) if words else ""
         if solution.ending == "declined":
             return "stopped", "\n".join(filter(None, (text("solve.declined"), said)))
         failing = self._failing(solution.verdict)

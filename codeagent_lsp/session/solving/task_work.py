@@ -135,7 +135,8 @@ class TaskWork:
         """Return the end of a question; a model that went in circles is asked once more, without tools."""
         if result.ending == "anomaly":
             conversation.tell(ANSWER_NOW)
-            result = await conversation.loop(iterations=1, only=())
+            answer = await conversation.loop(iterations=1, only=())
+            result = answer if answer.ending == "answered" else result
         return ("completed", result.text) if result.ending == "answered" else self._unfinished(result)
 
     async def _problem(self) -> tuple[str, Verdict | None]:

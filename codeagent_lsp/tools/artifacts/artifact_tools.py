@@ -1,7 +1,8 @@
 """The tools `export_artifact`, `list_artifacts`, `batch_export_artifacts`, `import_file`, `import_files_batch`.
 
 Exporting stores a copy of a file as the run's environment has it, built files included, in the user's state. Importing
-stages a text: from the web by checked addresses, from an artifact, or from a file of the workspace. Not here: where
+stages a text: from the web by checked addresses, from an artifact, or from a file of the workspace; a binary one of
+this machine goes into the private copy, for commands. Not here: where
 artifacts are kept (`tools/artifacts/artifact_store.py`), connecting (`web/dialing.py`).
 """
 
@@ -43,6 +44,7 @@ _COPY = (
     f'[ -f "${_PATH_VARIABLE}" ] && [ ! -L "${_PATH_VARIABLE}" ] || exit 44; '
     f'exec cp -- "${_PATH_VARIABLE}" "${REPORT_VARIABLE}/artifact"'
 )
+_PLACE = f'mkdir -p -- "$(dirname -- "${_PATH_VARIABLE}")" && exec cat > "${_PATH_VARIABLE}"'
 _NO_FILE = 44
 _FILE, _ARTIFACT = "file:", "artifact:"
 
@@ -164,7 +166,7 @@ class ImportFile(Tool[ImportParameters]):
     traits: ClassVar[ToolTraits] = ToolTraits(
         "import_file",
         "Put a text file from the web, from an artifact or from another place of the workspace at dest_path. It is "
-        "staged like an edit.",
+        "staged like an edit; a binary of this machine goes into the private copy of commands.",
         "net",
         "artifacts",
         timeout=IMPORT_SECONDS,
@@ -276,11 +278,17 @@ async def _copied(path: str, shell: Shell, context: ToolContext) -> bytes:
 async def _imported(items: list[ImportParameters], context: ToolContext, web: Web | None) -> list[ToolOutput]:
     """Fetch all sources, then stage them as one step."""
     texts: dict[str, str] = {}
+    binaries: dict[str, bytes] = {}
     known: list[FileText] = []
     told = []
     for item in items:
         path = context.view.roots.resolve(item.dest_path)
-        text = _text(await _fetched(item.source_url, context, web), item.source_url)
+        data = await _fetched(item.source_url, context, web)
+        if is_local(item.source_url) and _placeable(path, data, context):
+            binaries[path] = data
+            told.append(_placed(item, context.view.roots.relative(path), data))
+            continue
+        text = _text(data, item.source_url)
         before = await asyncio.to_thread(existing_text, context, path, "dest_path")
         if before is None:
             refuse_below_file(context, path)
@@ -288,8 +296,41 @@ async def _imported(items: list[ImportParameters], context: ToolContext, web: We
             known.append(before)
         texts[path] = text
         told.append(_staged(item, context.view.roots.relative(path), text, before))
-    context.staging.write(texts, known)
+    for path, data in binaries.items():
+        await _place(path, data, context)
+    if texts:
+        context.staging.write(texts, known)
     return told
+
+
+def _placeable(path: str, data: bytes, context: ToolContext) -> bool:
+    """Return whether bytes are no text, and can be put into a private copy at a path that holds none."""
+    if context.shell is None or context.shell.isolation.level == "direct" or path in context.view.over_disk():
+        return False
+    try:
+        decode(data)
+    except FileRefused:
+        return True
+    return False
+
+
+async def _place(path: str, data: bytes, context: ToolContext) -> None:
+    """Write bytes into the private copy. ToolFailed if that cannot be done."""
+    assert context.shell is not None
+    folder = context.view.roots.folders[0]
+    command = Command(_PLACE, folder, COPY_SECONDS, environment={_PATH_VARIABLE: path}, proposes=False, stdin=data)
+    finished = (await context.shell.run(command)).finished
+    if finished.exit_code:
+        reason = finished.output.strip()[:200]
+        raise ToolFailed(f"{context.view.roots.relative(path)} was not imported: {reason}.")
+
+
+def _placed(item: ImportParameters, name: str, data: bytes) -> ToolOutput:
+    line = (
+        f"Put {name} ({len(data):,} bytes) from {item.source_url} into the private copy, where commands see it. It is "
+        "binary, so it becomes no edit of the user's files."
+    )
+    return ToolOutput(line, {"path": name, "source_url": item.source_url, "bytes": len(data)})
 
 
 async def _fetched(source: str, context: ToolContext, web: Web | None) -> bytes:

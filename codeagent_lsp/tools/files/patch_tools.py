@@ -19,7 +19,7 @@ from codeagent_lsp.tools.files.edit_tools import hunks_told, lines_counted
 from codeagent_lsp.tools.files.foreign_editing import APPLY_PATCH, DELETE_FILE, MOVE_FILE, UNDO_PATCH
 from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.workspace.edits.patch import apply_patch, moves_of, paths_of, without_signs
+from codeagent_lsp.workspace.edits.patch import apply_patch, modes_of, moves_of, paths_of, without_signs
 from codeagent_lsp.workspace.files.file_view import FileText
 from codeagent_lsp.workspace.text.position import split_lines
 
@@ -85,7 +85,8 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
         files = {name: None if file is None else file.text for name, file in read.items()}
         patched = await asyncio.to_thread(apply_patch, files, arguments.patch)
         changed = {name: text for name, text in patched.items() if text != files.get(name)}
-        if not changed:
+        modes = modes_of(arguments.patch)
+        if not changed and not modes:
             raise PatchRefused("The patch changes nothing.")
         for name, text in changed.items():
             if text is not None and (before := files.get(name)) is not None:
@@ -97,10 +98,12 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
             {resolved[name]: text for name, text in written.items()},
             {resolved[new]: file for new, old in origins.items() if (file := read[old]) is not None},
             filter(None, read.values()),
+            {resolved[name]: runs for name, runs in modes.items()},
         )
         lines = [
             _told(name, files.get(origins.get(name, name)), text, origins.get(name)) for name, text in written.items()
         ]
+        lines += [f"{name} can {'be executed' if runs else 'not be executed any more'}" for name, runs in modes.items()]
         return ToolOutput("Staged:\n" + "\n".join(lines), {"change_id": step.change_id})
 
 

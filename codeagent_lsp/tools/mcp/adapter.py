@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Protocol
 from pydantic import ConfigDict, model_validator
 
 from codeagent_lsp.call_forms import CallForms, Shape, unpacked
+from codeagent_lsp.errors import ErrorCode, ReplyUnreadable
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.mcp.errors import McpRefused, stated_code
 from codeagent_lsp.tools.mcp.host import Calling
@@ -219,8 +220,12 @@ def _bounded(line: str) -> str:
 
 
 async def rendered(result: Mapping[str, Any], tool: str, outputs: OutputStore | None) -> ToolOutput:
-    """Render an MCP result of the tool with this full name. McpRefused if the result is marked as an error."""
+    """Render an MCP result of the tool with this full name. McpRefused if the result is marked as an error,
+    ReplyUnreadable if it is none.
+    """
     content = result.get("content")
+    if not isinstance(content, list) and result.get("structuredContent") is None and result.get("isError") is not True:
+        raise ReplyUnreadable(f"The reply of {tool} has no content that could be read.", ErrorCode.MCP_PARSE_ERROR)
     parts = content if isinstance(content, list) else []
     kept: list[dict[str, Any]] = []
     words = [await _told(part, outputs, kept) for part in parts[:MAX_PARTS]]

@@ -84,7 +84,7 @@ class McpRefused(ToolRetry):
     def __init__(self, message: str, code: ErrorCode = ErrorCode.MCP_EXECUTION_ERROR) -> None:
         super().__init__(message)
         self.code = code
-        self.counts = code.advice.type in (ErrorType.EXECUTION, ErrorType.NETWORK)
+        self.counts = code.advice.type in (ErrorType.EXECUTION, ErrorType.NETWORK, ErrorType.PARSE)
 
 
 def stated_code(result: Mapping[str, Any]) -> ErrorCode:

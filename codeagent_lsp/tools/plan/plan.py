@@ -36,6 +36,9 @@ LEVEL = 2
 """The level of a section's heading: that of the title is one."""
 
 MOST_STEPS, TITLE_CHARS = 30, 200
+_BOLD = re.compile(r" {0,3}(\*\*|__)[^*_\n]+\1[:：]?[ \t]*$")
+_UNDERLINE = re.compile(r"[ ]{0,3}(={3,}|-{3,})[ \t]*$")
+_NUMBER = re.compile(r"^\d{1,2}(?:\.\d{1,2})*[.)、]\s*(?=\S)")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
@@ -337,7 +340,7 @@ class PlanDocument:
         """
         wanted = name.strip().lstrip("#").strip()
         before, after, level = _around(self.body, wanted)
-        written = f"{'#' * level} {wanted}\n\n{_below(content, wanted, level)}".strip()
+        written = f"{'#' * level} {wanted}\n\n{_below(content, wanted, level, self.title)}".strip()
         return self._with("\n\n".join(filter(None, (before, written, after))))
 
     def has_section(self, name: str) -> bool:
@@ -375,7 +378,18 @@ def _headings(lines: Sequence[str]) -> list[_Heading]:
             fence = mark[1]
         elif match := _HEADING.match(line):
             found.append(_Heading(number, len(match[1]), _plain(match[2])))
+        elif (level := _underlined(lines, number)) is not None:
+            found.append(_Heading(number, level, _plain(line)))
     return found
+
+
+def _underlined(lines: Sequence[str], number: int) -> int | None:
+    """Return the level of a heading that the line below makes of a line, by `===` or `---`; None if it makes none."""
+    below = _UNDERLINE.match(lines[number + 1]) if number + 1 < len(lines) else None
+    alone = number == 0 or not lines[number - 1].strip()
+    if below is None or not alone or not lines[number].strip() or not lines[number].lstrip()[0].isalnum():
+        return None
+    return 1 if below[1].startswith("=") else 2
 
 
 def _around(body: str, name: str) -> tuple[str, str, int]:
@@ -384,10 +398,18 @@ def _around(body: str, name: str) -> tuple[str, str, int]:
     """
     lines = body.splitlines()
     headings = _headings(lines)
-    same = next((all_of for all_of in map(_in_all_languages, SECTIONS) if _plain(name) in all_of), {_plain(name)})
+    same = _same_names(name)
     sections = [heading for heading in headings if heading.name in same]
     # a heading further down with the same name is a part of another section
     sections = [heading for heading in sections if heading.level <= LEVEL] or sections[:1]
+    if not sections:
+        # Some models write headings in bold; where none is written as one, such a line is.
+        bold = [_Heading(number, LEVEL, _plain(line)) for number, line in enumerate(lines) if _BOLD.match(line)]
+        headings = sorted([*headings, *bold], key=lambda heading: heading.line)
+        sections = [heading for heading in bold if heading.name in same][:1]
+        # All of them are, or the next one would be taken for a part of this section once it has a heading.
+        for heading in bold if sections else ():
+            lines[heading.line] = f"{'#' * LEVEL} {lines[heading.line].strip(' *_:：')}"
     if not sections:
         return body.strip(), "", LEVEL
     level = max(LEVEL, sections[0].level)
@@ -401,15 +423,19 @@ def _around(body: str, name: str) -> tuple[str, str, int]:
     return before.strip(), "\n".join(lines[number] for number in outside if number > first).strip(), level
 
 
-def _below(content: str, name: str, level: int) -> str:
-    """Return a section's text without a heading that repeats its name, and with its headings below `level`."""
+def _below(content: str, name: str, level: int, title: str) -> str:
+    """Return a section's text without headings that repeat its name or the title; its others are below `level`."""
     lines = content.strip().splitlines()
-    if lines and _plain(lines[0].lstrip("#")) == _plain(name):
-        lines = "\n".join(lines[1:]).strip("\n").splitlines()
+    repeats = {*_same_names(name), _plain(title)}
+    while lines and _plain(lines[0].strip().lstrip("#")) in repeats:
+        height = 2 if _underlined(lines, 0) is not None else 1
+        lines = "\n".join(lines[height:]).strip("\n").splitlines()
     headings = _headings(lines)
     lower = level + 1 - min((heading.level for heading in headings), default=level + 1)
     for heading in headings if lower > 0 else ():
         marks = "#" * min(6, heading.level + lower)
+        if _underlined(lines, heading.line) is not None:
+            lines[heading.line + 1] = ""
         lines[heading.line] = f"{marks} {lines[heading.line].lstrip().lstrip('#').strip()}"
     return "\n".join(lines).strip()
 
@@ -418,5 +444,10 @@ def _in_all_languages(key: str) -> set[str]:
     return {_plain(text(key, language)) for language in LANGUAGES}
 
 
+def _same_names(name: str) -> set[str]:
+    """Return the names of a section: those of `SECTIONS` in all languages are one."""
+    return next((all_of for all_of in map(_in_all_languages, SECTIONS) if _plain(name) in all_of), {_plain(name)})
+
+
 def _plain(heading: str) -> str:
-    return heading.strip(" \t*_#:：").casefold()
+    return _NUMBER.sub("", heading.strip(" \t*_#:：")).strip(" \t*_#:：").casefold()

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms, Shape
+from codeagent_lsp.config import Settings
 from codeagent_lsp.environments.serving import (
     DISPLAY,
     PORTS,
@@ -75,6 +76,10 @@ class Terminal(Tool[TerminalParameters]):
     example: ClassVar[Example] = {"action": "start"}
     output = dict[str, Any]
 
+    def approves(self, arguments: TerminalParameters, settings: Settings) -> bool:
+        """Return True: a start is asked about by the tool itself, in its own words; nothing else has to be."""
+        return True
+
     async def run(self, arguments: TerminalParameters, context: ToolContext) -> ToolOutput:
         """Perform the action and return the state afterwards."""
         return await _done("terminal", arguments.action, ScreenRequest(arguments.port), context)
@@ -108,6 +113,10 @@ class Desktop(Tool[DesktopParameters]):
         )
     )
     output = dict[str, Any]
+
+    def approves(self, arguments: DesktopParameters, settings: Settings) -> bool:
+        """Return True: a start is asked about by the tool itself, in its own words; nothing else has to be."""
+        return True
 
     async def run(self, arguments: DesktopParameters, context: ToolContext) -> ToolOutput:
         """Perform the action and return the state afterwards."""

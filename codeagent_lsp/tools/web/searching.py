@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from codeagent_lsp.config import WebSettings
-from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.errors import ErrorCode, ReplyUnreadable, ToolFailed
 from codeagent_lsp.tools.web.child import USER, CheckingProxy, Program, answer_of
 from codeagent_lsp.tools.web.http import Fetcher
 from codeagent_lsp.tools.web.urls import BadUrl, parsed
@@ -89,7 +89,7 @@ async def _by_tavily(wanted: SearchRequest, key: str, fetcher: Fetcher) -> Itera
     except (ValueError, LookupError, TypeError, RecursionError):
         rows = None
     if not isinstance(rows, list):
-        raise ToolFailed("The search service gave an answer that cannot be read.", ErrorCode.PARSE_ERROR)
+        raise ReplyUnreadable("The search service gave an answer that cannot be read.")
     return [{**row, "text": row.get("content", "")} for row in rows if isinstance(row, dict)]
 
 

@@ -133,7 +133,8 @@ class WebSearch(Tool[WebSearchParameters]):
             tuple(arguments.include_domains),
             tuple(arguments.exclude_domains),
         )
-        alike = {**asdict(wanted), "query": _normalised(wanted.query)}
+        hosts = {name: sorted({domain.casefold() for domain in getattr(wanted, name)}) for name in ("only", "without")}
+        alike = {**asdict(wanted), **hosts, "query": _normalised(wanted.query)}
         kept = CachedOutput(context, key_of("search", provider_of(settings), *alike.values()))
         if (known := await kept.get()) is not None:
             return known

@@ -35,7 +35,8 @@ class FileChange:
     """The change of one file: an edit, a creation, a deletion or a move.
 
     `base` is the text the change was made on and `version` that buffer's version (None: not open; 0 is a
-    version). `moved_from` is the path the file had before, None when it is not moved.
+    version). `moved_from` is the path the file had before, None when it is not moved. `runs` says whether the file can
+    be executed afterwards (None: as before), and `ran` whether it could before, where that is known and differs.
     """
 
     path: str
@@ -43,6 +44,8 @@ class FileChange:
     text: str | None
     version: int | None = None
     moved_from: str | None = None
+    runs: bool | None = None
+    ran: bool | None = None
 
     @property
     def kind(self) -> ChangeKind:
@@ -56,7 +59,12 @@ class FileChange:
     @property
     def empty(self) -> bool:
         """Return whether this changes nothing."""
-        return self.base == self.text and self.moved_from is None
+        return self.base == self.text and self.moved_from is None and self.runs is None
+
+    @property
+    def only_mode(self) -> bool:
+        """Return whether this changes no text and no path, but whether the file can be executed."""
+        return self.runs is not None and self.base == self.text and self.moved_from is None
 
     def hunks(self) -> tuple[merge.Run, ...]:
         """Return the hunks of its diff: changes with an unchanged line between them are two, and can be accepted each
@@ -82,7 +90,17 @@ class FileChange:
         body = merge.unified_diff(self.base or "", self.text or "", old, new, labels, apart=True)
         if self.moved_from is not None:
             return f"diff --git {old} {new}\nrename from {old[2:]}\nrename to {new[2:]}\n{body}"
+        if self.runs is not None and self.text is not None:
+            # Below the names, not above as git has it: clients find a file by these.
+            head = f"--- {old}\n+++ {new}\n"
+            return f"{head}{self._modes()}{body.removeprefix(head)}"
         return body if body or self.kind == "edit" else f"--- {old}\n+++ {new}\n"
+
+    def _modes(self) -> str:
+        modes = {True: "100755", False: "100644"}
+        if self.base is None:
+            return f"new file mode {modes[bool(self.runs)]}\n"
+        return f"old mode {modes[not self.runs]}\nnew mode {modes[bool(self.runs)]}\n"
 
     def read_as(self, now: str | None) -> FileChange | None:
         """Return the change in the encoding in which the user's editor has read `now`; None where that is not known."""
@@ -99,12 +117,14 @@ class FileChange:
             "text": self.text,
             "version": self.version,
             "moved_from": self.moved_from,
+            **{name: value for name, value in (("runs", self.runs), ("ran", self.ran)) if value is not None},
         }
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> FileChange:
         """Build a change from the data that `to_dict` returned."""
-        return FileChange(data["path"], data["base"], data["text"], data.get("version"), data.get("moved_from"))
+        modes = data.get("runs"), data.get("ran")
+        return FileChange(data["path"], data["base"], data["text"], data.get("version"), data.get("moved_from"), *modes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,8 +269,8 @@ def _split_change(change: FileChange, chosen: frozenset[int]) -> tuple[FileChang
 
 def _inverse_change(change: FileChange) -> FileChange:
     if change.moved_from is not None:
-        return FileChange(change.moved_from, change.text, change.base, None, change.path)
-    return FileChange(change.path, change.text, change.base)
+        return FileChange(change.moved_from, change.text, change.base, None, change.path, change.ran, change.runs)
+    return FileChange(change.path, change.text, change.base, runs=change.ran, ran=change.runs)
 
 
 def _rebase_change(
@@ -261,7 +281,8 @@ def _rebase_change(
         return replace(change, version=now.version), []
     # The user has made the same change.
     if now.text == change.text and change.moved_from is None:
-        return None, []
+        same = replace(change, base=now.text, version=now.version)
+        return (None if same.empty else same), []
     if change.base is None or change.text is None or now.text is None:
         return None, [HunkConflict(change.path, 1, change.text or "", now.text or "")]
     merged = merge.merge(change.base, change.text, now.text, beside=beside)

@@ -82,8 +82,15 @@ class Staging:
         """
         return self._commit((read.path, target), self._moved(self._changeset, target, read))
 
-    def stage(self, texts: Mapping[str, str | None], moves: Mapping[str, FileText], read: Iterable[FileText]) -> Step:
-        """Stage the changes made by a program as one step: `moves` (file read, by its new path) and new texts.
+    def stage(
+        self,
+        texts: Mapping[str, str | None],
+        moves: Mapping[str, FileText],
+        read: Iterable[FileText],
+        runs: Mapping[str, bool] | None = None,
+    ) -> Step:
+        """Stage the changes made by a program as one step: `moves` (file read, by its new path), new texts, and which
+        files `runs` says can or cannot be executed any more, by the paths they have then.
 
         If a new file took the old path of a moved one, that move is staged as a creation and an edit.
         """
@@ -91,8 +98,16 @@ class Staging:
         staged = _settled(self._changeset, taken.union(moves), frozenset(file.path for file in moves.values()))
         for target, file in moves.items():
             staged = self._moved(staged, target, file)
-        paths = (*(path for target, file in moves.items() for path in (file.path, target)), *texts)
-        return self._commit(paths, self._written(staged, texts, read))
+        files = tuple(read)
+        staged = self._written(staged, texts, files)
+        for path, bit in (runs or {}).items():
+            known = next((file for file in files if file.path == path), None)
+            change = staged.get(path) or self._unchanged(staged, path, known)
+            if change.text is not None:
+                ran = change.ran if change.runs is not None else (None if change.base is None else not bit)
+                staged = staged.with_change(replace(change, runs=bit, ran=ran))
+        paths = (*(path for target, file in moves.items() for path in (file.path, target)), *texts, *(runs or {}))
+        return self._commit(paths, staged)
 
     def undo(self, change_id: str | None = None) -> Step:
         """Undo the last step, or the named one and all after it. Raises ToolFailed if there is no such step."""

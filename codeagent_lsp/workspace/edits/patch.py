@@ -56,6 +56,14 @@ def moves_of(patch: str) -> dict[str, str]:
     return {old: new for old, new in moved if new is not None and new != old}
 
 
+def modes_of(patch: str) -> dict[str, bool]:
+    """Return whether files can be executed afterwards, by their new paths, where a patch says so; raises `PatchRefused`
+    when it cannot be parsed.
+    """
+    changes = parse_patch(patch)
+    return {change.moved_to or change.path: change.runs for change in changes if change.runs is not None}
+
+
 def without_signs(patch: str) -> str:
     """Return the lines of a patch without the sign that each begins with."""
     return "".join(line[1:] if line[:1] in ("+", "-", " ") else line for line in split_lines(patch))
@@ -106,7 +114,7 @@ def _delete(files: FileTexts, change: FileChange) -> None:
 
 def _update(files: FileTexts, change: FileChange) -> None:
     text = _existing(files, change.path)
-    if not change.hunks and change.moved_to is None:
+    if not change.hunks and change.moved_to is None and change.runs is None:
         raise PatchRefused(f"{change.path}: the patch has no hunk for this file.")
     changed = _with_hunks(text, change)
     if change.moved_to is not None and change.moved_to != change.path:

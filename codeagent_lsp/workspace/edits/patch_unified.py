@@ -19,6 +19,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 _NULL = "/dev/null"
 # `diff -u x.orig x` compares with a backup of the file; it is no rename.
 _BACKUPS = (".orig", ".old", ".bak")
+_MODE = re.compile(r"new (?:file )?mode (100[0-7]{3})\s*$")
 _FENCE = re.compile(r"^\s*(?:```|~~~)[\w+-]*\s*$")
 # `cat <<'EOF'` or `apply_patch <<EOF`, in which models wrap a patch.
 _HEREDOC = re.compile(r"^[\w ]*<<-?\s*(['\"]?)(\w+)\1\s*$")
@@ -88,6 +89,9 @@ class _UnifiedDiffReader:
             line = self.lines[self.at]
             if line.startswith("index ") and ".." in line:
                 facts["blob"] = line[6:].partition("..")[0]
+            # Git's own modes are those of files, of which only the right to be run is one of a text.
+            if mode := _MODE.match(line):
+                facts["runs"] = "yes" if int(mode[1], 8) & 0o100 else "no"
             for start, key in (("new file", "new"), ("deleted file", "deleted"), ("copy from", "copy")):
                 if line.startswith(start):
                     facts[key] = line
@@ -201,7 +205,7 @@ def _change(before: str | None, after: str | None, hunks: tuple[Hunk, ...], fact
     if not before or not after or before == after == _NULL:
         raise PatchRefused("A file of the patch has no name. Write '--- a/path' and '+++ b/path' above its hunks.")
     if before == _NULL or "new" in facts:
-        return FileChange("add", after, hunks=hunks)
+        return FileChange("add", after, hunks=hunks, runs=True if facts.get("runs") == "yes" else None)
     if after == _NULL or "deleted" in facts:
         return FileChange("delete", before, hunks=hunks)
     if before != after and "rename" not in facts:
@@ -210,7 +214,8 @@ def _change(before: str | None, after: str | None, hunks: tuple[Hunk, ...], fact
                 f"The patch calls one file {before} and {after}. To rename, write 'rename from/to' lines."
             )
         before = after
-    return FileChange("update", before, None if before == after else after, hunks, facts.get("blob", ""))
+    runs = None if "runs" not in facts else facts["runs"] == "yes"
+    return FileChange("update", before, None if before == after else after, hunks, facts.get("blob", ""), runs)
 
 
 # The content of a patch in any format: per file an operation and hunks of kept, removed and added lines.
@@ -276,6 +281,8 @@ class FileChange:
     hunks: tuple[Hunk, ...] = field(default=())
     blob: str = ""
     """The beginning of git's name for the text that the patch was made from; "" if it is not told."""
+    runs: bool | None = None
+    """Whether the file can be executed afterwards; None where that stays as it is."""
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from tests.clock import processor_seconds
 from tests.workspace.file_fakes import workspace
 
 FILES = ["/w/src/app.py", "/w/src/util/text.py", "/w/tests/text.py", "/w/README.md", "/w/a/b.test.ts"]
+BARE = ["/w/VERSION", "/w/.nvmrc", "/w/Makefile", "/w/bin/run", "/w/sub/makefile", "/w/LICENSE", "/w/Run"]
 
 
 @pytest.mark.parametrize(
@@ -26,12 +27,17 @@ FILES = ["/w/src/app.py", "/w/src/util/text.py", "/w/tests/text.py", "/w/README.
         ("app.py app.py app.py", ["/w/src/app.py"]),
         ("see b.test.ts", ["/w/a/b.test.ts"]),
         ("version 3.11 and e.g. nothing", []),
+        ("set VERSION to 2, as .nvmrc and the Makefile say", ["/w/VERSION", "/w/.nvmrc", "/w/Makefile"]),
+        ("make bin/run executable, and `makefile` too", ["/w/bin/run", "/w/sub/makefile"]),
+        ("把VERSION改成2", ["/w/VERSION"]),
+        ("the version, a license, run makefile, VERSIONS and VERSION.txt", []),
+        ("Run it", []),
         ("wrapp.py", []),
         ("", []),
     ],
 )
 def test_files_that_a_task_names(task: str, found: list[str]) -> None:
-    assert named_files(task, FILES) == found
+    assert named_files(task, [*FILES, *BARE]) == found
 
 
 def test_files_that_are_known_already_are_left_out_and_the_number_is_bounded() -> None:

@@ -46,8 +46,7 @@ def test_an_action_is_a_call(text: str, calls: list[ToolCall], rest: str) -> Non
     "Action: read the file (a.py)",
     "Action: Renamed (as you asked)",
     "Action: none",
-    'Action: read_file[{"path": "a.py"',
-    'Action: read_file[{"path": "a.py"}, {"path": "b.py"}]',
+    'Action: read_file[{"path": ]\nThat would read it.',
     'Transaction: read_file[{"path": "a.py"}]',
     "Action: edit(all of it)",
 ])  # fmt: skip
@@ -78,6 +77,33 @@ def test_thousands_that_cannot_be_read_take_no_time() -> None:
 def test_an_unknown_tool_is_told(text: str) -> None:
     found = extract(text, SPECS)
     assert found.calls == () and "no tool 'nothing'" in found.problem and "path" not in found.text
+
+
+@pytest.mark.parametrize("text", [
+    'Action: read_file[{"path": "a.py"',
+    'Action: read_file[{"path": "a.py"}, {"path": "b.py"}]',
+    'Action: read_file[{"path": ]',
+    'Action: read_file(path=,)',
+    'Action: read_file[{"path": ]\nObservation: made up',
+    'Words.\n{"tool": "read_file", "args": {"path": "a.py"',
+    'Words.\n{"name": "read_file", "arguments": {"path": ',
+    '{"tool": "read_file", "args": {"nope": 1}}',
+    "<tool_call>\nread file a.py please\n</tool_call>",
+    '<tool_call>\n{"name": "read_file", "arguments": ',
+    '{"tool": "edit_file"}',
+])  # fmt: skip
+@pytest.mark.parametrize("said", ["", "I look.\n"])
+def test_a_call_that_cannot_be_read_is_told_to_the_model_and_not_shown(text: str, said: str) -> None:
+    said += "Words." if text.startswith("Words.") else ""
+    text = text.removeprefix("Words.")
+    found = extract(said + text, SPECS)
+    assert (found.calls, found.text) == ((), said.strip()) and found.problem and found.unusable
+    for size in (1, 4, 1000):
+        parser, shown = StreamParser(SPECS), ""
+        for piece in pieces(said + text, size):
+            parser.feed(piece)
+            shown += parser.visible()
+        assert (shown + parser.rest()).strip() == said.strip(), size
 
 
 def test_wrong_arguments_are_told() -> None:

@@ -293,11 +293,23 @@ async def test_small_models_plan_only_when_they_must(tmp_path: Path, planning: s
 # --- a step that fails
 
 
+async def test_a_question_about_a_step_that_is_closed_stops_the_plan(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", *five(3), says=[APPLY, APPLY], deadline=20)
+    run_id = start(made)
+    await until(lambda: any(item.question.danger for item in made.inbox.open()))
+    made.inbox.respond(made.inbox.open()[0].request_id, None)
+    done = await ended(made, run_id)
+    assert (done.status, made.of(events.Failure)) == ("stopped", [])
+    assert "Step 3/5 three failed:" in done.summary
+    assert states(reloaded(made)) == ["completed", "completed", "failed", "pending", "pending"]
+
+
 async def test_a_failure_that_nobody_answers_leaves_the_plan_waiting(tmp_path: Path) -> None:
     made, run_id = await failed_at_three(tmp_path / "w")
     done = await ended(made, run_id)
     assert done.status == "failed"
     assert (done.error or "").startswith("Step 3/5 three failed:")
+    assert [event.code for event in made.of(events.Failure) if isinstance(event, events.Failure)] == ["TIMEOUT"]
     assert states(reloaded(made)) == ["completed", "completed", "failed", "pending", "pending"]
     assert files(made) == [1, 2]
     assert told(made, *STEPS, "awaiting_approval", "execution_failed")[-3:] == [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.session.proposal import Proposal
-from codeagent_lsp.session.rewind.earlier_texts import renamed_since
+from codeagent_lsp.session.rewind.earlier_texts import CLOCK_SECONDS, renamed_since
 from codeagent_lsp.workspace.files.uris import from_path
 from tests.server.replies import edit
 from tests.server.replies import say as says
@@ -88,16 +90,93 @@ async def test_a_copy_of_before_is_not_taken(tmp_path: Path) -> None:
     assert renamed_since(wanted, proposal.view, copy.stat().st_ctime) == {made.path("a.py"): made.path("copy.py")}
 
 
+OTHER = "".join(f"other {number}\n" for number in range(9))
+
+
+def on_disk(folder: Path, files: dict[str, str], before: float) -> None:
+    """Write files that have been there since `before`; the time of their names cannot be set."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+        os.utime(folder / name, (before, before))
+
+
+WAYS = {
+    "renamed": "mv a.py b.py",
+    "renamed, and a new file at its place": "mv a.py b.py; cp o.txt a.py",
+    "renamed and edited, and a new file at its place": "mv a.py b.py; echo more >> b.py; cp o.txt a.py",
+    "into a folder, and a new file at its place": "mkdir x; mv a.py x/a.py; echo import x > a.py",
+    "swapped": "mv a.py t; mv z.py a.py; mv t z.py",
+    "by case only": "mv a.py A.py",
+    "with its folder": "mv d e",
+    "with a folder above it": "mv d deep; mv deep o",
+    "copied": "cp a.py b.py",
+    "copied, and edited": "cp a.py b.py; echo more >> a.py",
+    "deleted": "rm a.py",
+    "moved where it is ignored": "mkdir build; mv a.py build/a.py",
+    "its folder deleted": "rm -r d; echo new > twin/new.py",
+}
+FOLLOWED = {
+    **{way: {"a.py": "b.py"} for way in list(WAYS)[:3]},
+    "into a folder, and a new file at its place": {"a.py": "x/a.py"},
+    "swapped": {"a.py": "z.py", "z.py": "a.py"},
+    "by case only": {"a.py": "A.py"},
+    "with its folder": {"d/s/f.py": "e/s/f.py"},
+    "with a folder above it": {"d/s/f.py": "o/s/f.py"},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_file_is_followed_wherever_the_user_moves_it(tmp_path: Path, way: str) -> None:
+    folder = tmp_path / "w"
+    made = world(folder, say())
+    proposal = made.manager.runs.get((await made.run()).run_id).proposal
+    twin = TEXT.replace("line", "twin")
+    on_disk(folder, {
+        "a.py": TEXT, "z.py": OTHER, "o.txt": OTHER.replace("other", "new"), "d/s/f.py": twin, "twin/f.py": twin,
+        ".gitignore": "build\n",
+    }, time.time() - 60)  # fmt: skip
+    texts = {made.path(name): (folder / name).read_text() for name in ("a.py", "z.py", "d/s/f.py")}
+    for name in ("d/s", "d", "twin"):
+        os.utime(folder / name, (time.time() - 60,) * 2)
+    await asyncio.sleep(0.1)
+    since = time.time() + CLOCK_SECONDS - 0.05  # so that what was made above is older; times of files lag behind
+    await asyncio.to_thread(subprocess.run, ["sh", "-c", WAYS[way]], cwd=folder, check=True)
+    found = renamed_since(texts, proposal.view, since)
+    short = proposal.view.roots.relative
+    assert {short(old): short(new) for old, new in found.items()} == FOLLOWED.get(way, {})
+
+
+async def test_a_change_follows_a_file_whose_place_was_taken(tmp_path: Path) -> None:
+    made, proposal = await resting(tmp_path / "w")
+    proposal.staging.write({made.path("a.py"): CHANGED})
+    rename(made, "b.py")
+    made.open("a.py", OTHER)
+    assert (await proposal.apply()).outcome == "full"
+    assert (made.text("b.py"), made.text("a.py")) == (CHANGED, OTHER)
+    assert (await proposal.undo()).outcome == "full"
+    assert (made.text("b.py"), made.text("a.py")) == (TEXT, OTHER)
+
+
+async def test_a_line_that_was_typed_anew_is_not_looked_for_in_a_copy(tmp_path: Path) -> None:
+    made, proposal = await resting(tmp_path / "w")
+    (tmp_path / "w" / "VERSION").write_text("1.2.5\n")
+    (tmp_path / "w" / "VERSION.bak").write_text("1.2.3\n")
+    since = time.time() - 5
+    assert renamed_since({made.path("VERSION"): "1.2.3\n"}, proposal.view, since) == {}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["in the editor", "told by it", "on disk"])
-def test_in_a_stock_editor_while_the_question_is_open(tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize("taken", [False, True])
+def test_in_a_stock_editor_while_the_question_is_open(tmp_path: Path, way: str, taken: bool) -> None:
     folder = tmp_path / "ws"
     folder.mkdir()
     old, new = folder / "a.py", folder / "b.py"
     old.write_text(TEXT)
 
     def choose(params: object) -> str:
-        if old.exists():
+        if not new.exists():
             os.rename(old, new)  # noqa: PTH104
             if way != "on disk":
                 uri = from_path(str(old))
@@ -107,6 +186,8 @@ def test_in_a_stock_editor_while_the_question_is_open(tmp_path: Path, way: str) 
                 text = editor.buffers.pop(uri).text
                 editor.client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
                 editor.open(new, text)
+            if taken:
+                old.write_text(OTHER)
         return "Apply"
 
     script = [edit("a.py", "line 3\n", "three\n"), says("Done.")]
@@ -116,6 +197,6 @@ def test_in_a_stock_editor_while_the_question_is_open(tmp_path: Path, way: str) 
         run_id = editor.command("codeagent.run", task="change it")["runId"]
         editor.ended(run_id)
         assert editor.told("You have renamed a.py to b.py")
-        assert editor.text(new) == CHANGED
+        assert editor.text(new) == CHANGED and (not taken or old.read_text() == OTHER)
         editor.command("codeagent.undo", runId=run_id)
         editor.wait_until(lambda: editor.text(new) == TEXT)

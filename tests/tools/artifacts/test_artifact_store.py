@@ -148,6 +148,32 @@ async def test_a_command_that_cannot_copy(tmp_path: Path, finished: Finished, co
     assert result.error is not None and result.error.code == code
 
 
+@pytest.mark.parametrize("source", ["artifact:x.bin", "file:x.bin"])
+async def test_what_is_no_text_goes_where_commands_see_it(tmp_path: Path, source: str) -> None:
+    data = b"\x00\xff" * 9
+    shell = FakeShell(Finished(0, "", reports={"artifact": data}), isolation=OPEN_COPY)
+    rig = Rig(tmp_path, shell)
+    rig.store.put("x.bin", data)
+    result = await rig.call("import_file", source_url=source, dest_path="dist/y.bin")
+    assert result.ok and result.data == {"path": "dist/y.bin", "source_url": source, "bytes": 18}
+    command = shell.commands[-1]
+    assert (command.stdin, command.proposes) == (data, False) and "dist" not in str(command.script)
+    assert command.environment == {"CODEAGENT_EXPORT": rig.bench.path("dist/y.bin")}
+    assert not rig.bench.staging.changeset
+
+
+async def test_what_is_no_text_is_not_put_over_one_or_into_the_real_folder(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, FakeShell(isolation=OPEN_COPY))
+    rig.store.put("x.bin", b"\x00\xff")
+    rig.bench.open("a.txt", "typed")
+    assert not (await rig.call("import_file", source_url="artifact:x.bin", dest_path="a.txt")).ok
+    shell = FakeShell(isolation=DIRECT)
+    bare = Rig(tmp_path / "other", shell)
+    bare.store.put("x.bin", b"\x00\xff")
+    assert not (await bare.call("import_file", source_url="artifact:x.bin", dest_path="y.bin")).ok
+    assert shell.commands == []
+
+
 async def test_no_command_runs_in_the_real_folder(tmp_path: Path) -> None:
     shell = FakeShell(isolation=DIRECT)
     rig = Rig(tmp_path, shell)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from codeagent_lsp.errors import ReplyUnreadable
 from codeagent_lsp.tools.mcp.adapter import MAX_DATA, MAX_PARTS, MAX_TEXT, rendered
 from codeagent_lsp.tools.mcp.errors import McpRefused
 from codeagent_lsp.tools.outputs import OutputStore
@@ -115,4 +116,11 @@ async def test_it_is_bounded() -> None:
     many = await shown(*[text("x" * 100_000)] * 3 * MAX_PARTS)
     assert len(many) < MAX_TEXT + 100
     assert f"[{MAX_PARTS} more parts left out]" in await shown(*[text("a")] * 2 * MAX_PARTS)
-    assert await shown(text("a"), content="nothing") == "(nothing)"
+    with pytest.raises(ReplyUnreadable):
+        await shown(text("a"), content="nothing")
+
+
+@pytest.mark.parametrize("reply", [{}, {"content": "words"}, {"content": None}, {"result": 5}], ids=str)
+async def test_a_reply_without_content_is_no_success(reply: dict[str, Any]) -> None:
+    with pytest.raises(ReplyUnreadable, match="no content"):
+        await rendered(reply, "mcp.s.t", None)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codeagent_lsp.tools.plan.plan import Planner, StepDraft, UpdateAction
+import pytest
+
+from codeagent_lsp.tools.plan.plan import PlanDocument, Planner, StepDraft, UpdateAction
 from tests.tools.fakes import Bench
 
 
@@ -66,3 +68,33 @@ async def test_another_plan_is_refused(tmp_path: Path) -> None:
         result = await bench.call(tool, plan_id="other", **more)
         assert (result.status, "There is no plan 'other'" in result.text) == ("retry", True)
     assert notes.told == []
+
+
+HEADINGS = (
+    "Steps", "## Steps", "# Steps", "### Steps", "**Steps**", "Steps:", "## Steps:", "## 1. Steps", "Steps\n=====",
+    "Steps\n-----", "## steps", "##Steps", "## Steps ##", "1. Steps", "\n\n## Steps", "## 步骤", "# Taxes\n\n## Steps",
+)  # fmt: skip
+BODIES = (
+    "",
+    "## Steps\n\n1. old\n2. older\n\n## Tests\n\nrun\n",
+    "# Taxes\n\n## Context\n\nwords\n\n## Steps\n\n1. old\n\n### Step 1\n\nold detail\n\n## Tests\n\nrun\n",
+    "## Steps\n\n1. old\n\n## Tests\n\nx\n\n## Steps\n\n1. old again\n",
+    "Steps\n=====\n\n1. old\n\nTests\n=====\n\nrun\n",
+    "**Steps**\n\n1. old\n\n**Tests**\n\nrun\n",
+    "## 1. Steps\n\n1. old\n\n## 2. Tests\n\nrun\n",
+)
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("heading", HEADINGS)
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_section_has_one_heading_and_nothing_of_before_however_it_is_written(
+    body: str, heading: str, times: int
+) -> None:
+    document = PlanDocument("Taxes", body)
+    for _ in range(times):
+        document = document.with_section("Steps", f"{heading}\n\n1. one\n2. two\n")
+    written = document.body
+    assert "old" not in written and written.count("1. one") == 1, written
+    assert sum(line.strip("*#= ").casefold().endswith("steps") for line in written.splitlines()) == 1, written
+    assert ("Tests" in written) is ("Tests" in body) and "=====" not in written.partition("1. one")[0].split("\n")

@@ -329,7 +329,10 @@ async def test_queries_that_differ_in_case_and_blanks_are_one(tavily: tuple[WebB
     async with server(pages({"/search": reply}), bench.net, (OTHER, 443), trust=trust) as asked:  # type: ignore[arg-type]
         for query in ("How to  test", " how to test ", "other"):
             await bench.call("web_search", query=query)
-    assert len(asked) == 2
+        bench.allow(2)
+        for domains in (["example.org", "B.example"], ["b.example", "example.org", "Example.org"]):
+            await bench.call("web_search", query="how to test", include_domains=domains)
+    assert len(asked) == 3
 
 
 @pytest.mark.parametrize(
