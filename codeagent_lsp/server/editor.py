@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from codeagent_lsp.errors import EditorError
-from codeagent_lsp.server.arrivals import Arrivals
 from codeagent_lsp.server.clients import ClientPolicy
-from codeagent_lsp.server.current_texts import CurrentTexts
+from codeagent_lsp.server.current_texts import Arrivals, CurrentTexts
 from codeagent_lsp.server.minimal_edits import minimal_edits
 from codeagent_lsp.server.outcomes import Said, Try, nothing_of, report, same_text, without_stray_returns
 from codeagent_lsp.server.wire.outgoing import METHOD_NOT_FOUND
