@@ -17,11 +17,10 @@ from codeagent_lsp.agent.limits import SMALL_WINDOW, limits_for
 from codeagent_lsp.config import NetworkSettings, Settings
 from codeagent_lsp.direct.aptitude import BY_SCRIPT, ProofStore
 from codeagent_lsp.errors import ModelError, ModelRejected, SettingError, ToolFailed
-from codeagent_lsp.fact_words import facts_told
 from codeagent_lsp.index.vectors import installed as vectors_installed
 from codeagent_lsp.llm.embeddings import BuiltinEmbedder, engine_installed
 from codeagent_lsp.llm.factory import Surroundings, open_model
-from codeagent_lsp.llm.learned_facts import CAPABLE_WINDOW
+from codeagent_lsp.llm.learned_facts import CAPABLE_WINDOW, facts_told
 from codeagent_lsp.llm.model import Model, ModelInfo
 from codeagent_lsp.network import check, described
 from codeagent_lsp.policy_file import PolicyFile, changeable, read_policy

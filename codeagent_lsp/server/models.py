@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from codeagent_lsp.config import ModelSettings, NetworkSettings
 from codeagent_lsp.direct.aptitude import Proof, ProofStore
 from codeagent_lsp.errors import ModelRejected
-from codeagent_lsp.fact_words import facts_data
+from codeagent_lsp.llm.learned_facts import facts_data
 from codeagent_lsp.llm.model import Model
 
 if TYPE_CHECKING:
