@@ -84,6 +84,11 @@ def workspace_state(folders: Sequence[str]) -> Path:
     return state_root() / "workspaces" / f"{name or 'root'}-{digest}"
 
 
+def index_file(folders: Sequence[str]) -> Path:
+    """Return the path of the code index of a workspace, which the server and the command line share."""
+    return workspace_state(folders) / "index.sqlite"
+
+
 # An advisory file lock (flock), released when its process ends in any way.
 
 

@@ -1,5 +1,5 @@
-"""What is known of a model, and from where (window, longest reply, prices, reasoning, vision, native tool calls), as data
-and in words; and what is remembered of endpoints in the state folder: above all what they told in errors, for each
+"""What is known of a model, and from where (window, longest reply, prices, reasoning, vision, native tool calls), as
+data and in words; and what is remembered of endpoints in the state folder: above all what they told in errors, for each
 endpoint and model.
 
 They told the window when a prompt was too long, the longest reply when one was asked for that is longer. Not here:

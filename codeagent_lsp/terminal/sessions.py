@@ -14,8 +14,7 @@ from typing import Any
 
 from codeagent_lsp.session.history.listing import found_rows, history_in, listed
 from codeagent_lsp.state import workspace_state
-from codeagent_lsp.terminal.display import one_line, user_locale
-from codeagent_lsp.terminal.index_place import say
+from codeagent_lsp.terminal.display import one_line, say, user_locale
 from codeagent_lsp.texts import choose_language, text
 
 DONE, NOTHING, USAGE = 0, 1, 2  # exit codes

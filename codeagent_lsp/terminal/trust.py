@@ -13,8 +13,7 @@ from pathlib import Path
 
 from codeagent_lsp.session.memory.knowledge import knowledge_in
 from codeagent_lsp.state import state_root, workspace_state
-from codeagent_lsp.terminal.display import one_line, user_locale, visible
-from codeagent_lsp.terminal.index_place import say
+from codeagent_lsp.terminal.display import one_line, say, user_locale, visible
 from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_REJECTED, EXIT_USAGE
 from codeagent_lsp.texts import choose_language, text
 from codeagent_lsp.tools.skills.desk import name_of, named, said_of
