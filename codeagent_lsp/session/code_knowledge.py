@@ -2,7 +2,7 @@
 editor while the run has staged nothing, else our own.
 
 The editor's servers know the buffers, and nothing of what is staged. Not here: asking the editor
-(`server/workspace_ports.py`), our own servers (`language_servers/`).
+(`server/run_services.py`), our own servers (`language_servers/`).
 """
 
 from __future__ import annotations
