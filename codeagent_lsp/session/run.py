@@ -40,7 +40,7 @@ from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.toolbox import Toolbox
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.plan.plan import StepDraft
-from codeagent_lsp.tools.skills.desk import vouched
+from codeagent_lsp.tools.skills.trust import vouched
 
 logger = logging.getLogger(__name__)
 

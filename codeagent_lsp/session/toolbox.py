@@ -58,7 +58,7 @@ from codeagent_lsp.tools.lost_marks import with_secrets
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.permissions.approvals import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.tools.skills.desk import SkillDesk
+from codeagent_lsp.tools.skills.shelf import SkillDesk
 from codeagent_lsp.tools.skills.trust import WorkspaceItem
 from codeagent_lsp.tools.testing.reports import Baseline, Compared, Results, TestReport, compared, report_from
 from codeagent_lsp.tools.testing.testing_tools import RunTests

@@ -3,7 +3,7 @@
 Skills, agents, commands, hooks and memory are one value; what a workspace brings of them, the user has to trust before
 it is used. The background is instructions of the project, shelf, agents and memory. The system prompt keeps it as it
 was in the session's first run, byte for byte, so that prompt caches hold; later changes, and instructions for some
-files only, are sent in the latest message. Not here: asking for trust (`tools/skills/desk.py`), the texts (`agent/`).
+files only, are sent in the latest message. Not here: asking for trust (`tools/skills/trust.py`), the texts (`agent/`).
 """
 
 from __future__ import annotations
