@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Literal, Self
@@ -184,16 +184,6 @@ class ResultFolder:
             return parsed((self.path / task_id / RESULT).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError):
             return None
-
-
-def read_results(path: Path) -> tuple[TaskResult, ...]:
-    """Return the results in a folder's `results.jsonl`; of two with one id the later."""
-    try:
-        lines: Sequence[str] = (path / RESULTS).read_text(encoding="utf-8").split("\n")
-    except OSError:
-        return ()
-    found = {result.id: result for line in lines if (result := parsed(line)) is not None}
-    return tuple(found.values())
 
 
 def _remove(path: Path) -> None:

@@ -67,10 +67,6 @@ class CachedProvider:
                 await self._ask()
             return self._known or ()
 
-    def invalidate(self) -> None:
-        """Discard the cached list: the next call of `tools` asks the provider again."""
-        self._until = 0.0
-
     async def _ask(self) -> None:
         try:
             self._known = await self._inner.tools()
