@@ -115,11 +115,10 @@ async def models_at(settings: ModelSettings, *, around: Surroundings) -> list[st
     return list((await survey(where, settings.provider, _limits(settings, quick=True), named=True)).names)
 
 
-async def offered_models(settings: ModelSettings, *, around: Surroundings | None = None) -> list[str]:
+async def offered_models(settings: ModelSettings, *, around: Surroundings) -> list[str]:
     """Return the names of the models that are to be had with these settings, as `list_models`, but raise ModelError
     where the settings' server is not there or refuses the key, or the embedded model is not installed.
     """
-    around = around or Surroundings()
     if settings.provider == "embedded":
         return [_embedded_weights(around).stem]
     if settings.provider == "scripted" or not home_of(settings):

@@ -193,9 +193,9 @@ def services() -> tuple[str, ...]:
     return tuple(sorted({*listening(), *named_pipes()}))
 
 
-def named_pipes(proc: str = "/proc") -> Iterator[str]:
+def named_pipes() -> Iterator[str]:
     """Yield the paths of the named pipes that processes have open, as far as we may know of them."""
-    for link in iglob(f"{proc}/[0-9]*/fd/*"):  # noqa: PTH207 - plain strings are several times faster
+    for link in iglob("/proc/[0-9]*/fd/*"):  # noqa: PTH207 - plain strings are several times faster
         try:
             path = os.readlink(link)  # noqa: PTH115 - as above
             if path.startswith("/") and stat.S_ISFIFO(os.stat(path).st_mode):  # noqa: PTH116 - as above

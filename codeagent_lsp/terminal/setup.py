@@ -78,16 +78,16 @@ class _Ended(Exception):
     """The input is at its end, or the user wants no more."""
 
 
-def setup_command(lines: Lines | None = None, out: Console | None = None) -> int:
+def setup_command() -> int:
     """Hold the dialogue and return the exit code: 0 once a model has answered and is kept, 1 if none is, 2 without a
     terminal, 130 after Ctrl-C.
     """
     language = choose_language("auto", user_locale())
     keyboard = Keyboard()
-    if lines is None and not keyboard.present:
+    if not keyboard.present:
         sys.stderr.write(f"codeagent-lsp: {text('setup.no_terminal', language)}\n")
         return EXIT_USAGE
-    dialogue = Dialogue(out or console(), lines or keyboard, language)
+    dialogue = Dialogue(console(), keyboard, language)
     try:
         return asyncio.run(dialogue.hold())
     except UserError as error:

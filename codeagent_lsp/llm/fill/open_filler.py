@@ -185,21 +185,12 @@ class HttpFiller(Generic[Request]):
     again.
     """
 
-    def __init__(
-        self,
-        where: Endpoint,
-        name: str,
-        ways: Sequence[Way[Request]],
-        *,
-        slow: bool = False,
-        limits: TimeLimits = LIMITS,
-    ) -> None:
+    def __init__(self, where: Endpoint, name: str, ways: Sequence[Way[Request]], *, slow: bool = False) -> None:
         self.where = where
         self.name = name
         self.slow = slow
         self._ways = tuple(ways)
-        self._limits = limits
-        self._http = Exchange(where, limits, {})
+        self._http = Exchange(where, LIMITS, {})
 
     @property
     def way(self) -> str:
@@ -240,7 +231,7 @@ class HttpFiller(Generic[Request]):
 
     async def _asked(self, way: Way[Request], request: Request) -> AsyncGenerator[str, None]:
         body = await self._body(way, request)
-        clock, length = Clock.start(self._limits), 0
+        clock, length = Clock.start(LIMITS), 0
         async with (
             self._http.post(way.url(self.where), body, clock) as response,
             aclosing(self._http.objects(response, clock)) as objects,
@@ -263,7 +254,7 @@ class HttpFiller(Generic[Request]):
         """Return the body of a request, on Ollama such that the model stays loaded as the agent has it."""
         body = way.body(self.name, request)
         if way.keeps_model:
-            window = await loaded_window(self.where, self.name, self._limits)
+            window = await loaded_window(self.where, self.name, LIMITS)
             body = {**body, "keep_alive": KEEP_ALIVE, "options": {**body["options"], "num_ctx": window}}
         return body
 
