@@ -8,7 +8,7 @@ servers are known (`known.py`), when they are needed and what they are asked (`s
 copying (`shadow/copying.py`).
 """
 
-# ruff: noqa: PTH118, PTH120 - paths are plain strings, as everywhere below FileView
+# ruff: noqa: PTH118 - paths are plain strings, as everywhere below FileView
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def servers_for(
     """Return the servers for a file, absolute path: at most one that knows types and one linter, the first installed of
     each. `which` finds programs on PATH.
     """
-    above = folders_above(view, path)
+    above = view.roots.folders_above(path)
     found: dict[str, Installed] = {}
     for server in known:
         if not above or server.role in found or server.language_of(path) is None:
@@ -75,17 +75,6 @@ def servers_for(
         if folder and program:
             found[server.role] = Installed(server, program, folder)
     return tuple(found.values())
-
-
-def folders_above(view: FileView, path: str) -> list[str]:
-    """Return the folders that contain a file, innermost first, up to its workspace folder."""
-    root = view.roots.root_of(path)
-    folders: list[str] = []
-    folder = os.path.dirname(path)
-    while root is not None and (folder == root or folder.startswith(f"{root}/")):
-        folders.append(folder)
-        folder = os.path.dirname(folder)
-    return folders
 
 
 def _project(view: FileView, above: list[str], server: KnownServer) -> str | None:

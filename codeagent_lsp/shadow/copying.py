@@ -28,7 +28,7 @@ from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Isolation, Laun
 from codeagent_lsp.shadow.upper_walk import is_folder
 from codeagent_lsp.system import bash
 from codeagent_lsp.workspace.files.ignore import IgnoreRules
-from codeagent_lsp.workspace.files.paths import path_of, within
+from codeagent_lsp.workspace.files.paths import entries_of, path_of, within
 
 _LIBRARIES = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/include", "/usr/local/bin", "/usr/local/lib", "/nix/store")
 """Programs and libraries of the system, which environments of the workspace link to."""
@@ -195,7 +195,7 @@ class OutwardLinks:
                 Path(place).symlink_to(folder)
                 continue
             Path(place).mkdir()
-            for entry in _entries(folder):
+            for entry in entries_of(folder):
                 if not (entry.is_symlink() and self.leads_out(entry.path)):
                     waiting.append((entry.path, f"{place}/{entry.name}"))
 
@@ -203,19 +203,11 @@ class OutwardLinks:
         """Yield the links below a folder that lead out."""
         waiting = [folder]
         while waiting:
-            for entry in _entries(waiting.pop()):
+            for entry in entries_of(waiting.pop()):
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
                 elif entry.is_symlink() and self.leads_out(entry.path):
                     yield entry.path
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:  # gone meanwhile, not ours to read, or a file
-        return []
 
 
 # Level `direct`: commands run in the real folders, so nothing is isolated and nothing becomes a proposal.

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.position import Encoding, LineIndex, offset_at, position_at, split_lines
+from codeagent_lsp.workspace.text.visible import printable_line
 
 Severity = Literal["error", "warning", "info", "hint"]
 MAX_ITEMS = 500
@@ -161,7 +162,10 @@ def told(found: Difference, name: Callable[[str], str]) -> str:
 def new_lines(found: Difference, name: Callable[[str], str]) -> tuple[str, ...]:
     """Return a line for each new diagnostic, the worst first, at most `MAX_LINES` in all."""
     shown = found.new if len(found.new) <= MAX_LINES else found.new[: MAX_LINES - 1]
-    lines = [f"{name(item.path)}:{item.line}:{item.column} {item.severity} {_plain(item.message)}" for item in shown]
+    lines = [
+        f"{name(item.path)}:{item.line}:{item.column} {item.severity} {printable_line(item.message, _MAX_MESSAGE)}"
+        for item in shown
+    ]
     if len(shown) < len(found.new):
         lines.append(f"(and {len(found.new) - len(shown)} more)")
     return tuple(lines)
@@ -215,11 +219,6 @@ class _Lines:
 def _ends(old: str, new: str) -> tuple[int, int, int, int]:
     """Return the empty run behind the last lines, where diagnostics of a whole file may stand."""
     return len(split_lines(old)) + 1, len(split_lines(old)) + 1, len(split_lines(new)) + 1, len(split_lines(new)) + 1
-
-
-def _plain(message: str) -> str:
-    words = " ".join("".join(char if char.isprintable() else " " for char in message).split())
-    return words if len(words) <= _MAX_MESSAGE else f"{words[: _MAX_MESSAGE - 1]}…"
 
 
 # Presentation of diagnostics to the model: errors first, then by place, a bounded number. Pure functions.
