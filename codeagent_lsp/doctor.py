@@ -23,7 +23,7 @@ from codeagent_lsp.llm.factory import Surroundings, open_model
 from codeagent_lsp.llm.learned_facts import CAPABLE_WINDOW, facts_told
 from codeagent_lsp.llm.model import Model, ModelInfo
 from codeagent_lsp.network import check, described
-from codeagent_lsp.policy_file import PolicyFile, changeable, read_policy
+from codeagent_lsp.settings_files import PolicyFile, changeable, read_policy
 from codeagent_lsp.settings_layers import fixed_by, refusal
 from codeagent_lsp.shadow.control_group import parent_group
 from codeagent_lsp.shadow.probe import Isolator

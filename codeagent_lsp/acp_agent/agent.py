@@ -22,10 +22,9 @@ from codeagent_lsp.acp_agent.open_session import OpenSession
 from codeagent_lsp.acp_agent.prompt_content import task_of
 from codeagent_lsp.acp_agent.session_options import SessionOptions
 from codeagent_lsp.lsp_client.connection import INTERNAL_ERROR, ConnectionLost, Refused
-from codeagent_lsp.policy_file import read_policy
+from codeagent_lsp.settings_files import read_policy, read_user_settings
 from codeagent_lsp.settings_layers import environment_layer, load, refusal
 from codeagent_lsp.texts import choose_language, text
-from codeagent_lsp.user_settings import read_user_settings
 
 SETUP = "setup"
 """The authentication method: a dialogue in a terminal that finds or takes a model."""

@@ -25,8 +25,8 @@ from codeagent_lsp.errors import CodeAgentError, ErrorCode
 from codeagent_lsp.lsp_client.connection import ConnectionLost, Refused
 from codeagent_lsp.lsp_client.disk import FileWrite
 from codeagent_lsp.messages import Usage
-from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.session.spending import usage_in
+from codeagent_lsp.settings_files import read_policy, read_user_settings
 from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.shadow.environment import scrubbed
 from codeagent_lsp.shadow.limits import ProcessLimits
@@ -36,7 +36,6 @@ from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.terminal.client import Client
 from codeagent_lsp.terminal.options import RunOptions
 from codeagent_lsp.terminal.questions import accepted
-from codeagent_lsp.user_settings import read_user_settings
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots

@@ -27,12 +27,11 @@ from codeagent_lsp.index.scan import Folders, Scan, scan
 from codeagent_lsp.index.store import Store, open_index
 from codeagent_lsp.index.vectors import PLACES_FILE, stored_chunks
 from codeagent_lsp.messages import estimate_tokens
-from codeagent_lsp.policy_file import read_policy
+from codeagent_lsp.settings_files import read_policy, read_user_settings
 from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.state import index_file
 from codeagent_lsp.terminal.display import one_line, say, user_locale, visible
 from codeagent_lsp.texts import choose_language, text
-from codeagent_lsp.user_settings import read_user_settings
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
 
