@@ -34,7 +34,7 @@ from codeagent_lsp.server.commands.prompt_commands import prompt_commands
 from codeagent_lsp.server.commands.queue_commands import QueueCommands, question_commands, started
 from codeagent_lsp.server.commands.session_commands import RewindCommands, SessionCommands
 from codeagent_lsp.server.commands.tool_commands import ToolCommands, knowledge_commands
-from codeagent_lsp.server.prompting.prompting import Prompting
+from codeagent_lsp.server.prompt_documents import Prompting
 from codeagent_lsp.session.request import REWRITES, TRIALS, RunKind
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.context import tool_context

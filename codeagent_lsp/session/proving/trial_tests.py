@@ -1,6 +1,6 @@
 """Runs tests on the user's texts with a changeset over them; what they write is dropped.
 
-Not here: which changeset is tried, and what follows from it (`../own_runs.py`, `../attempts/attempting.py`).
+Not here: which changeset is tried, and what follows from it (`../own_runs.py`, `../attempting.py`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The next task begins by itself after a run that went well. After one that was cancelled or failed, and when a session is
 used again after the end of its process, the user is asked first. What was said to a run too late for it becomes a task.
-Not here: what waits, as a value (`../state.py`), how a run hears it (`../run_parts.py`).
+Not here: what waits, as a value (`state.py`), how a run hears it (`run_parts.py`).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.session.runs import Runs
     from codeagent_lsp.session.services import Services
     from codeagent_lsp.session.session import Session
+
 
 QUEUED = ("run",)
 """Kinds of runs that wait for their session; the others answer or rewrite a selection beside what is going on."""

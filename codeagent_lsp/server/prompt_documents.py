@@ -1,4 +1,9 @@
-"""The prompt documents: their files in the state folder, the documents, and completion in them."""
+"""Prompt documents: Markdown files in the state folder in which a user of any editor writes a task, and the completion
+of what it points at.
+
+Not here: the commands about them (`commands/prompt_commands.py`), what mentions stand for in a run
+(`session/mentioned.py`).
+"""
 
 from __future__ import annotations
 
