@@ -160,7 +160,7 @@ class Server:
 
         if self.settings.transport == "stdio":  # a program that does not start will not start the next moment
             return await once()
-        from codeagent_lsp.environments.patience import patient  # late: what it builds on takes time to load
+        from codeagent_lsp.environments.failures import patient  # late: what it builds on takes time to load
 
         return await patient(once, grade_of)
 
