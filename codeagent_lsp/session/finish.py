@@ -166,13 +166,16 @@ class Finish:
         """Return whether the words surely ask for a change, and there is none."""
         if self._changed() or self._request.kind in ANSWERS or self._parts.services.user.mode() == "readOnly":
             return False
-        return self._request.kind == "test" or wants_edit(self._request.task, has_selection=self._has_selection)
+        return self._request.kind == "test" or wants_edit(self._request.task, has_selection=self._request.has_selection)
 
     def _may_ask(self) -> bool:
         """Return whether a question at the end is one that has to be answered: not after a plain question or a chat."""
         if self._request.kind in ANSWERS:
             return False
-        return classify(self._request.task, has_selection=self._has_selection).label in ("CODING_TASK", "UNCERTAIN")
+        return classify(self._request.task, has_selection=self._request.has_selection).label in (
+            "CODING_TASK",
+            "UNCERTAIN",
+        )
 
     async def _ask(self, words: str) -> str:
         """Put the question at the end of a text to the user; return the answer, '' for none."""
@@ -252,11 +255,6 @@ class Finish:
     def _isolated(self) -> bool:
         shell = self._parts.toolbox.shell
         return shell is not None and shell.isolation.complete
-
-    @property
-    def _has_selection(self) -> bool:
-        target = self._request.target
-        return target is not None and target.end > target.start
 
     def _changed(self) -> tuple[str, ...]:
         """Return the names of the files that this run has changed, applied or still staged."""

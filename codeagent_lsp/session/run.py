@@ -280,7 +280,7 @@ class IntentGate:
         # What the user said in the request stands against any classification; only the setting may be overruled.
         self._free = request.planning is None
         if request.kind == "run" and settings.intent_gate:
-            self._take(classify(request.task, has_selection=_has_selection(request)))
+            self._take(classify(request.task, has_selection=request.has_selection))
 
     @property
     def event(self) -> events.IntentClassified | None:
@@ -311,10 +311,6 @@ def cheap(model: Model) -> bool:
     """
     info = model.info
     return info.provider != "scripted" and window_of(info) > DEFAULT_WINDOW
-
-
-def _has_selection(request: RunRequest) -> bool:
-    return request.target is not None and request.target.end > request.target.start
 
 
 # The words of a request: asked for where it has none, and `/name arguments` as the task that a command's file has.

@@ -83,7 +83,8 @@ class TaskQueue:
             raise UsageError("steer.empty")
         self.check(run)
         item_id = uuid.uuid4().hex[:16]
-        attempts = [each for each in map(self._runs.get, self._runs.active()) if _is_attempt_of(each, run)]
+        at_work = map(self._runs.get, self._runs.active())
+        attempts = [each for each in at_work if each.record.attempt_of == run.record.run_id]
         # With one item id, so that a withdrawal finds all copies and one that was heard anywhere counts as heard.
         for each in (run, *attempts):
             each.session.emit(each.record.run_id, events.Steered(item_id=item_id, text=words))
@@ -209,10 +210,6 @@ def _drop_said(session: Session) -> None:
     for said in tuple(session.context.waiting.said.values()):
         if said.run_id in attempts:
             session.emit(said.run_id, events.ItemWithdrawn(item_id=said.item_id))
-
-
-def _is_attempt_of(run: Run, whole: Run) -> bool:
-    return run.record.attempt_of == whole.record.run_id
 
 
 # A request as a queued task stores it, and made of that again when the task begins. Pure but for reading the file.

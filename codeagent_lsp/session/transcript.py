@@ -143,7 +143,9 @@ def _block(event: events.Event) -> str:
 def _plan_block(event: events.Event) -> str:
     match event:
         case events.PlanCreated():
-            steps = "".join(f"{number}. {_line(_titled(step))}\n" for number, step in enumerate(event.steps, 1))
+            steps = "".join(
+                f"{number}. {_line(str(step.get('title', '')))}\n" for number, step in enumerate(event.steps, 1)
+            )
             return f"\n**{_line(event.goal)}**\n\n{steps}\n"
         case events.StepStarted():
             return f"\n### {event.step_id}. {_line(event.description)}\n\n"
@@ -165,10 +167,6 @@ def call_words(call: Mapping[str, Any]) -> str:
 
 def _quoted(task: str) -> str:
     return "".join(f"> {line}\n" for line in task.strip().split("\n")) + "\n" if task.strip() else ""
-
-
-def _titled(step: Mapping[str, Any]) -> str:
-    return str(step.get("title", ""))
 
 
 def _line(value: str) -> str:

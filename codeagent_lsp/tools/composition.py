@@ -180,12 +180,14 @@ def _step(value: Any, key: str | int, path: str) -> Any:
         return value[key]
     if isinstance(key, str) and isinstance(value, Mapping) and key in value:
         return value[key]
-    there = _names(value) if isinstance(value, Mapping) else f"{_kind(value)} of {len(value)}" if _sized(value) else ""
+    there = (
+        _names(value)
+        if isinstance(value, Mapping)
+        else f"{_kind(value)} of {len(value)}"
+        if isinstance(value, (list, str))
+        else ""
+    )
     raise ToolRetry(f"{path!r} leads nowhere at {key!r}. There is: {there or _kind(value)}.")
-
-
-def _sized(value: Any) -> bool:
-    return isinstance(value, (list, str))
 
 
 def _names(mapping: Iterable[Any]) -> str:
