@@ -65,7 +65,7 @@ def catalogue() -> tuple[Setting, ...]:
 
 
 def value_of(settings: Settings, setting: Setting) -> Any:
-    """Return the value of one setting."""
+    """Return what `settings` has for one setting of the catalogue."""
     found: Any = settings
     for name in setting.path:
         found = getattr(found, name)

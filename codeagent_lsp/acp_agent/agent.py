@@ -122,7 +122,7 @@ class Agent:
         mcp_servers: McpServers = None,
         **kwargs: Any,
     ) -> schema.NewSessionResponse:
-        """Begin a session."""
+        """Begin a session below `cwd`, an absolute path, with a server of its own."""
         async with self._opened(cwd, additional_directories, mcp_servers) as session:
             await session.new()
         return schema.NewSessionResponse(
@@ -220,7 +220,7 @@ class Agent:
     async def set_config_option(
         self, config_id: str, session_id: str, value: str | bool, **kwargs: Any
     ) -> schema.SetSessionConfigOptionResponse:
-        """Set one option of a session."""
+        """Set one option of a session and return all of them, as the protocol wants."""
         session = self._session(session_id)
         with _explained():
             await session.set_option(config_id, str(value))

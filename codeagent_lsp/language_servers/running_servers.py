@@ -141,7 +141,7 @@ class RunningServers:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return their names."""
+        """Return the names of the servers that run or are being started, one for each project of theirs."""
         return tuple(name for name, _ in self._entries)
 
     def gave_up(self, each: Installed) -> bool:

@@ -109,7 +109,7 @@ class Exchange:
             self._lingers = True
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections, also those that are kept for the next call."""
         await self._client.aclose()
 
 

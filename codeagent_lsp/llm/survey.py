@@ -66,7 +66,7 @@ class Survey:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of its models."""
+        """Return the names of its models, in the order in which the server lists them."""
         return tuple(str(entry["id"]) for entry in self.entries)
 
     def chosen(self) -> str:

@@ -83,7 +83,7 @@ class Disk:
             folder.make_folder(path.name)
 
     def remove_folder(self, path: Path) -> None:
-        """Remove an empty folder."""
+        """Remove a folder. OSError if something is in it."""
         with self._folder(path) as folder:
             folder.remove_folder(path.name)
 

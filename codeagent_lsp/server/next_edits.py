@@ -271,7 +271,7 @@ class NextEditModel:
         return () if await self._brings_error(history, found) else tuple(found)
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the model that rewrites, if one was opened."""
         rewriter, self._rewriter, self._wanted = self._rewriter, None, None
         if rewriter is not None:
             await rewriter.close()

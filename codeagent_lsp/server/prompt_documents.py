@@ -260,7 +260,7 @@ def without_head(words: str) -> str:
 
 
 class PromptDocuments:
-    """The prompt documents of one workspace."""
+    """The prompt documents of one workspace: opened, read when they are sent, and those not sent yet."""
 
     def __init__(self, files: PromptFiles, documents: Documents) -> None:
         self._files = files
@@ -330,7 +330,7 @@ class Names:
 
 
 class KnownNames:
-    """The names of one workspace."""
+    """The names of one workspace, read in the background once they are some seconds old: nobody waits but the first."""
 
     def __init__(self, index: Indexing, view: Callable[[], FileView]) -> None:
         self._index = index

@@ -45,7 +45,7 @@ class SettingsLink:
 
     @property
     def settings(self) -> Settings:
-        """Return the current settings."""
+        """Return the settings of all layers, merged with the first use after a change."""
         return self._settings or self._merge()
 
     def initialize(self, options: Any) -> None:

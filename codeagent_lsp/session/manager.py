@@ -165,7 +165,7 @@ class SessionManager:
         return self._begin(session, request, uuid.uuid4().hex[:16], work)
 
     def sessions(self) -> tuple[Session, ...]:
-        """Return the sessions that are in use."""
+        """Return the sessions that this server has begun or resumed; all others are in the store alone."""
         return tuple(self._sessions.values())
 
     async def close(self) -> None:

@@ -56,7 +56,7 @@ class UpperEntry(NamedTuple):
 
     @property
     def is_folder(self) -> bool:
-        """Return whether it is a folder in the upper."""
+        """Return whether it is a folder in the upper, which holds only what differs from the one on the disk."""
         return stat.S_ISDIR(self.info.st_mode)
 
     @property

@@ -230,7 +230,7 @@ class ShadowWorkspace:
 
 
 class BoundShell:
-    """The `Shell` of one run."""
+    """The `Shell` of one run: its commands see the private view of the session, and take turns in it."""
 
     def __init__(self, workspace: ShadowWorkspace, binding: _Binding) -> None:
         self._workspace = workspace

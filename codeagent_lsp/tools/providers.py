@@ -88,7 +88,7 @@ class CompositeProvider:
         self._parts = tuple(parts)
 
     async def tools(self) -> Tools:
-        """Return the tools of all providers."""
+        """Return the tools of all providers, without those of a provider that fails."""
         self.problems = {}
         found: dict[str, Tool[Any]] = {}
         for tools in await asyncio.gather(*map(self._of, self._parts)):

@@ -279,6 +279,6 @@ class AllServersProvider:
         self._servers = servers
 
     async def tools(self) -> Tools:
-        """Return the current tools."""
+        """Return the tools of all servers; one that cannot list its own does not hide those of the others."""
         parts = [ServerProvider(self._adapted, server) for server in self._servers()]
         return await CompositeProvider(self.name, parts).tools()

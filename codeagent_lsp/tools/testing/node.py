@@ -130,7 +130,7 @@ class Jest(_Installed):
 
 
 class NodeRunner(_Script):
-    """The runner of Node itself."""
+    """The runner of Node itself, `node --test`, which reports as JUnit XML."""
 
     name: ClassVar[str] = "node"
     title: ClassVar[str] = "node --test"
