@@ -66,7 +66,7 @@ async def diagnose(settings: Settings, state: Path, language: str) -> list[Check
         Check("version", "ok", f"codeagent-lsp {__version__}, Python {platform.python_version()}"),
         *_policy(read_policy(), language),
         await asyncio.to_thread(_network, settings.network, language),
-        *await _model(settings, state, language),
+        *await _model(settings, language),
         await (_container if settings.shell.container_image else _on_this_machine)(settings, language),
         _program("ripgrep", "rg", "doctor.ripgrep", language),
         _program("git", "git", "doctor.git", language),
@@ -104,7 +104,7 @@ def _network(network: NetworkSettings, language: str) -> Check:
     return Check("network", "ok", text(key, language, settings=told))
 
 
-async def _model(settings: Settings, state: Path, language: str) -> list[Check]:
+async def _model(settings: Settings, language: str) -> list[Check]:
     try:
         async with asyncio.timeout(MODEL_SECONDS):
             if (refused := refusal(read_policy())) is not None:

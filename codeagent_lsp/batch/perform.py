@@ -31,7 +31,7 @@ from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.shadow.environment import scrubbed
 from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.process import run_process
-from codeagent_lsp.shadow.shell import Command, Finished, Launch
+from codeagent_lsp.shadow.shell import Command, Finished, Launch, approve_none
 from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.terminal.client import Client
 from codeagent_lsp.terminal.options import RunOptions
@@ -338,7 +338,7 @@ async def check(script: str, folder: Path, settings: Settings, *, accept_all: bo
     view = FileView(Roots([str(folder)]), NoBuffers(), NothingStaged())
     environments = Environments(lambda: settings.shell, state_root(), folder.parent)
     try:
-        shell = await environments.shell(_NAME, view, Staging(lambda path: None), _never)
+        shell = await environments.shell(_NAME, view, Staging(lambda path: None), approve_none)
         if not shell.isolation.complete and not accept_all:
             raise Unisolated(shell.isolation.reason)
         network = settings.shell.allow_network
@@ -358,7 +358,3 @@ def _ran(finished: Finished) -> Ran:
     how = f"exit code {finished.exit_code}" if finished.ending == "exited" else f"stopped at a limit: {finished.ending}"
     last = next((line.strip() for line in reversed(finished.output.splitlines()) if line.strip()), "")
     return Ran(ok, finished.exit_code, finished.output, f"{how}. {last}"[:300].strip())
-
-
-async def _never(paths: tuple[str, ...]) -> bool:
-    return False
