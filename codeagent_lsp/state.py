@@ -59,8 +59,13 @@ def _secure(root: Path) -> None:
 
 
 def replace_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Replace a file of plain values at once; nobody but this user can read it. OSError if that fails: the file that
-    was there stays.
+    """Replace a file of plain values that people read, too; see `replace_text`."""
+    replace_text(path, json.dumps(dict(values), ensure_ascii=False, indent=2) + "\n")
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Replace a file at once, as other processes read and write it, too; nobody but this user can read it. OSError if
+    that fails: the file that was there stays.
     """
     import tempfile  # late: most starts write nothing
 
@@ -69,7 +74,7 @@ def replace_json(path: Path, values: Mapping[str, Any]) -> None:
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(json.dumps(dict(values), ensure_ascii=False, indent=2) + "\n")
+            file.write(text)
         Path(name).replace(path)
     except OSError:
         Path(name).unlink(missing_ok=True)

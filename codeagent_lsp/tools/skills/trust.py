@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, Protocol
 
-from codeagent_lsp.state import changing
+from codeagent_lsp.state import changing, replace_text
 from codeagent_lsp.tools.asking import Asker, Question
 from codeagent_lsp.tools.permissions.approval_words import MAX_SUBJECT, exactly
 from codeagent_lsp.workspace.text.visible import ends_of, one_line, visible
@@ -111,11 +110,8 @@ class Trust:
         return known if isinstance(known, dict) else {}
 
     def _write(self, known: dict[str, object]) -> None:
-        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        draft = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            json.dump(known, file, ensure_ascii=True, indent=1)
-        draft.replace(self._file)
+        # In ASCII: a name may have bytes that are no UTF-8.
+        replace_text(self._file, json.dumps(known, ensure_ascii=True, indent=1))
 
 
 def _vouched(digest: str, row: object) -> Vouched:
