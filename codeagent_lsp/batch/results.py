@@ -108,6 +108,7 @@ def parsed(line: str) -> TaskResult | None:
     """Return the result that a line of `results.jsonl` or a `result.json` holds; None if it is cut off or no result."""
     try:
         values = json.loads(line)
+        # A newer version may have written the folder, with more fields.
         known = {item.name for item in fields(TaskResult)}
         kept = {name: value for name, value in values.items() if name in known}
         return TaskResult(**{**kept, "files": tuple(kept.get("files", ()))})

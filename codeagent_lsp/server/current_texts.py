@@ -29,7 +29,7 @@ class CurrentTexts:
         self._read_disk = read_disk
 
     def has_unsaved_text(self, path: str) -> bool:
-        """Return whether the buffer differs from the file; see `workspace.changes.editor.Editor`."""
+        """Return whether the buffer differs from the file; see `workspace.changes.changeset.Editor`."""
         if not self.in_step(path):
             return True
         document, disk = self.document(path), self.disk(path)

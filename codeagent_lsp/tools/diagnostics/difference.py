@@ -69,7 +69,9 @@ def _diagnostic(item: Any, path: str, text: str, lines: LineIndex, encoding: Enc
     line, character = _get(start, "line"), _get(start, "character")
     if not (isinstance(message, str) and _is_count(line) and _is_count(character)):
         return None
+    # Into characters, as people and models count columns.
     place = position_at(text, lines, offset_at(text, lines, (line, character), encoding), "utf-32")
+    # Where a server gives no severity, LSP leaves it to the client.
     severity = _SEVERITIES.get(_get(item, "severity"), "warning")
     source, code = _get(item, "source"), _get(item, "code")
     return Diagnostic(
@@ -131,6 +133,7 @@ def difference(
         return item.path in lines and item.line in lines[item.path].written
 
     before, after = _counted(base), _counted(staged)
+    # One for one: a second problem of the same words on a line is a new one.
     old, new = _unmatched(before, after, lambda item: (_key(item), now(item)), lambda item: (_key(item), item.line))
     gone, written = [item for item in old if not now(item)], [item for item in new if is_written(item)]
     removed, made = _unmatched(gone, written, _key, _key)
