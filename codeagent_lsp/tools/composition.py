@@ -120,6 +120,7 @@ def composable(output: Mapping[str, Any] | None, schema: Mapping[str, Any]) -> b
     kinds = _kinds(output) if output is not None else {"string"}
     if "object" in kinds and output is not None and set(output.get("properties", {})) & set(properties):
         return True
+    # A parameter that is a text takes everything: any value can be written as one.
     wanted_kinds = (_kinds(item) | _kinds(item.get("items", {})) for item in properties.values())
     return any(
         "string" in wanted or bool(wanted & kinds) or any((kind, other) in _ALIKE for kind in kinds for other in wanted)

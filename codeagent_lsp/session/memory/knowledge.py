@@ -109,6 +109,7 @@ class Background:
         `on_unseen` is called once with the name of each instruction file that has invisible characters.
         """
         key = (mode, window)
+        # Made once: a prompt cache holds only as long as the prompt begins with the same bytes. Changes are news.
         with self._lock:
             if key not in self._prompts:
                 known = knowledge.skills.catalogue(view).skills
