@@ -125,14 +125,11 @@ class _Entry:
 
 
 class RunningServers:
-    """The servers that are running or being started. `memory` is the limit of one in bytes; `trouble` receives the name
-    of a server that ended, and why.
-    """
+    """The servers that are running or being started. `memory` is the limit of one in bytes."""
 
-    def __init__(self, copy: ServedCopy, in_thread: InThread, trouble: Callable[[str, str], None], memory: int) -> None:
+    def __init__(self, copy: ServedCopy, in_thread: InThread, memory: int) -> None:
         self._copy = copy
         self._in_thread = in_thread
-        self._trouble = trouble
         self._memory = memory
         self._entries: dict[Key, _Entry] = {}
         self._starts: dict[Key, int] = {}

@@ -74,7 +74,6 @@ class Run:
             judge=lambda: self._toolbox.judged(),  # a toolbox is made for a proposal
             diagnose=lambda changeset: self._toolbox.diagnosed(changeset),
         )
-        self._view = self.proposal.view
         self._toolbox = Toolbox(session, services, self.proposal, self._output)
         models = RunModels(services, self._output, session, record.run_id)
         self._parts = RunParts(session, record, services, self._output, self.proposal, self._toolbox, models)
