@@ -17,14 +17,13 @@ from codeagent_lsp.agent.limits import SMALL_WINDOW, limits_for
 from codeagent_lsp.config import NetworkSettings, Settings
 from codeagent_lsp.direct.aptitude import BY_SCRIPT, ProofStore
 from codeagent_lsp.errors import ModelError, ModelRejected, SettingError, ToolFailed
-from codeagent_lsp.fact_words import facts_told
 from codeagent_lsp.index.vectors import installed as vectors_installed
 from codeagent_lsp.llm.embeddings import BuiltinEmbedder, engine_installed
 from codeagent_lsp.llm.factory import Surroundings, open_model
-from codeagent_lsp.llm.learned_facts import CAPABLE_WINDOW
+from codeagent_lsp.llm.learned_facts import CAPABLE_WINDOW, facts_told
 from codeagent_lsp.llm.model import Model, ModelInfo
 from codeagent_lsp.network import check, described
-from codeagent_lsp.policy_file import PolicyFile, changeable, read_policy
+from codeagent_lsp.settings_files import PolicyFile, changeable, read_policy
 from codeagent_lsp.settings_layers import fixed_by, refusal
 from codeagent_lsp.shadow.control_group import parent_group
 from codeagent_lsp.shadow.probe import Isolator
@@ -67,7 +66,7 @@ async def diagnose(settings: Settings, state: Path, language: str) -> list[Check
         Check("version", "ok", f"codeagent-lsp {__version__}, Python {platform.python_version()}"),
         *_policy(read_policy(), language),
         await asyncio.to_thread(_network, settings.network, language),
-        *await _model(settings, state, language),
+        *await _model(settings, language),
         await (_container if settings.shell.container_image else _on_this_machine)(settings, language),
         _program("ripgrep", "rg", "doctor.ripgrep", language),
         _program("git", "git", "doctor.git", language),
@@ -105,7 +104,7 @@ def _network(network: NetworkSettings, language: str) -> Check:
     return Check("network", "ok", text(key, language, settings=told))
 
 
-async def _model(settings: Settings, state: Path, language: str) -> list[Check]:
+async def _model(settings: Settings, language: str) -> list[Check]:
     try:
         async with asyncio.timeout(MODEL_SECONDS):
             if (refused := refusal(read_policy())) is not None:

@@ -87,7 +87,7 @@ class Image:
 
     @property
     def url(self) -> str:
-        """Return the picture as a URL."""
+        """Return the picture as a `data:` URL, base64."""
         return f"data:{self.media_type};base64,{self.data}"
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import typing
-from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Literal
 
@@ -73,14 +72,11 @@ def _event_schema(cls: type[events.Event]) -> dict[str, Any]:
     optional = set()
     for item in fields(cls):
         hint = hints[item.name]
-        properties[item.name] = _without_titles(TypeAdapter(hint).json_schema())
+        schema = TypeAdapter(hint).json_schema()
+        properties[item.name] = {key: value for key, value in schema.items() if key != "title"}
         # `to_dict` leaves None out.
         if type(None) in typing.get_args(hint):
             optional.add(item.name)
     required = [name for name in properties if name not in optional]
     summary = " ".join((cls.__doc__ or "").split())
     return {"type": "object", "description": summary, "properties": properties, "required": required}
-
-
-def _without_titles(schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in schema.items() if key != "title"}

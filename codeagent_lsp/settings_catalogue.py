@@ -64,17 +64,8 @@ def catalogue() -> tuple[Setting, ...]:
     return tuple(_walk(Settings, (), ()))
 
 
-def public_dict(settings: Settings) -> dict[str, Any]:
-    """Return every key with its value, secrets masked; safe to show."""
-    return {
-        setting.key: "***" if setting.metadata["secret"] and value else value
-        for setting in catalogue()
-        for value in [value_of(settings, setting)]
-    }
-
-
 def value_of(settings: Settings, setting: Setting) -> Any:
-    """Return the value of one setting."""
+    """Return what `settings` has for one setting of the catalogue."""
     found: Any = settings
     for name in setting.path:
         found = getattr(found, name)

@@ -3,7 +3,7 @@ and the policy.
 
 A bad value never stops the program, it is reported and ignored; only a policy that cannot be followed does. Not here:
 which settings there are (`settings_catalogue.py`), reading the layers from the client and the command line
-(`server/settings.py`, `cli.py`), reading the user's file and the policy (`user_settings.py`, `policy_file.py`).
+(`server/settings.py`, `cli.py`), reading the user's file and the policy (`settings_files.py`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from typing import Any, Literal
 
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import SettingError
-from codeagent_lsp.policy_file import PolicyFile
 from codeagent_lsp.settings_catalogue import OTHER_KEYS, Setting, allowed, catalogue, is_table, value_of
-from codeagent_lsp.user_settings import UserSettings
+from codeagent_lsp.settings_files import PolicyFile, UserSettings
 
 NO_POLICY = PolicyFile()
 NO_USER_SETTINGS = UserSettings()

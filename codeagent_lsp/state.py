@@ -68,8 +68,13 @@ def make_private(folder: Path) -> None:
 
 
 def replace_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Replace a file of plain values at once; nobody but this user can read it. OSError if that fails: the file that
-    was there stays.
+    """Replace a file of plain values that people read, too; see `replace_text`."""
+    replace_text(path, json.dumps(dict(values), ensure_ascii=False, indent=2) + "\n")
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Replace a file at once, as other processes read and write it, too; nobody but this user can read it. OSError if
+    that fails: the file that was there stays.
     """
     import tempfile  # late: most starts write nothing
 
@@ -78,7 +83,7 @@ def replace_json(path: Path, values: Mapping[str, Any]) -> None:
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(json.dumps(dict(values), ensure_ascii=False, indent=2) + "\n")
+            file.write(text)
         Path(name).replace(path)
     except OSError:
         Path(name).unlink(missing_ok=True)
@@ -91,6 +96,11 @@ def workspace_state(folders: Sequence[str]) -> Path:
     digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:12]
     name = "".join(char if char.isalnum() else "-" for char in Path(folders[0]).name)[:40] if folders else "none"
     return state_root() / "workspaces" / f"{name or 'root'}-{digest}"
+
+
+def index_file(folders: Sequence[str]) -> Path:
+    """Return the path of the code index of a workspace, which the server and the command line share."""
+    return workspace_state(folders) / "index.sqlite"
 
 
 # An advisory file lock (flock), released when its process ends in any way.

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp import policy_file
+from codeagent_lsp import settings_files
 from codeagent_lsp.config import Settings
 from codeagent_lsp.doctor import Check, _policy
 from codeagent_lsp.errors import SettingError, UsageError
-from codeagent_lsp.policy_file import PolicyFile, changeable, read_policy
 from codeagent_lsp.server.settings import SettingsLink
+from codeagent_lsp.settings_files import PolicyFile, changeable, read_policy
 from codeagent_lsp.settings_layers import environment_layer, load, refusal
 from codeagent_lsp.terminal.options import settings_of
 
@@ -32,7 +32,7 @@ def linked(
 ) -> tuple[SettingsLink, list[str]]:
     """The settings of a server below a policy, and what its user is told."""
     found = policy(tmp_path, values)
-    monkeypatch.setattr(policy_file, "SYSTEM_FILE", NOWHERE)
+    monkeypatch.setattr(settings_files, "SYSTEM_POLICY", NOWHERE)
     told: list[str] = []
     link = SettingsLink(lambda problem: told.append(str(problem)), {**environ, "CODEAGENT_POLICY": str(found.path)})
     return link, told
@@ -176,7 +176,7 @@ def test_it_is_read_again_when_settings_change(tmp_path: Path, monkeypatch: pyte
 
 def test_an_option_of_the_command_line_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = policy(tmp_path, {"edits.apply": "review", "no.such": 1})
-    monkeypatch.setattr(policy_file, "SYSTEM_FILE", NOWHERE)
+    monkeypatch.setattr(settings_files, "SYSTEM_POLICY", NOWHERE)
     monkeypatch.setenv("CODEAGENT_POLICY", str(found.path))
     assert dict(settings_of(["model.name=x"])) == {"model.name": "x"}
     with pytest.raises(UsageError, match="fixed by the policy"):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.config import Settings
-from codeagent_lsp.settings_catalogue import Setting, allowed, catalogue, is_table, public_dict
+from codeagent_lsp.settings_catalogue import Setting, allowed, catalogue, is_table
 from codeagent_lsp.settings_layers import environment_layer, load, without_restricted
 
 BY_KEY = {setting.key: setting for setting in catalogue()}
@@ -144,8 +144,6 @@ def test_secrets_are_never_shown() -> None:
     secret = "-".join(["not", "for", "eyes"])
     settings, _ = load({"model.apiKey": secret})
     assert settings.model.api_key == secret
-    assert public_dict(settings)["model.apiKey"] == "***"
-    assert public_dict(Settings())["model.apiKey"] is None
     assert secret not in str(load({"model.apiKey": [secret]})[1])
 
 

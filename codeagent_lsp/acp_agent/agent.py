@@ -22,10 +22,9 @@ from codeagent_lsp.acp_agent.open_session import OpenSession
 from codeagent_lsp.acp_agent.prompt_content import task_of
 from codeagent_lsp.acp_agent.session_options import SessionOptions
 from codeagent_lsp.lsp_client.connection import INTERNAL_ERROR, ConnectionLost, Refused
-from codeagent_lsp.policy_file import read_policy
+from codeagent_lsp.settings_files import read_policy, read_user_settings
 from codeagent_lsp.settings_layers import environment_layer, load, refusal
 from codeagent_lsp.texts import choose_language, text
-from codeagent_lsp.user_settings import read_user_settings
 
 SETUP = "setup"
 """The authentication method: a dialogue in a terminal that finds or takes a model."""
@@ -123,7 +122,7 @@ class Agent:
         mcp_servers: McpServers = None,
         **kwargs: Any,
     ) -> schema.NewSessionResponse:
-        """Begin a session."""
+        """Begin a session below `cwd`, an absolute path, with a server of its own."""
         async with self._opened(cwd, additional_directories, mcp_servers) as session:
             await session.new()
         return schema.NewSessionResponse(
@@ -221,7 +220,7 @@ class Agent:
     async def set_config_option(
         self, config_id: str, session_id: str, value: str | bool, **kwargs: Any
     ) -> schema.SetSessionConfigOptionResponse:
-        """Set one option of a session."""
+        """Set one option of a session and return all of them, as the protocol wants."""
         session = self._session(session_id)
         with _explained():
             await session.set_option(config_id, str(value))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from codeagent_lsp.errors import FileRefused
-from codeagent_lsp.lsp_client.disk import Disk, EditImpossible, FileWrite, commit, plan
+from codeagent_lsp.lsp_client.disk import Disk, EditImpossible, FileWrite, commit, path_of, plan
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.encoding import Encoding, decode, encode
 from codeagent_lsp.workspace.text.position import with_newlines
@@ -193,7 +193,7 @@ class ClientFiles:
         for item in edit.get("documentChanges") or ():
             if "textDocument" not in item or not self._requests.reads:
                 continue
-            path = _path_of(item["textDocument"]["uri"])
+            path = path_of(item["textDocument"]["uri"])
             await self._look(path)
             known = self._told.get(path)
             if item["textDocument"].get("version") != (known and known.version):
@@ -273,13 +273,6 @@ class ClientFiles:
                 self._tell(write.path, _in_form_of(_OnDisk(text, "utf-8"), now))
         elif self._requests.reads:
             await self._look(write.path)
-
-
-def _path_of(uri: str) -> Path:
-    path = uris.to_path(uri)
-    if path is None:
-        raise EditImpossible(f"{uri} is not a file")
-    return Path(path)
 
 
 def _same(one: str, other: str) -> bool:

@@ -169,7 +169,7 @@ class OpenSession:
             await self._send([self.changed_options()])
 
     def changed_options(self) -> schema.ConfigOptionUpdate:
-        """Return the update with all options."""
+        """Return the update that tells the client of changed options: it carries all of them, as the protocol wants."""
         return schema.ConfigOptionUpdate(session_update="config_option_update", config_options=self.options.config())
 
     # Prompts.

@@ -16,6 +16,7 @@ from acp import schema
 
 from codeagent_lsp.acp_agent.client_files import FolderNames
 from codeagent_lsp.workspace.files import uris
+from codeagent_lsp.workspace.text.visible import fenced
 
 # `#L3`, `#L3-L9`, `#L3:9`: how editors name lines in a link.
 _LINES = re.compile(r"#L(\d+)(?:[-:]L?(\d+))?$")
@@ -54,7 +55,7 @@ def task_of(blocks: Sequence[Any], names: FolderNames) -> Task:
             case schema.EmbeddedResourceContentBlock(resource=schema.TextResourceContents() as resource):
                 attachment = _attachment(resource.uri, names)
                 if attachment is None:
-                    words.append(f"\n\n{resource.uri}:\n{_fenced(resource.text)}\n\n")
+                    words.append(f"\n\n{resource.uri}:\n{fenced(resource.text.rstrip())}\n\n")
                 else:
                     words.append(f"`{_name(resource.uri, names)}`")
                 _add(attachment, attachments, files)
@@ -116,10 +117,3 @@ def _joined(words: Sequence[str]) -> str:
     for piece in words:
         said += f" {piece}" if said and not said[-1].isspace() and piece[:1] and not piece[0].isspace() else piece
     return said.strip()
-
-
-def _fenced(code: str) -> str:
-    fence = "```"
-    while fence in code:
-        fence += "`"
-    return f"{fence}\n{code.rstrip()}\n{fence}"

@@ -15,6 +15,7 @@ from acp import Client, schema
 from acp.helpers import text_block, tool_content, update_agent_message_text
 
 from codeagent_lsp.texts import pair, text
+from codeagent_lsp.workspace.text.visible import fenced
 
 Answer = tuple[str, ...] | None
 """The chosen titles, or the entered text; None for no answer."""
@@ -88,7 +89,7 @@ class Questions:
         self, question: OpenQuestion, call_id: str, diffs: Sequence[schema.FileEditToolCallContent]
     ) -> Answer:
         """Ask for a permission; `diffs` are the changes that it is about."""
-        shown = [] if diffs or not question.detail else [tool_content(text_block(_fenced(question.detail)))]
+        shown = [] if diffs or not question.detail else [tool_content(text_block(fenced(question.detail)))]
         call = schema.ToolCallUpdate(
             tool_call_id=call_id,
             title=question.title,
@@ -193,11 +194,3 @@ def _field(question: OpenQuestion) -> Any:
         items = schema.TitledMultiSelectItems(any_of=options)
         return schema.ElicitationMultiSelectPropertySchema(type="array", title=question.title, items=items)
     return schema.ElicitationStringPropertySchema(type="string", title=question.title, one_of=options)
-
-
-def _fenced(detail: str) -> str:
-    """Return a text as a block of code that nothing in it ends."""
-    fence = "```"
-    while fence in detail:
-        fence += "`"
-    return f"{fence}\n{detail}\n{fence}"

@@ -170,6 +170,7 @@ class Updates:
         staged[event["path"]] = change
         name = next((name for name, call in self._calls.items() if call.kind not in ("read", "search")), None)
         if name is not None:
+            # What this call has changed: the calls before it have shown their part.
             own = change if before is None else {**change, "base": before.get("text")}
             self._calls[name].diffs.append(self._diff(own))
             yield self._progress(name, self._calls[name])

@@ -71,7 +71,7 @@ class Called:
 
     @property
     def task(self) -> str:
-        """Return the words of the task."""
+        """Return the text of the command's file, with the user's arguments in it."""
         return expanded(self.command.body, self.arguments)
 
 

@@ -26,7 +26,7 @@ from codeagent_lsp.tools.permissions.approvals import Approvals, Mode
 from codeagent_lsp.tools.permissions.policy import effects_of
 from codeagent_lsp.tools.plan.plan import Planner
 from codeagent_lsp.tools.registry import RegisteredTool, ToolRegistry, ToolState
-from codeagent_lsp.tools.skills.desk import SkillDesk
+from codeagent_lsp.tools.skills.shelf import SkillDesk
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.tool import Tool
 from codeagent_lsp.tools.traits import CORE, Effect, ToolGroups, ToolTraits

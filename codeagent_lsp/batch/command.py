@@ -26,8 +26,7 @@ from codeagent_lsp.batch.task_place import sweep
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.session.spending import dollars
 from codeagent_lsp.system import user_id
-from codeagent_lsp.terminal.display import one_line, user_locale
-from codeagent_lsp.terminal.index_place import say
+from codeagent_lsp.terminal.display import one_line, say, user_locale
 from codeagent_lsp.terminal.options import settings_of
 from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
 from codeagent_lsp.texts import choose_language, text

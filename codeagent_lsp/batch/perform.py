@@ -25,18 +25,17 @@ from codeagent_lsp.errors import CodeAgentError, ErrorCode
 from codeagent_lsp.lsp_client.connection import ConnectionLost, Refused
 from codeagent_lsp.lsp_client.disk import FileWrite
 from codeagent_lsp.messages import Usage
-from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.session.spending import usage_in
+from codeagent_lsp.settings_files import read_policy, read_user_settings
 from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.shadow.environment import scrubbed
 from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.process import run_process
-from codeagent_lsp.shadow.shell import Command, Finished, Launch
+from codeagent_lsp.shadow.shell import Command, Finished, Launch, approve_none
 from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.terminal.client import Client
 from codeagent_lsp.terminal.options import RunOptions
 from codeagent_lsp.terminal.questions import accepted
-from codeagent_lsp.user_settings import read_user_settings
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
@@ -339,7 +338,7 @@ async def check(script: str, folder: Path, settings: Settings, *, accept_all: bo
     view = FileView(Roots([str(folder)]), NoBuffers(), NothingStaged())
     environments = Environments(lambda: settings.shell, state_root(), folder.parent)
     try:
-        shell = await environments.shell(_NAME, view, Staging(lambda path: None), _never)
+        shell = await environments.shell(_NAME, view, Staging(lambda path: None), approve_none)
         if not shell.isolation.complete and not accept_all:
             raise Unisolated(shell.isolation.reason)
         network = settings.shell.allow_network
@@ -359,7 +358,3 @@ def _ran(finished: Finished) -> Ran:
     how = f"exit code {finished.exit_code}" if finished.ending == "exited" else f"stopped at a limit: {finished.ending}"
     last = next((line.strip() for line in reversed(finished.output.splitlines()) if line.strip()), "")
     return Ran(ok, finished.exit_code, finished.output, f"{how}. {last}"[:300].strip())
-
-
-async def _never(paths: tuple[str, ...]) -> bool:
-    return False

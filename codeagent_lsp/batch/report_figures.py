@@ -60,7 +60,7 @@ class Group:
 
     @property
     def tokens(self) -> int:
-        """Return the tokens of all tasks."""
+        """Return the tokens of all tasks together, of prompts and replies and of every try."""
         return sum(result.tokens for result in self.results)
 
     @property

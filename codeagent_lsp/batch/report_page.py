@@ -121,6 +121,7 @@ def _tiles(whole: Group, groups: Mapping[str, Group], language: str) -> str:
     """Return the figures that are to be seen first."""
     share, unchecked = percent(whole.solved, whole.count), groups[DONE].count if DONE in groups else 0
     note = "batch.report.unchecked" if unchecked else "batch.report.checked"
+    nine = within_nine_of_ten(result.seconds for result in whole.results)
     tiles = (
         (
             text("batch.report.solved", language),
@@ -132,7 +133,7 @@ def _tiles(whole: Group, groups: Mapping[str, Group], language: str) -> str:
         (
             text("batch.report.median_time", language),
             duration(whole.seconds),
-            text("batch.report.nine_time", language, time=duration(_nine_seconds(whole))),
+            text("batch.report.nine_time", language, time=duration(nine)),
         ),
     )
     return f'<dl class="tiles">{"".join(_tile(*tile) for tile in tiles)}</dl>'
@@ -256,10 +257,6 @@ def _tools(whole: Group, groups: Mapping[str, Group], language: str) -> str:
         f'<label>{escape(text("batch.report.find", language))} <input id="find" type="search"></label>'
         f'<p id="shown" class="note" role="status" data-words="{shown}"></p></div>'
     )
-
-
-def _nine_seconds(whole: Group) -> float:
-    return within_nine_of_ten(result.seconds for result in whole.results)
 
 
 def _hashed(content: str) -> str:

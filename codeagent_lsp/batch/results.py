@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Literal, Self
@@ -108,6 +108,7 @@ def parsed(line: str) -> TaskResult | None:
     """Return the result that a line of `results.jsonl` or a `result.json` holds; None if it is cut off or no result."""
     try:
         values = json.loads(line)
+        # A newer version may have written the folder, with more fields.
         known = {item.name for item in fields(TaskResult)}
         kept = {name: value for name, value in values.items() if name in known}
         return TaskResult(**{**kept, "files": tuple(kept.get("files", ()))})
@@ -184,16 +185,6 @@ class ResultFolder:
             return parsed((self.path / task_id / RESULT).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError):
             return None
-
-
-def read_results(path: Path) -> tuple[TaskResult, ...]:
-    """Return the results in a folder's `results.jsonl`; of two with one id the later."""
-    try:
-        lines: Sequence[str] = (path / RESULTS).read_text(encoding="utf-8").split("\n")
-    except OSError:
-        return ()
-    found = {result.id: result for line in lines if (result := parsed(line)) is not None}
-    return tuple(found.values())
 
 
 def _remove(path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -65,7 +65,9 @@ def read_tasks(path: Path) -> tuple[BatchTask, ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError("batch.unreadable", path=path, reason=error) from error
     tasks: dict[str, BatchTask] = {}
-    for number, line in _filled(lines):
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
         try:
             task = _task(json.loads(line), path.parent.absolute())
             if task.id.casefold() in tasks:  # one folder each, also where file names have no case
@@ -76,10 +78,6 @@ def read_tasks(path: Path) -> tuple[BatchTask, ...]:
     if not tasks:
         raise UsageError("batch.empty", path=path)
     return tuple(tasks.values())
-
-
-def _filled(lines: list[str]) -> Iterator[tuple[int, str]]:
-    return ((number, line) for number, line in enumerate(lines, 1) if line.strip())
 
 
 def _task(entry: Any, base: Path) -> BatchTask:

@@ -23,8 +23,7 @@ from codeagent_lsp.environments.container_box import REPORTS, Box, BoxLimits, Pi
 from codeagent_lsp.environments.container_cargo import Cargo
 from codeagent_lsp.environments.container_engine import Engine, find_socket
 from codeagent_lsp.environments.environment import EnvironmentKind, EnvironmentProblem
-from codeagent_lsp.environments.grading import grade
-from codeagent_lsp.environments.patience import Sleep, patient
+from codeagent_lsp.environments.failures import Sleep, grade, patient
 from codeagent_lsp.errors import ErrorCode, SettingError
 from codeagent_lsp.shadow.environment import FIXED
 from codeagent_lsp.shadow.folder import LayerFolder, abandoned

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import httpx
 
 from codeagent_lsp.environments.environment import EnvironmentProblem
-from codeagent_lsp.environments.grading import grade, grade_status
+from codeagent_lsp.environments.failures import grade, grade_status
 from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.system import user_id
 from codeagent_lsp.workspace.text.visible import one_line

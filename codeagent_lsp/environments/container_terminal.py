@@ -2,7 +2,7 @@
 
 Its arguments are the engine's socket and the API path of the program, which it starts. Bytes pass both ways unchanged,
 and the terminal's size is forwarded. It imports the standard library only, so that it starts fast. Not here: the
-container (`container_box.py`), the terminal (`serving_terminal.py`).
+container (`container_box.py`), the terminal (`serving_page.py`).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ server.
 It runs below a watchdog: it reads `{"kind", "token", "ports", "files", "socket", "folder", "argv", "cwd",
 "environment"}` as one line of JSON from standard input, starts `argv`, and writes `{"port", "pid"}`, `{"missing"}` or
 `{"problem"}` as one line. It ends with the started program, or when its input is closed. It is the only program that
-loads tornado (a late import). Not here: who may have what (`serving_guard.py`).
+loads tornado (a late import). Not here: who may have what (`serving_page.py`).
 """
 
 from __future__ import annotations
@@ -55,24 +55,19 @@ def listening(ports: Sequence[int]) -> socket.socket:
 
 
 async def _serve(spec: dict[str, Any]) -> None:
-    from codeagent_lsp.environments import serving_guard  # late: a missing library is an answer, not a crash
+    from codeagent_lsp.environments import serving_page  # late: a missing library is an answer, not a crash
 
     over = asyncio.Event()
     # The port first: without one, nothing need be started.
     opened = listening(spec["ports"])
-    handler, settings, pid = await _made(spec, over)
-    server = serving_guard.serve(opened, spec["token"], spec["files"], handler, settings)
+    page: tuple[Any, dict[str, Any], int]
+    if spec["kind"] == "terminal":
+        page = serving_page.start_shell(spec["argv"], spec["cwd"], spec["environment"], over.set)
+    else:
+        page = await serving_page.start_desktop(spec, over.set)
+    handler, settings, pid = page
+    server = serving_page.serve(opened, spec["token"], spec["files"], handler, settings)
     say({"port": opened.getsockname()[1], "pid": pid})
     await over.wait()
     server.stop()
     await asyncio.sleep(0.2)  # what was said last goes out
-
-
-async def _made(spec: dict[str, Any], over: asyncio.Event) -> tuple[Any, dict[str, Any], int]:
-    if spec["kind"] == "terminal":
-        from codeagent_lsp.environments import serving_terminal  # late: see above
-
-        return serving_terminal.made(spec["argv"], spec["cwd"], spec["environment"], over.set)
-    from codeagent_lsp.environments import serving_desktop  # late: see above
-
-    return await serving_desktop.made(spec, over.set)

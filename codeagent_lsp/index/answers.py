@@ -18,13 +18,12 @@ from typing import Any, Protocol
 from codeagent_lsp.index import rank, relevance, repomap
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.relevance import Chunk, Outline, Read
-from codeagent_lsp.index.repomap import Counter, RepoMap
+from codeagent_lsp.index.repomap import RepoMap
 from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.store import Store, saved_graph
 from codeagent_lsp.index.symbols import SymbolInfo, unpack
 from codeagent_lsp.index.view import Unsaved, View
 from codeagent_lsp.index.words import QueryTerms, as_word, counted, question
-from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.workspace.files.file_view import FileView
 
 LEAST_SHARE = 0.5  # share of the query's words that an unsaved text must have to be found
@@ -222,12 +221,10 @@ class Mapper:
         self,
         index: MapSource,
         saved: Path | None = None,
-        count: Counter = estimate_tokens,
         read: Read = lambda path: None,
     ) -> None:
         self._index = index
         self._saved = saved
-        self._count = count
         self._read = read
         self._generation = -1
         self._files: Mapping[str, bytes] = {}
@@ -279,9 +276,7 @@ class Mapper:
         among: int = 0,
     ) -> RepoMap:
         before = self._last.pop(key, None)
-        made = repomap.render(
-            ranked, best, outline, budget, previous=before, count=self._count, lines=lines, among=among
-        )
+        made = repomap.render(ranked, best, outline, budget, previous=before, lines=lines, among=among)
         self._last[key] = made
         while len(self._last) > _KEPT_MAPS:
             del self._last[next(iter(self._last))]

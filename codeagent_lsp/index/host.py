@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.index.port import Finder, VectorSearch
-from codeagent_lsp.state import workspace_state
+from codeagent_lsp.state import index_file
 
 if TYPE_CHECKING:
     from codeagent_lsp.config import IndexSettings
@@ -29,7 +29,6 @@ STATUS_SECONDS = 1.0
 
 BUILDING = "The code index is being built ({done} of {total} files so far). Use grep and glob_file_search meanwhile."
 FAILED = "The code index cannot be kept: {problem}. Use grep and glob_file_search."
-STORE = "index.sqlite"
 FRESH = 5.0  # seconds that a scan counts as fresh, where the client does not report changed files
 TRUSTED = 300.0  # the same where it does
 
@@ -151,7 +150,7 @@ class IndexHost:
 
     def was_built(self) -> bool:
         """Return whether the present folders were indexed at some time. Blocks on the disk."""
-        return _store(self._folders()).exists()
+        return index_file(self._folders()).exists()
 
     async def opened(self) -> OpenIndex:
         """Return the index of the present folders. Raises ToolFailed where there cannot be one."""
@@ -163,7 +162,7 @@ class IndexHost:
             if problem:
                 raise ToolFailed(problem, ErrorCode.NOT_FOUND)
             if self._index is None:
-                path = _store(folders)
+                path = index_file(folders)
                 self._index = await asyncio.to_thread(OpenIndex, folders, path, settings, self._tell, self._vectors)
                 self._spawn(self._follow(self._index))
             return self._index
@@ -201,10 +200,6 @@ class IndexHost:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _store(folders: Sequence[str]) -> Path:
-    return workspace_state(folders) / STORE
 
 
 def _unfit(folders: Sequence[str], settings: IndexSettings) -> str:

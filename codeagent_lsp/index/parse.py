@@ -76,7 +76,7 @@ class Parsed:
 
     @cached_property
     def outline(self) -> Outline:
-        """The definitions."""
+        """The definitions of the text, each below the one that contains it."""
         outline = Outline(self.source, by_last_line(self.captures.get("above", ())))
         for definition in ordered(self.captures):
             outline.add(self.path, definition)

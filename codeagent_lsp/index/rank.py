@@ -45,6 +45,10 @@ MOST_EDGES = 32
 _ORDER = sys.byteorder
 _SIZES = {kind: array(kind).itemsize for kind in ("I", "Q")} | {"f": array("f").itemsize}
 _STEPS = 20_000
+# Of a file's weight so much goes on to its neighbours when a task spreads from the files that it names.
+_DAMPING = 0.7
+# After so many rounds the order of files changes no more.
+_ROUNDS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +225,8 @@ class Graph:
         )
         return 1 - same / max(len(files), len(self.paths), 1)
 
-    def spread(self, seeds: Mapping[str, float], *, share: float = 0.7, precision: float = 1e-3) -> dict[str, float]:
-        """Return the personalised PageRank of files for weighted seeds, with damping factor `share`.
+    def spread(self, seeds: Mapping[str, float], *, precision: float = 1e-3) -> dict[str, float]:
+        """Return the personalised PageRank of files for weighted seeds, with damping factor `_DAMPING`.
 
         Computed locally by forward push: the cost depends on `precision`, not on the size of the graph. Files not
         reached are left out.
@@ -234,17 +238,15 @@ class Graph:
         for _ in range(_STEPS):
             if not queue:
                 break
-            self._push(queue, rest, found, share, precision)
+            self._push(queue, rest, found, precision)
         return {self.paths[at]: score for at, score in found.items()}
 
-    def _push(
-        self, queue: deque[int], rest: dict[int, float], found: dict[int, float], share: float, precision: float
-    ) -> None:
+    def _push(self, queue: deque[int], rest: dict[int, float], found: dict[int, float], precision: float) -> None:
         """Push the mass of one file: a part stays, the rest goes to its neighbours."""
         at = queue.popleft()
         mass = rest.pop(at, 0.0)
-        found[at] = found.get(at, 0.0) + (1 - share) * mass
-        going = share * mass
+        found[at] = found.get(at, 0.0) + (1 - _DAMPING) * mass
+        going = _DAMPING * mass
         edges = slice(self.starts[at], self.starts[at + 1])
         for target, weight in zip(self.targets[edges], self.weights[edges], strict=True):
             before = rest.get(target, 0.0)
@@ -374,7 +376,7 @@ def _both_ways(files: int, ends: array[int], weights: array[float]) -> tuple[arr
     return starts, targets, shares
 
 
-def _pagerank(starts: array[int], targets: array[int], weights: array[float], rounds: int = 8) -> array[float]:
+def _pagerank(starts: array[int], targets: array[int], weights: array[float]) -> array[float]:
     """Return the PageRank of all files by power iteration, damping 0.85.
 
     A file without edges keeps its base share only.
@@ -382,7 +384,7 @@ def _pagerank(starts: array[int], targets: array[int], weights: array[float], ro
     count = len(starts) - 1
     base = 1 / max(count, 1)
     rank = [base] * count
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         after = [0.15 * base] * count
         for at, mass in enumerate(rank):
             going = 0.85 * mass

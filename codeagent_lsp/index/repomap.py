@@ -93,22 +93,6 @@ def steady(scores: Mapping[str, float], before: Mapping[str, float]) -> dict[str
     return rounded
 
 
-def paths_in(text: str) -> list[str]:
-    """Return the files that the text of a map names, in its order."""
-    found: list[str] = []
-    folder = ""
-    for line in text.splitlines():
-        if line.startswith(("  ", "… ")):
-            continue
-        head, colon, names = line.partition(": ")
-        if colon and (head == "." or head.endswith("/")):
-            folder = "" if head == "." else head
-            found += (folder + name for name in names.split(" | "))
-        elif line:
-            found.append(line.removesuffix(":"))
-    return found
-
-
 def _most(order: Sequence[str], sections: Mapping[str, Sequence[str]], budget: int, count: Counter) -> int:
     """Return how many of the files can be named within `budget` tokens, beside the sections."""
     return bisect_right(range(1, len(order) + 1), budget, key=lambda files: count(_text(sections, order[:files])))

@@ -113,6 +113,8 @@ def _described(symbol: SymbolInfo, others: Sequence[SymbolInfo]) -> str:
 DEFINITION_SHARE = 0.35
 """Most of the pieces' budget that goes to definitions."""
 MOST_SIMILAR = 4
+# A piece that shares fewer of the cursor's words, by their weight, is beside the point.
+LEAST_SIMILAR = 0.12
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,7 @@ class Similar:
     score: float
 
 
-def similar(place: Place, texts: Iterable[tuple[str, str]], limit: int, *, least: float = 0.12) -> list[Similar]:
+def similar(place: Place, texts: Iterable[tuple[str, str]], limit: int) -> list[Similar]:
     """Return the best pieces of `texts` (path and text), best first, at most one of two that overlap.
 
     In the cursor's own file the lines around the cursor are left out.
@@ -202,7 +204,7 @@ def similar(place: Place, texts: Iterable[tuple[str, str]], limit: int, *, least
     ]
     # By path and line too: equal scores in another order would change the prompt, and with it what the cache holds.
     scored.sort(key=lambda each: (-each[0], each[1], each[2]))
-    return _apart([each for each in scored if each[0] >= least], limit)
+    return _apart([each for each in scored if each[0] >= LEAST_SIMILAR], limit)
 
 
 def words_in(text: str) -> list[str]:

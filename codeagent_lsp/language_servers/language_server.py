@@ -195,7 +195,7 @@ class ClientSide:
 
     @property
     def handlers(self) -> dict[str, Handler]:
-        """Return the handlers by method."""
+        """Return what answers the server's own requests, by method. Edits that it asks for are refused."""
         return {
             "workspace/configuration": self._configuration,
             "workspace/workspaceFolders": lambda params: [self.folder_item],

@@ -30,12 +30,10 @@ class LanguageServerPool:
         known: Callable[[], tuple[KnownServer, ...]],
         *,
         idle_seconds: float = IDLE_SECONDS,
-        memory: int = MEMORY,
     ) -> None:
         self._open_copy = open_copy
         self._known = known
         self._idle_seconds = idle_seconds
-        self._memory = memory
         self._sessions: dict[str, SessionServers] = {}
         self._watching: asyncio.Task[None] | None = None
 
@@ -68,7 +66,7 @@ class LanguageServerPool:
     def _made(self) -> SessionServers:
         from codeagent_lsp.language_servers.session_servers import SessionServers  # late: an idle server has none
 
-        return SessionServers(self._open_copy, self._known, self._memory)
+        return SessionServers(self._open_copy, self._known, MEMORY)
 
     async def _watch(self) -> None:
         """End the servers of sessions that are idle, or of the oldest ones if there are too many."""

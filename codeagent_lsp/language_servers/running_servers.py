@@ -8,7 +8,7 @@ servers are known (`known.py`), when they are needed and what they are asked (`s
 copying (`shadow/copying.py`).
 """
 
-# ruff: noqa: PTH118, PTH120 - paths are plain strings, as everywhere below FileView
+# ruff: noqa: PTH118 - paths are plain strings, as everywhere below FileView
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def servers_for(
     """Return the servers for a file, absolute path: at most one that knows types and one linter, the first installed of
     each. `which` finds programs on PATH.
     """
-    above = folders_above(view, path)
+    above = view.roots.folders_above(path)
     found: dict[str, Installed] = {}
     for server in known:
         if not above or server.role in found or server.language_of(path) is None:
@@ -75,17 +75,6 @@ def servers_for(
         if folder and program:
             found[server.role] = Installed(server, program, folder)
     return tuple(found.values())
-
-
-def folders_above(view: FileView, path: str) -> list[str]:
-    """Return the folders that contain a file, innermost first, up to its workspace folder."""
-    root = view.roots.root_of(path)
-    folders: list[str] = []
-    folder = os.path.dirname(path)
-    while root is not None and (folder == root or folder.startswith(f"{root}/")):
-        folders.append(folder)
-        folder = os.path.dirname(folder)
-    return folders
 
 
 def _project(view: FileView, above: list[str], server: KnownServer) -> str | None:
@@ -136,14 +125,11 @@ class _Entry:
 
 
 class RunningServers:
-    """The servers that are running or being started. `memory` is the limit of one in bytes; `trouble` receives the name
-    of a server that ended, and why.
-    """
+    """The servers that are running or being started. `memory` is the limit of one in bytes."""
 
-    def __init__(self, copy: ServedCopy, in_thread: InThread, trouble: Callable[[str, str], None], memory: int) -> None:
+    def __init__(self, copy: ServedCopy, in_thread: InThread, memory: int) -> None:
         self._copy = copy
         self._in_thread = in_thread
-        self._trouble = trouble
         self._memory = memory
         self._entries: dict[Key, _Entry] = {}
         self._starts: dict[Key, int] = {}
@@ -152,7 +138,7 @@ class RunningServers:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return their names."""
+        """Return the names of the servers that run or are being started, one for each project of theirs."""
         return tuple(name for name, _ in self._entries)
 
     def gave_up(self, each: Installed) -> bool:

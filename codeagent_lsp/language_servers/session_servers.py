@@ -66,7 +66,7 @@ class SessionServers:
         self.used = time.monotonic()
         self._known = known
         self._copy = ServedCopy(open_copy)
-        self._running = RunningServers(self._copy, self._in_thread, self._trouble, memory)
+        self._running = RunningServers(self._copy, self._in_thread, memory)
         self._turn = asyncio.Lock()
         # One thread, as the copy takes one call at a time.
         self._thread = ThreadPoolExecutor(1, "language-servers")

@@ -114,7 +114,7 @@ class _Published(NamedTuple):
 
 
 class TextDiagnostics:
-    """The diagnostics of one server."""
+    """The diagnostics of one server: each list counts for exactly the version of a text that it was made of."""
 
     def __init__(self, known: KnownServer, connection: ServerConnection, open_texts: OpenTexts) -> None:
         self._known = known

@@ -102,7 +102,7 @@ class Frames:
         self.close()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection; what is written still goes out, see `closed`."""
         self._writer.close()
 
     async def closed(self) -> None:

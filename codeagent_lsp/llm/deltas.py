@@ -255,11 +255,11 @@ def _usage(value: Mapping[str, Any]) -> Usage:
     made = value.get("completion_tokens_details")
     reasoning = made.get("reasoning_tokens") if isinstance(made, Mapping) else None
     return Usage(
-        _count(value.get("prompt_tokens")),
-        _count(cached),
-        _count(value.get("completion_tokens")),
-        _count(written),
-        reasoning_tokens=_count(reasoning),
+        token_count(value.get("prompt_tokens")),
+        token_count(cached),
+        token_count(value.get("completion_tokens")),
+        token_count(written),
+        reasoning_tokens=token_count(reasoning),
     )
 
 
@@ -268,7 +268,8 @@ def _index(value: Any) -> int | None:
     return int(value) if isinstance(value, int) or (isinstance(value, str) and value.isdecimal()) else None
 
 
-def _count(value: Any) -> int:
+def token_count(value: Any) -> int:
+    """Return a count of tokens as a server tells it; 0 for what is none."""
     return value if type(value) is int and value > 0 else 0
 
 

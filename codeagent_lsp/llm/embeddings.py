@@ -358,7 +358,7 @@ class Embedder:
                 open_client(self.where, self._limits) as client,
                 client.stream("POST", f"{self.where.api}/embeddings", json=body) as response,
             ):
-                reply = await read_body(response, self.where, self._limits, MAX_REPLY)
+                reply = await read_body(response, self._limits, MAX_REPLY)
         except TimeoutError:
             seconds = f"{self._limits.first:g}"
             raise ModelTimeout("model.timeout_first", url=self.where.root, seconds=seconds) from None

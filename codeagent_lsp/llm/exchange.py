@@ -62,7 +62,7 @@ class Exchange:
         try:
             check_coding(response, self._where)
             if response.status_code not in wire.REPLIES:
-                body_start = await read_body(response, self._where, self._limits, failures.BODY_LIMIT)
+                body_start = await read_body(response, self._limits, failures.BODY_LIMIT)
                 raise failures.from_response(response.status_code, response.headers, body_start, self._where)
             # A login page of a proxy or a wrong path, with status 200.
             if "html" in response.headers.get("content-type", ""):
@@ -79,7 +79,7 @@ class Exchange:
         """
         kind = response.headers.get("content-type", "")
         if "json" in kind and "ndjson" not in kind:
-            raw = await read_body(response, self._where, self._limits, _JSON_BODY_LIMIT)
+            raw = await read_body(response, self._limits, _JSON_BODY_LIMIT)
             text = raw.decode("utf-8", "replace")
             value = json_object(text)
             if value is not None:
@@ -109,7 +109,7 @@ class Exchange:
             self._lingers = True
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections, also those that are kept for the next call."""
         await self._client.aclose()
 
 
@@ -193,7 +193,7 @@ def check_coding(response: httpx.Response, where: Endpoint) -> None:
         raise ModelStreamBroken("model.stream_garbled", url=where.root, reason="nested compression")
 
 
-async def read_body(response: httpx.Response, where: Endpoint, limits: TimeLimits, limit: int) -> bytes:
+async def read_body(response: httpx.Response, limits: TimeLimits, limit: int) -> bytes:
     """Read at most `limit` bytes of a body that is not a stream; of a broken connection, what has arrived."""
     body = bytearray()
     try:

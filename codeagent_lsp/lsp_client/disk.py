@@ -83,7 +83,7 @@ class Disk:
             folder.make_folder(path.name)
 
     def remove_folder(self, path: Path) -> None:
-        """Remove an empty folder."""
+        """Remove a folder. OSError if something is in it."""
         with self._folder(path) as folder:
             folder.remove_folder(path.name)
 
@@ -273,13 +273,13 @@ class _Draft:
     def take(self, operation: Mapping[str, Any]) -> None:
         match operation.get("kind"):
             case "create":
-                self._create(_path(operation["uri"]), operation.get("options") or {})
+                self._create(path_of(operation["uri"]), operation.get("options") or {})
             case "delete":
-                self._delete(_path(operation["uri"]), operation.get("options") or {})
+                self._delete(path_of(operation["uri"]), operation.get("options") or {})
             case "rename":
                 self._rename(operation)
             case None:
-                self._edit(_path(operation["textDocument"]["uri"]), operation["edits"])
+                self._edit(path_of(operation["textDocument"]["uri"]), operation["edits"])
             case other:
                 raise EditImpossible(f"unknown operation {other}")
 
@@ -311,7 +311,7 @@ class _Draft:
             raise EditImpossible(f"{path} does not exist")
 
     def _rename(self, operation: Mapping[str, Any]) -> None:
-        old, new = _path(operation["oldUri"]), _path(operation["newUri"])
+        old, new = path_of(operation["oldUri"]), path_of(operation["newUri"])
         options = operation.get("options") or {}
         content = self._now(old)
         if content is None:
@@ -367,7 +367,8 @@ def _operations(edit: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [{"textDocument": {"uri": uri}, "edits": edits} for uri, edits in changes.items()]
 
 
-def _path(uri: str) -> Path:
+def path_of(uri: str) -> Path:
+    """Return the path of a file by its URI. EditImpossible if it is no file's."""
     path = uris.to_path(uri)
     if path is None:
         raise EditImpossible(f"{uri} is not a file")

@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import UsageError
-from codeagent_lsp.policy_file import read_policy
+from codeagent_lsp.settings_files import read_policy, read_user_settings
 from codeagent_lsp.settings_layers import environment_layer, load, refusal
 from codeagent_lsp.system import STOP_SIGNALS, call_on_stop
 from codeagent_lsp.texts import text
-from codeagent_lsp.user_settings import read_user_settings
 
 if TYPE_CHECKING:  # the library is heavy, and may be missing
     from mcp.server.lowlevel import Server

@@ -26,7 +26,7 @@ from codeagent_lsp.mcp_server.table import BY_NAME, tools
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.run_index import RunIndex
 from codeagent_lsp.session.screens import Desk, SessionScreens
-from codeagent_lsp.shadow.shell import CommandResult, Shell
+from codeagent_lsp.shadow.shell import CommandResult, Shell, approve_none
 from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.asking import Question
@@ -166,7 +166,7 @@ class Sandbox:
             (Complete, complete),
             (Reader, Reader(ASSUMED_WINDOW)),
             (ArtifactStore, self._artifacts),
-            (Screens, self._screens.of(SESSION, Desk(self._view, self._staging, _never))),
+            (Screens, self._screens.of(SESSION, Desk(self._view, self._staging, approve_none))),
             (CodeIndex, RunIndex(self._index, self._view, lambda: self._settings.permissions)),
             asker=_NobodyToAsk(),
             note=listener.note,
@@ -183,7 +183,7 @@ class Sandbox:
     async def _shell(self) -> tuple[Shell | None, str]:
         """Return the shell, or None with the reason if its isolation is not complete."""
         try:
-            shell = await self._environments.shell(SESSION, self._view, self._staging, _never)
+            shell = await self._environments.shell(SESSION, self._view, self._staging, approve_none)
         except (ToolFailed, SettingError) as problem:
             return None, str(problem)
         isolation = shell.isolation
@@ -227,11 +227,6 @@ def _finished(result: CommandResult) -> dict[str, Any]:
         "execution_time_ms": round(finished.seconds * 1000),
     }
     return _small(plain(replace(result, finished=replace(finished, streams={}))) | end) or end
-
-
-async def _never(paths: tuple[str, ...]) -> bool:
-    """Refuse changes of files that can run code later, as there is no user to approve them."""
-    return False
 
 
 async def _nobody_watches() -> bool:

@@ -57,7 +57,7 @@ class SandboxTool:
 
     @property
     def description(self) -> str:
-        """Return the description for clients."""
+        """Return the description for clients: that of our tool, or words of its own, and what is different here."""
         return (self.words or self.tool.traits.description) + self.more
 
     def made(self) -> Tool[Any]:

@@ -38,10 +38,9 @@ from codeagent_lsp.server.plans import PlanDocuments
 from codeagent_lsp.server.progress import Progress
 from codeagent_lsp.server.prompts import Prompts
 from codeagent_lsp.server.reviews import Reviews
-from codeagent_lsp.server.run_services import run_services, session_variables
+from codeagent_lsp.server.run_services import Views, language_servers, run_services, session_variables
 from codeagent_lsp.server.secret_sources import redactor_for, sanitizer_for
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
-from codeagent_lsp.server.workspace_ports import Views, language_servers
 from codeagent_lsp.session.history.listing import KeptSessions
 from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.manager import SessionManager

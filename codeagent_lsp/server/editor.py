@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from codeagent_lsp.errors import EditorError
-from codeagent_lsp.server.arrivals import Arrivals
 from codeagent_lsp.server.clients import ClientPolicy
-from codeagent_lsp.server.current_texts import CurrentTexts
+from codeagent_lsp.server.current_texts import Arrivals, CurrentTexts
 from codeagent_lsp.server.minimal_edits import minimal_edits
 from codeagent_lsp.server.outcomes import Said, Try, nothing_of, report, same_text, without_stray_returns
 from codeagent_lsp.server.wire.outgoing import METHOD_NOT_FOUND
@@ -67,7 +66,7 @@ class LspEditor:
         self._texts = CurrentTexts(client.server.documents, read_disk)
 
     async def apply(self, changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
-        """Apply the changes; see `workspace.changes.editor.Editor`. A cancellation is put off to the caller's next
+        """Apply the changes; see `workspace.changes.changeset.Editor`. A cancellation is put off to the caller's next
         wait, so that it learns what had been applied until then.
         """
         modes = Modes(changeset)
@@ -76,7 +75,7 @@ class LspEditor:
         return modes.carried_out(applied)
 
     async def open_unclear(self, paths: Iterable[str]) -> None:
-        """Have the client open files; see `workspace.changes.editor.Editor`."""
+        """Have the client open files; see `workspace.changes.changeset.Editor`."""
         await self._opened(paths)
 
     async def _opened(self, paths: Iterable[str]) -> frozenset[str]:
@@ -93,11 +92,11 @@ class LspEditor:
         return unclear
 
     def still_shows(self, path: str) -> bool:
-        """Return whether a deleted file is open all the same; see `workspace.changes.editor.Editor`."""
+        """Return whether a deleted file is open all the same; see `workspace.changes.changeset.Editor`."""
         return not self._client.policy.deletes and not os.path.lexists(path) and self._texts.document(path) is not None
 
     def has_unsaved_text(self, path: str) -> bool:
-        """Return whether the buffer differs from the file; see `workspace.changes.editor.Editor`."""
+        """Return whether the buffer differs from the file; see `workspace.changes.changeset.Editor`."""
         return self._texts.has_unsaved_text(path)
 
 

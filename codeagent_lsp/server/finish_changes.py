@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.announcer import Announcer
     from codeagent_lsp.server.front import Front
     from codeagent_lsp.server.next_edits import NextEdits
-    from codeagent_lsp.server.workspace_ports import Views
+    from codeagent_lsp.server.run_services import Views
     from codeagent_lsp.session.manager import SessionManager
     from codeagent_lsp.session.own_commands import Ended
     from codeagent_lsp.session.request import RunRequest

@@ -238,7 +238,7 @@ class ForeignChanges:
             if proposal.contested:
                 await self._ask_to_revert(proposal)
             else:
-                await self._ask_to_merge(run, proposal)
+                await self._ask_to_merge(proposal)
 
     async def _ask_to_revert(self, proposal: ForeignProposal) -> None:
         """Ask whether what the user has changed since is taken back, too."""
@@ -253,7 +253,7 @@ class ForeignChanges:
             proposal.keep_contested()
             self._parts.announcer.refresh_lenses()
 
-    async def _ask_to_merge(self, run: Run, proposal: ForeignProposal) -> None:
+    async def _ask_to_merge(self, proposal: ForeignProposal) -> None:
         """Ask whose lines count where unsaved text and the disk have different ones."""
         language, roots = self._parts.front.language(), proposal.view.roots
         found = proposal.conflicts()

@@ -32,7 +32,7 @@ class Front:
         self._locale: str | None = None
 
     def settings(self) -> Settings:
-        """Return the current settings."""
+        """Return the settings as they are now; they change while the server runs, so they are asked for at each use."""
         return self.settings_link.settings
 
     def language(self) -> str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.front import Front
     from codeagent_lsp.server.inline_completions import InlineCompletions
     from codeagent_lsp.server.models import Models
-    from codeagent_lsp.server.workspace_ports import Views
+    from codeagent_lsp.server.run_services import Views
     from codeagent_lsp.session.manager import SessionManager
     from codeagent_lsp.session.redaction.redactor import Redactor
     from codeagent_lsp.workspace.text.document import Document

@@ -12,7 +12,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -68,10 +68,9 @@ class Lender:
     `lend.editor` off, it does nothing.
     """
 
-    def __init__(self, backend: LendingServer, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, backend: LendingServer) -> None:
         self._backend = backend
         self._allowed = AllowedClients(backend.state / "lend.json")
-        self._clock = clock
         self._place: MeetingPlace | None = None
         self._door: Door | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -188,7 +187,7 @@ class Lender:
     async def _decided(self, request: LendRequest, place: MeetingPlace) -> LendAnswer:
         name = request.client
         # Also one that is always allowed: the user has just ended what it did.
-        declined = self._declined.get(name, 0.0) > self._clock()
+        declined = self._declined.get(name, 0.0) > time.monotonic()
         decision = "not_now" if declined else self._allowed.of(name)
         if decision is None:
             open_ones = [other for other, asking in self._questions.items() if not asking.done()]
@@ -214,7 +213,7 @@ class Lender:
         decision = {words["allow"]: "always", words["never"]: "never"}.get((answer or ("",))[0], "not_now")
         await self._backend.redactor.note("lend", client=name, decision=decision)
         if decision == "not_now":
-            self._declined[name] = self._clock() + DECLINED_SECONDS
+            self._declined[name] = time.monotonic() + DECLINED_SECONDS
             return decision
         try:
             self._allowed.set(name, decision)
@@ -263,7 +262,7 @@ class Lender:
             self._free.setdefault(connection.name, []).append(session.session_id)
         connection.abort()
         if cancelled:
-            self._declined[connection.name] = self._clock() + DECLINED_SECONDS
+            self._declined[connection.name] = time.monotonic() + DECLINED_SECONDS
 
     def _refused(self, reason: str, client: str, user: int | None) -> None:
         """Write to the audit log that somebody was turned away."""

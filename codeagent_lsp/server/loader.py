@@ -47,7 +47,7 @@ class Loader:
         return await asyncio.shield(self._loading)
 
     async def backend(self) -> Backend:
-        """Wait for the backend."""
+        """Return the backend, once it is loaded; the first call begins that."""
         return (await self.loaded()).backend
 
     def ready(self) -> Backend | None:

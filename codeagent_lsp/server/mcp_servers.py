@@ -28,8 +28,7 @@ from codeagent_lsp.tools.mcp.listing import Pins
 from codeagent_lsp.tools.mcp.servers import McpServers
 from codeagent_lsp.tools.own.own_servers import OwnTools, OwnToolsPlace
 from codeagent_lsp.tools.own.tool_sources import ToolSource
-from codeagent_lsp.tools.skills.desk import Brings, among_all
-from codeagent_lsp.tools.skills.trust import Trust
+from codeagent_lsp.tools.skills.trust import Brings, Trust, among_all
 from codeagent_lsp.tools.variables.variables import Vault, in_thread, open_keyring
 from codeagent_lsp.workspace.text.visible import one_line, visible
 

@@ -6,6 +6,8 @@ stay where they are.
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from lsprotocol import types
 
 from codeagent_lsp.workspace.edits import merge
@@ -32,7 +34,7 @@ def minimal_edits(old: str, new: str, encoding: Encoding, *, ended_lines: bool =
 def _changes(old: str, new: str) -> list[tuple[int, int, str]]:
     """Return start, end and new text of each change, as offsets in `old`; no two are adjacent."""
     before, after = split_lines(old), split_lines(new)
-    starts = _starts(before)
+    starts = [0, *accumulate(map(len, before))]
     changes: list[tuple[int, int, str]] = []
     for run in merge.runs(old, new):
         removed = "".join(before[run.old_start : run.old_end])
@@ -54,13 +56,6 @@ def _before_last_newline(old: str, start: int, end: int, text: str) -> tuple[int
         return start, end, text
     place = len(old) - len(newline)
     return place, place, newline + text.removesuffix(newline)
-
-
-def _starts(lines: list[str]) -> list[int]:
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
-    return starts
 
 
 def _position(text: str, index: LineIndex, offset: int, encoding: Encoding) -> types.Position:

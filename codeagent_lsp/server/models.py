@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from codeagent_lsp.config import ModelSettings, NetworkSettings
 from codeagent_lsp.direct.aptitude import Proof, ProofStore
 from codeagent_lsp.errors import ModelRejected
-from codeagent_lsp.fact_words import facts_data
+from codeagent_lsp.llm.learned_facts import facts_data
 from codeagent_lsp.llm.model import Model
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class Models:
             wanted = self._wanted()
             # Settings are read at each run, so a change takes effect without a restart.
             if self._model is None or self._opened_with != wanted:
+                # First: a local model takes much of the machine's memory, and two of them may not fit.
                 await self._drop()
                 self._model = await self._open(wanted)
                 self._opened_with = wanted
@@ -151,6 +152,7 @@ class Models:
 
     async def _around(self, network: NetworkSettings, *, fills: bool = False) -> Surroundings:
         factory = await _factory()
+        # Kept for all models, so that the agent and the completion share one child process.
         if self._hosts is None:
             self._hosts = factory.EmbeddedHosts()
         around: Surroundings = factory.Surroundings(

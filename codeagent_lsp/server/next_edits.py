@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.announcer import Announcer
     from codeagent_lsp.server.front import Front
     from codeagent_lsp.server.models import Models
-    from codeagent_lsp.server.workspace_ports import Views
+    from codeagent_lsp.server.run_services import Views
     from codeagent_lsp.session.redaction.redactor import Redactor
     from codeagent_lsp.workspace.files.file_view import FileText, FileView
     from codeagent_lsp.workspace.text.document import Document
@@ -271,7 +271,7 @@ class NextEditModel:
         return () if await self._brings_error(history, found) else tuple(found)
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the model that rewrites, if one was opened."""
         rewriter, self._rewriter, self._wanted = self._rewriter, None, None
         if rewriter is not None:
             await rewriter.close()

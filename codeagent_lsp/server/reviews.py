@@ -17,7 +17,6 @@ from codeagent_lsp.server.announcer import Announcer
 from codeagent_lsp.server.lenses import Waiting, pending_part
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
 from codeagent_lsp.session.manager import SessionManager
-from codeagent_lsp.session.plan.orders import roll_back
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.changes.reviewed import ChosenHunks, review_digest
@@ -319,7 +318,7 @@ class Reviews:
 
     async def roll_back(self, run: Run, step_id: str) -> None:
         """Roll a plan back to before a step, and show the outcome."""
-        applied = await roll_back(self._manager(), run.record.run_id, step_id)
+        applied = await self._manager().runs.roll_back(run.record.run_id, step_id)
         if applied is not None:
             self._announcer.tell_outcome(applied, "outcome.undone")
         self._announcer.refresh_lenses()

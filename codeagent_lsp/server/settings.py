@@ -16,8 +16,8 @@ from codeagent_lsp.protocol import SECTION
 
 if TYPE_CHECKING:
     from codeagent_lsp.config import Settings
-    from codeagent_lsp.policy_file import PolicyFile
     from codeagent_lsp.server.server import CodeAgentServer
+    from codeagent_lsp.settings_files import PolicyFile
 
 CONFIGURATION_SECONDS = 5.0
 
@@ -45,7 +45,7 @@ class SettingsLink:
 
     @property
     def settings(self) -> Settings:
-        """Return the current settings."""
+        """Return the settings of all layers, merged with the first use after a change."""
         return self._settings or self._merge()
 
     def initialize(self, options: Any) -> None:
@@ -110,8 +110,7 @@ class SettingsLink:
 
     def _merge(self) -> Settings:
         from codeagent_lsp import settings_layers  # late: the start-up path does without it
-        from codeagent_lsp.policy_file import read_policy  # late: likewise
-        from codeagent_lsp.user_settings import read_user_settings  # late: likewise
+        from codeagent_lsp.settings_files import read_policy, read_user_settings  # late: likewise
 
         self._policy = read_policy(self._environ)
         own = settings_layers.environment_layer(self._environ)

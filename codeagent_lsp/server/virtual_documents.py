@@ -144,7 +144,7 @@ class VirtualDocuments:
         return request_id, plain.removeprefix(comment).strip()
 
     def is_answer(self, uri: str) -> bool:
-        """Return whether this is an answer document."""
+        """Return whether a document is one in which the user answers a question in free text."""
         return uris.key(uri) in self._answers
 
     def _write(self, name: str, content: str) -> None:

@@ -2,7 +2,7 @@
 editor while the run has staged nothing, else our own.
 
 The editor's servers know the buffers, and nothing of what is staged. Not here: asking the editor
-(`server/workspace_ports.py`), our own servers (`language_servers/`).
+(`server/run_services.py`), our own servers (`language_servers/`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from codeagent_lsp.language_servers.answers import CodeServers, ServerAnswer, Se
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.run_index import RunIndex
 from codeagent_lsp.session.services import EditorServers, Services
-from codeagent_lsp.shadow.shell import Shell
+from codeagent_lsp.shadow.shell import Shell, approve_none
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.diagnostics.difference import Diagnostics, Difference
 from codeagent_lsp.tools.diagnostics.edit_diagnostics import AfterEdits, BeforeAndAfter, EditDiagnostics, Found
@@ -51,7 +51,7 @@ def edit_diagnostics(session_id: str, services: Services, staged: FileView) -> E
 
     async def shell_over(view: FileView) -> Shell:
         # A staging of its own that is thrown away, and no to every question: a linter proposes nothing.
-        return await services.shells.environments.shell(session_id, view, Staging(lambda path: None), _none)
+        return await services.shells.environments.shell(session_id, view, Staging(lambda path: None), approve_none)
 
     servers = services.workspace.servers
     own = servers.of(session_id) if servers is not None else None
@@ -119,10 +119,6 @@ async def diagnosed(context: ToolContext, changeset: Changeset) -> Difference | 
     """
     after = context.get(AfterEdits)
     return await after.of(context, changeset, PROPOSAL_SECONDS) if after is not None and changeset else None
-
-
-async def _none(paths: tuple[str, ...]) -> bool:
-    return False
 
 
 # Linters that check a file quickly, run in the session's shadow on any view: a source for files without a language

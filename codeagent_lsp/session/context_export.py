@@ -7,7 +7,6 @@ does that with all of it. Not here: the state itself (`state.py`), the Markdown 
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -62,11 +61,6 @@ def _most(settings: Settings) -> int:
     """Return the most messages of a conversation, for `auto` that of a small window."""
     most = settings.context.max_messages
     return SMALL_MESSAGES if most == "auto" else most
-
-
-def to_json(context: CodeAgentContext, stored: Iterable[events.Event], around: SessionSurroundings) -> str:
-    """Return what `to_dict` does as JSON."""
-    return json.dumps(to_dict(context, stored, around), ensure_ascii=False)
 
 
 def _task(told: Sequence[events.Event]) -> dict[str, str] | None:

@@ -18,17 +18,16 @@ from functools import cached_property
 from codeagent_lsp.agent.intent import classify
 from codeagent_lsp.agent.loop import LoopResult
 from codeagent_lsp.direct.checks import Checker, LookingShell, brief_of, wants_edit
-from codeagent_lsp.direct.workspace_files import WorkspaceFiles, test_names_in
+from codeagent_lsp.direct.workspace_files import test_names_in
 from codeagent_lsp.index.grammars import is_test
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.own_commands import Ended
 from codeagent_lsp.session.request import ANSWERS, RunRequest
-from codeagent_lsp.session.run_parts import RunParts
+from codeagent_lsp.session.run_parts import RunParts, files_of
 from codeagent_lsp.shadow.shell import CommandResult
 from codeagent_lsp.tools.asking import Question, agent_asks
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.permissions.policy import may_read
 
 MOST_TESTS = 4
 """Test files that are run for a change beside those that the task names."""
@@ -86,12 +85,12 @@ class Finish:
         target = self._request.target
         about = [target.file.path] if target is not None else []
         baselines, words = self._parts.toolbox.baselines, self._request.task
-        files = await asyncio.to_thread(self._files)
+        files = await asyncio.to_thread(files_of, self._parts)
         named = (*files.named(words), *map(files.relative, about))
         tests = dict.fromkeys((*files.test_files_in(words), *files.tests_beside(named)))
         # Now, not when they are compared: later they would take as long as the run has to wait for its verdict.
         baselines.begin([*tests][:MOST_TESTS])
-        baselines.follow(lambda names: self._files().tests_beside(names)[:MOST_TESTS])
+        baselines.follow(lambda names: files_of(self._parts).tests_beside(names)[:MOST_TESTS])
 
     async def settled(self, conversation: Conversation, result: LoopResult) -> Ended:
         """Judge how the loop has ended, let the model go on where that helps; return the run's status and summary."""
@@ -169,13 +168,16 @@ class Finish:
         """Return whether the words surely ask for a change, and there is none."""
         if self._changed() or self._request.kind in ANSWERS or self._parts.services.user.mode() == "readOnly":
             return False
-        return self._request.kind == "test" or wants_edit(self._request.task, has_selection=self._has_selection)
+        return self._request.kind == "test" or wants_edit(self._request.task, has_selection=self._request.has_selection)
 
     def _may_ask(self) -> bool:
         """Return whether a question at the end is one that has to be answered: not after a plain question or a chat."""
         if self._request.kind in ANSWERS:
             return False
-        return classify(self._request.task, has_selection=self._has_selection).label in ("CODING_TASK", "UNCERTAIN")
+        return classify(self._request.task, has_selection=self._request.has_selection).label in (
+            "CODING_TASK",
+            "UNCERTAIN",
+        )
 
     async def _ask(self, words: str) -> str:
         """Put the question at the end of a text to the user; return the answer, '' for none."""
@@ -203,7 +205,7 @@ class Finish:
         brief = brief_of(self._request.task)
         if brief.command:
             return _of_command(brief.command, await self._run("run_cmd", command=brief.command))
-        files = await asyncio.to_thread(self._files)
+        files = await asyncio.to_thread(files_of, self._parts)
         changed = self._changed()
         own = [name for name in changed if is_test(name)]
         named = [name for name in files.test_files_in(brief.words) if name in files.names]
@@ -256,18 +258,9 @@ class Finish:
         shell = self._parts.toolbox.shell
         return shell is not None and shell.isolation.complete
 
-    @property
-    def _has_selection(self) -> bool:
-        target = self._request.target
-        return target is not None and target.end > target.start
-
     def _changed(self) -> tuple[str, ...]:
         """Return the names of the files that this run has changed, applied or still staged."""
         return tuple(map(self._parts.proposal.view.roots.relative, self._parts.record.changed_paths))
-
-    def _files(self) -> WorkspaceFiles:
-        view = self._parts.proposal.view
-        return WorkspaceFiles(view, may_read(self._parts.services.user.settings().permissions, view.roots))
 
 
 def asks_back(text: str) -> bool:

@@ -16,7 +16,6 @@ from codeagent_lsp import events
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import SessionError, UsageError
 from codeagent_lsp.messages import Message, Usage
-from codeagent_lsp.session.queue.task_queue import TaskQueue
 from codeagent_lsp.session.replay import conversation_before, message_to_dict, replay
 from codeagent_lsp.session.request import CHANGES, RunRequest
 from codeagent_lsp.session.runs import Runs
@@ -25,6 +24,7 @@ from codeagent_lsp.session.session import Listener, Session
 from codeagent_lsp.session.spending import cached_percent, usage_data, used_in
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.store import SessionStore
+from codeagent_lsp.session.task_queue import TaskQueue
 from codeagent_lsp.tools.permissions.approvals import Approvals
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class SessionManager:
         return self._begin(session, request, uuid.uuid4().hex[:16], work)
 
     def sessions(self) -> tuple[Session, ...]:
-        """Return the sessions that are in use."""
+        """Return the sessions that this server has begun or resumed; all others are in the store alone."""
         return tuple(self._sessions.values())
 
     async def close(self) -> None:
@@ -195,7 +195,7 @@ class SessionManager:
         # Before anything is emitted: two processes must not append to one file.
         session.claim()
         if request.attempts > 1:
-            from codeagent_lsp.session.attempts.attempting import attempting  # late: with the parts of a run
+            from codeagent_lsp.session.attempting import attempting  # late: with the parts of a run
 
             work = attempting(self._attempt, self.runs)
         record = RunRecord(run_id, request.kind, request.title, attempt_of=attempt_of, attempt=request.attempt)

@@ -20,8 +20,8 @@ from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.shadow.shell import Command, CommandResult, Shell, Stream
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.skills.desk import ask_all, ask_one, named, said_of
 from codeagent_lsp.tools.skills.skill_tools import SkillInstaller, SkillInstallerParameters
+from codeagent_lsp.tools.skills.trust import ask_all, ask_one, named, said_of
 from codeagent_lsp.workspace.files.file_view import FileText, FileView
 from codeagent_lsp.workspace.files.paths import is_untitled
 from codeagent_lsp.workspace.text.visible import escaped, one_line, shown_exactly

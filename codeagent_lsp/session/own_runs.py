@@ -42,7 +42,6 @@ WHOLE = -1
 
 # How likely a part is to matter to a test: comments and prose hardly ever, though a doctest may read them.
 _UNLIKELY, _USUAL = 0.02, 0.3
-_WORD = re.compile(r"[^\W\d]\w{2,}")
 # The beginning of a comment in the usual languages (`# x`, `// x`, `* x`, `-- x`, `<!-- x`, `; x`), or an empty line.
 _COMMENT = re.compile(r"\s*(?:#|//|/\*|\*|--|<!--|;|$)")
 _PROSE = frozenset({".md", ".rst", ".txt", ".adoc"})
@@ -241,11 +240,11 @@ def _enclosing(change: FileChange, line: int, lines: list[str]) -> frozenset[str
     """Return the words of the first line of the function or class around a line (0-based)."""
     text = change.text or ""
     span = enclosing_symbol(change.path, text, sum(map(len, lines[:line])))
-    return frozenset(_WORD.findall(text[span[0] : span[1]].partition("\n")[0])) if span is not None else frozenset()
+    return frozenset(WORD.findall(text[span[0] : span[1]].partition("\n")[0])) if span is not None else frozenset()
 
 
 def _traits(change: FileChange, text: str, around: frozenset[str] = frozenset()) -> PartTraits:
     path = PurePath(change.path)
     means_nothing = path.suffix.lower() in _PROSE or all(_COMMENT.match(line) for line in text.splitlines())
-    words = frozenset({*_WORD.findall(text), path.stem}) | around
+    words = frozenset({*WORD.findall(text), path.stem}) | around
     return PartTraits(words, _UNLIKELY if means_nothing else _USUAL)

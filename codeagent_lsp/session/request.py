@@ -112,6 +112,11 @@ class RunRequest:
         default = INSTRUCTIONS.get(self.kind, "")
         return f"{default}\n{self.task}".strip() if default and self.task else self.task or default
 
+    @property
+    def has_selection(self) -> bool:
+        """Return whether it is about a part of a file that the user has selected, not only about a place in it."""
+        return self.target is not None and self.target.end > self.target.start
+
     def with_words(self, words: str) -> RunRequest:
         """Return the request with these words as its task."""
         return replace(self, task=words)

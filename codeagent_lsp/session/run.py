@@ -41,7 +41,7 @@ from codeagent_lsp.session.toolbox import Toolbox
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.plan.plan import StepDraft
 from codeagent_lsp.tools.plan.written_steps import drafted_steps
-from codeagent_lsp.tools.skills.desk import vouched
+from codeagent_lsp.tools.skills.trust import vouched
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +75,6 @@ class Run:
             judge=lambda: self._toolbox.judged(),  # a toolbox is made for a proposal
             diagnose=lambda changeset: self._toolbox.diagnosed(changeset),
         )
-        self._view = self.proposal.view
         self._toolbox = Toolbox(session, services, self.proposal, self._output)
         models = RunModels(services, self._output, session, record.run_id)
         self._parts = RunParts(session, record, services, self._output, self.proposal, self._toolbox, models)
@@ -281,7 +280,7 @@ class IntentGate:
         # What the user said in the request stands against any classification; only the setting may be overruled.
         self._free = request.planning is None
         if request.kind == "run" and settings.intent_gate:
-            self._take(classify(request.task, has_selection=_has_selection(request)))
+            self._take(classify(request.task, has_selection=request.has_selection))
 
     @property
     def event(self) -> events.IntentClassified | None:
@@ -312,10 +311,6 @@ def cheap(model: Model) -> bool:
     """
     info = model.info
     return info.provider != "scripted" and window_of(info) > DEFAULT_WINDOW
-
-
-def _has_selection(request: RunRequest) -> bool:
-    return request.target is not None and request.target.end > request.target.start
 
 
 # The words of a request: asked for where it has none, and `/name arguments` as the task that a command's file has.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.prompt import Selection
+from codeagent_lsp.direct.workspace_files import WorkspaceFiles
 from codeagent_lsp.messages import Message
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.replay import message_to_dict
@@ -20,6 +21,7 @@ from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.toolbox import Toolbox
+from codeagent_lsp.tools.permissions.policy import may_read
 from codeagent_lsp.workspace.files.paths import Roots
 from codeagent_lsp.workspace.text.position import LineIndex
 
@@ -57,6 +59,12 @@ def hear(parts: RunParts, wanted: Callable[[str], bool] = lambda words: True) ->
         parts.output.emit(events.SteerDelivered(item_id=said.item_id, text=said.text))
         heard.append(message)
     return tuple(heard)
+
+
+def files_of(parts: RunParts) -> WorkspaceFiles:
+    """Return the files of the run's workspace that may be read without asking, each read and parsed once."""
+    view = parts.proposal.view
+    return WorkspaceFiles(view, may_read(parts.services.user.settings().permissions, view.roots))
 
 
 def selection_of(target: Target, roots: Roots) -> Selection:

@@ -1,18 +1,21 @@
-"""The runs of one server by their ids, and the tasks of those that are at work.
+"""The runs of one server by their ids, the tasks of those that are at work, and the user's commands on their plans.
 
-Cancelling a run's task is the one way to stop it. Not here: sessions (`manager.py`), one run (`run.py`).
+Cancelling a run's task is the one way to stop it. Not here: sessions (`manager.py`), one run (`run.py`), what a command
+does to a plan (`plan/steering.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import SessionError
 
 if TYPE_CHECKING:
     from codeagent_lsp.session.run import Run
+    from codeagent_lsp.tools.plan.plan import Plan, StepEdit
+    from codeagent_lsp.workspace.changes.changeset import Applied
 
 LEAVE_SECONDS = 1.0
 
@@ -99,6 +102,39 @@ class Runs:
             self._tasks[name].cancel()
         return chosen
 
+    def arrange_steps(self, run_id: str, wanted: Sequence[StepEdit]) -> Plan:
+        """Arrange the steps of a plan that have not begun, at work, too; return the plan. SessionError if that is
+        impossible.
+        """
+        return self._claimed(run_id).steering.arrange(wanted)
+
+    def retry_step(self, run_id: str, step_id: str) -> None:
+        """Retry a step that did not succeed, or start the next one, and go on. SessionError if that is impossible."""
+        run = self._claimed(run_id)
+        if run.steering.retry(step_id):
+            self.resume(run)
+
+    def skip_step(self, run_id: str, step_id: str) -> None:
+        """Skip a step and go on after it. SessionError if that is impossible."""
+        run = self._claimed(run_id)
+        if run.steering.skip(step_id):
+            self.resume(run)
+
+    async def roll_back(self, run_id: str, step_id: str) -> Applied | None:
+        """Roll a run back to before a step; if it is running, cancel it first. Return the result of the undo, None if
+        nothing was applied. SessionError if that is impossible.
+        """
+        run = self.get(run_id)
+        # Before the run is cancelled: a step that cannot be rolled back is no reason to stop the work.
+        run.steering.check(step_id)
+        run.session.claim()
+        task = self.task(run_id)
+        if task is not None:
+            task.cancel()
+            # Its end cancels the running step in the plan, which `rollback` then replaces.
+            await asyncio.wait([task], timeout=LEAVE_SECONDS)
+        return await run.steering.rollback(step_id)
+
     def remove(self, run_ids: Iterable[str]) -> list[asyncio.Task[None]]:
         """Cancel these runs and remove them; return the tasks of those that were at work."""
         working = []
@@ -117,3 +153,8 @@ class Runs:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
+
+    def _claimed(self, run_id: str) -> Run:
+        run = self.get(run_id)
+        run.session.claim()
+        return run

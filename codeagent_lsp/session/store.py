@@ -153,7 +153,7 @@ class SessionStore:
         return False
 
     def close(self) -> None:
-        """Close all files."""
+        """Close all files and give up their locks: another process may take the sessions then."""
         for session_id in tuple(self._files):
             self.release(session_id)
 

@@ -38,6 +38,7 @@ from codeagent_lsp.shadow.shell import (
     OnOutput,
     RecordCommand,
     Shell,
+    approve_none,
     no_output,
 )
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
@@ -58,7 +59,7 @@ from codeagent_lsp.tools.lost_marks import with_secrets
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.permissions.approvals import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.tools.skills.desk import SkillDesk
+from codeagent_lsp.tools.skills.shelf import SkillDesk
 from codeagent_lsp.tools.skills.trust import WorkspaceItem
 from codeagent_lsp.tools.testing.reports import Baseline, Compared, Results, TestReport, compared, report_from
 from codeagent_lsp.tools.testing.testing_tools import RunTests
@@ -208,7 +209,7 @@ class Toolbox:
         back = (await asyncio.to_thread(taking_back, applied, proposal.view)).changeset if applied else Changeset()
         staging = Staging(lambda path: own_file(proposal.view, path), changeset=back)
         view = services.workspace.view(staging)
-        shell = await services.shells.environments.shell(f"{self._run_id}-baseline", view, staging, _approve_none)
+        shell = await services.shells.environments.shell(f"{self._run_id}-baseline", view, staging, approve_none)
         looking = LookingShell(self.audited(shell))
         context = tool_context(view, staging, services.user.settings(), words=self._output.text, shell=looking)
         approvals, registry = self._session.context.approvals, ToolRegistry([RunTests()])
@@ -285,10 +286,6 @@ class _ModeShell:
         if self._mode() == "readOnly":
             raise ToolFailed(READ_ONLY, ErrorCode.PERMISSION_DENIED)
         return await self._shell.run(command, on_output)
-
-
-async def _approve_none(paths: tuple[str, ...]) -> bool:
-    return False
 
 
 def commands_line(isolation: Isolation | None, reason: str) -> str:

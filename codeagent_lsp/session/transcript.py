@@ -51,8 +51,8 @@ def render(stream: Iterable[events.Event]) -> str:
 
 
 def block(event: events.Event) -> str:
-    """Return the text that one event adds to the transcript, inert; '' if it adds nothing. A fence that it leaves open is
-    closed: what is added later would be code or not against what it was judged to be.
+    """Return the text that one event adds to the transcript, inert; '' if it adds nothing. A fence that it leaves open
+    is closed: what is added later would be code or not against what it was judged to be.
     """
     text = inert(_block(event))
     fence = _open_fence(text)
@@ -151,7 +151,9 @@ def _block(event: events.Event) -> str:
 def _plan_block(event: events.Event) -> str:
     match event:
         case events.PlanCreated():
-            steps = "".join(f"{number}. {_line(_titled(step))}\n" for number, step in enumerate(event.steps, 1))
+            steps = "".join(
+                f"{number}. {_line(str(step.get('title', '')))}\n" for number, step in enumerate(event.steps, 1)
+            )
             return f"\n**{_line(event.goal)}**\n\n{steps}\n"
         case events.StepStarted():
             return f"\n### {_line(event.step_id)}. {_line(event.description)}\n\n"
@@ -173,10 +175,6 @@ def call_words(call: Mapping[str, Any]) -> str:
 
 def _quoted(task: str) -> str:
     return "".join(f"> {line}\n" for line in task.strip().split("\n")) + "\n" if task.strip() else ""
-
-
-def _titled(step: Mapping[str, Any]) -> str:
-    return str(step.get("title", ""))
 
 
 def _line(value: str) -> str:

@@ -10,7 +10,7 @@ lead out of the workspace are left out. Not here: keeping a copy in step (`mirro
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Isolation, Laun
 from codeagent_lsp.shadow.upper_walk import is_folder
 from codeagent_lsp.system import bash
 from codeagent_lsp.workspace.files.ignore import IgnoreRules
-from codeagent_lsp.workspace.files.paths import path_of, within
+from codeagent_lsp.workspace.files.paths import entries_of, path_of, within
 
 _LIBRARIES = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/include", "/usr/local/bin", "/usr/local/lib", "/nix/store")
 """Programs and libraries of the system, which environments of the workspace link to."""
@@ -46,9 +46,8 @@ def copy_isolation(*, sandboxed: bool, reason: str = "") -> Isolation:
 class CopyLayer:
     """The private copy of the workspace `folders`, absolute real paths, stored in `folder`.
 
-    `environment` is that of commands (None: ours, scrubbed), `reason` goes into the isolation, `rules` returns the
-    ignore rules of a folder, `home` is the user's (None: that of this process). `seatbelt` is the wall of macOS around
-    commands without a sandbox.
+    `environment` is that of commands (None: ours, scrubbed), `reason` goes into the isolation, `home` is the user's
+    (None: that of this process). `seatbelt` is the wall of macOS around commands without a sandbox.
     """
 
     def __init__(
@@ -59,8 +58,6 @@ class CopyLayer:
         *,
         environment: Mapping[str, str] | None = None,
         reason: str = "",
-        rules: Callable[[str], IgnoreRules] = IgnoreRules,
-        limits: WrittenLimits | None = None,
         home: str | None = None,
         seatbelt: Seatbelt | None = None,
     ) -> None:
@@ -68,7 +65,7 @@ class CopyLayer:
         self._sandbox = sandbox
         self._seatbelt = seatbelt
         self._environment = scrubbed(os.environ) if environment is None else environment
-        self._limits = limits or WrittenLimits()
+        self._limits = WrittenLimits()
         self.isolation = copy_isolation(sandboxed=sandbox is not None, reason=reason)
         # A folder inside another one would be copied twice, and its changes reported twice.
         outermost = [path for path in folders if not within(path, [other for other in folders if other != path])]
@@ -77,7 +74,7 @@ class CopyLayer:
         # In the sandbox a link leads to what the sandbox shows; without it, a command would write through the link.
         strays = self._links.leads_out if sandbox is None else None
         self._mirrors = [
-            Mirror(path, folder.make("copies", str(number)), rules(path).at_root, self._limits, strays=strays)
+            Mirror(path, folder.make("copies", str(number)), IgnoreRules(path).at_root, self._limits, strays=strays)
             for number, path in enumerate(dict.fromkeys(outermost))
         ]
         for path in sandbox.folders if sandbox else ():
@@ -200,7 +197,7 @@ class OutwardLinks:
                 Path(place).symlink_to(folder)
                 continue
             Path(place).mkdir()
-            for entry in _entries(folder):
+            for entry in entries_of(folder):
                 if not (entry.is_symlink() and self.leads_out(entry.path)):
                     waiting.append((entry.path, f"{place}/{entry.name}"))
 
@@ -208,19 +205,11 @@ class OutwardLinks:
         """Yield the links below a folder that lead out."""
         waiting = [folder]
         while waiting:
-            for entry in _entries(waiting.pop()):
+            for entry in entries_of(waiting.pop()):
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
                 elif entry.is_symlink() and self.leads_out(entry.path):
                     yield entry.path
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:  # gone meanwhile, not ours to read, or a file
-        return []
 
 
 # Level `direct`: commands run in the real folders, so nothing is isolated and nothing becomes a proposal.

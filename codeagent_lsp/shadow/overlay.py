@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,7 +51,7 @@ _PLAIN = re.compile(r"[^,:\\\"]+")  # the others would need escapes, which not e
 class OverlayLayer:
     """The private view of the workspace `folders`, absolute real paths, stored in `folder`, which it closes.
 
-    `environment` is that of commands; `rules` returns the ignore rules of a workspace folder.
+    `environment` is that of commands.
     """
 
     def __init__(
@@ -62,16 +62,14 @@ class OverlayLayer:
         programs: Programs,
         *,
         environment: Mapping[str, str],
-        rules: Callable[[str], IgnoreRules] = IgnoreRules,
-        limits: WrittenLimits | None = None,
     ) -> None:
         self._folders = tuple(folders)
         self._folder = folder
         self._sandbox = sandbox
         self._programs = programs
         self._environment = environment
-        self._rules = {path: rules(path) for path in folders}
-        self._limits = limits or WrittenLimits()
+        self._rules = {path: IgnoreRules(path) for path in folders}
+        self._limits = WrittenLimits()
         self._caches: list[Over] | None = None  # as prepared once
         self._known: dict[str, tuple[Over, Upper] | None] = {}  # by root; None: can only be shown read-only
         self._shown: tuple[str, ...] = ()  # the roots of the next command, outermost first

@@ -18,7 +18,16 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from codeagent_lsp.shadow.folder import remove_tree
-from codeagent_lsp.shadow.upper_walk import MAX_DEPTH, VERSION_CONTROL, Stamp, is_folder, is_too_long, lstat, read
+from codeagent_lsp.shadow.upper_walk import (
+    MAX_DEPTH,
+    VERSION_CONTROL,
+    Stamp,
+    is_folder,
+    is_too_long,
+    lstat,
+    read,
+    stamp_of,
+)
 from codeagent_lsp.system import copy_new, open_new, open_reading, set_mode
 from codeagent_lsp.workspace.files.ignore import FolderRules
 
@@ -47,9 +56,8 @@ class Item(NamedTuple):
 
     @property
     def stamp(self) -> Stamp:
-        """Return a value that changes with every modification of the file."""
-        info = self.info
-        return (info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_mode)
+        """See `stamp_of`."""
+        return stamp_of(self.info)
 
     @property
     def is_link(self) -> bool:

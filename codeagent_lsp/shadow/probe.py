@@ -63,10 +63,10 @@ class Isolator:
     `state` is the folder of all our state, which no command may see; `environ` is the user's environment.
     """
 
-    def __init__(self, state: str, *, environ: Mapping[str, str] | None = None, home: str | None = None) -> None:
+    def __init__(self, state: str, *, environ: Mapping[str, str] | None = None) -> None:
         self._state = os.path.realpath(state)
         self._environ = dict(os.environ if environ is None else environ)
-        self._home = os.path.realpath(home or Path.home())
+        self._home = os.path.realpath(Path.home())
         # Reentrant: `open` asks for the `isolation` while it holds it.
         self._lock = threading.RLock()
         self._programs: Programs | str | None = None

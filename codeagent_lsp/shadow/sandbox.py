@@ -106,7 +106,11 @@ class Sandbox:
             *(word for path in _PROC_COVERED for word in ("--ro-bind-try", path, path)),
             *self._runtime(network=network),
             *self._homes(views),
-            *(word for bind in ordered for word in _bind(bind)),
+            *(
+                word
+                for bind in ordered
+                for word in ("--bind" if bind.writable else "--ro-bind", bind.source, bind.target)
+            ),
             *_masks(self._masked(ordered, sockets)),
             *("--bind", f"{self.private}/reports", REPORTS, "--chdir", cwd, "--clearenv"),
             *(word for name, value in self._environment(environment) for word in ("--setenv", name, value)),
@@ -193,9 +197,9 @@ def services() -> tuple[str, ...]:
     return tuple(sorted({*listening(), *named_pipes()}))
 
 
-def named_pipes(proc: str = "/proc") -> Iterator[str]:
+def named_pipes() -> Iterator[str]:
     """Yield the paths of the named pipes that processes have open, as far as we may know of them."""
-    for link in iglob(f"{proc}/[0-9]*/fd/*"):  # noqa: PTH207 - plain strings are several times faster
+    for link in iglob("/proc/[0-9]*/fd/*"):  # noqa: PTH207 - plain strings are several times faster
         try:
             path = os.readlink(link)  # noqa: PTH115 - as above
             if path.startswith("/") and stat.S_ISFIFO(os.stat(path).st_mode):  # noqa: PTH116 - as above
@@ -242,10 +246,6 @@ def _through(views: Mapping[str, str], path: str) -> str:
     # The views are of real paths, while what is visible is named as toolchains name it.
     real = os.path.realpath(path)
     return next((view + real.removeprefix(root) for root, view in views.items() if within(real, [root])), path)
-
-
-def _bind(bind: Bind) -> tuple[str, str, str]:
-    return ("--bind" if bind.writable else "--ro-bind", bind.source, bind.target)
 
 
 def _masks(paths: Iterable[str]) -> Iterator[str]:

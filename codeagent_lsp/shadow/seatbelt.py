@@ -54,7 +54,7 @@ class Seatbelt:
     hidden: Hidden
 
     def profile(self, *, network: bool) -> str:
-        """Return the profile of a command."""
+        """Return the profile of a command in the language of `sandbox-exec`; `network` is whether it may connect."""
         return "\n".join(self._rules(network=network)) + "\n"
 
     def argv(self, words: Iterable[str], *, network: bool) -> tuple[str, ...]:

@@ -205,3 +205,8 @@ KILLED = 128 + 9
 
 Approve = Callable[[tuple[str, ...]], Awaitable[bool]]
 """Asks the user whether files that can run code later may become proposed changes."""
+
+
+async def approve_none(paths: tuple[str, ...]) -> bool:
+    """Refuse changes of files that can run code later: the `Approve` where nobody is there, or nothing is kept."""
+    return False

@@ -37,6 +37,11 @@ Rules = Callable[[], FolderRules | None]
 """Returns the current ignore rules at the top of a folder; None if all of it is ignored."""
 
 
+def stamp_of(info: os.stat_result) -> Stamp:
+    """Return a value that changes with every modification of a file."""
+    return (info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_mode)
+
+
 class UpperEntry(NamedTuple):
     """One entry of the upper.
 
@@ -56,7 +61,7 @@ class UpperEntry(NamedTuple):
 
     @property
     def is_folder(self) -> bool:
-        """Return whether it is a folder in the upper."""
+        """Return whether it is a folder in the upper, which holds only what differs from the one on the disk."""
         return stat.S_ISDIR(self.info.st_mode)
 
     @property
@@ -71,9 +76,8 @@ class UpperEntry(NamedTuple):
 
     @property
     def stamp(self) -> Stamp:
-        """Return a value that changes with every modification of the file."""
-        info = self.info
-        return (info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_mode)
+        """See `stamp_of`."""
+        return stamp_of(self.info)
 
 
 class UpperPaths(NamedTuple):

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import EditRefused, ToolFailed, UserError
-from codeagent_lsp.shadow.collect import Collected, CollectLimits, collect
+from codeagent_lsp.shadow.collect import Collected, collect
 from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.process import run_process
 from codeagent_lsp.shadow.shell import (
@@ -111,13 +111,11 @@ class ShadowWorkspace:
         open_layer: OpenLayer,
         execute: Execute,
         *,
-        limits: CollectLimits | None = None,
         wait_seconds: float = _WAIT_SECONDS,
     ) -> None:
         self.isolation = isolation
         self._open_layer = open_layer
         self._execute = execute
-        self._limits = limits
         self._wait_seconds = wait_seconds
         self._layer: Layer | None = None
         self._folders: tuple[str, ...] = ()
@@ -168,7 +166,7 @@ class ShadowWorkspace:
             return CommandResult(finished, self.isolation)
         while True:
             owner = await binding.taken()
-            collected = await asyncio.to_thread(collect, writings, owner.view, seen, self._limits)
+            collected = await asyncio.to_thread(collect, writings, owner.view, seen)
             if finished.ending != "exited":
                 collected = collected.without(collected.paths, _stopped(finished))
             elif collected.protected and not await binding.approved(owner, collected.protected):
@@ -232,7 +230,7 @@ class ShadowWorkspace:
 
 
 class BoundShell:
-    """The `Shell` of one run."""
+    """The `Shell` of one run: its commands see the private view of the session, and take turns in it."""
 
     def __init__(self, workspace: ShadowWorkspace, binding: _Binding) -> None:
         self._workspace = workspace

@@ -150,7 +150,7 @@ class Folder:
         os.close(self._descriptor)
 
     def entries(self) -> list[os.DirEntry[str]]:
-        """Return what is in the folder."""
+        """Return what is in the folder, links as links. OSError if that cannot be read."""
         with os.scandir(self._descriptor) as entries:
             return list(entries)
 
@@ -167,11 +167,11 @@ class Folder:
         return os.open(name, _CREATE, 0o600, dir_fd=self._descriptor)
 
     def make_folder(self, name: str) -> None:
-        """Create a folder."""
+        """Create a folder in it. OSError if there is something of that name."""
         os.mkdir(name, dir_fd=self._descriptor)
 
     def remove_folder(self, name: str) -> None:
-        """Remove an empty folder."""
+        """Remove a folder in it. OSError if something is in that."""
         os.rmdir(name, dir_fd=self._descriptor)
 
     def remove(self, name: str) -> None:

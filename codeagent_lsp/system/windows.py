@@ -223,7 +223,7 @@ class Folder:
             _kernel().CloseHandle(wintypes.HANDLE(handle))
 
     def entries(self) -> list[os.DirEntry[str]]:
-        """Return what is in the folder."""
+        """Return what is in the folder, links as links. OSError if that cannot be read."""
         with os.scandir(self._path) as entries:
             return list(entries)
 
@@ -240,11 +240,11 @@ class Folder:
         return open_new(self._path / name)
 
     def make_folder(self, name: str) -> None:
-        """Create a folder."""
+        """Create a folder in it. OSError if there is something of that name."""
         (self._path / name).mkdir()
 
     def remove_folder(self, name: str) -> None:
-        """Remove an empty folder."""
+        """Remove a folder in it. OSError if something is in that."""
         (self._path / name).rmdir()
 
     def remove(self, name: str) -> None:

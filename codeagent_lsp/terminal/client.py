@@ -77,14 +77,13 @@ class Client:
         options: RunOptions,
         face: Face,
         interrupted: asyncio.Event,
-        disk: Disk | None = None,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self.written: list[FileWrite] = []
         self._options = options
         self._face = face
         self._interrupted = interrupted
-        self._disk = disk or Disk(options.workspace)
+        self._disk = Disk(options.workspace)
         self._run_id: str | None = None
         self._ended: dict[str | None, Mapping[str, Any]] = {}
         self._completed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

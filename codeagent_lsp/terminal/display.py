@@ -1,5 +1,5 @@
 """The user's language from the environment, and texts as a terminal may show them: no control sequences and no
-invisible direction marks, and paths by `~`.
+invisible direction marks, and paths by `~`; and printing them.
 
 Not here: what is said (`texts.py`).
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import locale
 import os
+import sys
 from pathlib import Path
 
 from codeagent_lsp.workspace.text.visible import shown
@@ -38,3 +39,10 @@ def short_path(path: Path) -> str:
         return str(Path("~") / path.relative_to(Path.home()))
     except (ValueError, RuntimeError):
         return str(path)
+
+
+def say(words: str) -> None:
+    """Print lines on stdout and flush; characters outside its encoding become question marks."""
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(words.encode(encoding, "replace").decode(encoding) + "\n")
+    sys.stdout.flush()

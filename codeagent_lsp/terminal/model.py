@@ -23,7 +23,7 @@ from codeagent_lsp.direct.aptitude import Proof, ProofStore, Score
 from codeagent_lsp.errors import UserError
 from codeagent_lsp.llm import weights
 from codeagent_lsp.llm.providers.embedded import engine_installed
-from codeagent_lsp.policy_file import read_policy
+from codeagent_lsp.settings_files import read_policy, read_user_settings
 from codeagent_lsp.settings_layers import environment_layer, load, refusal
 from codeagent_lsp.state import state_root
 from codeagent_lsp.terminal.display import user_locale
@@ -31,7 +31,6 @@ from codeagent_lsp.terminal.options import settings_of
 from codeagent_lsp.terminal.stage import console
 from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
 from codeagent_lsp.texts import choose_language, text
-from codeagent_lsp.user_settings import read_user_settings
 
 DEFAULT_PORT = 8080
 KEY_VARIABLE = "CODEAGENT_SERVE_KEY"

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.errors import SettingError, UsageError
-from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.settings_catalogue import catalogue
+from codeagent_lsp.settings_files import read_policy
 from codeagent_lsp.settings_layers import load
 
 

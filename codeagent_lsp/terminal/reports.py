@@ -14,14 +14,13 @@ from rich.text import Text
 
 from codeagent_lsp.doctor import Check, diagnose
 from codeagent_lsp.errors import UsageError
-from codeagent_lsp.policy_file import read_policy
+from codeagent_lsp.settings_files import read_policy, read_user_settings
 from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.state import workspace_state
 from codeagent_lsp.terminal.display import user_locale, visible
 from codeagent_lsp.terminal.stage import console
 from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED, EXIT_USAGE
 from codeagent_lsp.texts import choose_language
-from codeagent_lsp.user_settings import read_user_settings
 
 _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "failed": ("✗", "red")}
 

@@ -18,8 +18,7 @@ from codeagent_lsp.session.history.listing import FOLDER, found_rows, history_in
 from codeagent_lsp.session.left_waiting import undecided
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.state import workspace_state
-from codeagent_lsp.terminal.display import one_line, user_locale
-from codeagent_lsp.terminal.index_place import say
+from codeagent_lsp.terminal.display import one_line, say, user_locale
 from codeagent_lsp.terminal.summary import WAITING, place_of
 from codeagent_lsp.texts import choose_language, text
 

@@ -1,7 +1,7 @@
 """The command `codeagent-lsp setup`: a dialogue from no model to one that has answered, kept for every editor.
 
 What runs on this machine comes first, then the services that one has a key for, then the embedded model. Nothing is
-kept before the model has answered once. Not here: the file (`user_settings.py`), fetching weights (`model.py`).
+kept before the model has answered once. Not here: the file (`settings_files.py`), fetching weights (`model.py`).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from codeagent_lsp.llm.model import Model, ModelRequest, Reply
 from codeagent_lsp.llm.providers.embedded import engine_installed
 from codeagent_lsp.llm.providers.kinds import SERVICES, Service
 from codeagent_lsp.messages import Message
-from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.settings_catalogue import catalogue
+from codeagent_lsp.settings_files import keep_model, read_policy
 from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.state import state_root
 from codeagent_lsp.terminal.display import one_line, short_path, user_locale
@@ -36,7 +36,6 @@ from codeagent_lsp.terminal.questions import Keyboard
 from codeagent_lsp.terminal.stage import console
 from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
 from codeagent_lsp.texts import choose_language, text
-from codeagent_lsp.user_settings import keep_model
 
 ANSWER_TOKENS = 2000  # a model that reasons first needs more than its word
 SHOWN_MODELS = 12
@@ -78,16 +77,16 @@ class _Ended(Exception):
     """The input is at its end, or the user wants no more."""
 
 
-def setup_command(lines: Lines | None = None, out: Console | None = None) -> int:
+def setup_command() -> int:
     """Hold the dialogue and return the exit code: 0 once a model has answered and is kept, 1 if none is, 2 without a
     terminal, 130 after Ctrl-C.
     """
     language = choose_language("auto", user_locale())
     keyboard = Keyboard()
-    if lines is None and not keyboard.present:
+    if not keyboard.present:
         sys.stderr.write(f"codeagent-lsp: {text('setup.no_terminal', language)}\n")
         return EXIT_USAGE
-    dialogue = Dialogue(out or console(), lines or keyboard, language)
+    dialogue = Dialogue(console(), keyboard, language)
     try:
         return asyncio.run(dialogue.hold())
     except UserError as error:

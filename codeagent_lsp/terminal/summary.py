@@ -57,6 +57,7 @@ class Summary:
         """Return the summary after an event."""
         run_id = str(event.get("run_id") or "")
         if event["type"] == "usage":
+            # Of attempts at the task, too: they are paid for as well.
             prompt, completion = int(event.get("prompt_tokens", 0)), int(event.get("completion_tokens", 0))
             return replace(
                 self,
@@ -65,6 +66,7 @@ class Summary:
             )
         if event["type"] == "response_start" and event.get("attempt_of"):
             return replace(self, attempts=self.attempts | {run_id})
+        # What else an attempt does concerns nobody: the run that began it proposes the best one as its own.
         if run_id in self.attempts:
             return self
         named = replace(self, run_id=run_id or self.run_id, session_id=str(event.get("session_id") or self.session_id))

@@ -1,7 +1,7 @@
 """The command `codeagent-lsp trust`: what a workspace brings that needs the user's trust, listed and asked about.
 
 It needs no server: one that runs reads the user's answer when it would use any of it. Not here: what counts as brought
-(`session/memory/knowledge.py`), the same question in an editor (`tools/skills/desk.py`).
+(`session/memory/knowledge.py`), the same question in an editor (`tools/skills/trust.py`).
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from pathlib import Path
 
 from codeagent_lsp.session.memory.knowledge import knowledge_in
 from codeagent_lsp.state import state_root, workspace_state
-from codeagent_lsp.terminal.display import one_line, user_locale, visible
-from codeagent_lsp.terminal.index_place import say
+from codeagent_lsp.terminal.display import one_line, say, user_locale, visible
 from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_REJECTED, EXIT_USAGE
 from codeagent_lsp.texts import choose_language, text
-from codeagent_lsp.tools.skills.desk import name_of, named, said_of
-from codeagent_lsp.tools.skills.trust import WorkspaceItem
+from codeagent_lsp.tools.skills.trust import WorkspaceItem, name_of, named, said_of
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
 from codeagent_lsp.workspace.files.paths import Roots
 

@@ -120,6 +120,7 @@ def composable(output: Mapping[str, Any] | None, schema: Mapping[str, Any]) -> b
     kinds = _kinds(output) if output is not None else {"string"}
     if "object" in kinds and output is not None and set(output.get("properties", {})) & set(properties):
         return True
+    # A parameter that is a text takes everything: any value can be written as one.
     wanted_kinds = (_kinds(item) | _kinds(item.get("items", {})) for item in properties.values())
     return any(
         "string" in wanted or bool(wanted & kinds) or any((kind, other) in _ALIKE for kind in kinds for other in wanted)
@@ -180,12 +181,14 @@ def _step(value: Any, key: str | int, path: str) -> Any:
         return value[key]
     if isinstance(key, str) and isinstance(value, Mapping) and key in value:
         return value[key]
-    there = _names(value) if isinstance(value, Mapping) else f"{_kind(value)} of {len(value)}" if _sized(value) else ""
+    there = (
+        _names(value)
+        if isinstance(value, Mapping)
+        else f"{_kind(value)} of {len(value)}"
+        if isinstance(value, (list, str))
+        else ""
+    )
     raise ToolRetry(f"{path!r} leads nowhere at {key!r}. There is: {there or _kind(value)}.")
-
-
-def _sized(value: Any) -> bool:
-    return isinstance(value, (list, str))
 
 
 def _names(mapping: Iterable[Any]) -> str:

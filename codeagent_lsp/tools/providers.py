@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from codeagent_lsp.errors import CodeAgentError
-from codeagent_lsp.tools.registry import ToolRegistry, ToolState
+from codeagent_lsp.tools.registry import SWITCHED_OFF, ToolRegistry, ToolState
 
 if TYPE_CHECKING:
     from codeagent_lsp.tools.tool import Tool
@@ -67,10 +67,6 @@ class CachedProvider:
                 await self._ask()
             return self._known or ()
 
-    def invalidate(self) -> None:
-        """Discard the cached list: the next call of `tools` asks the provider again."""
-        self._until = 0.0
-
     async def _ask(self) -> None:
         try:
             self._known = await self._inner.tools()
@@ -92,7 +88,7 @@ class CompositeProvider:
         self._parts = tuple(parts)
 
     async def tools(self) -> Tools:
-        """Return the tools of all providers."""
+        """Return the tools of all providers, without those of a provider that fails."""
         self.problems = {}
         found: dict[str, Tool[Any]] = {}
         for tools in await asyncio.gather(*map(self._of, self._parts)):
@@ -118,11 +114,20 @@ class Plugged:
 
 
 class Plug:
-    """Keeps one registry in step with one provider. Runs see a change at their next model call; running calls go on."""
+    """Keeps one registry in step with one provider. Runs see a change at their next model call; running calls go on.
+    `disabled` returns the names of tools that the settings switch off.
+    """
 
-    def __init__(self, registry: ToolRegistry, provider: ToolProvider, state: ToolState = "active") -> None:
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        provider: ToolProvider,
+        state: ToolState = "active",
+        disabled: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
         self._registry = registry
         self._provider = provider
+        self._disabled = disabled
         self._state: ToolState = state
         self._mine: dict[str, Tool[Any]] = {}
         self._turn = asyncio.Lock()
@@ -135,7 +140,7 @@ class Plug:
             wanted = {tool.traits.name: tool for tool in await self._provider.tools()}
             # Before adding: a tool that has changed keeps its name, which is free only then.
             removed = self._remove([name for name, tool in self._mine.items() if wanted.get(name) is not tool])
-            added, refused = [], []
+            added, refused, disabled = [], [], self._disabled()
             for name, tool in wanted.items():
                 if name in self._mine:
                     continue
@@ -143,6 +148,8 @@ class Plug:
                     refused.append(name)
                     continue
                 self._registry.register(tool, self._state)
+                if name in disabled:
+                    self._registry.disable(name, SWITCHED_OFF)
                 self._mine[name] = tool
                 added.append(name)
             return Plugged(tuple(added), tuple(removed), tuple(refused))

@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # what an idle server has no use for
 ToolState = Literal["registered", "active", "disabled", "error"]
 CallOutcome = Literal["success", "failure", "neither"]
 CircuitState = Literal["closed", "open", "half_open"]
+SWITCHED_OFF = "switched off in the settings"
+"""Why a tool is off that the user has switched off, as the model is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class ToolRegistry:
         for other in self._disabled:
             name = own_name(other, entries.values())
             if name in entries:
-                entries[name] = replace(entries[name], state="disabled", reason="switched off in the settings")
+                entries[name] = replace(entries[name], state="disabled", reason=SWITCHED_OFF)
         return entries
 
     def register(self, tool: Tool[Any], state: ToolState = "active") -> None:

@@ -28,10 +28,6 @@ class Parameters(BaseModel):
     model_config = ConfigDict(extra="forbid", defer_build=True, str_strip_whitespace=False)
 
 
-class NoParameters(Parameters):
-    """The parameters of a tool that takes none."""
-
-
 P = TypeVar("P", bound=Parameters)
 
 Example = Mapping[str, Any]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.batch.results import TaskResult, read_results
+from codeagent_lsp.batch.results import RESULTS, TaskResult, parsed
 from tests.children import command_lines
 from tests.server.warm import COLD, quick_starts
 
@@ -118,3 +118,10 @@ def until(holds: Callable[[], bool], seconds: float = SECONDS) -> None:
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def read_results(path: Path) -> tuple[TaskResult, ...]:
+    """Return the results in a folder's `results.jsonl`; of two with one id the later."""
+    lines = (path / RESULTS).read_text(encoding="utf-8").split("\n") if (path / RESULTS).exists() else ()
+    found = {result.id: result for line in lines if (result := parsed(line)) is not None}
+    return tuple(found.values())

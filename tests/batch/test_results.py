@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeagent_lsp.batch import results
-from codeagent_lsp.batch.results import AGAIN, Outcome, ResultFolder, TaskResult, parsed, read_results
+from codeagent_lsp.batch.results import AGAIN, Outcome, ResultFolder, TaskResult, parsed
 from codeagent_lsp.batch.task_file import BatchTask
 from codeagent_lsp.errors import UsageError
+from tests.batch.rig import read_results
 
 TASKS = tuple(BatchTask(name, "Do it", folder="/p") for name in "abc")
 

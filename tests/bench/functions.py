@@ -21,7 +21,6 @@ from codeagent_lsp.direct.workspace_files import WorkspaceFiles
 from codeagent_lsp.index.answers import Answers
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.relevance import split
-from codeagent_lsp.index.repomap import paths_in
 from codeagent_lsp.index.scan import Folders, scan
 from codeagent_lsp.index.store import Lexical, Store
 from codeagent_lsp.index.worker import do
@@ -46,6 +45,7 @@ from tests.bench.edited import (
 from tests.bench.histories import Commit, Repository
 from tests.bench.peer import Peer, environment
 from tests.bench.plain import PlainPieces, PlainWords
+from tests.index.maps import paths_in
 
 BUDGETS = (1024, 4096)
 DEPTHS = (5, 10, 20)

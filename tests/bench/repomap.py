@@ -21,12 +21,12 @@ from codeagent_lsp.index.grammars import is_source
 from codeagent_lsp.index.intake import kept
 from codeagent_lsp.index.parse import parse
 from codeagent_lsp.index.rank import Task
-from codeagent_lsp.index.repomap import paths_in
 from codeagent_lsp.index.store import IndexEntry, Lexical, Store
 from codeagent_lsp.index.symbols import pack
 from tests.bench.histories import Commit, Repository
 from tests.bench.peer import Peer, environment
 from tests.bench.plain import PlainWords
+from tests.index.maps import paths_in
 
 DEPTHS = (5, 10, 20)
 

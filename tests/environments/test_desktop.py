@@ -15,7 +15,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
 from codeagent_lsp.environments.serving import PORTS, ScreenRequest
-from codeagent_lsp.environments.serving_desktop import connected
+from codeagent_lsp.environments.serving_page import connected
 from tests.environments.screens import Rig, browse, killed, needs_browser, needs_desktop, rig, socket_url, until, wrote
 
 PROMPT = """() => {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-guard = pytest.importorskip("codeagent_lsp.environments.serving_guard", reason="the extra `terminal` is not installed")
+guard = pytest.importorskip("codeagent_lsp.environments.serving_page", reason="the extra `terminal` is not installed")
 
 TOKEN = "s3cret-token"
 HERE = {"Host": "127.0.0.1:7681"}

@@ -17,7 +17,7 @@ from codeagent_lsp import events, own_tools
 from codeagent_lsp.agent.prompt import Environment, system_prompt
 from codeagent_lsp.call_forms import translated
 from codeagent_lsp.config import PermissionsSettings
-from codeagent_lsp.environments.grading import grade
+from codeagent_lsp.environments.failures import grade
 from codeagent_lsp.environments.serving import PORTS
 from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.index.symbols import SymbolInfo
@@ -30,7 +30,7 @@ from codeagent_lsp.records.mark import MARK
 from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.session.run_output import detailed
 from codeagent_lsp.session.state import RunRecord
-from codeagent_lsp.settings_catalogue import catalogue, public_dict
+from codeagent_lsp.settings_catalogue import catalogue, value_of
 from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.code.reading_tools import described
@@ -209,7 +209,7 @@ def test(file: str, *names: str) -> None:
 def _settled(layer: Mapping[str, Any], wanted: dict[str, Any]) -> None:
     settings, problems = load(layer)
     assert problems == []
-    known = public_dict(settings)
+    known = {setting.key: value_of(settings, setting) for setting in catalogue()}
     assert {key: known[key] for key in wanted} == wanted and set(wanted) <= {item.key for item in catalogue()}
 
 

@@ -13,13 +13,13 @@ from codeagent_lsp.index.relevance import definitions
 from codeagent_lsp.index.repomap import (
     SIGNATURE_CHARS,
     RepoMap,
-    paths_in,
     render,
     steady,
 )
 from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.index.words import question
 from codeagent_lsp.messages import estimate_tokens
+from tests.index.maps import paths_in
 
 ASKING = question("the parser loses comments, see `parse_block`")
 

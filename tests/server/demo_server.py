@@ -18,8 +18,8 @@ from lsprotocol import types
 from codeagent_lsp.errors import CodeAgentError, UsageError
 from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import policy_of
+from codeagent_lsp.server.run_services import LentServers
 from codeagent_lsp.server.server import CodeAgentServer
-from codeagent_lsp.server.workspace_ports import LentServers
 
 
 def build() -> CodeAgentServer:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.documents import MOST_UNOPENED, Documents
+from codeagent_lsp.server.run_services import ClientTexts
 from codeagent_lsp.server.server import CodeAgentServer
-from codeagent_lsp.server.workspace_ports import ClientTexts
 from codeagent_lsp.tools.context import PresentTexts
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange

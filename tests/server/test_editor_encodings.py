@@ -13,8 +13,8 @@ from lsprotocol import types
 from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy
 from codeagent_lsp.server.editor import LspEditor
+from codeagent_lsp.server.run_services import Views
 from codeagent_lsp.server.server import CodeAgentServer
-from codeagent_lsp.server.workspace_ports import Views
 from codeagent_lsp.session.rewind.earlier_texts import taking_back
 from codeagent_lsp.workspace.changes.changeset import Applied, Changeset, FileChange
 from codeagent_lsp.workspace.files.uris import from_path, to_path

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.server.workspace_ports import Views
+from codeagent_lsp.server.run_services import Views
 from codeagent_lsp.session.rewind.earlier_texts import taking_back
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from tests.examples import pairwise

@@ -13,12 +13,12 @@ from lsprotocol import types
 from codeagent_lsp.errors import EditorError
 from codeagent_lsp.language_servers.answers import ServerAnswer
 from codeagent_lsp.protocol import LENT_METHODS, LSP_METHOD
-from codeagent_lsp.server import workspace_ports
+from codeagent_lsp.server import run_services
 from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy, policy_of
 from codeagent_lsp.server.documents import Documents
+from codeagent_lsp.server.run_services import LentServers
 from codeagent_lsp.server.server import CodeAgentServer
-from codeagent_lsp.server.workspace_ports import LentServers
 from codeagent_lsp.workspace.text.document import Change, Document
 from tests.server.rawclient import NO_ANSWER, RawClient, Refusal
 
@@ -201,10 +201,10 @@ async def test_a_resolved_action_is_an_edit_or_nothing(resolved: Any, kept: Any)
 
 def test_limits_are_those_that_are_promised() -> None:
     limits = (
-        workspace_ports.MAX_ANSWERS,
-        workspace_ports.MAX_NAME,
-        workspace_ports.MAX_CHARACTERS,
-        workspace_ports.MAX_NODES,
+        run_services.MAX_ANSWERS,
+        run_services.MAX_NAME,
+        run_services.MAX_CHARACTERS,
+        run_services.MAX_NODES,
     )
     assert limits == (8, 100, 2 * 1024 * 1024, 100_000)
 

@@ -11,7 +11,7 @@ from codeagent_lsp.errors import UsageError
 from codeagent_lsp.server.commands.convert import run_request
 from codeagent_lsp.server.documents import Documents
 from codeagent_lsp.server.lenses import lenses, pending_changes, waiting_actions
-from codeagent_lsp.server.workspace_ports import Views
+from codeagent_lsp.server.run_services import Views
 from codeagent_lsp.workspace.files.uris import from_path
 from codeagent_lsp.workspace.text.document import Document
 from tests.server.editor_client import TEXT, change, connect

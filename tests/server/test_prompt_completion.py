@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.server.prompting.prompting import Asked, asked_at, best, without_head
+from codeagent_lsp.server.prompt_documents import Asked, asked_at, best, without_head
 from codeagent_lsp.texts import LANGUAGES, text
 
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from codeagent_lsp.config import PermissionsSettings, Settings
-from codeagent_lsp.server.workspace_ports import language_servers
+from codeagent_lsp.server.run_services import language_servers
 from tests.tools.fakes import Bench
 
 

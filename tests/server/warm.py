@@ -48,7 +48,6 @@ _PARTS = (
     "codeagent_lsp.index.vectors",
     "codeagent_lsp.index.semantic",
     "codeagent_lsp.inline.next_edit.proposals",
-    "codeagent_lsp.inline.next_edit.proposals",
     "codeagent_lsp.language_servers.session_servers",
     "codeagent_lsp.terminal.run",
     "codeagent_lsp.batch.command",
@@ -56,7 +55,6 @@ _PARTS = (
     "codeagent_lsp.acp_agent.agent",
     # what the first run of a session loads
     "codeagent_lsp.session.redaction.records_factory",
-    "codeagent_lsp.session.run",
     "codeagent_lsp.session.run",
     "codeagent_lsp.session.redaction.guarded_model",
     "codeagent_lsp.session.own_commands",

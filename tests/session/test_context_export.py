@@ -13,7 +13,7 @@ from codeagent_lsp.agent.memory import MemoryEntry
 from codeagent_lsp.config import Settings
 from codeagent_lsp.events import from_dict
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
-from codeagent_lsp.session.context_export import SessionSurroundings, to_dict, to_json
+from codeagent_lsp.session.context_export import SessionSurroundings, to_dict
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.workspace.changes.staging import Staging
@@ -41,7 +41,7 @@ def exported(made: World, session: Session | None = None) -> dict[str, Any]:
     stored = [from_dict(record) for record in made.store.load(known.session_id)] if known.context.runs else []
     around = SessionSurroundings(known.session_id, "ws-1", Settings(), plain_view(made), MEMORY)
     data = to_dict(known.context, stored, around)
-    assert json.loads(to_json(known.context, stored, around)) == data  # plain JSON values all through
+    assert json.loads(json.dumps(data)) == data  # plain JSON values all through
     return data
 
 

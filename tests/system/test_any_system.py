@@ -20,7 +20,7 @@ NOT_EVERYWHERE = set(
     """.split()  # noqa: SIM905
 )
 """Names of functions, arguments and constants that not every system has."""
-MAY = ("system/", "shadow/", "environments/container_terminal.py", "environments/serving_desktop.py")
+MAY = ("system/", "shadow/", "environments/container_terminal.py", "environments/serving_page.py")
 """Where they are used: the last two are programs of their own, started in containers and sandboxes of Linux."""
 
 

@@ -21,8 +21,8 @@ from codeagent_lsp.index.scan import scan
 from codeagent_lsp.index.store import open_index
 from codeagent_lsp.index.vectors import PLACES_FILE, ChunkPlace, Places
 from codeagent_lsp.state import workspace_state
-from codeagent_lsp.terminal import index_place
-from codeagent_lsp.terminal.index_place import IndexLocation, with_index
+from codeagent_lsp.terminal import index
+from codeagent_lsp.terminal.index import IndexLocation, with_index
 from tests.index.rig import SHOP
 from tests.index.workspaces import children, many, settle, write
 
@@ -161,8 +161,7 @@ class TestBuild:
         console = Console(file=shown, width=80, force_terminal=True)
 
         def action(place: IndexLocation) -> int:
-            index = index_place.Index(place.folder, place.store.path, place.language)
-            index_place.build(index, scan(place.folders, {}, threading.Event()), console)
+            index.build(place, scan(place.folders, {}, threading.Event()), console)
             return len(place.store.files())
 
         assert with_index(str(root), action) == 208
@@ -294,12 +293,6 @@ class TestSearch:
         finally:
             os.dup2(saved, 1)
             os.close(saved)
-
-
-def test_the_server_keeps_its_index_in_the_same_file() -> None:
-    from codeagent_lsp.index.host import STORE
-
-    assert index_place.STORE == STORE
 
 
 def _command(*arguments: str) -> list[str]:

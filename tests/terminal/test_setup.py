@@ -14,11 +14,10 @@ from rich.console import Console
 
 from codeagent_lsp.config import Settings
 from codeagent_lsp.llm.factory import Surroundings, endpoint_of
-from codeagent_lsp.policy_file import PolicyFile
+from codeagent_lsp.settings_files import FILE, KEYS, PolicyFile, keep_model, read_user_settings
 from codeagent_lsp.settings_layers import load
 from codeagent_lsp.terminal.setup import Dialogue, setup_command
 from codeagent_lsp.texts import text
-from codeagent_lsp.user_settings import FILE, KEYS, keep_model, read_user_settings
 from tests.faults.model_server import Asked
 from tests.llm.providers.fake_chat import FakeChat
 from tests.llm.providers.fake_server import Answer, Refused, Said, serving

@@ -30,8 +30,7 @@ from codeagent_lsp.tools.context import Complete
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.orchestration.orchestration_tools import Delegates
 from codeagent_lsp.tools.plan.plan import Planner, StepDraft, UpdateAction
-from codeagent_lsp.tools.skills.desk import SkillDesk
-from codeagent_lsp.tools.skills.shelf import SkillShelf
+from codeagent_lsp.tools.skills.shelf import SkillDesk, SkillShelf
 from codeagent_lsp.tools.skills.trust import Trust
 from codeagent_lsp.tools.tool import Tool
 from codeagent_lsp.tools.traits import ToolGroups

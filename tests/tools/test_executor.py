@@ -17,7 +17,7 @@ from codeagent_lsp.tools.context import TaskWords, ToolContext
 from codeagent_lsp.tools.executor import MAX_CALLS, ToolExecutor
 from codeagent_lsp.tools.permissions.approval_words import describe
 from codeagent_lsp.tools.permissions.approvals import fingerprint
-from codeagent_lsp.tools.tool import NoParameters, Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from tests.tools.fakes import Bench
 
@@ -65,11 +65,11 @@ class Terse(Probe):
     traits: ClassVar[ToolTraits] = ToolTraits("terse", "For tests.", "read", max_output_bytes=2000)
 
 
-class Plain(Tool[NoParameters]):
+class Plain(Tool[Parameters]):
     traits: ClassVar[ToolTraits] = ToolTraits("plain", "For tests.", "read")
-    parameters = NoParameters
+    parameters = Parameters
 
-    async def run(self, arguments: NoParameters, context: ToolContext) -> ToolOutput:
+    async def run(self, arguments: Parameters, context: ToolContext) -> ToolOutput:
         return ToolOutput("done")
 
 

@@ -11,21 +11,21 @@ from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.providers import CachedProvider, CompositeProvider, Plug, StaticProvider
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.tools.tool import NoParameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 
-class Named(Tool[NoParameters]):
+class Named(Tool[Parameters]):
     """A tool whose name is given."""
 
-    parameters = NoParameters
+    parameters = Parameters
     traits: ClassVar[ToolTraits] = ToolTraits("named", "For tests of providers.", "read", "mcp.test")
 
     def __init__(self, name: str, answer: str = "") -> None:
         self.traits = ToolTraits(name, "For tests of providers.", "read", "mcp.test")  # type: ignore[misc]
         self.answer = answer
 
-    async def run(self, arguments: NoParameters, context: ToolContext) -> ToolOutput:
+    async def run(self, arguments: Parameters, context: ToolContext) -> ToolOutput:
         return ToolOutput(self.answer)
 
 
@@ -65,9 +65,6 @@ async def test_a_cached_provider_asks_again_only_when_it_is_time() -> None:
     assert names(await cached.tools()) == ["a"]
     now[0] = 10
     assert names(await cached.tools()) == ["b"]
-    cached.invalidate()
-    await cached.tools()
-    assert inner.asked == 3
 
 
 async def test_a_cached_provider_remembers_while_the_other_one_fails() -> None:

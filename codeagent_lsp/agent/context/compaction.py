@@ -17,7 +17,6 @@ from codeagent_lsp.agent.context.history import (
     SUMMARY,
     UNCHANGED,
     ConversationParts,
-    Counter,
     Exchange,
     FocusedFiles,
     flat,
@@ -88,9 +87,7 @@ class CompactionPlan:
     aim: int
 
 
-def plan_compaction(
-    messages: Sequence[Message], budget: int, *, fixed: int = 0, pressure: int = 0, count: Counter = estimate_tokens
-) -> CompactionPlan:
+def plan_compaction(messages: Sequence[Message], budget: int, *, fixed: int = 0, pressure: int = 0) -> CompactionPlan:
     """Choose what to summarise so that the conversation takes well under `budget` tokens.
 
     `fixed` tokens are taken by what is kept besides; with a higher `pressure` (0 to 2) less stays. The latest turn
@@ -101,8 +98,8 @@ def plan_compaction(
     latest = next(filter(is_request, reversed(messages)), None)
     asked = _seen([*parts.requests, *filter(is_request, flat(parts.exchanges))], latest)
     # What stays whatever is chosen is taken off first; the rest is shared.
-    room = max(LEAST_ROOM, budget - fixed - size(parts.system, count) - size(asked, count))
-    start, last = _start(parts.exchanges, parts.latest_turn, room, pressure, count)
+    room = max(LEAST_ROOM, budget - fixed - size(parts.system) - size(asked))
+    start, last = _start(parts.exchanges, parts.latest_turn, room, pressure)
     old, stays = parts.exchanges[:start], parts.exchanges[start:]
     tail = (*flat(map(_short, parts.exchanges[start:last])), *flat(parts.exchanges[last:]))
     return CompactionPlan(
@@ -124,47 +121,44 @@ async def compact(
     *,
     pressure: int = 0,
     keywords: Sequence[str] = (),
-    count: Counter = estimate_tokens,
 ) -> tuple[Message, ...]:
     """Return the conversation in fewer tokens than before, if possible at most `budget`; unchanged when it cannot be
     made smaller. With `pressure` 2 even the last results, requests and the system message are cut.
     """
-    spoken = size([note(_kept_text(kept))], count)
-    plan = plan_compaction(messages, budget, fixed=spoken, pressure=pressure, count=count)
-    told = await _summary(plan, summarise, count)
-    before, best = size(messages, count), tuple(messages)
+    spoken = size([note(_kept_text(kept))])
+    plan = plan_compaction(messages, budget, fixed=spoken, pressure=pressure)
+    told = await _summary(plan, summarise)
+    before, best = size(messages), tuple(messages)
     # The first that fits is the best; if none does, the smallest is better than nothing.
-    for candidate in _candidates(plan, told, kept, count):
-        made = squeeze(candidate, budget, keywords, count) if pressure > 1 else candidate
-        if size(made, count) < min(before, size(best, count)):
+    for candidate in _candidates(plan, told, kept):
+        made = squeeze(candidate, budget, keywords) if pressure > 1 else candidate
+        if size(made) < min(before, size(best)):
             best = made
-        if best is made and size(made, count) <= budget:
+        if best is made and size(made) <= budget:
             break
     return best
 
 
-def squeeze(
-    messages: Sequence[Message], budget: int, keywords: Sequence[str] = (), count: Counter = estimate_tokens
-) -> tuple[Message, ...]:
+def squeeze(messages: Sequence[Message], budget: int, keywords: Sequence[str] = ()) -> tuple[Message, ...]:
     """Return the messages with their longest texts cut until they fit: results first, then the model's text, notes,
     older requests, the latest request, the system message. Tool calls stay unchanged.
     """
     made = list(messages)
     for index in sorted(range(len(made)), key=lambda index: (_rank(made, index), -len(made[index].content))):
-        if size(made, count) <= budget:
+        if size(made) <= budget:
             break
         message = made[index] = _without_pictures(made[index])
-        over = size(made, count) - budget
+        over = size(made) - budget
         if over <= 0:
             break
-        tokens = count(message.content)
-        made[index] = replace(message, content=within(message.content, max(80, tokens - over), keywords, count))
+        tokens = estimate_tokens(message.content)
+        made[index] = replace(message, content=within(message.content, max(80, tokens - over), keywords))
     return tuple(made)
 
 
-def within(text: str, tokens: int, keywords: Sequence[str] = (), count: Counter = estimate_tokens) -> str:
+def within(text: str, tokens: int, keywords: Sequence[str] = ()) -> str:
     """Return the most relevant parts of `text` in about `tokens` tokens."""
-    needed, limit = count(text), len(text)
+    needed, limit = estimate_tokens(text), len(text)
     if needed <= tokens:
         return text
     shown = text
@@ -173,22 +167,22 @@ def within(text: str, tokens: int, keywords: Sequence[str] = (), count: Counter 
     for _ in range(12):
         limit = int(limit * min(0.9, tokens / needed))
         shown = excerpt(text, limit, keywords)
-        needed = count(shown)
+        needed = estimate_tokens(shown)
         if needed <= tokens:
             break
     return shown if len(shown) < len(text) else text
 
 
-def _start(exchanges: Sequence[Exchange], turn: int, room: int, pressure: int, count: Counter) -> tuple[int, int]:
+def _start(exchanges: Sequence[Exchange], turn: int, room: int, pressure: int) -> tuple[int, int]:
     """Return the index of the first exchange of the tail, and of the first one that stays unchanged."""
     # Without its first message, the user's, which stays in any case.
-    if turn > 0 and size(flat(exchanges[turn:])[1:], count) <= room * WHOLE_TURN_SHARE[pressure]:
+    if turn > 0 and size(flat(exchanges[turn:])[1:]) <= room * WHOLE_TURN_SHARE[pressure]:
         return turn, turn
     # The last exchange stays word for word: the model has asked for these results and not seen them yet.
     spoken = max((at for at, exchange in enumerate(exchanges) if exchange[0].role == "assistant"), default=0)
     last = start = max(turn, spoken)
-    left = room * TAIL_SHARE[pressure] - size(flat(exchanges[last:]), count)
-    while start > turn and (left := left - size(_short(exchanges[start - 1]), count)) >= 0:
+    left = room * TAIL_SHARE[pressure] - size(flat(exchanges[last:]))
+    while start > turn and (left := left - size(_short(exchanges[start - 1]))) >= 0:
         start -= 1
     return start, last
 
@@ -228,13 +222,13 @@ def _without_loose_references(messages: Sequence[Message], before: Sequence[Mess
     )
 
 
-async def _summary(plan: CompactionPlan, summarise: Summarise | None, count: Counter) -> str:
+async def _summary(plan: CompactionPlan, summarise: Summarise | None) -> str:
     """Return the model's summary of the old exchanges; '' when the model gave none, or when it has done too little in
     them: notes of the program are made anew, and there is nothing to tell of them.
     """
     worked = [exchange for exchange in plan.old if exchange[0].role == "assistant"]
     # A summary that is half as long as what it tells of is not worth a call.
-    if summarise is None or size(flat(worked), count) < 2 * plan.summary_tokens:
+    if summarise is None or size(flat(worked)) < 2 * plan.summary_tokens:
         return ""
     # About three words are four tokens; a little less, as models overrun.
     question = note(SUMMARISE.format(words=plan.summary_tokens * 2 // 3))
@@ -243,7 +237,7 @@ async def _summary(plan: CompactionPlan, summarise: Summarise | None, count: Cou
     return told.replace(END, "").strip()
 
 
-def _candidates(plan: CompactionPlan, told: str, kept: KeptFacts, count: Counter) -> Iterator[tuple[Message, ...]]:
+def _candidates(plan: CompactionPlan, told: str, kept: KeptFacts) -> Iterator[tuple[Message, ...]]:
     """Yield possible compacted conversations, the best first."""
     if not plan.old and not plan.parts.summary:
         yield _built(plan, "", kept) if kept.focused.files else _built(plan, "", None)
@@ -255,7 +249,7 @@ def _candidates(plan: CompactionPlan, told: str, kept: KeptFacts, count: Counter
     for words in filter(None, (excerpt(told, limit) if told else "", listed)):
         bare = _built(plan, words, replace(kept, focused=FocusedFiles()))
         # Two characters for a token, fewer than code has: the files must not fill what was just made free.
-        chosen = kept.focused.newest((plan.aim - size(bare, count)) * 2)
+        chosen = kept.focused.newest((plan.aim - size(bare)) * 2)
         yield _built(plan, words, replace(kept, focused=replace(kept.focused, files=chosen)))
         yield bare
     yield _built(plan, "", replace(kept, focused=FocusedFiles()))

@@ -28,7 +28,6 @@ READING = "read_file"
 # In characters: of a shorter text a reference would save little.
 WORTH_REFERRING = 400
 DEFAULT_LIMIT = 100_000
-Counter = Callable[[str], int]
 Exchange = tuple[Message, ...]
 
 # The role and the marks that a chat template puts around each message.
@@ -269,9 +268,9 @@ def rendered(path: str, text: str) -> str:
     return f"{path}:\n{text}\n"
 
 
-def size(messages: Iterable[Message], count: Counter = estimate_tokens) -> int:
+def size(messages: Iterable[Message]) -> int:
     """Return the tokens of a conversation."""
-    return sum(_cost(message, count) for message in messages)
+    return sum(map(_cost, messages))
 
 
 class Sizes:
@@ -293,9 +292,9 @@ class Sizes:
         return self._total
 
 
-def tools_size(tools: Iterable[ToolSpec], count: Counter = estimate_tokens) -> int:
+def tools_size(tools: Iterable[ToolSpec]) -> int:
     """Return the tokens of tool descriptions."""
-    return sum(count(str(sent(tool))) for tool in tools)
+    return sum(estimate_tokens(str(sent(tool))) for tool in tools)
 
 
 def composition(messages: Iterable[Message], tools: Iterable[ToolSpec], counted: int) -> dict[str, int]:
@@ -306,7 +305,7 @@ def composition(messages: Iterable[Message], tools: Iterable[ToolSpec], counted:
     for message in messages:
         pictures = PER_IMAGE * len(message.images)
         kinds["pictures"] += pictures
-        kinds[_kind(message)] += _cost(message, estimate_tokens) - pictures
+        kinds[_kind(message)] += _cost(message) - pictures
     ratio = counted / kinds.total() if counted and kinds.total() else 1.0
     return {kind: round(tokens * ratio) for kind, tokens in kinds.items() if tokens}
 
@@ -405,6 +404,6 @@ def _kind(message: Message) -> str:
     return {NOTE: "notes", SUMMARY: "summary"}.get(message.name, "talk")
 
 
-def _cost(message: Message, count: Counter) -> int:
+def _cost(message: Message) -> int:
     calls = "".join(f"{call.name}{dict(call.arguments)}" for call in message.tool_calls)
-    return count(message.content + calls) + OVERHEAD_PER_MESSAGE + PER_IMAGE * len(message.images)
+    return estimate_tokens(message.content + calls) + OVERHEAD_PER_MESSAGE + PER_IMAGE * len(message.images)

@@ -194,7 +194,7 @@ def repaired(
     """Return the arguments of a call for the new signature; None where that is not plain. `in_scope` tells whether a
     name is that of a variable at the call.
     """
-    bound = _bound(arguments, change, family)
+    bound = _bound(arguments, change)
     if bound is None:
         return None
     kept: dict[str, int] = {}
@@ -243,7 +243,7 @@ class _Given:
     family: Family
 
 
-def _bound(arguments: Sequence[Argument], change: SignatureChange, family: Family) -> _Bound | None:
+def _bound(arguments: Sequence[Argument], change: SignatureChange) -> _Bound | None:
     places = change.old.by_place
     found: dict[str, int] = {}
     rest: list[int] = []

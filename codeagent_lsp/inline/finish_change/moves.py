@@ -66,7 +66,7 @@ def import_edits(text: ParsedText, found: NamedImport, was_in: str, now_in: str)
     if module is None:
         return None
     if len(found.entries) == 1 and _is_alone(found.statement):
-        return (_edit(text, found.module.start_byte, found.module.end_byte, module),)
+        return (edit_at(text, found.module.start_byte, found.module.end_byte, module),)
     entry = text.of(found.entry)
     line = f"from {module} import {entry}" if python else _script_line(text, found, module, entry)
     return _without(text, found, line)
@@ -91,17 +91,17 @@ def _without(text: ParsedText, found: NamedImport, line: str) -> tuple[Edit, ...
     indentation = text.between(begin, statement.start_byte)
     if len(found.entries) == 1:
         if line:
-            return (_edit(text, statement.start_byte, statement.end_byte, line),)
+            return (edit_at(text, statement.start_byte, statement.end_byte, line),)
         end = statement.end_byte + (text.data[statement.end_byte : statement.end_byte + 1] == b"\n")
-        return (_edit(text, begin, end, ""),)
+        return (edit_at(text, begin, end, ""),)
     at = [each.start_byte for each in found.entries].index(found.entry.start_byte)
     if at + 1 < len(found.entries):
-        gone = _edit(text, found.entry.start_byte, found.entries[at + 1].start_byte, "")
+        gone = edit_at(text, found.entry.start_byte, found.entries[at + 1].start_byte, "")
     else:
-        gone = _edit(text, found.entries[at - 1].end_byte, found.entry.end_byte, "")
+        gone = edit_at(text, found.entries[at - 1].end_byte, found.entry.end_byte, "")
     if not line:
         return (gone,)
-    return (gone, _edit(text, statement.end_byte, statement.end_byte, f"\n{indentation}{line}"))
+    return (gone, edit_at(text, statement.end_byte, statement.end_byte, f"\n{indentation}{line}"))
 
 
 def python_module(path: str, written: str, was_in: str, now_in: str) -> str | None:
@@ -151,5 +151,6 @@ def script_module(path: str, written: str, was_in: str, now_in: str) -> str | No
     return f"{quote}{relative}{ending}{quote}"
 
 
-def _edit(text: ParsedText, start: int, end: int, new: str) -> Edit:
+def edit_at(text: ParsedText, start: int, end: int, new: str) -> Edit:
+    """Return the edit of a text's bytes from `start` to `end`, as its syntax tree counts them."""
     return Edit(text.char(start), text.char(end), new)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp.inline.finish_change.calls import Argument, Placed, needs_nothing, repaired
 from codeagent_lsp.inline.finish_change.changes import Change
-from codeagent_lsp.inline.finish_change.moves import Edit, import_edits, named_imports
+from codeagent_lsp.inline.finish_change.moves import Edit, edit_at, import_edits, named_imports
 from codeagent_lsp.inline.next_edit.parsed_text import CALLS, ParsedText, binds, function_of, nodes_of, role_of
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _written(
             end = nodes[gone[0] + 1].start_byte
         else:
             start = nodes[gone[0] - 1].end_byte
-        names.append(_edit(text, start, end, ""))
+        names.append(edit_at(text, start, end, ""))
     if come:
         names.append(_inserted(text, given, nodes, placed, come[0]))
     return tuple(names)
@@ -183,24 +183,24 @@ def _name_edit(text: ParsedText, nodes: Sequence[Node], arguments: Sequence[Argu
         return None
     node, had = nodes[placed.number], arguments[placed.number].name
     if not had:
-        return _edit(text, node.start_byte, node.start_byte, f"{placed.name}=")
+        return edit_at(text, node.start_byte, node.start_byte, f"{placed.name}=")
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     assert name is not None and value is not None
     if not placed.name:
-        return _edit(text, name.start_byte, value.start_byte, "")
-    return _edit(text, name.start_byte, name.end_byte, placed.name)
+        return edit_at(text, name.start_byte, value.start_byte, "")
+    return edit_at(text, name.start_byte, name.end_byte, placed.name)
 
 
 def _inserted(text: ParsedText, given: Node, nodes: Sequence[Node], placed: Sequence[Placed], at: int) -> Edit:
     new = f"{placed[at].name}={placed[at].value}" if placed[at].name else placed[at].value
     if not nodes:
-        return _edit(text, given.start_byte + 1, given.end_byte - 1, new)
+        return edit_at(text, given.start_byte + 1, given.end_byte - 1, new)
     if at:
         number = placed[at - 1].number or 0
         node = nodes[number]
-        return _edit(text, node.end_byte, node.end_byte, f",{_gap(text, given, node)}{new}")
+        return edit_at(text, node.end_byte, node.end_byte, f",{_gap(text, given, node)}{new}")
     node = nodes[placed[1].number or 0]
-    return _edit(text, node.start_byte, node.start_byte, f"{new},{_gap(text, given, node)}")
+    return edit_at(text, node.start_byte, node.start_byte, f"{new},{_gap(text, given, node)}")
 
 
 def _gap(text: ParsedText, given: Node, node: Node) -> str:
@@ -223,12 +223,8 @@ def _rewritten(
     between = text.between(nodes[0].end_byte, nodes[1].start_byte) if len(nodes) > 1 else ", "
     first, last = nodes[0].start_byte, nodes[-1].end_byte
     if not parts:
-        return (_edit(text, given.start_byte + 1, given.end_byte - 1, ""),)
-    return (_edit(text, first, last, between.join(parts)),)
-
-
-def _edit(text: ParsedText, start: int, end: int, new: str) -> Edit:
-    return Edit(text.char(start), text.char(end), new)
+        return (edit_at(text, given.start_byte + 1, given.end_byte - 1, ""),)
+    return (edit_at(text, first, last, between.join(parts)),)
 
 
 def in_scope(text: ParsedText, node: Node, name: str) -> bool:
@@ -310,7 +306,7 @@ def _is_aliased(node: Node) -> bool:
 
 def _together(text: ParsedText, imported: Node, old: str, new: str) -> tuple[Edit, ...]:
     """Return the edits of an import and of all uses of what it imports."""
-    return (_edit(text, imported.start_byte, imported.end_byte, new), *_uses(text, imported, old, new))
+    return (edit_at(text, imported.start_byte, imported.end_byte, new), *_uses(text, imported, old, new))
 
 
 def _uses(text: ParsedText, imported: Node, old: str, new: str) -> Iterator[Edit]:
@@ -324,7 +320,7 @@ def _uses(text: ParsedText, imported: Node, old: str, new: str) -> Iterator[Edit
         if not is_use or any(_covers(each, node) for each in shadowing):
             continue
         written = f"{old}: {new}" if node.type == _SHORTHAND else new
-        yield _edit(text, node.start_byte, node.end_byte, written)
+        yield edit_at(text, node.start_byte, node.end_byte, written)
 
 
 def _shadowing(text: ParsedText, name: str) -> list[Node | None]:

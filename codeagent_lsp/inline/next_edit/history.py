@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from codeagent_lsp.inline.next_edit.parsed_text import LARGEST, ParsedText, parsed_text
@@ -170,7 +171,7 @@ def _hunks(before: str, after: str) -> Iterator[tuple[tuple[int, int], tuple[int
     old_lines, new_lines = before.splitlines(keepends=True), after.splitlines(keepends=True)
     if max(len(old_lines), len(new_lines)) > MOST_LINES:
         return
-    old_at, new_at = _starts(old_lines), _starts(new_lines)
+    old_at, new_at = [0, *accumulate(map(len, old_lines))], [0, *accumulate(map(len, new_lines))]
     matcher = difflib.SequenceMatcher(None, old_lines, new_lines, autojunk=False)
     for tag, a, b, c, d in matcher.get_opcodes():
         if tag == "equal" or max(b - a, d - c) > LONGEST_HUNK:
@@ -181,13 +182,6 @@ def _hunks(before: str, after: str) -> Iterator[tuple[tuple[int, int], tuple[int
                 yield (old_at[old], old_at[old + 1]), (new_at[new], new_at[new + 1])
         elif a < b and c < d:
             yield (old_at[a], old_at[b]), (new_at[c], new_at[d])
-
-
-def _starts(lines: list[str]) -> list[int]:
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
-    return starts
 
 
 def _example(before: ParsedText, after: ParsedText, old: tuple[int, int], new: tuple[int, int]) -> Example | None:

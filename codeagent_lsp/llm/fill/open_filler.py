@@ -15,7 +15,7 @@ from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.errors import ModelError, ModelNotFound, ModelRejected, ModelStreamBroken, ModelUnreachable
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.exchange import DONE, Clock, Exchange, json_object
-from codeagent_lsp.llm.factory import Surroundings, embedded_host, endpoint_of, has_embedded, home_of
+from codeagent_lsp.llm.factory import Surroundings, embedded_host, endpoint_of, has_embedded, home_of, server_here
 from codeagent_lsp.llm.fill.edit_formats import EditFormat, EditRequest, Rewriter, format_of
 from codeagent_lsp.llm.fill.filler import Family, Filler, FillRequest, family_of
 from codeagent_lsp.llm.fill.ways import (
@@ -32,7 +32,7 @@ from codeagent_lsp.llm.fill.ways import (
 )
 from codeagent_lsp.llm.providers.embedded import FILL_SLOT, EmbeddedHost
 from codeagent_lsp.llm.providers.ollama import KEEP_ALIVE, loaded_window
-from codeagent_lsp.llm.survey import Survey, find_servers, survey
+from codeagent_lsp.llm.survey import Survey, survey
 
 # Providers whose API takes a conversation only.
 _NEVER = ("scripted", "anthropic", "responses", "gemini")
@@ -99,22 +99,13 @@ def _embedded(settings: ModelSettings, around: Surroundings) -> Found | None:
 
 async def _where(settings: ModelSettings, around: Surroundings) -> Endpoint | None:
     home = home_of(settings)
-    return endpoint_of(settings, home, around) if home else await _discovered(settings, around)
+    # Without an address the one that the agent would use, too.
+    return endpoint_of(settings, home, around) if home else await server_here(settings, around)
 
 
 def _all_names(name: str, server: Survey) -> str:
     """Return the name of a model and, where the server tells it, that of its weights."""
     return f"{name} {server.props.model_path if server.props else ''}"
-
-
-async def _discovered(settings: ModelSettings, around: Surroundings) -> Endpoint | None:
-    """Return the server on this machine that the agent would use, too."""
-    found = await find_servers(around.ports)
-    if settings.provider == "llamacpp":
-        found = [server for server in found if server.is_llamacpp]
-    if settings.name:
-        found.sort(key=lambda server: settings.name not in server.models)
-    return found[0].where if found else None
 
 
 async def _at(where: Endpoint, settings: ModelSettings) -> Found | None:
@@ -185,21 +176,12 @@ class HttpFiller(Generic[Request]):
     again.
     """
 
-    def __init__(
-        self,
-        where: Endpoint,
-        name: str,
-        ways: Sequence[Way[Request]],
-        *,
-        slow: bool = False,
-        limits: TimeLimits = LIMITS,
-    ) -> None:
+    def __init__(self, where: Endpoint, name: str, ways: Sequence[Way[Request]], *, slow: bool = False) -> None:
         self.where = where
         self.name = name
         self.slow = slow
         self._ways = tuple(ways)
-        self._limits = limits
-        self._http = Exchange(where, limits, {})
+        self._http = Exchange(where, LIMITS, {})
 
     @property
     def way(self) -> str:
@@ -240,7 +222,7 @@ class HttpFiller(Generic[Request]):
 
     async def _asked(self, way: Way[Request], request: Request) -> AsyncGenerator[str, None]:
         body = await self._body(way, request)
-        clock, length = Clock.start(self._limits), 0
+        clock, length = Clock.start(LIMITS), 0
         async with (
             self._http.post(way.url(self.where), body, clock) as response,
             aclosing(self._http.objects(response, clock)) as objects,
@@ -263,7 +245,7 @@ class HttpFiller(Generic[Request]):
         """Return the body of a request, on Ollama such that the model stays loaded as the agent has it."""
         body = way.body(self.name, request)
         if way.keeps_model:
-            window = await loaded_window(self.where, self.name, self._limits)
+            window = await loaded_window(self.where, self.name, LIMITS)
             body = {**body, "keep_alive": KEEP_ALIVE, "options": {**body["options"], "num_ctx": window}}
         return body
 

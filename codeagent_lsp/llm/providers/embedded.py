@@ -20,7 +20,6 @@ from codeagent_lsp.errors import ModelNotFound, ModelUnreachable
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, endpoint
 from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, StreamItem
-from codeagent_lsp.llm.providers.http_model import RetryPolicy
 from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel
 from codeagent_lsp.system import OWN_GROUP, end_tree
 
@@ -123,14 +122,12 @@ class EmbeddedModel:
         host: EmbeddedHost,
         *,
         limits: TimeLimits | None = None,
-        policy: RetryPolicy | None = None,
         max_tokens: int | None = None,
     ) -> None:
         self._host = host
         facts = window_known(host.context_window)
         self._info = ModelInfo(host.weights.stem, "embedded", facts=facts, tool_calling="text", api_mode="completion")
         self._limits = limits or TimeLimits()
-        self._policy = policy
         self._max_tokens = max_tokens
         self._opening = asyncio.Lock()
         self._where: Endpoint | None = None
@@ -172,7 +169,6 @@ class EmbeddedModel:
                 api_mode="completion",  # its chat endpoint lets a code fence pass that it hides from us
                 slot=AGENT_SLOT if self._host.fills else None,
                 limits=self._limits,
-                policy=self._policy,
                 max_tokens=self._max_tokens,
             )
             return self._model

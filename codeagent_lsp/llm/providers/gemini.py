@@ -51,7 +51,7 @@ _FORMATS = {"string": ("date-time",), "number": ("float", "double"), "integer": 
 
 
 class GeminiModel(HttpModel):
-    """One model of the Gemini API."""
+    """One model of the Gemini API; the key goes into a header of its own, not into the address."""
 
     def __init__(
         self,

@@ -112,7 +112,7 @@ class LlamaCppModel(OpenAIModel):
         limits = TimeLimits(self._limits.connect, min(self._limits.first, _CALL_SECONDS), _CALL_SECONDS)
         try:
             async with self._http.post(f"{self._where.root}{path}", body, Clock.start(limits)) as response:
-                raw = await exchange.read_body(response, self._where, limits, failures.BODY_LIMIT * 64)
+                raw = await exchange.read_body(response, limits, failures.BODY_LIMIT * 64)
             return json_object(raw)
         except (ModelTimeout, ModelStreamBroken):
             return None

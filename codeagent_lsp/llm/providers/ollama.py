@@ -315,7 +315,7 @@ async def _show(where: Endpoint, name: str, limits: TimeLimits) -> dict[str, Any
     http = Exchange(where, limits, {})
     try:
         async with http.post(f"{where.root}/api/show", {"model": name}, Clock.start(limits)) as response:
-            raw = await exchange.read_body(response, where, limits, failures.BODY_LIMIT * 64)
+            raw = await exchange.read_body(response, limits, failures.BODY_LIMIT * 64)
         return json_object(raw) or {}
     except ModelError:
         return {}

@@ -239,7 +239,7 @@ async def _get(where: Endpoint, url: str, limits: TimeLimits) -> bytes:
             client.stream("GET", url) as response,
         ):
             exchange.check_coding(response, where)
-            raw = await exchange.read_body(response, where, limits, failures.BODY_LIMIT * 16)
+            raw = await exchange.read_body(response, limits, failures.BODY_LIMIT * 16)
     except TimeoutError as error:
         raise ModelTimeout("model.timeout_connect", url=where.root, seconds=f"{limits.first:g}") from error
     except TROUBLE as error:

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 
 from codeagent_lsp.errors import ModelError, ModelRejected, ModelReplyInvalid, ModelStreamBroken
 from codeagent_lsp.llm import failures, wire
-from codeagent_lsp.llm.deltas import NO_ANSWER, REPLY_LIMIT
+from codeagent_lsp.llm.deltas import NO_ANSWER, REPLY_LIMIT, token_count
 from codeagent_lsp.llm.endpoint import Endpoint
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, TextChunk
 from codeagent_lsp.llm.providers.http_model import HttpModel, Options, refusal
@@ -139,7 +139,7 @@ class ResponsesAssembler:
             return []
         self._grow(len(piece))
         if kind in _THOUGHTS:
-            return self._thought(piece, _number(chunk.get("summary_index")))
+            return self._thought(piece, token_count(chunk.get("summary_index")))
         return [TextChunk(piece)] if kind in _TEXTS else []
 
     def flush(self) -> list[TextChunk | ReasoningChunk]:
@@ -223,17 +223,13 @@ def _usage(value: Any) -> Usage:
     if not isinstance(value, Mapping):
         return Usage()
     given, made = value.get("input_tokens_details"), value.get("output_tokens_details")
-    usage = Usage(_number(value.get("input_tokens")), completion_tokens=_number(value.get("output_tokens")))
+    usage = Usage(token_count(value.get("input_tokens")), completion_tokens=token_count(value.get("output_tokens")))
     if isinstance(given, Mapping):
-        cached, written = _number(given.get("cached_tokens")), _number(given.get("cache_write_tokens"))
+        cached, written = token_count(given.get("cached_tokens")), token_count(given.get("cache_write_tokens"))
         usage = replace(usage, cached_tokens=cached, written_tokens=written)
     if isinstance(made, Mapping):
-        usage = replace(usage, reasoning_tokens=_number(made.get("reasoning_tokens")))
+        usage = replace(usage, reasoning_tokens=token_count(made.get("reasoning_tokens")))
     return usage
-
-
-def _number(value: Any) -> int:
-    return value if type(value) is int and value > 0 else 0
 
 
 # The form of conversations in OpenAI's Responses API: a list of items, each call and each result one of its own.

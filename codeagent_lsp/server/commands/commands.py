@@ -34,8 +34,7 @@ from codeagent_lsp.server.commands.prompt_commands import prompt_commands
 from codeagent_lsp.server.commands.queue_commands import QueueCommands, question_commands, started
 from codeagent_lsp.server.commands.session_commands import RewindCommands, SessionCommands
 from codeagent_lsp.server.commands.tool_commands import ToolCommands, knowledge_commands
-from codeagent_lsp.server.prompting.prompting import Prompting
-from codeagent_lsp.session.plan.orders import arrange_steps, retry_step, skip_step
+from codeagent_lsp.server.prompt_documents import Prompting
 from codeagent_lsp.session.request import REWRITES, TRIALS, RunKind
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.context import tool_context
@@ -383,15 +382,15 @@ class PlanCommands:
         return {"runId": given["runId"], "markdown": markdown}
 
     def _edit(self, given: Arguments) -> dict[str, Any]:
-        plan = arrange_steps(self._backend.manager, given["runId"], step_edits(given["steps"]))
+        plan = self._backend.manager.runs.arrange_steps(given["runId"], step_edits(given["steps"]))
         return {"runId": given["runId"], "steps": plan.steps.to_data()}
 
     def _retry(self, given: Arguments) -> dict[str, str]:
-        retry_step(self._backend.manager, given["runId"], given["stepId"])
+        self._backend.manager.runs.retry_step(given["runId"], given["stepId"])
         return {"runId": given["runId"]}
 
     def _skip(self, given: Arguments) -> dict[str, str]:
-        skip_step(self._backend.manager, given["runId"], given["stepId"])
+        self._backend.manager.runs.skip_step(given["runId"], given["stepId"])
         return {"runId": given["runId"]}
 
     def _roll_back(self, given: Arguments) -> dict[str, str]:

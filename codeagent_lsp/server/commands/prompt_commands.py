@@ -1,4 +1,7 @@
-"""The commands `codeagent.prompt`, `prompt.send` and `prompt.complete`. Not here: the documents (`prompting/`)."""
+"""The commands `codeagent.prompt`, `prompt.send` and `prompt.complete`.
+
+Not here: the documents (`server/prompt_documents.py`).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from codeagent_lsp.server.commands.convert import Arguments, Later, Table, attac
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
-    from codeagent_lsp.server.prompting.prompting import Prompting
+    from codeagent_lsp.server.prompt_documents import Prompting
 
 TWICE_SECONDS = 2.0
 """A document that is sent again with the same words within this time was clicked twice."""

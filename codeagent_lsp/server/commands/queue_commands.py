@@ -1,6 +1,6 @@
 """The commands for runs at work: `codeagent.cancel`, `pending`, `respond`, `enqueue`, `steer`, `withdraw` and `runs`.
 
-Not here: asking the user (`prompts.py`), the queue (`session/queue`).
+Not here: asking the user (`prompts.py`), the queue (`session/task_queue.py`).
 """
 
 from __future__ import annotations

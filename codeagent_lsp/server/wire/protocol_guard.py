@@ -45,13 +45,12 @@ if TYPE_CHECKING:
 REQUEST_SECONDS = 600.0  # the time limit of requests sent by `send_request`
 _PASSING = frozenset({"codeagent/event", types.WINDOW_LOG_MESSAGE, types.TELEMETRY_EVENT, types.LOG_TRACE})
 
-_log = logging.getLogger(__name__)
 INTERNAL_ERROR = -32603
 REQUEST_FAILED = -32803
 INVALID_PARAMS = -32602
 _FRAMES = 12  # the innermost ones
 
-_failure_log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 CANCELLED = -32800
 Handler = Callable[..., Any]
 Executors = Callable[[], Executor]
@@ -241,7 +240,7 @@ def log_failure(error: BaseException | None, method: str) -> None:
     if error is None or isinstance(error, JsonRpcException | CodeAgentError):
         return
     frames = "".join(traceback.format_tb(error.__traceback__, limit=-_FRAMES))
-    _failure_log.error("Failed in %s: %s\n%s", method, type(error).__name__, frames)
+    _log.error("Failed in %s: %s\n%s", method, type(error).__name__, frames)
 
 
 # The client's requests that are being handled. Each is answered exactly once: by its handler, or as cancelled.

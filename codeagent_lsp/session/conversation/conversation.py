@@ -52,7 +52,7 @@ from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.files.read_tools import LARGE_FILE_LINES, render
 from codeagent_lsp.tools.permissions.approvals import Mode
 from codeagent_lsp.tools.plan.plan import Planner
-from codeagent_lsp.tools.registry import RegisteredTool, ToolRegistry
+from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.traits import ToolGroups
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.excerpts import keywords_of
@@ -365,13 +365,11 @@ class Availability:
 def _off(registry: ToolRegistry) -> dict[str, str]:
     """Return the reasons by the names of unavailable tools; a group that is missing as a whole is one name."""
     off = {
-        entry.tool.traits.name: _reason(entry) for entry in registry.entries() if entry.state in ("disabled", "error")
+        entry.tool.traits.name: one_line(entry.reason, REASON)
+        for entry in registry.entries()
+        if entry.state in ("disabled", "error")
     }
     return {**off, **{name: one_line(str(reason), REASON) for name, reason in registry.missing.items()}}
-
-
-def _reason(entry: RegisteredTool) -> str:
-    return one_line(entry.reason, REASON)
 
 
 def _groups(registry: ToolRegistry) -> set[str]:

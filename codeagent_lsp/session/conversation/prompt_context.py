@@ -25,7 +25,8 @@ from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.orchestration.orchestration_tools import Delegates
 from codeagent_lsp.tools.permissions.approvals import Mode
 from codeagent_lsp.tools.permissions.policy import resolved_paths
-from codeagent_lsp.tools.skills.desk import SkillDesk, vouched
+from codeagent_lsp.tools.skills.shelf import SkillDesk
+from codeagent_lsp.tools.skills.trust import vouched
 
 if TYPE_CHECKING:
     from codeagent_lsp.session.run_parts import RunParts

@@ -3,7 +3,7 @@
 Skills, agents, commands, hooks and memory are one value; what a workspace brings of them, the user has to trust before
 it is used. The background is instructions of the project, shelf, agents and memory. The system prompt keeps it as it
 was in the session's first run, byte for byte, so that prompt caches hold; later changes, and instructions for some
-files only, are sent in the latest message. Not here: asking for trust (`tools/skills/desk.py`), the texts (`agent/`).
+files only, are sent in the latest message. Not here: asking for trust (`tools/skills/trust.py`), the texts (`agent/`).
 """
 
 from __future__ import annotations
@@ -109,6 +109,7 @@ class Background:
         `on_unseen` is called once with the name of each instruction file that has invisible characters.
         """
         key = (mode, window)
+        # Made once: a prompt cache holds only as long as the prompt begins with the same bytes. Changes are news.
         with self._lock:
             if key not in self._prompts:
                 known = knowledge.skills.catalogue(view).skills

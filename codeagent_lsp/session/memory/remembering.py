@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -29,7 +28,7 @@ from codeagent_lsp.agent.memory import MemoryEntry, entry_of, merged
 from codeagent_lsp.errors import CodeAgentError
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.store import SessionStore
-from codeagent_lsp.state import make_private
+from codeagent_lsp.state import replace_text
 
 if TYPE_CHECKING:
     from codeagent_lsp.records.sanitizer import Sanitizer
@@ -120,17 +119,8 @@ class MemoryStore:
         return found if isinstance(found, dict) else {}
 
     def _write(self, **changes: object) -> None:
-        # A draft for each process, renamed: another editor's server may write at the same moment, and readers see
-        # either whole.
-        draft = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-        try:
-            make_private(self._file.parent)
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
-                json.dump({**self._read(), **changes}, out, ensure_ascii=True, indent=1)
-            draft.replace(self._file)
-        except OSError:  # read-only or full
-            with suppress(OSError):
-                draft.unlink()
+        with suppress(OSError):  # read-only or full
+            replace_text(self._file, json.dumps({**self._read(), **changes}, ensure_ascii=True, indent=1))
 
 
 class Remembering:

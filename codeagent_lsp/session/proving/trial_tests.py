@@ -1,6 +1,6 @@
 """Runs tests on the user's texts with a changeset over them; what they write is dropped.
 
-Not here: which changeset is tried, and what follows from it (`../own_runs.py`, `../attempts/attempting.py`).
+Not here: which changeset is tried, and what follows from it (`../own_runs.py`, `../attempting.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Any
 
 from codeagent_lsp.session.run_parts import RunParts
-from codeagent_lsp.shadow.shell import Shell
+from codeagent_lsp.shadow.shell import Shell, approve_none
 from codeagent_lsp.tools.context import OnTested, Tally, tool_context
 from codeagent_lsp.tools.testing.testing_tools import RunTests, RunTestsParameters
 from codeagent_lsp.workspace.changes.changeset import Changeset
@@ -47,7 +47,7 @@ async def trial_place(parts: RunParts, own_text: Callable[[str], FileText | None
     services = parts.services
     staging = Staging(own_text, changeset=changeset)
     view = services.workspace.view(staging)
-    shell = await services.shells.environments.shell(parts.session.session_id, view, staging, _dropped)
+    shell = await services.shells.environments.shell(parts.session.session_id, view, staging, approve_none)
     return TrialPlace(view, staging, parts.toolbox.audited(shell))
 
 
@@ -79,7 +79,3 @@ def _words_of_failures(data: Any) -> frozenset[str]:
             if case["outcome"] not in ("passed", "skipped"):
                 found |= {*WORD.findall(case["message"]), PurePath(case["file"] or "").stem}
     return frozenset(found)
-
-
-async def _dropped(paths: tuple[str, ...]) -> bool:
-    return False

@@ -42,7 +42,7 @@ TAKEN_BACK = "The user took back what was changed for: {titles}. Read files agai
 
 
 class OneRun(Protocol):
-    """A run of a session."""
+    """Port: what going back needs of a run of a session."""
 
     @property
     def session(self) -> Session: ...

@@ -171,10 +171,9 @@ def wish_of(parts: RunParts, request: RunRequest) -> Wish:
         return "none"
     if request.kind == "test":
         return "change"
-    selected = request.target is not None and request.target.end > request.target.start
-    if wants_edit(request.task, has_selection=selected):
+    if wants_edit(request.task, has_selection=request.has_selection):
         return "change"
-    return "unclear" if may_want_edit(request.task, has_selection=selected) else "none"
+    return "unclear" if may_want_edit(request.task, has_selection=request.has_selection) else "none"
 
 
 async def task_work(parts: RunParts, model: Model, request: RunRequest) -> TaskWork:

@@ -26,13 +26,12 @@ from codeagent_lsp.index.grammars import is_made, is_test
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.proving.trial_tests import trial_place
 from codeagent_lsp.session.request import Target
-from codeagent_lsp.session.run_parts import RunParts, hear
+from codeagent_lsp.session.run_parts import RunParts, files_of, hear
 from codeagent_lsp.tools.code.source import SourceFile, source_of
 from codeagent_lsp.tools.code.splices import applied
 from codeagent_lsp.tools.context import OnTested, Tally, ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.files.edit_tools import EditFile, WriteFile
-from codeagent_lsp.tools.permissions.policy import may_read
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.testing.reports import Baseline
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
@@ -88,17 +87,13 @@ class _RunWorkshop:
         """Show the user a sentence of the catalogue as progress."""
         self._parts.output.emit(events.StatusChanged(message=self._parts.output.text(key, **values)))
 
-    def _files(self) -> WorkspaceFiles:
-        view = self._parts.proposal.view
-        return WorkspaceFiles(view, may_read(self._parts.services.user.settings().permissions, view.roots))
-
     def _beside(self, names: Sequence[str]) -> CheckPlan:
         """Return a plan with the tests that belong to these files, if they can run isolated: the task does not mention
         tests, so the user must not be asked for them.
         """
         if self._context.shell is None or not self._context.shell.isolation.complete:
             return CheckPlan()
-        return CheckPlan(tests=self._files().tests_beside(names)[:MOST_BESIDE], beside=True)
+        return CheckPlan(tests=files_of(self._parts).tests_beside(names)[:MOST_BESIDE], beside=True)
 
     async def _checked(self, plan: CheckPlan, checker: Checker | None = None) -> Verdict | None:
         """Run a plan and return the verdict; None without a shell, and if tests beside the files take over 30 s. The
@@ -177,7 +172,7 @@ class SolvingWorkshop(_RunWorkshop):
         if not self._subject.brief.everywhere or not self.staged():
             return verdict
         words = self._subject.brief.words
-        left = await asyncio.to_thread(lambda: NameChanges(self._files()).left_behind(words, self.staged()))
+        left = await asyncio.to_thread(lambda: NameChanges(files_of(self._parts)).left_behind(words, self.staged()))
         if not left:
             return verdict
         # Uses that are left are known by reading; they count even where no test could run.
@@ -195,7 +190,7 @@ class SolvingWorkshop(_RunWorkshop):
         asked = rename_in(words)
         if asked is None:  # before the workspace is listed
             return {}, Material(), ""
-        texts, material, left = await asyncio.to_thread(lambda: NameChanges(self._files()).renamed(words))
+        texts, material, left = await asyncio.to_thread(lambda: NameChanges(files_of(self._parts)).renamed(words))
         places = ", ".join(left[:NAMED_PLACES]) + (f", … ({len(left)})" if len(left) > NAMED_PLACES else "")
         return texts, material, self._parts.output.text("solve.left", name=asked.word, places=places) if left else ""
 
@@ -204,7 +199,7 @@ class SolvingWorkshop(_RunWorkshop):
         subject = replace(self._subject, wanted=wanted)
 
         def gathered() -> Material:
-            return Gatherer(self._files()).material(subject, verdict, room=room, small=self._small, wide=wide)
+            return Gatherer(files_of(self._parts)).material(subject, verdict, room=room, small=self._small, wide=wide)
 
         return await asyncio.to_thread(gathered)
 
@@ -232,7 +227,9 @@ class SolvingWorkshop(_RunWorkshop):
         no new ones.
         """
         changed, tested = self._changed(), self._parts.proposal.tested()
-        plan = self._plan = await asyncio.to_thread(lambda: self._bound_plan(self._files()) or self._beside(changed))
+        plan = self._plan = await asyncio.to_thread(
+            lambda: self._bound_plan(files_of(self._parts)) or self._beside(changed)
+        )
         after = await self.check()
         if after is None or not after.failed or after.binding:
             return after
@@ -268,7 +265,7 @@ class SolvingWorkshop(_RunWorkshop):
         return replace(self._plan, tests=tuple(dict.fromkeys((*self._plan.tests, *written))))
 
     def _plan_of_words(self) -> CheckPlan:
-        files = self._files()
+        files = files_of(self._parts)
         return self._bound_plan(files) or self._beside(Relevance(files).about(self._subject, None))
 
     def _bound_plan(self, files: WorkspaceFiles) -> CheckPlan | None:

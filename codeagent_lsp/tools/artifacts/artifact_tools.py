@@ -100,7 +100,7 @@ class ListArtifacts(Tool[NoArguments]):
 
 
 class BatchExportParameters(Parameters):
-    """The files to export."""
+    """The files to export, each under its own name: no two may have the same."""
 
     file_paths: list[str] = Field(min_length=1, max_length=MAX_AT_ONCE)
 

@@ -130,7 +130,7 @@ class SourceFile:
         return self.data.count(b"\n", 0, place) + 1
 
     def line_start(self, place: int) -> int:
-        """Return the offset of the start of the line."""
+        """Return the byte offset at which the line of `place` begins."""
         return self.data.rfind(b"\n", 0, place) + 1
 
     def line_end(self, place: int) -> int:

@@ -56,6 +56,7 @@ def problem(source: SourceFile, text: str, splices: Sequence[Splice] = ()) -> st
     if after is None:
         return "the result cannot be parsed"
     if len(after.faults) > len(source.faults):
+        # By what they say, not by their place: the edit has moved the errors that were there before.
         known = Counter(_quoted(source, node) for node in source.faults)
         new = [node for node in after.faults if not _taken(known, _quoted(after, node))]
         return _described(after, (new or list(after.faults))[0])
@@ -99,6 +100,7 @@ def replace_body(source: SourceFile, definition: Definition, code: str) -> Splic
     # If none leaves the text whole, the likeliest is taken, and its problem is what is reported.
     splice = next((each for each in tried if problem(source, applied(source, [each])) is None), tried[0])
     after = source_of(source.path, applied(source, [splice]))
+    # Models send the whole definition: it would come to stand in its own body, and the text would still be valid.
     twice = f"{definition.qualified}.{definition.symbol.name}"
     if after is not None and _count(after, twice) > _count(source, twice):
         message = f"The code is a whole definition of {definition.symbol.name}, not its body. Use replace."
@@ -198,6 +200,7 @@ def _behind_colon(source: SourceFile, definition: Definition, body: Node, code: 
     start, end = colon.end_byte, source.trimmed(body.end_byte)
     on_own_lines = first_alone(source, body.start_byte)
     indent = indentation(source, body.start_byte if on_own_lines else definition.node.start_byte)
+    # A body behind its colon, as in `if x: y`, goes below it.
     if not on_own_lines:
         indent += shift.unit(source)
     elif last_alone(source, start):
@@ -238,6 +241,7 @@ def _up_to_end(source: SourceFile, definition: Definition, end: Node, code: str)
 
 def _in_braces(source: SourceFile, definition: Definition, body: Node, code: str) -> Splice:
     outer = _closing_indent(source, definition, body)
+    # `public:` in C++ stands further out than what follows it, so it tells nothing of the indentation.
     first = next((child for child in body.named_children if child.type != "access_specifier"), None)
     inner = outer + shift.unit(source)
     if first is not None and first_alone(source, first.start_byte):

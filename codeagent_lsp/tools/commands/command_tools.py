@@ -144,7 +144,7 @@ class CommandOutputParameters(Parameters):
 
 
 class CommandOutput(Tool[CommandOutputParameters]):
-    """The tool `command_output`."""
+    """The tool `command_output`: each call returns what came since the last one."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "command_output",
@@ -174,7 +174,7 @@ class RunBesideParameters(Parameters):
 
 
 class RunBeside(Tool[RunBesideParameters]):
-    """The tool `run_beside`."""
+    """The tool `run_beside`: a command in the private view of a background command, while that runs."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "run_beside",
@@ -206,7 +206,7 @@ class StopCommandParameters(Parameters):
 
 
 class StopCommand(Tool[StopCommandParameters]):
-    """The tool `stop_command`."""
+    """The tool `stop_command`: ends a background command and stages what it wrote."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "stop_command",

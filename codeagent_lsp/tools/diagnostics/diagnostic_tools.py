@@ -96,12 +96,9 @@ def _targets(view: FileView, path: str | None) -> tuple[tuple[str, ...], bool]:
         view.read(path)
     starts = [path] if path else [file for file in sorted(view.over_disk()) if _is_file(view, file)]
     inside = (file for start in starts or view.roots.folders for file in view.walk(start))
-    found = list(islice((file for file in inside if file == path or _is_checked(file)), MAX_FILES + 1))
+    checked = (file for file in inside if file == path or is_for_linters(file) or is_for_syntax(file))
+    found = list(islice(checked, MAX_FILES + 1))
     return tuple(found[:MAX_FILES]), len(found) > MAX_FILES
-
-
-def _is_checked(file: str) -> bool:
-    return is_for_linters(file) or is_for_syntax(file)
 
 
 def _is_file(view: FileView, file: str) -> bool:

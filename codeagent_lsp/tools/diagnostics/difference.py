@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.position import Encoding, LineIndex, offset_at, position_at, split_lines
+from codeagent_lsp.workspace.text.visible import printable_line
 
 Severity = Literal["error", "warning", "info", "hint"]
 MAX_ITEMS = 500
@@ -68,7 +69,9 @@ def _diagnostic(item: Any, path: str, text: str, lines: LineIndex, encoding: Enc
     line, character = _get(start, "line"), _get(start, "character")
     if not (isinstance(message, str) and _is_count(line) and _is_count(character)):
         return None
+    # Into characters, as people and models count columns.
     place = position_at(text, lines, offset_at(text, lines, (line, character), encoding), "utf-32")
+    # Where a server gives no severity, LSP leaves it to the client.
     severity = _SEVERITIES.get(_get(item, "severity"), "warning")
     source, code = _get(item, "source"), _get(item, "code")
     return Diagnostic(
@@ -130,6 +133,7 @@ def difference(
         return item.path in lines and item.line in lines[item.path].written
 
     before, after = _counted(base), _counted(staged)
+    # One for one: a second problem of the same words on a line is a new one.
     old, new = _unmatched(before, after, lambda item: (_key(item), now(item)), lambda item: (_key(item), item.line))
     gone, written = [item for item in old if not now(item)], [item for item in new if is_written(item)]
     removed, made = _unmatched(gone, written, _key, _key)
@@ -161,7 +165,10 @@ def told(found: Difference, name: Callable[[str], str]) -> str:
 def new_lines(found: Difference, name: Callable[[str], str]) -> tuple[str, ...]:
     """Return a line for each new diagnostic, the worst first, at most `MAX_LINES` in all."""
     shown = found.new if len(found.new) <= MAX_LINES else found.new[: MAX_LINES - 1]
-    lines = [f"{name(item.path)}:{item.line}:{item.column} {item.severity} {_plain(item.message)}" for item in shown]
+    lines = [
+        f"{name(item.path)}:{item.line}:{item.column} {item.severity} {printable_line(item.message, _MAX_MESSAGE)}"
+        for item in shown
+    ]
     if len(shown) < len(found.new):
         lines.append(f"(and {len(found.new) - len(shown)} more)")
     return tuple(lines)
@@ -215,11 +222,6 @@ class _Lines:
 def _ends(old: str, new: str) -> tuple[int, int, int, int]:
     """Return the empty run behind the last lines, where diagnostics of a whole file may stand."""
     return len(split_lines(old)) + 1, len(split_lines(old)) + 1, len(split_lines(new)) + 1, len(split_lines(new)) + 1
-
-
-def _plain(message: str) -> str:
-    words = " ".join("".join(char if char.isprintable() else " " for char in message).split())
-    return words if len(words) <= _MAX_MESSAGE else f"{words[: _MAX_MESSAGE - 1]}…"
 
 
 # Presentation of diagnostics to the model: errors first, then by place, a bounded number. Pure functions.

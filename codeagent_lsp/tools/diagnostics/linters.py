@@ -6,7 +6,7 @@ they run only where a command can do no harm. Choosing them reads only, and bloc
 program (`syntax.py`).
 """
 
-# ruff: noqa: PTH118, PTH120 - paths are plain strings, as everywhere below FileView
+# ruff: noqa: PTH118 - paths are plain strings, as everywhere below FileView
 
 from __future__ import annotations
 
@@ -296,24 +296,13 @@ def _place(view: FileView, linter: Linter, file: str, which: Callable[[str], str
     """Return the folder and the program of a linter for a file; None if the linter is not used."""
     if not file.endswith(linter.suffixes):
         return None
-    above = _above(view, file)
+    above = view.roots.folders_above(file)
     marked = next((folder for folder in above if _is_marked(view, folder, linter.markers)), None)
     if not above or (marked is None and linter.needs_marker):
         return None
     folder = marked or above[-1]
     program = _program(view, linter.words[0], folder, above, which)
     return (folder, program) if program else None
-
-
-def _above(view: FileView, file: str) -> list[str]:
-    """Return the folders that contain `file`, innermost first, up to its workspace folder."""
-    root = view.roots.root_of(file)
-    folders: list[str] = []
-    folder = os.path.dirname(file)
-    while root is not None and (folder == root or folder.startswith(f"{root}/")):
-        folders.append(folder)
-        folder = os.path.dirname(folder)
-    return folders
 
 
 def _is_marked(view: FileView, folder: str, markers: Markers) -> bool:

@@ -90,13 +90,14 @@ def _options() -> list[str]:
     return [word for setting in _SETTINGS for word in ("-c", setting)]
 
 
-def _program() -> str:
-    """Return the path of git by PATH, ignoring relative entries, which could be the repository's. ToolFailed if
-    missing.
-    """
+def git_program() -> str | None:
+    """Return the path of git by PATH, ignoring relative entries, which could be the workspace's; None if missing."""
     folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if Path(folder).is_absolute()]
-    program = shutil.which("git", path=os.pathsep.join(folders))
-    if program is None:
+    return shutil.which("git", path=os.pathsep.join(folders))
+
+
+def _program() -> str:
+    if (program := git_program()) is None:
         raise ToolFailed("git is not installed here, or PATH does not lead to it.", ErrorCode.NOT_FOUND)
     return program
 

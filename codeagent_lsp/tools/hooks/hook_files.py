@@ -24,9 +24,8 @@ from codeagent_lsp.shadow.shell import Isolation, Shell
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.hooks.hook_scripts import ScriptFinder
 from codeagent_lsp.tools.skills import skill_folders
-from codeagent_lsp.tools.skills.desk import Brings, trusted
 from codeagent_lsp.tools.skills.shelf import digest_of
-from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem
+from codeagent_lsp.tools.skills.trust import Brings, Trust, WorkspaceItem, trusted
 from codeagent_lsp.workspace.files.file_view import FileView
 
 HookEvent = Literal["SessionStart", "PreToolUse", "PostToolUse", "UserPromptSubmit", "PreProposal", "RunEnd"]

@@ -38,7 +38,7 @@ from codeagent_lsp.tools.hooks.hook_protocol import (
     tool_input,
 )
 from codeagent_lsp.tools.permissions.approvals import Decision
-from codeagent_lsp.tools.skills.desk import Brings
+from codeagent_lsp.tools.skills.trust import Brings
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange

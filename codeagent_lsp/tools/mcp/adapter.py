@@ -302,13 +302,13 @@ def _bounded_content(words: Iterable[str]) -> str:
 # functions.
 
 
-def bounded_schema(schema: Mapping[str, Any], limit: int = MAX_SCHEMA) -> dict[str, Any]:
-    """Return the schema of an object within `limit` characters: long texts go first, then all
+def bounded_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object within `MAX_SCHEMA` characters: long texts go first, then all
     texts, then deep levels.
     """
     for words, depth in ((WORDS, DEPTH), (SHORT_WORDS, DEPTH), (0, DEPTH), (0, 4), (0, 2)):
         told = _as_object(_Cleaner(schema, words).clean(schema, depth))
-        if len(json.dumps(told, default=str)) <= limit:
+        if len(json.dumps(told, default=str)) <= MAX_SCHEMA:
             return told
     required = _names(schema.get("required"))
     return {"type": "object", "properties": {name: {} for name in required}, "required": required}

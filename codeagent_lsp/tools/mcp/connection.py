@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import Implementation, ListRootsResult, Root, ToolListChangedNotification
 from websockets.exceptions import WebSocketException
 
-from codeagent_lsp.environments.patience import wait_before
+from codeagent_lsp.environments.failures import wait_before
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed
 from codeagent_lsp.network import PROXY_AWAY
 from codeagent_lsp.tools.mcp.elicitation import Elicitation

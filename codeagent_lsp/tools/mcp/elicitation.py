@@ -47,6 +47,7 @@ class Elicitation:
 
     async def answer(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult | ErrorData:
         """Ask the user on behalf of the last call; decline without a call, or for anything but a valid form."""
+        # A server does not say in which of its calls it asks.
         calling = self._calls[-1] if self._calls else None
         schema = params.requested_schema if isinstance(params, ElicitRequestFormParams) else None
         form = read_form(params.message, schema)
@@ -54,6 +55,7 @@ class Elicitation:
             return ElicitResult(action="decline")
         calling.forms += 1
         asked = calling.context
+        # MCP forbids servers to ask for secrets by a form, so the user is not even asked.
         if form.wants_secret:
             asked.note(asked.words("mcp.secret", server=self._server))
             return ElicitResult(action="decline")
@@ -118,6 +120,7 @@ async def ask_form(form: Form, server: str, asker: Asker, words: Callable[..., s
     answers: dict[str, Any] = {}
     for name, field in form.fields.items():
         value = await _ask_field(name, field, server, asker, words)
+        # Without an answer to this field, what the server suggests for it: the user has chosen to answer the form.
         value = field.get("default") if value is None else value
         if value is not None:
             answers[name] = value

@@ -1,7 +1,7 @@
 """Errors of MCP servers and their classification: by exception type and protocol code, by text only at last.
 
 The library is not imported here: its exceptions are recognised by the code that they carry, so that this module loads
-without it. Not here: what is tried again (`environments/patience.py`).
+without it. Not here: what is tried again (`environments/failures.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from codeagent_lsp.environments.grading import SANDBOX_CODES, code_by_type, first_error
+from codeagent_lsp.environments.failures import SANDBOX_CODES, code_by_type, first_error
 from codeagent_lsp.errors import ErrorCode, ErrorType, ToolRetry, UserError
 from codeagent_lsp.workspace.text.visible import one_line
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.state import make_private
+from codeagent_lsp.state import replace_text
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 
 MAX_TOOLS = 128
@@ -132,12 +131,8 @@ class Pins:
 
     def _write(self) -> None:
         text = json.dumps({name: known.to_dict() for name, known in (self._servers or {}).items()}, default=str)
-        draft = self._file.with_name(f"{self._file.name}.{os.getpid()}")
         try:
-            make_private(self._file.parent)
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-                file.write(text)
-            draft.replace(self._file)
+            replace_text(self._file, text)
         except OSError:  # what is known holds as long as this process
             pass
 

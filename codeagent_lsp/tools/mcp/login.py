@@ -3,7 +3,7 @@
 It begins when the server answers 401: servers without a login cause no access to the keyring and no port. The library
 discovers the authorization server, registers the client and builds the URL; the user is asked before it is opened, and
 is redirected to a local port. Every URL that the server names is checked before use, each step is recorded, and secrets
-are masked from then on. Heavy to import. Not here: what is stored of it (`login.py`).
+are masked from then on. Heavy to import. Not here: the address to which the browser returns (`oauth_callback.py`).
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class OAuthCallback:
 
     @property
     def address(self) -> str:
-        """Return the redirect address."""
+        """Return the redirect address: an IP address, as RFC 8252 asks, since a name may be resolved otherwise."""
         return f"http://127.0.0.1:{self.port}{PATH}"
 
     @asynccontextmanager

@@ -160,7 +160,7 @@ class Server:
 
         if self.settings.transport == "stdio":  # a program that does not start will not start the next moment
             return await once()
-        from codeagent_lsp.environments.patience import patient  # late: what it builds on takes time to load
+        from codeagent_lsp.environments.failures import patient  # late: what it builds on takes time to load
 
         return await patient(once, grade_of)
 
@@ -279,6 +279,6 @@ class AllServersProvider:
         self._servers = servers
 
     async def tools(self) -> Tools:
-        """Return the current tools."""
+        """Return the tools of all servers; one that cannot list its own does not hide those of the others."""
         parts = [ServerProvider(self._adapted, server) for server in self._servers()]
         return await CompositeProvider(self.name, parts).tools()

@@ -52,14 +52,13 @@ class McpServers:
         self._folders = folders
         self._environ = environ
         self._told = told
-        self._disabled = disabled
         self._logins = logins
         self._network = network
         self._servers: dict[str, Server] = {}
         self._asked: dict[str, CachedProvider] = {}
         self._problems: dict[str, McpProblem] = {}
         self._adapted = AdaptedTools(pins)
-        self._plug = Plug(registry, AllServersProvider(self._adapted, lambda: self.servers))
+        self._plug = Plug(registry, AllServersProvider(self._adapted, lambda: self.servers), disabled=disabled)
         self._tasks = BackgroundTasks()
 
     def begin(self) -> None:
@@ -80,7 +79,7 @@ class McpServers:
     async def status(self) -> list[dict[str, Any]]:
         """Return each server with its state, and invalid entries, without waiting for a start."""
         self.begin()
-        await self._refresh()
+        await self._plug.refresh()
         broken = [
             {"name": name, "state": "failed", "error": problem, "tools": []} for name, problem in self._problems.items()
         ]
@@ -104,6 +103,7 @@ class McpServers:
     def _in_step(self) -> None:
         wanted, problems = read_servers(self._settings(), self._environ)
         for name, problem in problems.items():
+            # Told once: the settings are read again with every run.
             if str(problem) != str(self._problems.get(name, "")):
                 self._fail(name, problem)
         self._clear(set(self._problems) - set(problems))
@@ -119,7 +119,7 @@ class McpServers:
                 server = self._servers[name] = Server(item, self._pins.listed(item), self._host, self._changed)
                 self._asked[name] = CachedProvider(ServerProvider(self._adapted, server, anew=True), LOOK_SECONDS)
         if gone or named:
-            self._tasks.start(self._refresh())
+            self._tasks.start(self._plug.refresh())
 
     def _host(self, changed: Callable[[], None], waits: Callable[[bool], None]) -> Host:
         return Host(self._folders, self._environ, changed, self._logins, waits, self._network())
@@ -135,7 +135,7 @@ class McpServers:
             self._clear({name})
         elif server.state == "failed" and server.problem is not None:
             self._fail(name, server.problem)
-        self._tasks.start(self._refresh())
+        self._tasks.start(self._plug.refresh())
 
     def _fail(self, name: str, problem: McpProblem) -> None:
         self._registry.miss(f"{MCP_PREFIX}{name}", problem)
@@ -150,17 +150,11 @@ class McpServers:
         self._asked.clear()
         await asyncio.gather(*(server.close() for server in servers))
         self._clear(set(names))
-        await self._refresh()
+        await self._plug.refresh()
 
     async def _look(self) -> None:
         """List the tools of servers that do not announce changes; one that fails keeps its list."""
         await CompositeProvider("mcp", tuple(self._asked.values())).tools()
-
-    async def _refresh(self) -> None:
-        """Update the registry."""
-        plugged = await self._plug.refresh()
-        for name in set(plugged.added) & set(self._disabled()):
-            self._registry.disable(name, "switched off in the settings")
 
 
 def _row(server: Server, tools: Sequence[McpTool]) -> dict[str, Any]:

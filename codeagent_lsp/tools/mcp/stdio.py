@@ -34,7 +34,7 @@ GRACE_SECONDS = 1.0
 OUTBOX = 64
 
 _CHUNK = 1 << 16
-_LIMITS = ProcessLimits(seconds=math.inf, look_seconds=1.0)
+SERVER_LIMITS = ProcessLimits(seconds=math.inf, look_seconds=1.0)
 
 Item = SessionMessage | Exception
 Streams = tuple[MemoryObjectReceiveStream[Item], MemoryObjectSendStream[SessionMessage]]
@@ -70,7 +70,7 @@ async def stdio_transport(launch: Launch, health: Health) -> AsyncGenerator[Stre
     """
     child = _Child(launch, health)
     try:
-        await settled(child.guarded.start(launch, _LIMITS, apart=True, talk=True))
+        await settled(child.guarded.start(launch, SERVER_LIMITS, apart=True, talk=True))
         async with anyio.create_task_group() as group:
             group.start_soon(child.read)
             group.start_soon(child.keep_last_words)

@@ -68,13 +68,12 @@ class OwnTools:
         self.trust = trust
         self._project_trust = project_trust
         self._place = place
-        self._registry = registry
         self._pins = pins
         self._user = user
         self._servers: dict[str, tuple[Server, AdaptedTools]] = {}
         self._answered: set[str] = set()  # questions that are open, or answered with no
         self._said: set[str] = set()
-        self._plug = Plug(registry, self)
+        self._plug = Plug(registry, self, disabled=place.disabled)
         self._tasks = BackgroundTasks()
 
     def observe(self, event: events.Event) -> None:
@@ -95,7 +94,7 @@ class OwnTools:
             elif source.approval not in self._answered:
                 self._answered.add(source.approval)
                 self._tasks.start(self._ask(source))
-        await self._refresh()
+        await self._plug.refresh()
 
     async def tools(self) -> Tools:
         """Return the tools of all sources; of two with the same name the first."""
@@ -111,7 +110,7 @@ class OwnTools:
         """Wait until each worker that is starting has started or failed."""
         for server, _ in tuple(self._servers.values()):
             await server.settled()
-        await self._refresh()
+        await self._plug.refresh()
 
     async def close(self) -> None:
         """Stop all workers, within seconds."""
@@ -132,7 +131,7 @@ class OwnTools:
         if answer:
             trust.add(source.approval, source.name)
             self._start(source)
-            await self._refresh()
+            await self._plug.refresh()
 
     def _trust_of(self, source: ToolSource) -> Trust:
         return self._project_trust if source.place == "project" else self.trust
@@ -167,16 +166,10 @@ class OwnTools:
             self._pins.keep(server.settings, server.listed)
         elif server.state == "failed" and server.problem is not None:
             self._tell(server.problem)
-        self._tasks.start(self._refresh())
+        self._tasks.start(self._plug.refresh())
 
     def _tell(self, problem: McpProblem) -> None:
         """Show a problem once; the same source may fail at each run."""
         if str(problem) not in self._said:
             self._said.add(str(problem))
             self._user.told(problem)
-
-    async def _refresh(self) -> None:
-        """Update the registry."""
-        plugged = await self._plug.refresh()
-        for name in set(plugged.added) & set(self._place.disabled()):
-            self._registry.disable(name, "switched off in the settings")

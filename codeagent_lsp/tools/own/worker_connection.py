@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import math
 import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -18,21 +17,18 @@ from typing import Any
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.shadow.environment import scrubbed, with_own_programs_last
-from codeagent_lsp.shadow.limits import ProcessLimits
 from codeagent_lsp.shadow.process import Guarded, settled
 from codeagent_lsp.shadow.shell import Launch
 from codeagent_lsp.tools.mcp.errors import McpProblem, said
 from codeagent_lsp.tools.mcp.host import Calling, Host
 from codeagent_lsp.tools.mcp.listing import MAX_TOOLS, RemoteTool, remote_tool
 from codeagent_lsp.tools.mcp.settings import ServerSettings
-from codeagent_lsp.tools.mcp.stdio import MAX_MESSAGE, Health, Lines, TooLong, Unreadable
+from codeagent_lsp.tools.mcp.stdio import GRACE_SECONDS, MAX_MESSAGE, SERVER_LIMITS, Health, Lines, TooLong, Unreadable
 from codeagent_lsp.workspace.text.visible import one_line
 
-GRACE_SECONDS = 1.0
 MAX_REASON = 400
 
 _CHUNK = 1 << 16
-_LIMITS = ProcessLimits(seconds=math.inf, look_seconds=1.0)
 
 
 @asynccontextmanager
@@ -99,7 +95,7 @@ class WorkerConnection:
     async def open(self) -> None:
         """Start the process. McpProblem if that fails."""
         try:
-            await settled(self._guarded.start(self._launch, _LIMITS, apart=True, talk=True))
+            await settled(self._guarded.start(self._launch, SERVER_LIMITS, apart=True, talk=True))
         except ToolFailed as error:
             raise McpProblem("own.failed", name=self._settings.name, reason=error) from error
         self._tasks = [

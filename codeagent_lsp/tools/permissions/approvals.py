@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codeagent_lsp.messages import ToolCall
-from codeagent_lsp.state import changing, make_private
+from codeagent_lsp.state import changing, replace_text
 
 MAX_STANDING = 1000
 Verdict = Literal["allow", "ask", "deny"]
@@ -70,12 +69,8 @@ class StandingApprovals:
         return len(known) - len(kept)
 
     def _write(self, approvals: list[StandingApproval]) -> None:
-        make_private(self._file.parent)
-        # Replaced at once, and by a draft of this process, as other editors read and write the file, too.
-        draft = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            json.dump([asdict(item) for item in approvals], file, ensure_ascii=True, indent=1)
-        draft.replace(self._file)
+        # In ASCII: what a call names may have bytes of a path that are no UTF-8.
+        replace_text(self._file, json.dumps([asdict(item) for item in approvals], ensure_ascii=True, indent=1))
 
 
 class Approvals:

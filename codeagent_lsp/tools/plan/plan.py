@@ -122,6 +122,7 @@ class PlanSteps(tuple[PlanStep, ...]):
     @property
     def unused(self) -> int:
         """Return a number from which on no step has it as its id."""
+        # As we make them, ids are numbers; those of a stored plan need not be.
         return 1 + max((int(step.step_id) for step in self if step.step_id.isdecimal()), default=0)
 
     @property
@@ -205,6 +206,7 @@ class Plan:
         """Return the plan with the pending steps replaced; steps already tried stay, failed and cancelled ones as
         skipped.
         """
+        # A step that stayed failed would hold up the new ones: a step begins only when all before it have ended.
         kept = tuple(
             replace(step, state="skipped") if step.state in ("failed", "cancelled", "running") else step
             for step in self.steps
@@ -349,12 +351,14 @@ class PlanDocument:
 
     def with_explored(self, files: Iterable[str], language: str) -> PlanDocument:
         """Return the document with a list of the files read, unless it has such a section in any language."""
+        # In any: the user's language may be another one than when the plan was begun.
         listed = "\n".join(f"- `{name}`" for name in dict.fromkeys(files))
         if not listed or any(self.has_section(text(SECTIONS[0], known)) for known in LANGUAGES):
             return self
         return self.with_section(text(SECTIONS[0], language), listed)
 
     def _with(self, body: str) -> PlanDocument:
+        # An approval is for the words that the user has read.
         return replace(self, body=body[:MOST_CHARACTERS], approved=False)
 
 
@@ -433,6 +437,7 @@ def _below(content: str, name: str, level: int, title: str) -> str:
     headings = _headings(lines)
     lower = level + 1 - min((heading.level for heading in headings), default=level + 1)
     for heading in headings if lower > 0 else ():
+        # Markdown has no more than six levels.
         marks = "#" * min(6, heading.level + lower)
         if _underlined(lines, heading.line) is not None:
             lines[heading.line + 1] = ""

@@ -53,11 +53,10 @@ def _in_order(steps: list[Any]) -> list[Any]:
     numbers = {step["index"]: step for step in steps if isinstance(step, dict) and type(step.get("index")) is int}
     if len(numbers) == len(steps):
         steps = [numbers[index] for index in sorted(numbers)]
-    return [_without_index(step) if isinstance(step, dict) else step for step in steps]
-
-
-def _without_index(step: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in step.items() if key != "index"}
+    return [
+        {key: value for key, value in step.items() if key != "index"} if isinstance(step, dict) else step
+        for step in steps
+    ]
 
 
 class CreatePlan(Tool[CreatePlanParameters]):

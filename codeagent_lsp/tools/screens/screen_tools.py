@@ -57,7 +57,7 @@ def _display(given: dict[str, Any]) -> dict[str, Any]:
 
 
 class Terminal(Tool[TerminalParameters]):
-    """The tool `terminal`."""
+    """The tool `terminal`: a shell in the user's browser, at most one for a session."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "terminal",
@@ -86,7 +86,7 @@ class Terminal(Tool[TerminalParameters]):
 
 
 class Desktop(Tool[DesktopParameters]):
-    """The tool `desktop`."""
+    """The tool `desktop`: graphical programs in the user's browser, at most one desktop for a session."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "desktop",

@@ -10,7 +10,6 @@ import asyncio
 import ipaddress
 import os
 import re
-import shutil
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from urllib.parse import unquote, urlsplit
 from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.errors import ErrorCode, SettingError, ToolFailed, ToolRetry
 from codeagent_lsp.network import DEFAULTS, bundle, proxy_for
+from codeagent_lsp.tools.git.calls import git_program
 from codeagent_lsp.workspace.process_group import end_group, read_head, start_group
 from codeagent_lsp.workspace.text.visible import one_line, visible
 
@@ -173,12 +173,7 @@ def _options(scheme: str) -> list[str]:
 
 
 def _git() -> str:
-    """Return the path of git by PATH, ignoring relative entries, which could be the workspace's.
-    ToolFailed if missing.
-    """
-    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if Path(folder).is_absolute()]
-    program = shutil.which("git", path=os.pathsep.join(folders))
-    if program is None:
+    if (program := git_program()) is None:
         raise ToolFailed("git is not installed here; give a local folder instead.", ErrorCode.NOT_FOUND)
     return program
 

@@ -23,7 +23,7 @@ from typing import Literal
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.tools.skills import skill_folders
 from codeagent_lsp.tools.skills.skill_folders import Document, FrontMatterError, parse
-from codeagent_lsp.tools.skills.trust import Trust, WorkspaceItem
+from codeagent_lsp.tools.skills.trust import Brings, Translator, Trust, WorkspaceItem
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.visible import cut_at_word, one_line, visible
 
@@ -227,6 +227,18 @@ class SkillShelf:
             if isinstance(found, Skill):
                 found = replace(found, approved=self.trust.covers(found.digest))
             yield found
+
+
+@dataclass(frozen=True, slots=True)
+class SkillDesk:
+    """The skills of one run. `mode` is that of the agent: `direct`, `plan`, `ask`, or the name of a subagent; `brings`
+    returns what else of the workspace needs trust.
+    """
+
+    shelf: SkillShelf
+    words: Translator
+    mode: str = "direct"
+    brings: Brings = tuple
 
 
 def item_of(skill: Skill, view: FileView) -> WorkspaceItem:

@@ -60,7 +60,7 @@ def project_file(view: FileView, path: str) -> bytes | None:
     return None if found is None else found.text.encode("utf-8", "surrogatepass")
 
 
-def project_tree(view: FileView, folder: str, depth: int = MAX_DEPTH) -> dict[str, bytes]:
+def project_tree(view: FileView, folder: str) -> dict[str, bytes]:
     """Return every file below a folder of the workspace, also ignored ones, by its name relative to it. TooMuch."""
     found: dict[str, bytes] = {}
     pending = [("", folder)]
@@ -71,8 +71,8 @@ def project_tree(view: FileView, folder: str, depth: int = MAX_DEPTH) -> dict[st
             if view.roots.kind(place) == "link":
                 raise TooMuch(f"{inner} is a link.")
             if view.roots.kind(place) == "folder":
-                if inner.count("/") + 1 >= depth:
-                    raise TooMuch(f"it is more than {depth} folders deep.")
+                if inner.count("/") + 1 >= MAX_DEPTH:
+                    raise TooMuch(f"it is more than {MAX_DEPTH} folders deep.")
                 pending.append((f"{inner}/", place))
                 continue
             data = project_file(view, place)

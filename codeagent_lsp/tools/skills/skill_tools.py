@@ -23,10 +23,18 @@ from codeagent_lsp.errors import ErrorCode, PermissionDenied, ToolFailed, ToolRe
 from codeagent_lsp.state import make_private
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.skills.desk import SkillDesk, vouched
 from codeagent_lsp.tools.skills.fetching import SkillSource, fetch, parse
-from codeagent_lsp.tools.skills.shelf import FILE_NAME, PROJECT_FOLDER, Skill, SkillInvalid, item_of, skill_of
+from codeagent_lsp.tools.skills.shelf import (
+    FILE_NAME,
+    PROJECT_FOLDER,
+    Skill,
+    SkillDesk,
+    SkillInvalid,
+    item_of,
+    skill_of,
+)
 from codeagent_lsp.tools.skills.skill_folders import TooMuch, user_tree
+from codeagent_lsp.tools.skills.trust import vouched
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolGroups, ToolTraits
 from codeagent_lsp.workspace.text.visible import one_line, visible

@@ -1,21 +1,26 @@
-"""The user's trust in what a workspace brings (skills, commands, agents, hooks, own tools), by a hash of its content.
+"""The user's trust in what a workspace brings (skills, commands, agents, hooks, own tools), by a hash of its content,
+and the questions about it: about one thing, or about all that the workspace brings at once.
 
-Stored in the user's state folder, never in the workspace; changed content needs a new approval. Not here: asking
-(`desk.py`), finding what a workspace brings (`session/memory/knowledge.py`).
+Stored in the user's state folder, never in the workspace; changed content needs a new approval. Whichever of these
+things would be used first, the user is asked about all of them that are not trusted yet, and may decide about each by
+itself. Not here: finding what a workspace brings (`session/memory/knowledge.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from types import MappingProxyType
+from typing import Literal, Protocol
 
-from codeagent_lsp.state import changing, make_private
+from codeagent_lsp.state import changing, replace_text
+from codeagent_lsp.tools.asking import Asker, Question
+from codeagent_lsp.tools.permissions.approval_words import MAX_SUBJECT, exactly
+from codeagent_lsp.workspace.text.visible import ends_of, one_line, visible
 
 MAX_KEPT = 500
 
@@ -105,13 +110,152 @@ class Trust:
         return known if isinstance(known, dict) else {}
 
     def _write(self, known: dict[str, object]) -> None:
-        make_private(self._file.parent)
-        draft = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            json.dump(known, file, ensure_ascii=True, indent=1)
-        draft.replace(self._file)
+        # In ASCII: a name may have bytes that are no UTF-8.
+        replace_text(self._file, json.dumps(known, ensure_ascii=True, indent=1))
 
 
 def _vouched(digest: str, row: object) -> Vouched:
     name, since = (row.get("name"), row.get("since")) if isinstance(row, Mapping) else ("", 0.0)
     return Vouched(digest, str(name), since if isinstance(since, int | float) else 0.0)
+
+
+MOST_NAMED = 20
+LINE_CHARS, DETAIL_CHARS = 300, 10_000
+
+Brings = Callable[[], Sequence[WorkspaceItem]]
+"""Returns all that the workspace brings, trusted or not. Blocks."""
+
+_ONE: Mapping[ItemKind, str] = MappingProxyType(
+    {
+        "skills": "skills.trust",
+        "commands": "commands.trust",
+        "agents": "agents.trust",
+        "hooks": "hooks.trust",
+        "tools": "own.trust",
+    }
+)
+_NAMES: Mapping[ItemKind, str] = MappingProxyType(
+    {
+        "skills": "trust.skill",
+        "commands": "trust.command",
+        "agents": "trust.agent",
+        "hooks": "trust.hooks",
+        "tools": "trust.tool",
+    }
+)
+
+
+class Translator(Protocol):
+    """Port: returns sentences of the catalogue in the user's language."""
+
+    def __call__(self, key: str, /, **values: object) -> str: ...
+
+
+async def vouched(trust: Trust, item: WorkspaceItem, asker: Asker, words: Translator, brings: Brings = tuple) -> bool:
+    """Return whether the user trusts this exact content, by an earlier answer or by asking now. No answer means no."""
+    return bool(await trusted(trust, item, asker, words, brings))
+
+
+async def trusted(
+    trust: Trust, item: WorkspaceItem, asker: Asker, words: Translator, brings: Brings = tuple
+) -> bool | None:
+    """Return whether the user trusts this exact content; None without an answer."""
+    answer = await among_all(trust, item.digest, asker, words, brings)
+    return await ask_one(trust, item, asker, words) if answer == "singly" else answer
+
+
+async def among_all(
+    trust: Trust, digest: str, asker: Asker, words: Translator, brings: Brings
+) -> bool | Literal["singly"] | None:
+    """Return whether the user trusts this content, by an earlier answer or by asking now about all that the workspace
+    brings, if this is a part of it; None without an answer; `singly` if the user is to be asked about this alone.
+    """
+    # Who comes while another one asks waits, and then finds the answer.
+    async with trust.asking:
+        if trust.covers(digest):
+            return True
+        if digest in trust.declined:
+            return False
+        open_ones = [
+            item for item in await asyncio.to_thread(undecided, trust, brings) if item.digest not in trust.singly
+        ]
+        if len(open_ones) < 2 or all(item.digest != digest for item in open_ones):
+            return "singly"
+        return await ask_all(trust, open_ones, asker, words)
+
+
+async def ask_all(
+    trust: Trust, items: Sequence[WorkspaceItem], asker: Asker, words: Translator
+) -> bool | Literal["singly"] | None:
+    """Ask about all of these at once, and keep the answer."""
+    deny, singly, every = words("choice.deny"), words("choice.singly"), words("choice.trust_all")
+    title = words("trust.all", what=_named(items, words))
+    if any(item.kind == "tools" for item in items):
+        title = f"{title} {words('trust.tools_can')}"
+    detail = "\n\n".join(
+        f"{name_of(item, words)}: {item.path}, {item.digest[:12]}\n{ends_of(visible(item.detail), DETAIL_CHARS)}"
+        for item in items
+    )
+    answer = await asker.ask(Question("approval", title, (deny, singly, every), detail=detail, danger=True))
+    digests = {item.digest for item in items}
+    if answer == (every,):
+        for item in items:
+            trust.add(item.digest, item.name)
+        return True
+    if answer == (singly,):
+        trust.singly |= digests
+        return "singly"
+    if answer is None:
+        return None
+    trust.declined |= digests
+    return False
+
+
+async def ask_one(
+    trust: Trust, item: WorkspaceItem, asker: Asker, words: Translator, *, lasting: bool = False
+) -> bool | None:
+    """Return whether the user trusts this exact content, once or, which alone is offered if `lasting`, for good; None
+    without an answer.
+    """
+    deny, once, always = (words(f"choice.{key}") for key in ("deny", "once", "trust"))
+    line = ends_of(exactly(item.line), MAX_SUBJECT)
+    title = words(_ONE[item.kind], name=item.name, path=item.path, hooks=line)
+    choices = (deny, always) if lasting else (deny, once, always)
+    answer = await asker.ask(Question("approval", title, choices, detail=item.detail, danger=True))
+    if answer == (always,):
+        trust.add(item.digest, item.name)
+    return None if answer is None else answer in ((once,), (always,))
+
+
+def undecided(trust: Trust, brings: Brings) -> list[WorkspaceItem]:
+    """Return what the workspace brings that the user has not decided about. Blocks."""
+    return [item for item in brings() if not trust.covers(item.digest) and item.digest not in trust.declined]
+
+
+def name_of(item: WorkspaceItem, words: Translator) -> str:
+    """Return what an item is and its name."""
+    return words(_NAMES[item.kind], name=one_line(item.name, 80))
+
+
+def named(items: Sequence[WorkspaceItem], name: str) -> list[WorkspaceItem]:
+    """Return those that have this name or path; all of them for ''."""
+    return [item for item in items if name in ("", item.name, item.path)]
+
+
+def said_of(trust: Trust, items: Sequence[WorkspaceItem], words: Translator) -> str:
+    """Return which of these are trusted now and which are not; '' for none."""
+    sorted_out: dict[bool, list[str]] = {True: [], False: []}
+    for item in items:
+        sorted_out[trust.covers(item.digest)].append(name_of(item, words))
+    keys = {True: "trust.done", False: "trust.open"}
+    return " ".join(words(keys[yes], names=", ".join(names)) for yes, names in sorted_out.items() if names)
+
+
+def _named(items: Sequence[WorkspaceItem], words: Translator) -> str:
+    """Return the names of items in one line, and of hooks also the commands that they run."""
+    shown = []
+    for item in items[:MOST_NAMED]:
+        line = f" ({ends_of(exactly(item.line), LINE_CHARS)})" if item.kind == "hooks" else ""
+        shown.append(f"{name_of(item, words)}{line}")
+    more = len(items) - MOST_NAMED
+    return "; ".join(shown) + (f"; {words('trust.more', count=more)}" if more > 0 else "")

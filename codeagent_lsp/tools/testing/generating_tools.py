@@ -32,6 +32,7 @@ from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.changes.staging import Step
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.files.paths import relative_name
+from codeagent_lsp.workspace.text.visible import fenced
 
 NO_MODEL = "No model can be asked here, so no tests can be written. Write them yourself and use run_tests."
 SAVED_ONLY = (
@@ -305,7 +306,4 @@ def _example(view: FileView, project: Project, source: str) -> str:
 
 
 def _fence(text: str) -> str:
-    mark = "```"
-    while mark in text:
-        mark += "`"
-    return f"{mark}\n{text.rstrip()}\n{mark}"
+    return fenced(text.rstrip())

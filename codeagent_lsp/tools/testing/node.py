@@ -130,7 +130,7 @@ class Jest(_Installed):
 
 
 class NodeRunner(_Script):
-    """The runner of Node itself."""
+    """The runner of Node itself, `node --test`, which reports as JUnit XML."""
 
     name: ClassVar[str] = "node"
     title: ClassVar[str] = "node --test"
@@ -186,6 +186,7 @@ def _suite(suite: Mapping[str, Any], folder: str) -> Iterator[TestCase]:
     file = relative(str(suite["name"]), folder)
     cases = [_case(item, file, folder) for item in suite["assertionResults"]]
     yield from cases
+    # A file that fails before its first test, by an import say, has no case that tells of it.
     if suite["status"] == "failed" and not any(case.outcome == "failed" for case in cases):
         text = str(suite.get("message") or "") or "The file could not be run."
         yield TestCase(file, "error", 0.0, message(text), file, _line(text, file, folder))
@@ -202,6 +203,7 @@ def _case(item: Mapping[str, Any], file: str, folder: str) -> TestCase:
         float(item.get("duration") or 0) / 1000,
         message(text),
         file,
+        # Where it failed, rather than where the test begins.
         _line(text, file, folder) or location.get("line"),
     )
 
@@ -237,6 +239,7 @@ def _find(view: FileView, folder: str, target: str) -> Project | None:
         # The nearest node_modules upwards, as in monorepos.
         program = nearest_program(view, folder, (f"node_modules/.bin/{framework.name}",))
         return Project(framework, folder, (program,) if program else (), target)
+    # What `npm init` writes where there are no tests yet.
     if not script or "no test specified" in script:
         return None
     return Project(NPM_SCRIPT, folder, ("npm",), target)

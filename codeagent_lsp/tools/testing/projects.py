@@ -80,6 +80,7 @@ def find(view: FileView, path: str | None) -> tuple[Project, ...]:
     found: dict[tuple[str, str], Project] = {}
     for start in (path,) if path else view.roots.folders:
         for project in islice(_find(view, start, below=path is None), MAX_PROJECTS):
+            # Two folders of a workspace may lie in the same project.
             found.setdefault((project.framework.name, project.folder), project)
     return tuple(found.values())[:MAX_PROJECTS]
 
@@ -117,6 +118,7 @@ def _below(view: FileView, folder: str, seen: list[Ecosystem]) -> Iterator[Proje
         if entry.kind != "folder" or NOT_PROJECTS.intersection(relative_name(entry.path, folder).split("/")):
             continue
         for ecosystem, project in _at(view, entry.path, entry.path, None):
+            # A package inside a project of its kind is a part of it; one of another kind has tests of its own.
             if not any(ecosystem is kind and within(entry.path, (outer,)) for kind, outer in taken):
                 taken.append((ecosystem, entry.path))
                 yield project
@@ -164,6 +166,7 @@ def own_environment(view: FileView, folder: str, isolation: Isolation) -> dict[s
     if not own:
         return {}
     path = os.pathsep.join((*own, scrubbed(os.environ)["PATH"]))
+    # Tools such as uv and poetry look for this variable, not on PATH.
     venv = next((os.path.dirname(place) for place in own if place.endswith("/bin")), None)
     return {"PATH": path, **({"VIRTUAL_ENV": venv} if venv else {})}
 

@@ -37,6 +37,7 @@ from codeagent_lsp.tools.testing.reports import (
 )
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.workspace.files.paths import within
 from codeagent_lsp.workspace.text.excerpts import listed
 
 MAX_NAMED = 20
@@ -364,12 +365,8 @@ async def _measured(project: Project, path: str | None, context: ToolContext, sh
     report = measured(chosen, (await shell.run(command, context.output)).finished)
     if path is None or alone:
         return report
-    files = tuple(file for file in report.files if _within(os.path.join(project.folder, file.path), path))
+    files = tuple(file for file in report.files if within(os.path.join(project.folder, file.path), (path,)))
     return replace(report, files=files)
-
-
-def _within(file: str, path: str) -> bool:
-    return file == path or file.startswith(f"{path}/")
 
 
 def _locator(project: Project, context: ToolContext) -> Callable[[str], str]:

@@ -157,7 +157,7 @@ class MaskedStream:
         return text[:until]
 
     def close(self) -> str:
-        """Return the rest."""
+        """Return what is held back: no value can be completed any more."""
         rest, self._held = self._held, ""
         return rest
 

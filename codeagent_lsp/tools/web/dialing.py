@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.network import DEFAULTS, PROXY_LOGIN, proxy_for, proxy_refused, shown, tls_context
-from codeagent_lsp.tools.web.urls import WebRefused, is_own, is_public, own_addresses, unreachable
+from codeagent_lsp.tools.web.urls import PORTS, WebRefused, is_own, is_public, own_addresses, unreachable
 
 RESOLVE_SECONDS = 10.0
 CONNECT_SECONDS = 5.0
@@ -30,7 +30,6 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 Route = Callable[[SocketAddress], SocketAddress]
 """Maps a checked address and port to the actual target; tests use it for a simulated public network."""
 SECONDS = 10.0
-_PORTS = {"http": 80, "https": 443}
 
 
 async def system_resolve(host: str, port: int) -> Sequence[str]:
@@ -135,12 +134,12 @@ async def tunnel(
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Return a connection to the host. ToolFailed if the proxy gives none."""
     parts = urlsplit(proxy)
-    if parts.scheme not in _PORTS:
+    if parts.scheme not in PORTS:
         raise unreachable(host, f"the proxy {shown(proxy)} cannot be used for this.")
     secure = await asyncio.to_thread(tls_context, network) if parts.scheme == "https" else None
     try:
         async with asyncio.timeout(SECONDS):
-            place = parts.hostname, parts.port or _PORTS[parts.scheme]
+            place = parts.hostname, parts.port or PORTS[parts.scheme]
             reader, writer = await asyncio.open_connection(*place, ssl=secure)
             authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
             writer.write(_request(authority, parts.username, parts.password))

@@ -215,7 +215,7 @@ class WebScrape(Tool[WebScrapeParameters]):
 
 
 def page_text(url: str, title: str, text: str, notes: Iterable[str] = ()) -> str:
-    """Return the text that presents one page."""
+    """Return a page for the model: marked as foreign, invisible characters written out, at most `MAX_TEXT` long."""
     shown = visible(text[:MAX_TEXT])
     rest = ["[the rest of the page is left out]"] if len(text) > MAX_TEXT else []
     head = f"# {one_line(title, _MAX_TITLE)}\n" if title.strip() else ""

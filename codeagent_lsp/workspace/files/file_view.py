@@ -300,7 +300,7 @@ class FileView:
         return frozenset(self._staged.paths()) | frozenset(self._buffers.open_paths())
 
     def open_paths(self) -> tuple[str, ...]:
-        """Return the paths of the open documents."""
+        """Return the paths of the documents that are open in the editor, saved or not."""
         return tuple(self._buffers.open_paths())
 
     def is_ignored(self, path: str, *, is_dir: bool = False) -> bool:

@@ -6,7 +6,7 @@ files relative to folders.
 to leave the workspace (`tools/permissions/`).
 """
 
-# ruff: noqa: PTH100, PTH114, PTH117, PTH118 - a path is judged as it was written; Path would tidy it first
+# ruff: noqa: PTH100, PTH114, PTH117, PTH118, PTH120 - a path is judged as it was written; Path would tidy it first
 
 from __future__ import annotations
 
@@ -66,6 +66,16 @@ class Roots:
         parts = Path(path).parts
         holders = [root for root in self._real if _starts(parts, Path(root).parts)]
         return max(holders, key=len, default=None)
+
+    def folders_above(self, path: str) -> list[str]:
+        """Return the folders that contain a file, innermost first, up to its workspace folder; none outside of one."""
+        root = self.root_of(path)
+        folders: list[str] = []
+        folder = os.path.dirname(path)
+        while root is not None and (folder == root or folder.startswith(f"{root}/")):
+            folders.append(folder)
+            folder = os.path.dirname(folder)
+        return folders
 
     def relative(self, path: str) -> str:
         """Return `path` for display: relative to its folder, with the folder's name in front if there are several."""

@@ -151,6 +151,20 @@ def one_line(text: str, limit: int) -> str:
     return line if len(line) <= limit else line[: max(0, limit - 1)] + "…"
 
 
+def printable_line(text: str, limit: int) -> str:
+    """Return a text on one line of at most `limit` characters, with a blank for all that cannot be printed."""
+    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def fenced(text: str) -> str:
+    """Return a text as a block of code in Markdown that nothing in it ends."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}\n{text}\n{fence}"
+
+
 def cut_at_word(line: str, limit: int) -> str:
     """Return `line`; of one longer than `limit` characters what fits of it with a "…", up to the end of a word unless
     that word is long.

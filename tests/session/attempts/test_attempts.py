@@ -14,8 +14,8 @@ import pytest
 from codeagent_lsp import events
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
-from codeagent_lsp.session.attempts import attempting
-from codeagent_lsp.session.attempts.attempting import Judged, judged
+from codeagent_lsp.session import attempting
+from codeagent_lsp.session.attempting import Judged, judged
 from codeagent_lsp.session.conversation.situation import HEAD
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest

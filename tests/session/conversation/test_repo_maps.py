@@ -14,13 +14,13 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.prompt import OVERVIEW, PIECES, TASK_MAP
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.index.repomap import paths_in
 from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.session.conversation.repo_maps import LEAST_TOKENS, Budgets, budgets
 from codeagent_lsp.session.request import RunRequest, Target
+from tests.index.maps import paths_in
 from tests.index.workspaces import write
 from tests.session.fakes import World, call, calls, say, world
 from tests.session.fakes import write as writing

@@ -14,23 +14,23 @@ from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.session.conversation.conversation import Availability
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.registry import CircuitBreaker, ToolRegistry
-from codeagent_lsp.tools.tool import NoParameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from tests.session.fakes import World, call, calls, say, world
 from tests.tools.test_circuit_breaker import Clock
 from tests.tools.test_providers import Named
 
 
-class Flaky(Tool[NoParameters]):
+class Flaky(Tool[Parameters]):
     """Fails so many times, then works."""
 
     traits: ClassVar[ToolTraits] = ToolTraits("flaky", "For tests of circuits.", "read")
-    parameters = NoParameters
+    parameters = Parameters
 
     def __init__(self, failures: int = 3) -> None:
         self.failures = failures
 
-    async def run(self, arguments: NoParameters, context: ToolContext) -> ToolOutput:
+    async def run(self, arguments: Parameters, context: ToolContext) -> ToolOutput:
         self.failures -= 1
         if self.failures >= 0:
             raise ToolFailed("no disk")

@@ -10,7 +10,6 @@ from pathlib import Path
 from codeagent_lsp import events
 from codeagent_lsp.config import Settings
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
-from codeagent_lsp.session.plan.orders import retry_step, roll_back, skip_step
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import Planning, RunRequest
 from codeagent_lsp.session.session import Session
@@ -70,19 +69,19 @@ async def run(made: World, planning: Planning | None = None) -> events.RunComple
 
 async def retried(made: World, run_id: str, step_id: str) -> events.RunCompleted:
     """A step is tried again, to the end of the run."""
-    retry_step(made.manager, run_id, step_id)
+    made.manager.runs.retry_step(run_id, step_id)
     return await ended(made, run_id)
 
 
 async def skipped(made: World, run_id: str, step_id: str) -> events.RunCompleted:
     """A step is left out, to the end of the run."""
-    skip_step(made.manager, run_id, step_id)
+    made.manager.runs.skip_step(run_id, step_id)
     return await ended(made, run_id)
 
 
 async def rolled_back(made: World, run_id: str, step_id: str) -> None:
     """Back to before a step."""
-    await roll_back(made.manager, run_id, step_id)
+    await made.manager.runs.roll_back(run_id, step_id)
 
 
 def record(made: World) -> RunRecord:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +14,8 @@ from codeagent_lsp.errors import EditorError, SessionError
 from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
-from codeagent_lsp.session.plan.orders import retry_step, roll_back, skip_step
 from codeagent_lsp.session.request import RunKind, RunRequest
+from codeagent_lsp.session.runs import Runs
 from tests.session.fakes import assert_well_formed, call, calls, say, until, world, write
 from tests.session.plan.plans import (
     APPLY,
@@ -387,7 +388,7 @@ async def test_a_command_answers_the_open_question(tmp_path: Path) -> None:
     run_id = start(made)
     await until(lambda: any(RETRY in item.question.choices for item in made.inbox.open()))
     made.user.says = [APPLY] * 3
-    retry_step(made.manager, run_id, "3")
+    made.manager.runs.retry_step(run_id, "3")
     assert (await ended(made, run_id)).status == "completed"
     assert files(made) == [1, 2, 3, 4, 5]
     assert made.inbox.open() == ()
@@ -397,24 +398,31 @@ async def test_a_step_to_come_is_left_out_while_another_waits(tmp_path: Path) ->
     made = world(tmp_path / "w", *five(3), says=[APPLY, APPLY], deadline=20)
     run_id = start(made)
     await until(lambda: any(RETRY in item.question.choices for item in made.inbox.open()))
-    skip_step(made.manager, run_id, "5")
+    made.manager.runs.skip_step(run_id, "5")
     with pytest.raises(SessionError):
-        retry_step(made.manager, run_id, "4")
+        made.manager.runs.retry_step(run_id, "4")
     made.user.says = [APPLY] * 2
-    skip_step(made.manager, run_id, "3")
+    made.manager.runs.skip_step(run_id, "3")
     assert (await ended(made, run_id)).status == "completed"
     assert states(record(made)) == ["completed", "completed", "skipped", "completed", "skipped"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("order", "step_id"), [(retry_step, "1"), (retry_step, "5"), (retry_step, "9"), (skip_step, "1"), (skip_step, "x")]
+    ("order", "step_id"),
+    [
+        (Runs.retry_step, "1"),
+        (Runs.retry_step, "5"),
+        (Runs.retry_step, "9"),
+        (Runs.skip_step, "1"),
+        (Runs.skip_step, "x"),
+    ],
 )
-async def test_orders_that_make_no_sense(tmp_path: Path, order: object, step_id: str) -> None:
+async def test_orders_that_make_no_sense(tmp_path: Path, order: Callable[[Runs, str, str], None], step_id: str) -> None:
     made, run_id = await failed_at_three(tmp_path / "w")
     before = states(record(made))
     with pytest.raises(SessionError):
-        order(made.manager, run_id, step_id)  # type: ignore[operator]
+        order(made.manager.runs, run_id, step_id)
     assert states(record(made)) == before
     assert made.manager.runs.active() == ()
 
@@ -423,11 +431,11 @@ async def test_a_run_without_a_plan_has_nothing_to_steer(tmp_path: Path) -> None
     made = world(tmp_path / "w", say("Hi."))
     run_id = (await run(made)).run_id
     with pytest.raises(SessionError):
-        retry_step(made.manager, run_id, "1")
+        made.manager.runs.retry_step(run_id, "1")
     with pytest.raises(SessionError):
-        skip_step(made.manager, run_id, "1")
+        made.manager.runs.skip_step(run_id, "1")
     with pytest.raises(SessionError):
-        await roll_back(made.manager, run_id, "1")
+        await made.manager.runs.roll_back(run_id, "1")
 
 
 async def test_an_editor_that_fails_fails_the_step(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import pytest
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
-from codeagent_lsp.session.plan.orders import retry_step
 from tests.examples import spread
 from tests.session.fakes import World, assert_well_formed, call, calls, say, until, world, write
 from tests.session.plan.plans import (
@@ -149,9 +148,9 @@ async def test_cancelled_in_the_middle_of_what_went_on(tmp_path: Path) -> None:
     made = world(tmp_path / "w", *five(3), says=[APPLY, APPLY], deadline=0.05)
     run_id = (await run(made)).run_id
     made.script(ScriptedReply("slow", delay=30))
-    retry_step(made.manager, run_id, "3")
+    made.manager.runs.retry_step(run_id, "3")
     with pytest.raises(SessionError):
-        retry_step(made.manager, run_id, "3")
+        made.manager.runs.retry_step(run_id, "3")
     await until(lambda: states(record(made))[2] == "running")
     made.manager.runs.cancel(run_id)
     assert (await ended(made, run_id)).status == "cancelled"
@@ -163,7 +162,7 @@ async def test_cancelled_in_the_middle_of_what_went_on(tmp_path: Path) -> None:
 async def test_cancelled_before_it_went_on(tmp_path: Path) -> None:
     made = world(tmp_path / "w", *five(3), says=[APPLY, APPLY], deadline=0.05)
     run_id = (await run(made)).run_id
-    retry_step(made.manager, run_id, "3")
+    made.manager.runs.retry_step(run_id, "3")
     made.manager.runs.cancel(run_id)
     assert (await ended(made, run_id)).status == "cancelled"
     assert states(reloaded(made))[2] == "pending"
@@ -245,5 +244,5 @@ async def test_a_session_of_another_process_is_not_steered(tmp_path: Path) -> No
     with pytest.raises(SessionError):
         other.manager.resume(made.manager.current().session_id)
     with pytest.raises(SessionError):
-        retry_step(other.manager, run_id, "3")
+        other.manager.runs.retry_step(run_id, "3")
     assert states(made.manager.runs.get(run_id).record)[2] == "failed"

@@ -10,7 +10,6 @@ import pytest
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.llm.providers.scripted import ScriptedModel
-from codeagent_lsp.session.plan.orders import arrange_steps, retry_step
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.plan.plan import StepEdit
 from tests.session.fakes import World, say, until, world
@@ -71,7 +70,7 @@ async def test_without_a_start_nothing_is_done_and_it_can_still_be_started(tmp_p
     assert told(made, "plan_rejected", "execution_started") == ["plan_rejected"]
     reloaded(made)
     made.user.says = [APPLY]
-    retry_step(made.manager, done.run_id, "1")
+    made.manager.runs.retry_step(done.run_id, "1")
     assert (await ended(made, done.run_id)).status == "completed"
     assert files(made) == [1]
 
@@ -80,7 +79,7 @@ async def test_steps_are_edited_dropped_added_and_moved_before_the_start(tmp_pat
     made = world(tmp_path / "w", create("a", "b", "c"), *step(1), *step(2), *step(3), apply="auto")
     run_id = await waiting(made)
     wanted = [StepEdit("3", "c"), StepEdit("", "new", "do this, too"), StepEdit("1", "A", "otherwise")]
-    arrange_steps(made.manager, run_id, wanted)
+    made.manager.runs.arrange_steps(run_id, wanted)
     answer(made, START)
     await ended(made, run_id)
     reloaded(made)
@@ -104,7 +103,7 @@ async def test_what_cannot_be_arranged_is_refused_and_changes_nothing(tmp_path: 
     run_id = await waiting(made)
     for wanted in ([], [StepEdit("7", "x")], [StepEdit("1", " ")], [StepEdit("1", "a"), StepEdit("1", "b")]):
         with pytest.raises(SessionError):
-            arrange_steps(made.manager, run_id, wanted)
+            made.manager.runs.arrange_steps(run_id, wanted)
     assert titles(made) == ["a", "b"]
     answer(made, CANCEL)
     await ended(made, run_id)
@@ -115,8 +114,8 @@ async def test_steps_that_are_left_are_arranged_at_work(tmp_path: Path) -> None:
     run_id = start(made, planning="always")
     await until(lambda: len(made.user.shown) == 2)  # the start, and the changes of the first step
     with pytest.raises(SessionError, match="1/5 one"):
-        arrange_steps(made.manager, run_id, [StepEdit("1", "again")])
-    arrange_steps(made.manager, run_id, [StepEdit("5", "five")])
+        made.manager.runs.arrange_steps(run_id, [StepEdit("1", "again")])
+    made.manager.runs.arrange_steps(run_id, [StepEdit("5", "five")])
     answer(made, APPLY)
     await until(lambda: len(made.user.shown) == 3)
     answer(made, APPLY)
@@ -159,8 +158,8 @@ async def test_a_command_starts_it_too(tmp_path: Path) -> None:
     made = world(tmp_path / "w", create("a"), *step(1), apply="auto")
     run_id = await waiting(made)
     with pytest.raises(SessionError):
-        retry_step(made.manager, run_id, "7")
-    retry_step(made.manager, run_id, "1")
+        made.manager.runs.retry_step(run_id, "7")
+    made.manager.runs.retry_step(run_id, "1")
     assert (await ended(made, run_id)).status == "completed"
     assert not made.inbox.open()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.session.queue.task_queue import place_of, request_of
 from codeagent_lsp.session.request import Target
+from codeagent_lsp.session.task_queue import place_of, request_of
 from codeagent_lsp.workspace.files.file_view import FileText
 
 PATH = "/w/a.py"

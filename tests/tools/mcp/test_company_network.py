@@ -23,7 +23,7 @@ WAYS: tuple[Transport, ...] = ("http", "sse", "websocket")
 
 @pytest.fixture(autouse=True)
 def _no_proxy_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr("codeagent_lsp.environments.patience.FIRST_WAIT", 0.01)
+    monkeypatch.setattr("codeagent_lsp.environments.failures.FIRST_WAIT", 0.01)
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)

@@ -22,7 +22,7 @@ from mcp.types import (
 )
 from websockets.exceptions import ConnectionClosedError
 
-from codeagent_lsp.environments.patience import JITTER, LONGEST_WAIT, RETRIES, patient, wait_before
+from codeagent_lsp.environments.failures import JITTER, LONGEST_WAIT, RETRIES, patient, wait_before
 from codeagent_lsp.errors import ErrorCode, ErrorType
 from codeagent_lsp.tools.mcp import errors
 from codeagent_lsp.tools.mcp.errors import McpProblem, grade, protocol_code, said

@@ -95,7 +95,7 @@ async def test_a_server_on_the_library(tmp_path: Path, transport: Transport) -> 
 
 @pytest.mark.parametrize("transport", ["http", "sse", "websocket"])
 async def test_nobody_listens(tmp_path: Path, transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codeagent_lsp.environments.patience.FIRST_WAIT", 0.01)
+    monkeypatch.setattr("codeagent_lsp.environments.failures.FIRST_WAIT", 0.01)
     _, scheme, path = SERVED[transport]
     given = {"s": {"url": f"{scheme}://127.0.0.1:{free_port()}{path}", "transport": transport, "timeoutSeconds": 10}}
     async with running(tmp_path, given) as rig:
@@ -119,7 +119,7 @@ async def test_nobody_listens(tmp_path: Path, transport: Transport, monkeypatch:
 async def test_a_web_server_that_refuses(
     tmp_path: Path, status: str, code: str, words: str, requests: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("codeagent_lsp.environments.patience.FIRST_WAIT", 0.01)
+    monkeypatch.setattr("codeagent_lsp.environments.failures.FIRST_WAIT", 0.01)
     secret = "k" + os.urandom(12).hex()
     async with answering(always(response(status, b"", "Location: http://elsewhere.example/mcp"))) as seen:
         given = {"s": {"url": f"{seen.url}?key=hidden", "headers": {"Authorization": f"Bearer {secret}"}}}

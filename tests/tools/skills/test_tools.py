@@ -11,8 +11,7 @@ import pytest
 from codeagent_lsp.messages import ToolResult
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.skills.desk import SkillDesk
-from codeagent_lsp.tools.skills.shelf import SkillShelf
+from codeagent_lsp.tools.skills.shelf import SkillDesk, SkillShelf
 from codeagent_lsp.tools.skills.trust import Trust
 from codeagent_lsp.tools.traits import ToolGroups
 from tests.tools.fakes import Bench

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urljoin
 
@@ -128,11 +127,7 @@ def _markdown(html: str) -> str:
     from markdownify import markdownify  # late, see above
 
     text = markdownify(html, heading_style="ATX", bullets="-", strip=["img", "input", "button", "form"])
-    return _BLANKS.sub("\n\n", "\n".join(_trimmed(text.splitlines()))).strip()
-
-
-def _trimmed(lines: Iterable[str]) -> Iterable[str]:
-    return (line.rstrip() for line in lines)
+    return _BLANKS.sub("\n\n", "\n".join(line.rstrip() for line in text.splitlines())).strip()
 
 
 if __name__ == "__main__":

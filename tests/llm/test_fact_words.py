@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from codeagent_lsp.fact_words import facts_data, facts_told
-from codeagent_lsp.llm.learned_facts import Facts, Prices, combine, window_known
+from codeagent_lsp.llm.learned_facts import Facts, Prices, combine, facts_data, facts_told, window_known
 
 KNOWN = combine(
     [

@@ -1,16 +1,24 @@
-"""Classification of errors of environments: by exception type and HTTP status, by text only at last. Pure functions.
+"""Failures of environments and of MCP servers: which error code each has, and how often the work is tried again, with
+exponential backoff: at most three times after a failed connection, twice after a timeout.
 
-Libraries are not imported: their exceptions are recognised by their class names. Not here: what is tried again
-(`patience.py`).
+An error is graded by its exception type and HTTP status, by text only at last; libraries are not imported, their
+exceptions are recognised by their class names. Only work without side effects on failure is tried again, such as
+connecting and listing: a call is never sent twice. Not here: errors that only MCP servers have (`tools/mcp/errors.py`).
 """
 
 from __future__ import annotations
 
+import asyncio
+import random
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeVar
 
 from codeagent_lsp.errors import CodeAgentError, ErrorCode
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
 
 SANDBOX_CODES = frozenset(
     {
@@ -91,3 +99,54 @@ def code_by_type(error: BaseException, known: Iterable[tuple[str, ErrorCode]]) -
 
 def _by_text(said: str) -> ErrorCode:
     return next((code for pattern, code in _BY_TEXT if pattern.search(said)), ErrorCode.EXECUTION_ERROR)
+
+
+FIRST_WAIT = 1.0
+FACTOR = 2.0
+LONGEST_WAIT = 30.0
+JITTER = 0.25
+
+RETRIES: Mapping[ErrorCode, int] = MappingProxyType(
+    {
+        ErrorCode.CONNECTION_ERROR: 3,
+        ErrorCode.MCP_NETWORK_ERROR: 3,
+        ErrorCode.TIMEOUT_ERROR: 2,
+        ErrorCode.MCP_TIMEOUT: 2,
+    }
+)
+
+T = TypeVar("T")
+Sleep = Callable[[float], Awaitable[None]]
+
+
+async def patient(
+    work: Callable[[], Awaitable[T]],
+    graded: Callable[[BaseException], ErrorCode],
+    sleep: Sleep = asyncio.sleep,
+    chance: Callable[[], float] = random.random,
+) -> T:
+    """Return the result of `work`, retrying by its error's code; the last error if it keeps failing. `chance` gives
+    jitter.
+    """
+    from tenacity import AsyncRetrying  # late: an idle server retries nothing
+
+    def hopeless(state: RetryCallState) -> bool:
+        error = state.outcome.exception() if state.outcome else None
+        return error is None or not isinstance(error, Exception) or state.attempt_number > RETRIES.get(graded(error), 0)
+
+    async def once() -> T:  # the library only awaits what it can see to be a coroutine
+        return await work()
+
+    retrying = AsyncRetrying(
+        stop=hopeless,
+        wait=lambda state: wait_before(state.attempt_number, chance()),
+        sleep=sleep,
+        reraise=True,
+    )
+    return await retrying(once)
+
+
+def wait_before(retry: int, chance: float) -> float:
+    """Return the seconds before the `retry`-th retry (1-based); `chance` in 0 … 1 adds jitter."""
+    wait = min(LONGEST_WAIT, FIRST_WAIT * FACTOR ** (retry - 1))
+    return wait * (1 + JITTER * (2 * chance - 1))

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from codeagent_lsp.environments.environment import EnvironmentProblem
-from codeagent_lsp.environments.grading import SANDBOX_CODES, grade, grade_status
+from codeagent_lsp.environments.failures import SANDBOX_CODES, grade, grade_status
 from codeagent_lsp.errors import ErrorCode, SettingError, ToolFailed
 
 

@@ -2,7 +2,7 @@
 
 The next task begins by itself after a run that went well. After one that was cancelled or failed, and when a session is
 used again after the end of its process, the user is asked first. What was said to a run too late for it becomes a task.
-Not here: what waits, as a value (`../state.py`), how a run hears it (`../run_parts.py`).
+Not here: what waits, as a value (`state.py`), how a run hears it (`run_parts.py`).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.session.runs import Runs
     from codeagent_lsp.session.services import Services
     from codeagent_lsp.session.session import Session
+
 
 QUEUED = ("run",)
 """Kinds of runs that wait for their session; the others answer or rewrite a selection beside what is going on."""
@@ -82,7 +83,8 @@ class TaskQueue:
             raise UsageError("steer.empty")
         self.check(run)
         item_id = uuid.uuid4().hex[:16]
-        attempts = [each for each in map(self._runs.get, self._runs.active()) if _is_attempt_of(each, run)]
+        at_work = map(self._runs.get, self._runs.active())
+        attempts = [each for each in at_work if each.record.attempt_of == run.record.run_id]
         # With one item id, so that a withdrawal finds all copies and one that was heard anywhere counts as heard.
         for each in (run, *attempts):
             each.session.emit(each.record.run_id, events.Steered(item_id=item_id, text=words))
@@ -208,10 +210,6 @@ def _drop_said(session: Session) -> None:
     for said in tuple(session.context.waiting.said.values()):
         if said.run_id in attempts:
             session.emit(said.run_id, events.ItemWithdrawn(item_id=said.item_id))
-
-
-def _is_attempt_of(run: Run, whole: Run) -> bool:
-    return run.record.attempt_of == whole.record.run_id
 
 
 # A request as a queued task stores it, and made of that again when the task begins. Pure but for reading the file.

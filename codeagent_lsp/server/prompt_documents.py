@@ -1,4 +1,9 @@
-"""The prompt documents: their files in the state folder, the documents, and completion in them."""
+"""Prompt documents: Markdown files in the state folder in which a user of any editor writes a task, and the completion
+of what it points at.
+
+Not here: the commands about them (`commands/prompt_commands.py`), what mentions stand for in a run
+(`session/mentioned.py`).
+"""
 
 from __future__ import annotations
 
@@ -256,7 +261,7 @@ def without_head(words: str) -> str:
 
 
 class PromptDocuments:
-    """The prompt documents of one workspace."""
+    """The prompt documents of one workspace: opened, read when they are sent, and those not sent yet."""
 
     def __init__(self, files: PromptFiles, documents: Documents) -> None:
         self._files = files
@@ -326,7 +331,7 @@ class Names:
 
 
 class KnownNames:
-    """The names of one workspace."""
+    """The names of one workspace, read in the background once they are some seconds old: nobody waits but the first."""
 
     def __init__(self, index: Indexing, view: Callable[[], FileView]) -> None:
         self._index = index

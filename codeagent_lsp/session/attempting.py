@@ -38,6 +38,7 @@ from codeagent_lsp.workspace.text.document import Document
 if TYPE_CHECKING:
     from codeagent_lsp.session.run import Run
 
+
 OTHER_TEMPERATURE = 0.7
 """Least temperature of all attempts but the first, which would else be the same."""
 
