@@ -7,6 +7,7 @@ Not here: the sentences shown to the user (`texts.py`) and the mapping to JSON-R
     │   ├── UsageError            a bad argument of a command or of the command line
     │   ├── SettingError          a setting with a bad value
     │   ├── SessionError          a session or run that does not exist, or is busy
+    │   │   └── StepWaits         a failed step of a plan waits for the user
     │   ├── EditorError           the editor refused, failed or did not answer
     │   └── ModelError            anything between us and the language model
     │       ├── ModelNotFound         no endpoint, no such model, weights not fetched
@@ -25,6 +26,7 @@ Not here: the sentences shown to the user (`texts.py`) and the mapping to JSON-R
         ├── EditRefused           the edit engine found no unique, safe place
         ├── PatchRefused          a patch that does not apply as a whole
         ├── ToolFailed            reported to the model, which goes on
+        │   └── ReplyUnreadable   what a service gave a tool cannot be read
         ├── ToolRetry             reported to the model with what to correct
         │   └── WrongArguments   the arguments do not fit the tool's schema
         ├── PermissionDenied      the user or a rule denied the call

@@ -144,6 +144,7 @@ def test_names_are_one_line_and_stay_as_they_are_once_cleaned(name: str) -> None
     assert cleaned == clean_name(cleaned) and len(cleaned) <= 64 and cleaned.isprintable()
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.one_of(st.binary(max_size=300), st.recursive(st.none() | st.text() | st.integers(), st.lists).map(repr)))
 def test_any_file_is_read_or_removed(state: Path, tmp_path: Path, content: bytes | str) -> None:
