@@ -104,6 +104,8 @@ class SessionManager:
             self.runs.add_all(runs, newest=enter)
             # After its runs are known: a waiting task must not start beside one that is still open.
             self.queue.resumed(known)
+        if enter and known is not self._current:
+            self._services.registry.circuits.close_all()  # as for a new one
         self._current = known if enter else self._current
         return known
 

@@ -83,6 +83,7 @@ class Proposal:
         self._undecided = Changeset()
         self._since = time.time()
         self._renamed: dict[str, str] = {}
+        self._left_out = Applied("none")
         self._stayed: tuple[list[AppliedPart], frozenset[str] | None] = ([], None)
 
     @property
@@ -158,6 +159,16 @@ class Proposal:
         self.record.propose(self.changeset)
         reason = await _apply_judged(self)
         return REFUSED.format(reason=reason) if reason else self.note()
+
+    def why_not(self) -> str:
+        """Return why the editor has not made the changes it was asked for last, as a sentence for the user."""
+        applied, output = self._left_out, self._output
+        if applied.reason:
+            return output.text("outcome.none", reason=applied.reason)
+        if not applied.conflicts:
+            return output.text("outcome.silent")
+        places = ", ".join(f"{self.view.roots.relative(each.path)}:{each.line}" for each in applied.conflicts)
+        return output.text("outcome.conflict", places=places)
 
     def note(self) -> str:
         """Return a note for the model if the buffers do not hold all that it staged; '' if they do."""
@@ -379,7 +390,7 @@ class Proposal:
 
     def _nothing_arrived(self) -> bool:
         """Return whether the editor has taken nothing of what was accepted, so that the work is not done."""
-        return self.outcome == "none" and bool(self.changeset) and not self.record.applied
+        return self.outcome == "none" and bool(self.changeset)
 
     def _intend(self, changes: Changeset, *, undo: bool) -> None:
         """Record what the editor is about to be asked for, so that it is known and can be undone, whatever happens."""
@@ -401,7 +412,7 @@ class Proposal:
         if applied.done and not undo:
             self.record.accept(applied.done)
             self.record.applied.append(AppliedPart(applied.done, self.record.step_id, time.time()))
-        self.outcome = applied.outcome
+        self.outcome, self._left_out = applied.outcome, applied
         name = self.view.roots.relative
         conflicts = tuple(f"{name(conflict.path)}:{conflict.line}" for conflict in applied.conflicts)
         self._output.emit(

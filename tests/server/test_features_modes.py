@@ -96,3 +96,27 @@ def test_what_a_command_made_executable_is_so_once_it_is_accepted(tmp_path: Path
         editor.wait_until(lambda: runs(folder / name) is True)
         editor.command("codeagent.undo", runId=run_id)
         editor.wait_until(lambda: runs(folder / name) is before)
+
+
+@pytest.mark.parametrize("patch", [MODES, MODES + HUNK], ids=["alone", "with an edit"])
+def test_it_waits_over_a_restart_and_can_be_discarded(tmp_path: Path, patch: str) -> None:
+    folder = tmp_path / "ws"
+    folder.mkdir()
+    path = folder / "run.sh"
+    path.write_text(TEXT)
+    path.chmod(0o644)
+    script = [call("apply_patch", patch=patch), say("Done.")] * 2
+    with StockEditor(folder, tmp_path / "state", script=script, choose=lambda params: None) as editor:
+        run_id = editor.command("codeagent.run", task="change the script")["runId"]
+        editor.ended(run_id)
+        assert runs(path) is False
+    with StockEditor(folder, tmp_path / "state", choose=lambda params: "Discard") as editor:
+        editor.wait_until(lambda: any(item.get("runId") == run_id for item in editor.command("codeagent.pending")))
+        editor.command("codeagent.apply", runId=run_id)
+        editor.wait_until(lambda: runs(path) is True)
+        editor.command("codeagent.undo", runId=run_id)
+        editor.wait_until(lambda: (runs(path), editor.text(path)) == (False, TEXT))
+    with StockEditor(folder, tmp_path / "state", script=script, choose=lambda params: "Discard") as editor:
+        editor.ended(editor.command("codeagent.run", task="change the script")["runId"])
+        assert (runs(path), editor.text(path)) == (False, TEXT)
+        assert editor.command("codeagent.pending") == []

@@ -33,3 +33,23 @@ async def test_stored_sessions_are_listed_without_blocking(tmp_path: Path, monke
     del readers[1:]
     await later.manager.fork(row["sessionId"], run_id)
     assert readers and threading.main_thread() not in readers
+
+
+async def test_what_rests_in_one_session_works_in_another(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", say("Done."), say("Done."))
+    await made.run()
+    first, circuits = made.manager.current().session_id, made.manager._services.registry.circuits
+
+    def rest() -> None:
+        for _ in range(3):
+            circuits.settle(circuits.admit("grep"), "failure", "no")
+        assert circuits.state("grep") == "open"
+
+    rest()
+    made.manager.new()
+    assert circuits.state("grep") == "closed"
+    rest()
+    made.manager.resume(made.manager.current().session_id)
+    assert circuits.state("grep") == "open", "it is the same session"
+    made.manager.resume(first)
+    assert circuits.state("grep") == "closed"

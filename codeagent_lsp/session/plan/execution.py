@@ -115,9 +115,13 @@ class PlanRun:
         try:
             failure = await self._work(conversation, step)
             # Each step is one decision, so that the next one works on what the user has kept.
-            if failure is None and await proposal.decide("completed", self._label(step)) == "rejected":
+            decided = "completed" if failure is not None else await proposal.decide("completed", self._label(step))
+            if decided == "rejected":
                 self._drop(step)
                 return None
+            # Accepted, and the editor took nothing of it: the next step would build on what is not there.
+            if decided == "stopped" and failure is None:
+                failure = _Failure(proposal.refused or proposal.why_not())
         except BudgetSpent:
             raise  # about the run, not about this step
         except CodeAgentError as problem:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
@@ -14,8 +15,10 @@ from codeagent_lsp.errors import EditorError, SessionError
 from codeagent_lsp.llm.learned_facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
+from codeagent_lsp.server.progress import ending
 from codeagent_lsp.session.request import RunKind, RunRequest
 from codeagent_lsp.session.runs import Runs
+from codeagent_lsp.workspace.changes.changeset import Applied
 from tests.session.fakes import assert_well_formed, call, calls, say, until, world, write
 from tests.session.plan.plans import (
     APPLY,
@@ -493,3 +496,23 @@ async def test_a_broken_endpoint_is_not_asked_for_another_plan(tmp_path: Path) -
     made = world(tmp_path / "w", create("a"), BUSY, create("b"), deadline=0.05)
     await run(made)
     assert not any(isinstance(event, events.ReplanWarning) for event in made.events)
+
+
+@pytest.mark.parametrize("apply", ["auto", "review"])
+async def test_a_step_of_which_the_editor_takes_nothing_is_not_done(
+    tmp_path: Path, apply: Literal["auto", "review"]
+) -> None:
+    made = world(tmp_path / "w", create("a", "b"), *step(1), *step(2), apply=apply, says=[APPLY, APPLY, STOP])
+    editor, asked = made.editor.apply, [0]
+
+    async def refuse(*given: Any, **more: Any) -> Applied:
+        asked[0] += 1
+        made.editor.forced = "none" if asked[0] == 2 else None
+        return await editor(*given, **more)
+
+    made.editor.apply = refuse  # type: ignore[method-assign]
+    done = await run(made)
+    assert (done.status, done.outcome) == ("stopped", "none")
+    assert "Step 2/2 b failed: Nothing could be applied: the editor said no" in done.summary
+    assert states(reloaded(made)) == ["completed", "failed"] and files(made) == [1]
+    assert ending(done, "en").startswith("Partly applied, 1 file")
