@@ -51,8 +51,8 @@ def render(stream: Iterable[events.Event]) -> str:
 
 
 def block(event: events.Event) -> str:
-    """Return the text that one event adds to the transcript, inert; '' if it adds nothing. A fence that it leaves open is
-    closed: what is added later would be code or not against what it was judged to be.
+    """Return the text that one event adds to the transcript, inert; '' if it adds nothing. A fence that it leaves open
+    is closed: what is added later would be code or not against what it was judged to be.
     """
     text = inert(_block(event))
     fence = _open_fence(text)
