@@ -18,6 +18,7 @@ from codeagent_lsp.errors import ModelError
 from codeagent_lsp.inline.checking import Check
 from codeagent_lsp.inline.context import FAST, SLOW, Budget, Material, Place, draft_of, pieces_for, prefix_of, suffix_of
 from codeagent_lsp.llm.fill.filler import Filler, FillRequest, Piece, cut_tokens
+from codeagent_lsp.workspace.text.visible import first_hidden
 
 KEPT_LINES = 4
 KEPT_SECONDS = 30.0
@@ -366,6 +367,9 @@ class Cut:
 def cut(place: Place, answer: str, max_lines: int) -> Cut:
     """Return the usable part of an answer that may still be growing."""
     answer, ended = cut_tokens(answer.replace("\r\n", "\n"))
+    # What is not seen is not offered. The last character may be a part of what is still growing.
+    if (hidden := first_hidden(answer)) < len(answer) - (not ended):
+        answer, ended = answer[:hidden], True
     if place.line_after.strip():
         line, broke, _ = answer.partition("\n")
         return Cut(_without_rest(line, place.line_after), ended or bool(broke))

@@ -37,6 +37,11 @@ CASES = {
     "a semicolon that is there": ("x = ‸;", "a + b;\n", "a + b"),
     "mid-line is one line": ("f(‸, b)", "a\nmore", "a"),
     "a token": ("x = ‸", "1<|endoftext|>\n2", "1"),
+    "what is not seen": ("x = ‸", "a \u202e+ b\n", "a"),
+    "what is not seen at the end": ("x = ‸", "a\u200b<|endoftext|>", "a"),
+    "what is not seen, mid-line": ("f(‸, b)", "a\u2066c", "a"),
+    "an escape": ("def f():\n    ‸", "a()\n    b(\x1b[2J)\n    c()\n", "a()\n    b("),
+    "an emoji of several": ("x = ‸", "'\U0001f468\u200d\U0001f469'\n", "'\U0001f468\u200d\U0001f469'"),
     "circles": ("def f():‸", "\n    a()\n    a()\n    a()\n    a()\n", "\n    a()\n    a()"),
     "nothing": ("def f():\n    ‸\n", "\n\n", ""),
 }

@@ -17,6 +17,7 @@ from codeagent_lsp.inline.next_edit.history import Edited, History
 from codeagent_lsp.inline.next_edit.proposals import Proposed
 from codeagent_lsp.llm.fill.edit_formats import EditRequest, RecentEdit, Rewriter, is_quoted
 from codeagent_lsp.workspace.text.position import shared_ends
+from codeagent_lsp.workspace.text.visible import first_hidden, is_unseen
 
 AROUND = 40
 """Lines above and below the window that the model sees."""
@@ -115,13 +116,16 @@ def request_of(window: Window, history: History, shown: Shown) -> EditRequest | 
 
 def edits_of(window: Window, rewritten: str) -> list[Proposed]:
     """Return the changes that make the window the rewritten one, each as small as whole words; none for an answer that
-    is more than some lines longer or shorter, and without those that take back an edit of the user.
+    is more than some lines longer or shorter, or brings characters that are not seen, and without those that take back
+    an edit of the user.
     """
     text = _lf(window.text)
     stripped = text.rstrip("\n")
     new = rewritten.replace("\r\n", "\n").rstrip("\n") + text[len(stripped) :]
     old_lines, new_lines = text.splitlines(keepends=True), new.splitlines(keepends=True)
     if not new.strip() or abs(len(new_lines) - len(old_lines)) > MOST_LINES:
+        return []
+    if first_hidden(new) < len(new) and {*filter(is_unseen, new)} - {*text}:
         return []
     undone = _undone(window)
     newline = "\r\n" if "\r\n" in window.text else "\n"

@@ -95,6 +95,13 @@ def shown_exactly(text: str, write: Callable[[str], str] = numbered) -> str:
     return _replaced(text, is_odd, lambda index: write(text[index]))
 
 
+def first_hidden(text: str) -> int:
+    """Return the offset of the first character that `shown` would replace; the length of the text if there is none."""
+    if _PLAIN.fullmatch(text):
+        return len(text)
+    return next((at for at, char in enumerate(text) if is_unseen(char) and not _belongs(text, at)), len(text))
+
+
 def _replaced(text: str, which: Callable[[str], bool], write: Callable[[int], str]) -> str:
     if _PLAIN.fullmatch(text):
         return text

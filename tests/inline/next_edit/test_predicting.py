@@ -153,6 +153,12 @@ def test_what_is_no_next_edit_is_not_offered(name: str, change: Callable[[str], 
     assert found == []
 
 
+@pytest.mark.parametrize("hidden", ["\u202e", "\u200b", "\x1b", "\U000e0041"])
+def test_what_is_not_seen_is_not_offered(hidden: str) -> None:
+    wanted = NOW.replace("return w", f"return w{hidden} * h")
+    assert predicted(edited(BASE, NOW), lambda window: wanted)[0] == []
+
+
 def test_an_answer_that_is_none_is_not_offered() -> None:
     for name, answer in (("zeta", "I would change the call."), ("zeta-2", "<<<<<<< CURRENT\nx\n")):
         model = Scripted(form_of(name), lambda request, answer=answer: answer)  # type: ignore[misc]
