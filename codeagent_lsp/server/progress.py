@@ -206,7 +206,10 @@ def _outcome(event: events.RunCompleted, language: str) -> str:
     if event.error:
         return event.error
     if event.outcome in ("full", "partial", "unknown"):
-        return text(f"outcome.{event.outcome}", language, count=len(event.files_changed))
+        applied = text(f"outcome.{event.outcome}", language, count=len(event.files_changed))
+        # Why it was stopped comes first: what is in the files is not all that was asked for.
+        why = event.summary.partition("\n")[0] if event.status == "stopped" else ""
+        return f"{why} {applied}" if why else applied
     if event.outcome == "none" and event.status == "completed":
         return text("outcome.kept", language)
     if event.outcome == "none" and event.status == "stopped":
