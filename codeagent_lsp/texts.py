@@ -602,6 +602,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "将 {origin} 移动到 {name}，+{added} −{removed}？",
     ),
     "changes.deletes": ("Deletes {names}.", "将删除 {names}。"),
+    "changes.executable": ("Makes {names} executable.", "将使 {names} 可执行。"),
+    "changes.not_executable": ("Makes {names} no longer executable.", "将使 {names} 不再可执行。"),
     "changes.moves": ("Moves {names}.", "将移动 {names}。"),
     "changes.many": ("Apply {count} files, +{added} −{removed}?", "应用 {count} 个文件，+{added} −{removed}？"),
     "tests.passed": (

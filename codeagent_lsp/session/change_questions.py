@@ -40,7 +40,7 @@ class ChangeQuestions:
         else:
             title = self._output.text("changes.many", count=len(paths), added=added, removed=removed)
             title = " ".join((*self._gone(changeset), title))
-        title = " ".join((title, *self._proofs.words(changeset, self._output.text)))
+        title = " ".join((*self._modes(changeset), title, *self._proofs.words(changeset, self._output.text)))
         names = ", ".join(map(self._name, filter(self._roots.is_protected, paths)))
         if not names:
             return title
@@ -54,7 +54,16 @@ class ChangeQuestions:
         moved = [
             f"{self._name(change.moved_from)} → {self._name(change.path)}" for change in changeset if change.moved_from
         ]
-        parts = (("changes.deletes", deleted), ("changes.moves", moved))
+        return self._named(("changes.deletes", deleted), ("changes.moves", moved))
+
+    def _modes(self, changeset: Changeset) -> list[str]:
+        """Name the files that can be executed afterwards, or no longer: most diffs do not show that."""
+        wanted = {True: "changes.executable", False: "changes.not_executable"}
+        return self._named(
+            *((key, [self._name(each.path) for each in changeset if each.runs is runs]) for runs, key in wanted.items())
+        )
+
+    def _named(self, *parts: tuple[str, list[str]]) -> list[str]:
         shown = [(key, ends_of(", ".join(names), MAX_GONE, self._output.language)) for key, names in parts if names]
         return [self._output.text(key, names=names) for key, names in shown]
 

@@ -91,6 +91,10 @@ async def test_files_that_run_code_later_are_each_named(tmp_path: Path) -> None:
         ([FileChange("src/a.py", "x\n", "y\n")], "Apply changes to src/a.py, +1 −1?"),
         ([FileChange("src/new.py", None, "x\ny\n")], "Create src/new.py, +2?"),
         ([FileChange("src/old.py", "x\ny\n", None)], "Delete src/old.py, −2?"),
+        (
+            [FileChange("run.sh", "x\n", "x\n", runs=True, ran=False)],
+            "Makes run.sh executable. Apply changes to run.sh, +0 −0?",
+        ),
         ([FileChange("b/a.py", "x\n", "x\n", moved_from="a/a.py")], "Move a/a.py to b/a.py, +0 −0?"),
         (
             [FileChange("a.py", "x\n", None), FileChange("b.py", "x\n", None), FileChange("c.py", None, "x\n")],
