@@ -307,7 +307,7 @@ SECRETS = Names(
         r"|kube-?config[_-][\w-]+(?:\.ya?ml)?|kube-config|pulumi\.[\w-]+\.ya?ml|web\.(?:release|prod\w*)\.config"
         r"|htpasswd\.\w+|wpa_supplicant[\w-]*\.conf|logins?\.csv|(?:sops[._-])?age(?:[._-]keys?)?\.txt|(?=.*(?:token|key|pass"
         # The words of a command are looked up here too, so that plain names of variables (`user_token`) are no files.
-        rf"|pwd|secret|private|auth))(?:[\w-]*(?:{_PRODUCTS})[._-]?(?:token|pass(?:word|wd)?|pwd)s?"
+        rf"|pwd|secret|private|auth))(?:[\w-]*(?:{_PRODUCTS})[.-](?:token|pass(?:word|wd)?|pwd)s?"
         rf"|[\w-]*(?:{_PRODUCTS})[._-]?(?:key|secret|pass|pwd)s?\.txt|\.\w+[._-](?:token|passw(?:or)?d|pass|pwd|secret)"
         r"|(?:unseal|recovery|sops|age|encryption|signing|master)[._-]?(?:age)?[._-]?keys?\.(?:txt|json)"
         r"|[\w.-]*secrets?[.-](?:enc|prod\w*|dev\w*|stag\w*|local|live)\.(?:ya?ml|json|toml|hcl)|secrets?\.hcl"

@@ -135,9 +135,9 @@ db_password.txt api_keys.txt tokens.json service_account.json .htdigest wp-confi
 .dev.vars .dev.vars.production .flaskenv .vault_pass rclone.conf htpasswd jwt_private.txt private.jwk
 .gnupg/secring.gpg .kube/config .azure/accessTokens.json .docker/config.json home/.ssh/id_rsa
 application-prod.yml application-production.properties application-prod.yaml application-local.yml bootstrap-prod.yml
-config/credentials.yml.enc google-services.json GoogleService-Info.plist env.json env.yaml my.cnf github_token gh_token
-.github_token .gh_token npm_token slack_token bearer.txt jwt.txt secrets.enc.yaml secrets.prod.json passwords.xlsx
-passwords.docx logins.csv password.lst pw.txt pass.txt pwd.txt mysql_pass dbpass.txt vault.json .vault_token
+config/credentials.yml.enc google-services.json GoogleService-Info.plist env.json env.yaml my.cnf github-token gh.token
+.github_token .gh_token npm-token slack-token bearer.txt jwt.txt secrets.enc.yaml secrets.prod.json passwords.xlsx
+passwords.docx logins.csv password.lst pw.txt pass.txt pwd.txt mysql.pass dbpass.txt vault.json .vault_token
 vault-init.json unseal_keys.txt mongod.keyfile keyfile mongo-keyfile rabbitmq.erlang.cookie .erlang.cookie 2fa.txt
 totp.txt otp.txt azureauth.json azureProfile.json prod.publishsettings site.PublishSettings .netlify/config.json
 .fly/config.yml .railway/config.json .surge backend.tfbackend secrets.hcl secrets.auto.pkrvars.hcl prod.pkrvars.hcl
@@ -169,7 +169,7 @@ logins.py key.py admin.conf.md frpc.go client.py client_secret.py shadow.py toke
 passwords.md secrets.md keys.md keys.go history.md terraform.tf key.json.md environment.yml id_rsa.pub id_ed25519.pub
 keys.py monkey.py keyboard.ts pem.md test_pem.py secrets.py secret_santa.py credentials.py docs/credentials.md
 password.ts tokens.py kube.py aws.py ssh.go gpg.md README.md main.tf variables.tf
-user_token csrf_token test_token access_token password_field aws_key gh-pages example.yml application.yml
+user_token csrf_token github_token npm_token test_token access_token password_field aws_key gh-pages example.yml application.yml
 application-test.yml bootstrap.js author.txt compass.txt passes.txt token_pass.py keyfile.py config.prod.md
 prod.config.ts session.ts
 """.split()
