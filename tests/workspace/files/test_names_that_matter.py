@@ -169,7 +169,8 @@ logins.py key.py admin.conf.md frpc.go client.py client_secret.py shadow.py toke
 passwords.md secrets.md keys.md keys.go history.md terraform.tf key.json.md environment.yml id_rsa.pub id_ed25519.pub
 keys.py monkey.py keyboard.ts pem.md test_pem.py secrets.py secret_santa.py credentials.py docs/credentials.md
 password.ts tokens.py kube.py aws.py ssh.go gpg.md README.md main.tf variables.tf
-user_token csrf_token github_token npm_token test_token access_token password_field aws_key gh-pages example.yml application.yml
+user_token csrf_token github_token npm_token test_token access_token password_field aws_key gh-pages example.yml
+application.yml
 application-test.yml bootstrap.js author.txt compass.txt passes.txt token_pass.py keyfile.py config.prod.md
 prod.config.ts session.ts
 """.split()
