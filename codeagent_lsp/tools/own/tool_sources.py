@@ -10,15 +10,17 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from codeagent_lsp.tools.mcp.errors import McpProblem
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 from codeagent_lsp.tools.skills.trust import WorkspaceItem
 from codeagent_lsp.workspace.files.paths import Roots
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "codeagent_lsp.tools"
 USER_FOLDER = "tools"
@@ -110,6 +112,8 @@ def _of_file(place: SourcePlace, path: Path) -> ToolSource:
 
 
 def _of_packages() -> Iterator[ToolSource]:
+    from importlib.metadata import entry_points  # late: with what it needs, more than a megabyte of an idle server
+
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
         name = package_of(entry)
         told = f"{entry.name} = {entry.value}"
