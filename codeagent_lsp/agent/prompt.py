@@ -8,7 +8,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from importlib import resources
 
 from codeagent_lsp.messages import estimate_tokens
 from codeagent_lsp.workspace.text.position import split_lines
@@ -69,6 +68,8 @@ def _system() -> str:
 
 def load(name: str) -> str:
     """Return the text of `prompts/<name>.md`."""
+    from importlib import resources  # late: an idle server has no prompt
+
     return resources.files("codeagent_lsp.agent").joinpath("prompts", f"{name}.md").read_text("utf-8").strip()
 
 

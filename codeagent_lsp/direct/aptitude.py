@@ -10,7 +10,6 @@ import asyncio
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
@@ -156,6 +155,8 @@ def family_of(name: str) -> str:
 
 
 def _shipped() -> Mapping[str, Any]:
+    from importlib import resources  # late: an idle server reads none
+
     return learned_facts.parsed(resources.files("codeagent_lsp.direct").joinpath(SHIPPED).read_text("utf-8"))
 
 
