@@ -14,7 +14,7 @@ import pytest
 
 from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.errors import ModelBusy, ModelError, ModelNotFound, ModelRejected, ModelTimeout
-from codeagent_lsp.llm import factory
+from codeagent_lsp.llm import factory, survey
 from codeagent_lsp.llm.factory import Surroundings, list_models, open_model
 from codeagent_lsp.llm.model import ModelRequest
 from codeagent_lsp.llm.survey import PORTS, PROBE_SECONDS, find_servers
@@ -58,7 +58,14 @@ async def stack() -> Any:
         yield stack
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All servers here answer, on a busy machine not all within the usual time."""
+    monkeypatch.setattr(survey, "PROBE_SECONDS", 20.0)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("patient")
 async def test_all_kinds_are_found_at_once_in_order(stack: AsyncExitStack) -> None:
     machine = Machine(stack)
     for kind, get in KINDS.items():
@@ -127,6 +134,7 @@ async def test_other_programs_on_these_ports_are_no_models(stack: AsyncExitStack
     assert await find_servers(machine.around.ports) == []
 
 
+@pytest.mark.usefixtures("patient")
 async def test_asking_around_never_sends_the_key(stack: AsyncExitStack, tmp_path: Path) -> None:
     machine = Machine(stack)
     server = await machine.start("ollama", KINDS["ollama"])
@@ -136,6 +144,7 @@ async def test_asking_around_never_sends_the_key(stack: AsyncExitStack, tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("patient")
 async def test_the_name_in_the_settings_chooses_the_server(stack: AsyncExitStack, tmp_path: Path) -> None:
     machine = Machine(stack)
     for kind, get in KINDS.items():
