@@ -40,7 +40,7 @@ _BOLD = re.compile(r" {0,3}(\*\*|__)[^*_\n]+\1[:：]?[ \t]*$")
 _UNDERLINE = re.compile(r"[ ]{0,3}(={3,}|-{3,})[ \t]*$")
 _NUMBER = re.compile(r"^\d{1,2}(?:\.\d{1,2})*[.)、]\s*(?=\S)")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,7 +375,7 @@ def _headings(lines: Sequence[str]) -> list[_Heading]:
     """Return the headings of a Markdown text; what looks like one inside a code block is none."""
     found, fence = [], ""
     for number, line in enumerate(lines):
-        mark = _FENCE.match(line)
+        mark = FENCE.match(line)
         if fence:
             fence = "" if mark and mark[1].startswith(fence) and not line[mark.end() :].strip() else fence
         elif mark:

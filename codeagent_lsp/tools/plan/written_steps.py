@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from codeagent_lsp.tools.plan.plan import MOST_STEPS, TITLE_CHARS, StepDraft
+from codeagent_lsp.tools.plan.plan import FENCE, MOST_STEPS, TITLE_CHARS, StepDraft
 
 FEWEST = 2
 
@@ -24,7 +24,6 @@ _NUMBERED = re.compile(
 )
 _BOLD = re.compile(r"\*\*(?P<title>[^*]+?)\s*[:：]?\*\*\s*[:：–—-]?\s*(?P<rest>.*)$")
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s*")
-_FENCE = re.compile(r" {0,3}(?:`{3,}|~{3,})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ def drafted_steps(answer: str) -> tuple[StepDraft, ...]:
     steps: list[ListedStep] = []
     fenced = False
     for line in answer.splitlines():
-        fenced ^= _FENCE.match(line) is not None
+        fenced ^= FENCE.match(line) is not None
         found = None if fenced else _NUMBERED.match(line)
         if found is not None and _number(found) == len(steps) + 1:
             steps.append(_titled(found))
