@@ -232,6 +232,8 @@ class ToolExecutor:
         if texts is None or traits is None:
             return ""
         roots = self._context.view.roots
+        if roots.folders and not texts.unknown(roots.folders):  # nearly always: no call is read a second time for it
+            return ""
         with contextlib.suppress(AgentError):
             call = understood(call, self._registry.get(call.name)).call
         paths = resolved_paths(traits, call.arguments, roots)
