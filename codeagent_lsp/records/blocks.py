@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from codeagent_lsp.records.mark import MARK, Mark
+from codeagent_lsp.records.search import lowered, places, replaced
 from codeagent_lsp.records.values import looks_random, looks_scrambled
 
 PEM_WINDOW = 16_384
@@ -38,8 +39,8 @@ def mask_blocks(text: str, mark: Mark) -> str:
     if "eyJ" in text:
         text = _JWT_PREFIXED.sub(lambda match: mark(match[0]), text)
         text = _JWT.sub(lambda match: _without_dots(match[0], mark), text)
-    if "bearer" in text.lower():
-        text = _BEARER.sub(lambda match: _bearer(match, mark), text)
+    bearers = places(lowered(text), "bearer")
+    text = replaced(bearers, text, _BEARER, lambda match: _bearer(match, mark))
     return _mask_kubernetes(text, mark) if "Secret" in text and _KUBERNETES.search(text) else text
 
 

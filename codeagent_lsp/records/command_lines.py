@@ -6,13 +6,13 @@ Not here: `--password value`, which is an assignment (`assignments.py`); real pa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
 
 from codeagent_lsp.records.mark import Mark
+from codeagent_lsp.records.search import lowered, places, replaced
 from codeagent_lsp.records.values import is_placeholder, looks_random, looks_scrambled, looks_spoken
 
 HASH = 40  # characters of a SHA-1 in hexadecimal
-_LINES_BEHIND = 4  # blanks between the parts of a form may be as many line ends
+_BEHIND = 4  # blanks between the parts of a form may be as many line ends
 
 _M = r"<secret:[0-9a-f]{6}>"
 _V = rf"(?:{_M}|[^\s\"'`;|&<>])"
@@ -122,65 +122,37 @@ _SHORT_TOOLS = (
 def mask_command_lines(text: str, mark: Mark) -> str:
     """Return `text` with passwords given to well-known programs masked."""
     if " -" in text or "\t-" in text or "pass:" in text:
-        text = _near(_OPTIONS, text, lambda lines: _TOOLS.sub(lambda match: _command(match[0], mark), lines), behind=0)
+        options = places(text, *_OPTIONS)
+        text = replaced(options, text, _TOOLS, lambda match: _command(match[0], mark))
     if "login" in text and "password" in text:
         text = _NETRC.sub(lambda match: _masked(match, mark), text)
-    if _PORT.search(text):
-        text = _PGPASS.sub(lambda match: _of_pgpass(match, mark), text)
-    if "PASS " in text or "LOGIN " in text or "AUTH " in text:
-        text = _SPOKEN_TO_SERVER.sub(lambda match: _scrambled(match, mark), text)
+    ports = (match.start() for match in _PORT.finditer(text))
+    text = replaced(ports, text, _PGPASS, lambda match: _of_pgpass(match, mark))
+    told = places(text, "PASS ", "LOGIN ", "AUTH ")
+    text = replaced(told, text, _SPOKEN_TO_SERVER, lambda match: _scrambled(match, mark))
     if "<<" in text and any(word in text for word in ("passw", "with-token", "kinit", "cryptsetup", "sudo")):
-        text = _near(("<<",), text, lambda lines: _FED_TO.sub(lambda match: _masked(match, mark), lines))
-    if any(word in text for word in _USERS):
-        text = _near(_USERS, text, lambda lines: _AFTER_USER.sub(lambda match: _random(match, mark), lines), behind=0)
-    if "|" in text and ("echo " in text or "printf " in text):
-        text = _PIPED.sub(lambda match: _piped(match, mark), text)
-    lower = text.lower()
+        fed = places(text, "<<")
+        text = replaced(fed, text, _FED_TO, lambda match: _masked(match, mark), _BEHIND)
+    users = places(text, *_USERS)
+    text = replaced(users, text, _AFTER_USER, lambda match: _random(match, mark))
+    if "|" in text:
+        piped = places(text, "echo ", "printf ")
+        text = replaced(piped, text, _PIPED, lambda match: _piped(match, mark), _BEHIND)
+    lower = lowered(text)
     if any(word in lower for word in _SECRET_WORDS):
         text = _mask_said(text, mark)
-    if "identified" in lower:
-        text = _IDENTIFIED.sub(lambda match: _masked(match, mark), text)
-    if "password" in lower:
-        text = _near(
-            ("PASSWORD", "password"), text, lambda lines: _SQL_PASSWORD.sub(lambda match: _of_sql(match, mark), lines)
-        )
-    if "aws" in lower or "<secret:" in text:
-        # The second time for a secret behind the mark that the first one made of its identifier.
-        for _ in range(2):
-            text = _near(
-                ("aws", "<secret:"), text, lambda lines: _AFTER_AWS.sub(lambda match: _mixed(match, mark), lines)
-            )
-    if "twilio" in lower:
-        text = _TWILIO_ID.sub(
-            lambda match: _mixed(match, mark), _AFTER_TWILIO.sub(lambda match: _mixed(match, mark), text)
-        )
+    identified = places(lowered(text), "identified")
+    text = replaced(identified, text, _IDENTIFIED, lambda match: _masked(match, mark), _BEHIND)
+    passwords = places(text, "PASSWORD", "password")
+    text = replaced(passwords, text, _SQL_PASSWORD, lambda match: _of_sql(match, mark), _BEHIND)
+    # The second time for a secret behind the mark that the first one made of its identifier.
+    for _ in range(2):
+        keys = places(text, "aws", "<secret:")
+        text = replaced(keys, text, _AFTER_AWS, lambda match: _mixed(match, mark), _BEHIND)
+    for pattern in (_AFTER_TWILIO, _TWILIO_ID):
+        named = places(lowered(text), "twilio")
+        text = replaced(named, text, pattern, lambda match: _mixed(match, mark), _BEHIND)
     return text
-
-
-def _near(words: Iterable[str], text: str, masked: Callable[[str], str], behind: int = _LINES_BEHIND) -> str:
-    """Return a text masked in the lines that have one of the words, and in some behind each: to look for a word alone
-    takes a tenth of the time for a form around it.
-    """
-    spans: list[tuple[int, int]] = []
-    for at in sorted(at for word in words for at in _places(text, word)):
-        start, end = text.rfind("\n", 0, at) + 1, at
-        for _ in range(1 + behind):
-            end = text.find("\n", end) + 1 or len(text)
-        joined = spans.pop() if spans and start < spans[-1][1] else (start, end)
-        spans.append((joined[0], end))
-    pieces, done = [], 0
-    for start, end in spans:
-        pieces += [text[done:start], masked(text[start:end])]
-        done = end
-    return "".join((*pieces, text[done:]))
-
-
-def _places(text: str, word: str) -> Iterator[int]:
-    """Yield where a word stands, also where it begins in the one before."""
-    at = text.find(word)
-    while at >= 0:
-        yield at
-        at = text.find(word, at + 1)
 
 
 def _piped(match: re.Match[str], mark: Mark) -> str:
@@ -226,7 +198,7 @@ def _sayings(text: str) -> list[re.Match[str]]:
     """Return the places that say what a word is, in order."""
     found = []
     for word in _SAYING if text.isascii() else (*_SAYING, *_SAYING_UNSPACED):
-        found += [said for at in _places(text, word) if (said := _SAID.match(text, at))]
+        found += [said for at in places(text, word) if (said := _SAID.match(text, at))]
     return sorted(found, key=lambda said: said.start())
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from codeagent_lsp.records.mark import MARK, Mark
+from codeagent_lsp.records.search import places, replaced
 from codeagent_lsp.records.values import is_placeholder, looks_random
 
 _M = r"<secret:[0-9a-f]{6}>"
@@ -28,13 +29,12 @@ _ATTRIBUTES = frozenset(("path", "domain", "expires", "max-age", "samesite", "pr
 
 def mask_headers(text: str, mark: Mark) -> str:
     """Return `text` with the credentials in HTTP headers masked."""
-    if "uthorization" in text or "UTHORIZATION" in text:
-        text = _AUTHORIZATION.sub(lambda match: _authorization(match, mark), text)
-    if "ookie" in text or "OOKIE" in text:
-        text = _COOKIE.sub(lambda match: _cookie(match, mark), text)
-    if "asic" in text:
-        text = _BASIC.sub(lambda match: _basic(match, mark), text)
-    return text
+    named = places(text, "uthorization", "UTHORIZATION")
+    text = replaced(named, text, _AUTHORIZATION, lambda match: _authorization(match, mark))
+    cookies = places(text, "ookie", "OOKIE")
+    text = replaced(cookies, text, _COOKIE, lambda match: _cookie(match, mark))
+    basic = places(text, "asic")
+    return replaced(basic, text, _BASIC, lambda match: _basic(match, mark))
 
 
 def _authorization(match: re.Match[str], mark: Mark) -> str:

@@ -8,10 +8,10 @@ sensitive name (`assignments.py`), options of programs that are known (`command_
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from codeagent_lsp.records.mark import MARK, Mark, marked
-from codeagent_lsp.records.positions import places
+from codeagent_lsp.records.search import lowered, places
 from codeagent_lsp.records.values import (
     is_placeholder,
     looks_chosen,
@@ -83,36 +83,29 @@ def mask_held(text: str, mark: Mark) -> str:
 
 def _spans(text: str) -> Iterator[_Span]:
     # Words are looked for as plain text, and a form only where one of them stands.
-    for at in _places(text, _HOLDERS):
+    for at in places(text, *_HOLDERS):
         start = text.rfind("\n", 0, at) + 1
         if at - start <= _LONGEST_LEAD:
             yield from _of_lines(text, _TABLE.match(text, start), _TABLE_LINE)
             yield from _of_lines(text, _BLOCK.match(text, start), _BLOCK_LINE)
         if (held := _FLOW.match(text, at)) and not _WORD_BEFORE.search(text[max(0, at - 2) : at]):
             yield from _of_flow(text, held)
-    lower = text.lower()
-    if len(lower) == len(text):
-        for at in _places(lower, _LOGINS if text.isascii() else (*_LOGINS, *_FOREIGN_LOGINS)):
-            if found := _USER_AND.match(text, at):
-                value = found["value"].rstrip(_PUNCTUATION)
-                if looks_chosen(value) or looks_random(value, least=12) or _HEXADECIMAL.fullmatch(value):
-                    yield found.start("value"), found.start("value") + len(value)
-    for at in _places(text, ("$(printf", "$(echo", "`printf", "`echo", "$( printf", "$( echo")):
+    for at in places(lowered(text), *_LOGINS, *(() if text.isascii() else _FOREIGN_LOGINS)):
+        if found := _USER_AND.match(text, at):
+            value = found["value"].rstrip(_PUNCTUATION)
+            if looks_chosen(value) or looks_random(value, least=12) or _HEXADECIMAL.fullmatch(value):
+                yield found.start("value"), found.start("value") + len(value)
+    for at in places(text, "$(printf", "$(echo", "`printf", "`echo", "$( printf", "$( echo"):
         if found := _PRINTED.match(text, at):
             part, before = "value" if found["value"] is not None else "bare", text[max(0, at - 60) : at]
             told = _OF_SECRET.search(before) or (before.endswith(":") and looks_random(found[part]))
             if looks_scrambled(found[part]) or (told and quoted_reveals(found[part], sure=True)):
                 yield found.span(part)
-    for at in _places(text, (" -p", "\t-p", "pw ", "pwd ", "passwd ")):
+    for at in places(text, " -p", "\t-p", "pw ", "pwd ", "passwd "):
         if found := _OPTION.match(text, at):
             part = next(name for name in ("value", "bare", "apart", "told") if found[name] is not None)
             if looks_scrambled(found[part]) if part == "apart" else looks_chosen(found[part].rstrip(_PUNCTUATION)):
                 yield found.span(part)
-
-
-def _places(text: str, words: Iterable[str]) -> Iterator[int]:
-    for word in words:
-        yield from places(text, word)
 
 
 def _of_lines(text: str, head: re.Match[str] | None, line: re.Pattern[str]) -> Iterator[_Span]:

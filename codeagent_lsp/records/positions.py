@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from codeagent_lsp.records.literals import MARGIN, Literal, is_key, literal
 from codeagent_lsp.records.mark import MARK, Mark, marked
 from codeagent_lsp.records.names import NameKind, kind_of
+from codeagent_lsp.records.search import places
 from codeagent_lsp.records.stems import Name
 from codeagent_lsp.records.values import bare_reveals, looks_generated, looks_random, looks_scrambled, quoted_reveals
 
@@ -85,7 +86,7 @@ so that most of them are not looked for in most texts.
 """
 _SETTERS = tuple(f"{word}(" for word in "assword asswd assphrase pwd Pwd ecret api_key ApiKey APIKey oken".split())  # noqa: SIM905
 _SETS = re.compile(r"(?<![^\W_])(?:set|change|update|reset|store|save|with|add|use)(?:_|(?=[A-Z]))\w{0,30}\Z")
-_CREDENTIALS = re.compile(r"(?<![\w])auth[ \t]*=[ \t]*\((?=[^()\n]{1,200}\))")
+_CREDENTIALS = re.compile(r"\bauth[ \t]*=[ \t]*\((?=[^()\n]{1,200}\))")
 _WRAPPED = re.compile(r"(?:b|rb|u)?(?=[\"'`])|Some\((?=[\"'`])|&?(?=[\"'`])")
 _BEFORE_ITEMS = frozenset("= :[\"'\t")
 _OPENS = re.compile(r"[(\[{]\s*[\w\"'`]|:[ \t]*\r?\n[^\n]{0,40}-[ \t]")
@@ -224,22 +225,21 @@ def _of_calls(text: str) -> Iterator[_Span]:
     for name, place in (known for shared, called in _CALLED.items() if shared in text for known in called):
         for start in _calls(text, name):
             yield from _argument(text, start, place)
-    for match in _CREDENTIALS.finditer(text) if "auth" in text else ():
-        yield from _argument(text, match.end(), 1)
-    for setter in _SETTERS:
-        for at in places(text, setter):
-            if sets := _SETS.search(text, max(0, at - 40), at + 1):
-                start = at + len(setter)
-                values = [item for item in _arguments(text, start) if item is not None]
-                # `change_password(old, new)` has two of them; elsewhere the password is the last argument.
-                changed = values if sets[0].startswith("change") else values[-1:]
-                yield from ((item.start, item.end) for item in changed if _is_argument(item.value))
+    for at in places(text, "auth"):
+        if credentials := _CREDENTIALS.match(text, at):
+            yield from _argument(text, credentials.end(), 1)
+    for at in places(text, *_SETTERS):
+        if sets := _SETS.search(text, max(0, at - 40), at + 1):
+            values = [item for item in _arguments(text, text.index("(", at) + 1) if item is not None]
+            # `change_password(old, new)` has two of them; elsewhere the password is the last argument.
+            changed = values if sets[0].startswith("change") else values[-1:]
+            yield from ((item.start, item.end) for item in changed if _is_argument(item.value))
     yield from _of_definitions(text)
 
 
 def _of_definitions(text: str) -> Iterator[_Span]:
     secret: dict[str, int] = {}
-    for at in (place for word in _DEFINES for place in places(text, word)):
+    for at in places(text, *_DEFINES):
         definition = _DEFINITION.match(text, at)
         if definition is None or len(secret) >= MOST_FUNCTIONS:
             continue
@@ -259,14 +259,6 @@ def _calls(text: str, name: str) -> Iterator[int]:
         before = text[at - 1 : at]
         if not (before.isalnum() or before == "_"):
             yield at + len(name) + 1
-
-
-def places(text: str, part: str) -> Iterator[int]:
-    """Yield where a text stands in another: many times faster than one pattern of all such texts."""
-    at = text.find(part)
-    while at >= 0:
-        yield at
-        at = text.find(part, at + len(part))
 
 
 def _argument(text: str, start: int, place: int) -> Iterator[_Span]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from codeagent_lsp.records.mark import MARK
 from codeagent_lsp.records.names import NameKind, kind_of
+from codeagent_lsp.records.search import lowered, places
 
 LONGEST_NAME = 80
 
@@ -43,7 +44,6 @@ _FIRST = frozenset((
     "deploy", "pragma", "wep", "wpa", "wifi", "pass", "seed", "recovery", "geheimer", "privater",
 ))  # fmt: skip
 _SECOND = frozenset(("key", "keys", "token", "passe", "phrase", "schlüssel"))
-_ASCII_LOWER = {code: code + 32 for code in range(65, 91)}
 
 
 class Name(NamedTuple):
@@ -136,17 +136,11 @@ def _read(escaped: str) -> str:
 
 def _stems(text: str, stems: tuple[str, ...]) -> list[tuple[int, int]]:
     found = [(match.start(), 3) for match in _ALONE.finditer(text)] if "PAT" in text else []
-    lower = text.lower()
-    if len(lower) != len(text):  # a few letters have two in lower case
-        lower = text.translate(_ASCII_LOWER)
+    lower = lowered(text)
     ascii_only = lower.isascii()
     for stem in stems:
-        if ascii_only and not stem.isascii():
-            continue
-        at = lower.find(stem)
-        while at >= 0:
-            found.append((at, len(stem)))
-            at = lower.find(stem, at + len(stem))
+        if stem.isascii() or not ascii_only:
+            found += [(at, len(stem)) for at in places(lower, stem)]
     for match in _ESCAPED.finditer(text) if "\\u" in text else ():
         if len(match[0]) > _ONE_ESCAPED and _has_stem(match[0]):
             found.append((match.start(), len(match[0])))

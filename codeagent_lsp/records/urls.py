@@ -9,6 +9,7 @@ import re
 from urllib.parse import unquote
 
 from codeagent_lsp.records.mark import MARK, Mark
+from codeagent_lsp.records.search import places, replaced
 from codeagent_lsp.records.values import is_placeholder, looks_random
 
 _M = r"<secret:[0-9a-f]{6}>"
@@ -54,8 +55,8 @@ def mask_urls(text: str, mark: Mark) -> str:
     """Return `text` with the secrets in its URLs masked; hosts, paths and harmless queries are kept."""
     if "//" in text or "\\/\\/" in text:
         text = _USERINFO.sub(lambda match: _userinfo(match, mark), text)
-        if any(start in text for start in _STARTS):
-            text = _HOOKS.sub(lambda match: match["head"] + mark(match["value"]), text)
+        hooks = places(text, *_STARTS)
+        text = replaced(hooks, text, _HOOKS, lambda match: match["head"] + mark(match["value"]))
     if "=" in text and ("?" in text or "&" in text or "%" in text):
         text = _QUERY.sub(lambda match: _query(match, mark), text)
     return text
