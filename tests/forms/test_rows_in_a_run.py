@@ -30,6 +30,9 @@ from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.registry import CircuitBreaker
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.tools.web.http import Fetcher
+from codeagent_lsp.tools.web.scraping import Web
+from codeagent_lsp.tools.web.web_tools import WebScrape
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileView
 from tests.faults import model_server as rig
@@ -40,6 +43,8 @@ from tests.server.replies import say as said
 from tests.server.stock_editor import STOCK, StockEditor
 from tests.session.fakes import World, call, calls, say, world, write
 from tests.tools.shells import FakeEnvironments, FakeShell
+from tests.tools.web.net import PUBLIC, Net, answer, pages, server
+from tests.tools.web.test_cache import redis_url  # noqa: F401 - a fixture
 
 NATIVE = ModelInfo("m", "scripted", facts=window_known(100_000), tool_calling="native")
 
@@ -91,7 +96,10 @@ class Sink(Tool[Any]):
 async def done(folder: Path, *replies: ScriptedReply, tools: tuple[Tool[Any], ...] = (), **more: Any) -> World:
     made = world(folder / "ws", deadline=0.2, **more)
     for tool in tools:
-        made.manager._services.registry.register(tool)
+        registry = made.manager._services.registry
+        if tool.traits.name in registry.names():
+            registry.unregister(tool.traits.name)
+        registry.register(tool)
     made.models["model"] = ScriptedModel([*replies, *[say("Done.")] * 4], info=NATIVE)
     await made.run("look at it")
     return made
@@ -337,3 +345,60 @@ def _given(data: Any) -> Iterator[dict[str, Any]]:
     elif isinstance(data, list):
         for value in data:
             yield from _given(value)
+
+
+@pytest.mark.slow  # two whole servers
+@pytest.mark.parametrize("masked", [True, False])
+def test_records_are_masked_as_the_environment_says(tmp_path: Path, masked: bool) -> None:
+    assert any("TRACE_SANITIZE" in variables for _, (variables, _) in rows("environment"))
+    secret = "Kj8" + "mPq2vXw9" * 2
+    (tmp_path / "ws").mkdir()
+    with StockEditor(
+        tmp_path / "ws",
+        tmp_path / "state",
+        script=(said("Hi."), said("Hi.")),
+        env={"TRACE_SANITIZE": str(masked).lower()},
+        settings={"trace": {"enabled": True}},
+    ) as editor:
+        editor.run("codeagent.run", task=f"say hi, the password is {secret}")
+    (trace,) = tmp_path.rglob("trace.jsonl")
+    assert (secret in trace.read_text("utf-8")) is not masked
+
+
+@pytest.mark.slow  # a whole server, with real commands
+def test_an_output_beyond_its_limit_stops_a_command(tmp_path: Path) -> None:
+    given = next(values[1] for form, values in rows("setting") if form == "2.42")
+    assert list(given) == ["shell.maxOutputBytes"]
+    capabilities = {**STOCK, "experimental": {"codeagent": {"event": True}}}
+    for most in (4096, *given.values()):
+        folder = tmp_path / str(most)
+        (folder / "ws").mkdir(parents=True)
+        with StockEditor(
+            folder / "ws",
+            folder / "state",
+            script=(called("run_cmd", command="seq 1 5000; touch made"), said("Done."), said("Done.")),
+            capabilities=capabilities,
+            settings={"shell": {"maxOutputBytes": most}, "permissions": {"allow": ["run_cmd"]}},
+        ) as editor:
+            editor.run("codeagent.run", task="count to 5000 by a command")
+            told = next(each for each in editor.notifications("codeagent/event") if each["type"] == "tool_result")
+        assert told["success"] is (most > 4096), told
+        assert (folder / "ws/made").exists() is (most > 4096)
+
+
+@pytest.mark.slow  # a Redis server
+async def test_what_one_run_has_read_of_the_web_is_in_the_cache_of_the_next(
+    tmp_path: Path,
+    redis_url: str,  # noqa: F811 - the fixture
+) -> None:
+    given = next(values[0] for form, values in rows("setting") if form == "10.07")
+    cached = {"web": {**given["web"], "cacheUrl": redis_url, "allowedHosts": ["docs.example"]}}
+    settings, net = settled(cached), Net({"docs.example": [[PUBLIC]]})
+    async with server(pages({"/": answer("some words", media="text/plain")}), net, (PUBLIC, 80)) as asked:
+        for number in range(2):
+            web = WebScrape(Web(Fetcher(net.dialer), ""))
+            scrape = calls(call("web_scrape", url="http://docs.example/"))
+            made = await done(tmp_path / str(number), scrape, tools=(web,), settings=lambda base: settings)
+            (told,) = results(made)
+            assert told["success"] and "some words" in told["output"], told
+    assert len(asked) == 1
