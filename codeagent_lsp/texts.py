@@ -1013,8 +1013,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{uri} 未打开，也不是此工作区的文件。",
     ),
     "store.failed": (
-        "Cannot record this session ({reason}). The agent goes on, but cannot resume it later.",
-        "无法记录此会话（{reason}）。智能体会继续，但以后无法恢复它。",
+        "Cannot record this session ({reason}). The agent goes on, but after a restart it can be neither resumed nor "
+        "undone. Make room in the state folder, make it writable, or name another one by {variable}.",
+        "无法记录此会话（{reason}）。智能体会继续，但重启后既不能恢复也不能撤销它。请在状态文件夹中腾出空间、"
+        "使其可写，或用 {variable} 指定另一个文件夹。",
     ),
     "store.restored": (
         "The record of this session was removed while the session was in use. It was made anew; nothing is lost.",

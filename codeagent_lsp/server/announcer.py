@@ -16,6 +16,7 @@ from codeagent_lsp import events, protocol
 from codeagent_lsp.session.request import ANSWERS, FOREIGN
 from codeagent_lsp.session.spending import cost_words
 from codeagent_lsp.session.transcript import block, inert
+from codeagent_lsp.state import STATE_VARIABLE
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.mcp.settings import names_server
 
@@ -109,7 +110,8 @@ class Announcer:
     def store_failed(self, error: OSError) -> None:
         """Warn the user that a session cannot be recorded."""
         reason = error.strerror or str(error)
-        self.tell(text("store.failed", self._client.language, reason=reason), types.MessageType.Warning)
+        words = text("store.failed", self._client.language, reason=reason, variable=STATE_VARIABLE)
+        self.tell(words, types.MessageType.Warning)
 
     def store_restored(self) -> None:
         """Warn the user that somebody removes what is recorded."""

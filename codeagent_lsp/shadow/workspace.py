@@ -7,6 +7,7 @@ how the disk is kept from it (the layers), how the process runs (`process.py`), 
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -32,6 +33,7 @@ from codeagent_lsp.shadow.shell import (
     no_output,
 )
 from codeagent_lsp.shadow.wanted import LeftOut, UnsavedState, wanted
+from codeagent_lsp.state import STATE_VARIABLE
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.edits.merge import merge
 from codeagent_lsp.workspace.files.file_view import FileText, FileView, StagedFile
@@ -43,6 +45,7 @@ Execute = Callable[[Launch, Command, OnOutput], Awaitable[Finished]]
 """Runs a process to its end or to a limit; cancelling kills its whole tree."""
 
 _R = TypeVar("_R")
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 _WAIT_SECONDS = 900.0  # longer than any one command may take
 _CLOSE_SECONDS = 30.0
@@ -202,9 +205,11 @@ class ShadowWorkspace:
         except UserError as error:
             raise ToolFailed(str(error)) from error
         except OSError as error:
+            place = f" ({error.filename})" if error.filename else ""
+            helps = "Free some space on the disk" if error.errno in _FULL else "Let the user make the folder writable"
             raise ToolFailed(
-                f"The private copy of the workspace failed: {error.strerror or error}. Free some space on the disk "
-                "and try again; if it stays so, run codeagent-lsp doctor or choose another shell.isolation."
+                f"The private copy of the workspace failed: {error.strerror or error}{place}. {helps}, or name another "
+                f"one by {STATE_VARIABLE}; if it stays so, run codeagent-lsp doctor or choose another shell.isolation."
             ) from error
 
     def _prepared(self, folders: tuple[str, ...], seen: UnsavedState, command: Command) -> Launch:

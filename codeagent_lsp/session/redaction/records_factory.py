@@ -12,7 +12,6 @@ from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.records.trace import TraceWriter
 from codeagent_lsp.session.redaction.recording import Recording
 from codeagent_lsp.session.redaction.redactor import OpenRecords
-from codeagent_lsp.state import make_private
 
 
 def open_records(folder: Path, settings: TraceSettings, secrets: Iterable[str], client: str) -> OpenRecords:
@@ -21,6 +20,5 @@ def open_records(folder: Path, settings: TraceSettings, secrets: Iterable[str], 
     """
     masking = Masking(secrets)
     sanitizer = Sanitizer(settings.sanitize, secrets=masking.own, marker=masking.marker)
-    make_private(folder)
     trace = TraceWriter(folder, sanitizer) if settings.enabled else None
     return OpenRecords(masking, Recording(trace, AuditLog(folder, sanitizer), client))
