@@ -42,6 +42,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         # this, Python would try to write it at the exit and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = EXIT_UNREAD
+    except OSError as error:  # such as a state folder that cannot be written
+        place = f": {error.filename}" if error.filename else ""
+        sys.stderr.write(f"codeagent-lsp: {error.strerror or str(error) or type(error).__name__}{place}\n")
+        code = EXIT_USAGE
     return code
 
 

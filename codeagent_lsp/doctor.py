@@ -295,6 +295,6 @@ def _installed(module: str) -> bool:
 def _state(state: Path, language: str) -> Check:
     # It is made at the first need, so the doctor makes none.
     nearest = next((folder for folder in (state, *state.parents) if folder.exists()), Path("/"))
-    if os.access(nearest, os.W_OK):
+    if nearest.is_dir() and os.access(nearest, os.W_OK):
         return Check("state", "ok", str(state))
     return Check("state", "warning", str(state), text("doctor.state", language))

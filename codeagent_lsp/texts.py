@@ -914,7 +914,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "未使用模型 {name}（model.small），由主模型代替。{reason}",
     ),
     "ended.waiting": ("Waits for your answer.", "等待您的回答。"),
-    "ended.stopped": ("Stopped without an answer.", "已停止，没有答案。"),
+    "ended.stopped": ("Not done.", "未完成。"),
     "ended.rejected": ("Discarded.", "已放弃。"),
     "lens.changes": ("Agent: {count} changed file(s) ·", "智能体：{count} 个已更改文件 ·"),
     "lens.foreign": ("Changed outside: {count} file(s) ·", "外部更改：{count} 个文件 ·"),
@@ -1171,6 +1171,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{key} 不能是 {value}。允许：{allowed}。",
     ),
     "terminal.no_runs": ("No run is recorded for {folder}.", "{folder} 没有运行记录。"),
+    "terminal.unlisted": (
+        "The recorded runs cannot be listed: {reason}. {folder} has to be writable.",
+        "无法列出已记录的运行：{reason}。{folder} 必须可写。",
+    ),
     "terminal.no_match": ("No run of {folder} has these words.", "{folder} 的运行中没有这些词。"),
     "terminal.lost": (
         "The agent's server ended unexpectedly. {reason} Run `codeagent-lsp doctor`, then try again.",

@@ -6,6 +6,7 @@ Not here: reading them (`session/history`).
 from __future__ import annotations
 
 import json
+import sqlite3
 import sys
 import time
 from collections.abc import Mapping
@@ -38,6 +39,8 @@ def sessions_command(action: str, query: str, workspace: str, limit: int, *, as_
     history = history_in(state)
     try:
         rows = found_rows(history.search(query, limit)) if action == "search" else [*map(listed, history.runs(limit))]
+    except (sqlite3.Error, OSError) as error:  # the list of what is recorded cannot be brought up to date
+        return _refuse(text("terminal.unlisted", language, reason=error, folder=state))
     finally:
         history.close()
     waiting = undecided(SessionStore(state / FOLDER), dict.fromkeys(row["sessionId"] for row in rows))

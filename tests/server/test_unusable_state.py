@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from codeagent_lsp.cli import main
 from tests.server.replies import calls, say
 from tests.server.stock_editor import StockEditor
 
@@ -41,3 +42,25 @@ def test_a_run_is_done_and_undone(tmp_path: Path, kind: str) -> None:
         warned = [words for words in told if words.startswith("Cannot record this session (")]
         assert len(warned) == 1 and "CODEAGENT_STATE_DIR" in warned[0], told
         assert editor.command("codeagent.session.list") == []
+
+
+@pytest.mark.parametrize("arguments", [["sessions", "list"], ["sessions", "search", "words"], ["index"], ["map"]])
+def test_a_command_says_it_in_one_line(
+    tmp_path: Path, arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "state").write_text("no folder")
+    (tmp_path / "ws").mkdir()
+    monkeypatch.chdir(tmp_path / "ws")
+    monkeypatch.setenv("CODEAGENT_STATE_DIR", str(tmp_path / "state"))
+    assert main(arguments) != 0
+    said = capsys.readouterr().err
+    assert said.startswith("codeagent-lsp: ") and said.count("\n") == 1 and "Traceback" not in said
+
+
+def test_the_doctor_warns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "state").write_text("no folder")
+    monkeypatch.setenv("CODEAGENT_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    main(["doctor"])
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("! state") for line in lines), lines
