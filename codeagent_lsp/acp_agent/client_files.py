@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from codeagent_lsp.errors import FileRefused
-from codeagent_lsp.lsp_client.disk import Disk, EditImpossible, FileWrite, commit, path_of, plan
+from codeagent_lsp.lsp_client.disk import Disk, EditImpossible, FileWrite, commit, path_of, plan, reason
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.encoding import Encoding, decode, encode
 from codeagent_lsp.workspace.text.position import with_newlines
@@ -126,7 +126,7 @@ class ClientFiles:
                 for group in self._groups(plan(edit, self._bytes)):
                     await self._write(group)
             except (EditImpossible, FileRefused, FileRequestFailed, OSError) as error:
-                return {"applied": False, "failureReason": " ".join([str(error), *getattr(error, "__notes__", ())])}
+                return {"applied": False, "failureReason": reason(error)}
         return {"applied": True}
 
     # Reading.

@@ -130,7 +130,20 @@ class Disk:
                 f"{path.parent} is no folder any more: a link or a file took its place, or that of one above it"
             ) from None
         with folder:
-            yield folder
+            try:
+                yield folder
+            except OSError as error:
+                if error.errno is not None:  # it may name a file of ours that is there for a while, or none
+                    error.filename = str(path.relative_to(self._root))
+                raise
+
+
+def reason(error: Exception) -> str:
+    """Return why an edit was not carried out, for its answer: of an error of the system the file and its words."""
+    words = str(error)
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        words = f"{error.filename}: {error.strerror}."
+    return " ".join([words, *getattr(error, "__notes__", ())])
 
 
 def commit(writes: Sequence[FileWrite], disk: Disk) -> None:

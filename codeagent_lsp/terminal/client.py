@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
 from codeagent_lsp.lsp_client.connection import LEAVE_SECONDS, Connection, ConnectionLost, server_command
-from codeagent_lsp.lsp_client.disk import Disk, EditImpossible, FileWrite, commit, plan
+from codeagent_lsp.lsp_client.disk import Disk, EditImpossible, FileWrite, commit, plan, reason
 from codeagent_lsp.protocol import EVENT_METHOD, EXPERIMENTAL_KEY, INPUT_METHOD, TERMINAL_CLIENT
 from codeagent_lsp.terminal.display import user_locale
 from codeagent_lsp.terminal.options import RunOptions
@@ -246,7 +246,7 @@ class Client:
             commit(writes, self._disk)
             self.written.extend(writes)
         except (EditImpossible, OSError) as error:
-            return {"applied": False, "failureReason": " ".join([str(error), *getattr(error, "__notes__", ())])}
+            return {"applied": False, "failureReason": reason(error)}
         changes = [{"uri": uris.from_path(str(item.path)), "type": _kind(item.before, item.after)} for item in writes]
         self._connection.notify("workspace/didChangeWatchedFiles", {"changes": changes})
         return {"applied": True}

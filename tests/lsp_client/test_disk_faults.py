@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import resource
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.lsp_client.disk import ChangedMeanwhile, Disk, FileWrite, commit
+from codeagent_lsp.lsp_client.disk import ChangedMeanwhile, Disk, FileWrite, commit, reason
 from tests.lsp_client.test_disk import AFTER, contents, scene
 
 FAULTS: dict[str, Callable[[], BaseException]] = {
@@ -104,6 +105,17 @@ def test_a_folder_in_the_way_of_a_file(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="a"):
         commit([FileWrite(tmp_path / "b", b"old", b"new"), FileWrite(tmp_path / "a", None, b"x")], Disk(tmp_path))
     assert contents(tmp_path) == {"a": None, "b": b"old"}
+
+
+def test_a_failure_names_the_file_and_not_our_own_beside_it(tmp_path: Path) -> None:
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, most[1]))
+    try:
+        with pytest.raises(OSError) as raised:
+            commit([FileWrite(tmp_path / "a.py", None, b"x" * 2000)], Disk(tmp_path))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, most)
+    assert reason(raised.value) == f"a.py: {os.strerror(errno.EFBIG)}." and contents(tmp_path) == {}
 
 
 def test_a_file_in_the_way_of_a_folder(tmp_path: Path) -> None:

@@ -223,3 +223,12 @@ def _run(launch: Launch) -> str:
         launch.argv, cwd=launch.cwd, env=dict(launch.environment), stdin=subprocess.DEVNULL, capture_output=True
     )
     return done.stdout.decode()
+
+
+def test_a_folder_is_removed_where_the_path_has_no_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "layer"
+    (place / "a" / "b").mkdir(parents=True)
+    for number in range(200):
+        (place / "a" / "b" / str(number)).write_text("x")
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    assert remove_tree(str(place)) and not place.exists()
