@@ -7,16 +7,20 @@ Places are ranges in characters with their new texts, none twice, none overlappi
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from codeagent_lsp.index import parse
 from codeagent_lsp.inline.next_edit.history import Example, History
-from codeagent_lsp.inline.next_edit.parsed_text import ParsedText, parsed_text
+from codeagent_lsp.inline.next_edit.parsed_text import ParsedText, function_of, parsed_text
 from codeagent_lsp.inline.next_edit.renamings import Renaming, renamings
 from codeagent_lsp.inline.next_edit.rewrites import Rewrite, learned
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 MOST_CHANGES = 4
 """Changes that are learned at once."""
@@ -84,8 +88,12 @@ def proposals(text: ParsedText, learned: Learned) -> list[Proposed] | None:
     edited = sorted(at for path, at in (learned.newest, learned.other) if path == text.path)
     # A name that is defined no longer is due at all of its uses; a rewrite may be meant for some places only.
     selective = isinstance(learned.change, Rewrite) and bool(edited)
+    scope = _function_around(text, edited) if selective and len(edited) > 1 else None
     left_out = 0
     for node, new in learned.change.places(text):
+        # What was done twice in one function need not be meant in another one.
+        if scope is not None and not scope.start_byte <= node.start_byte < scope.end_byte:
+            continue
         if selective and node.start_byte < edited[-1]:
             left_out += 1
             if left_out > MOST_LEFT_OUT or node.start_byte > edited[0]:
@@ -96,6 +104,12 @@ def proposals(text: ParsedText, learned: Learned) -> list[Proposed] | None:
         if old != new:
             found.append(Proposed(text.path, start, start + len(old), old, new, learned.change.title))
     return apart(found)
+
+
+def _function_around(text: ParsedText, places: Sequence[int]) -> Node | None:
+    """Return the innermost function that has all of these bytes in it; None if none has."""
+    node = text.root.descendant_for_byte_range(places[0], places[-1])
+    return function_of(node) if node is not None else None
 
 
 def apart(found: Iterable[Proposed]) -> list[Proposed]:
@@ -175,7 +189,12 @@ async def _paths(learned: Learned, source: Source, here: str) -> list[str]:
         return [change.path]
     if learned.files:
         return [*learned.files]
-    return [here, *await source.files_with(change.words, MOST_FILES)]
+    found = [here, *await source.files_with(change.words, MOST_FILES)]
+    if isinstance(change, Renaming):
+        return found
+    # What was done in two files of one folder need not be meant in another one.
+    folder = os.path.commonpath([os.path.dirname(path) for path, _ in (learned.newest, learned.other)])  # noqa: PTH120
+    return [path for path in found if not folder or path.startswith(f"{folder}/")]
 
 
 def _due(path: str, text: str, learned: Learned) -> list[Proposed] | None:

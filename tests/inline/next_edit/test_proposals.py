@@ -157,6 +157,34 @@ async def test_what_is_made_in_one_file_is_due_in_that_file_and_of_two_files_in_
     assert [each.path for each in two.proposed] == ["b.py", "a.py", "a.py", "c.py", "c.py", "c.py"]
 
 
+@pytest.mark.parametrize("ending", [".py", ".go", ".ts", ".rs"])
+async def test_what_is_made_in_one_function_is_due_in_that_function(ending: str) -> None:
+    head, end = {".py": ("def {}(t):", ""), ".go": ("func {}(t *T) {{", "}\n")}.get(ending, ("", "}\n"))
+    head = head or {".ts": "function {}(t) {{", ".rs": "fn {}(t: T) {{"}[ending]
+    start = "package a\n\n" if ending == ".go" else ""
+
+    def body(*calls: str) -> str:
+        return "".join(f"    t.fail({each}){';' * (ending == '.rs')}\n" for each in calls)
+
+    text = f"{start}{head.format('one')}\n{body('a', 'b', 'c')}{end}\n{head.format('two')}\n{body('d', 'e')}{end}"
+    name = f"a{ending}"
+    first, second = (name, "t.fail(a)", "t.stop(a)"), (name, "t.fail(b)", "t.stop(b)")
+    assert shown(await due({name: text}, first, second)) == [(name, "t.fail(c)", "t.stop(c)")]
+    # In two functions of the file: in all of it.
+    other = (name, "t.fail(d)", "t.stop(d)")
+    found = await due({name: text}, first, second, (name, "t.fail(c)", "t.stop(c)"), other)
+    assert shown(found) == [(name, "t.fail(e)", "t.stop(e)")]
+
+
+async def test_what_is_made_in_two_files_of_a_folder_is_due_in_that_folder() -> None:
+    texts = {f"{place}/{name}.py": f"import old\n\nold.run({name})\n" for place in ("p/x", "p/y") for name in "abc"}
+    edits = [(f"p/x/{name}.py", f"old.run({name})", f"old.run({name}, 1)") for name in "ab"]
+    assert [each.path for each in (await due(texts, *edits)).proposed] == ["p/x/c.py"]
+    wide = [edits[0], ("p/y/b.py", "old.run(b)", "old.run(b, 1)")]
+    found = await due(texts, *wide)
+    assert {each.path for each in found.proposed} == {"p/x/b.py", "p/x/c.py", "p/y/a.py", "p/y/c.py"}
+
+
 async def test_another_project_is_another_matter() -> None:
     text = "import lib\nlib.old(1)\nlib.old(2)\n"
     before = {"p/a.py": text, "p/b.py": text, "p/c.py": text, "q/a.py": text}
