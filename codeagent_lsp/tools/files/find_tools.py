@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -55,19 +56,26 @@ class GlobFileSearch(Tool[GlobParameters]):
         where = view.roots.resolve(arguments.path) if arguments.path else None
         if where is not None:
             await asyncio.to_thread(view.require, where)
-        pattern, where = _relative(arguments.pattern, where, view.roots.folders)
+        pattern, where = relative(arguments.pattern, where, view.roots.folders)
         found = await search.glob(view, pattern, where, limit=GLOB_LIMIT)
         names = [view.roots.relative(path) for path in found.paths]
         note = "\n(more files match; narrow the pattern)" if found.truncated else ""
         return ToolOutput("\n".join(names) + note or f"No file matches {arguments.pattern}.", names)
 
 
-def _relative(pattern: str, where: str | None, folders: Iterable[str]) -> tuple[str, str | None]:
-    """Return a pattern that begins with the folder to search in, or one of the workspace, relative to it."""
+def relative(
+    pattern: str, where: str | None, folders: Iterable[str], *, windows: bool = os.name == "nt"
+) -> tuple[str, str | None]:
+    """Return a pattern that begins with the folder to search in, or one of the workspace, relative to it. On Windows
+    either slash separates folders, and letters are the same in any case.
+    """
+    told = pattern.replace("\\", "/") if windows else pattern
     for folder in (where,) if where else folders:
-        if pattern.startswith(f"{folder}/"):
-            return pattern.removeprefix(f"{folder}/"), folder
-    return pattern, where
+        head = f"{folder}/".replace("\\", "/") if windows else f"{folder}/"
+        begins = told.lower().startswith(head.lower()) if windows else told.startswith(head)
+        if begins:
+            return told[len(head) :], folder
+    return told, where
 
 
 class GrepParameters(Parameters):

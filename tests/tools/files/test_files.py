@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.tools.context import Reader
+from codeagent_lsp.tools.files.find_tools import relative
 from codeagent_lsp.workspace.changes.changeset import FileChange
 from tests.tools.fakes import Bench
 
@@ -336,3 +337,20 @@ async def test_brackets_in_a_pattern_that_are_a_name(bench: Bench, unsaved: bool
     for result in found:
         assert "app/[id]/page.tsx" in result.text and "app/i" not in result.text
     assert "app/i/page.tsx" in (await bench.call("glob_file_search", pattern="app/[ij]/*.tsx")).text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "windows", "wanted"),
+    [
+        ("/w/src/**/*.py", False, ("src/**/*.py", "/w")),
+        ("src/*.py", False, ("src/*.py", None)),
+        ("/way/x.py", False, ("/way/x.py", None)),
+        (r"C:\Work\src\**\*.py", True, ("src/**/*.py", r"C:\work")),
+        ("c:/work/src/*.py", True, ("src/*.py", r"C:\work")),
+        (r"src\**\*.py", True, ("src/**/*.py", None)),
+        (r"C:\workshop\a.py", True, ("C:/workshop/a.py", None)),
+    ],
+)
+def test_a_pattern_may_begin_with_a_folder(pattern: str, windows: bool, wanted: tuple[str, str | None]) -> None:
+    folders = (r"C:\work",) if windows else ("/w",)
+    assert relative(pattern, None, folders, windows=windows) == wanted
