@@ -24,6 +24,7 @@ from codeagent_lsp.records.values import (
     is_no_secret,
     is_other_name,
     is_type_of_js,
+    looks_chosen,
     looks_generated,
     looks_random,
     looks_scrambled,
@@ -101,6 +102,13 @@ _PASSWORD = re.compile(
     r"(?i:password|passwort|passphrase|kennwort|mot de passe|contrase[nñ]a|senha"
     r"|парол[ья]|密[码碼]|口令|パスワード|비밀번호)\Z"
 )
+# A password some words behind its name, `the password has been set to …`, or in the markup of a page or a table.
+_SAID_LATER = re.compile(
+    r"(?:[ \t][^\W\d_]{1,20}+(?=[ \t,:：])){0,8}[,:：]?\*{0,2}(?:</\w{1,10}>)?"
+    r"[ \t]{0,4}(?:[:→—–|-][ \t]{0,4})?(?:<\w{1,10}>)?(?<=[ \t>])[\"'`“„«(]{0,2}(?P<value>[^\s\"'`“”„«»<>|]{8,4096})"
+)
+_SAID_NAME = re.compile(rf"{_PASSWORD.pattern}|\A[Pp]ass\Z")
+_BEFORE_SAID = frozenset(("", " ", "\t", "<", ":"))
 _NO_SENTENCE = frozenset(("(", "[", "{", "<", "|", "\\", "="))
 _LINE = re.compile(rf"(?:{_M}|[^\r\n]){{1,{LONGEST}}}")
 _MORE = re.compile(rf"(?:\\{_NEXT_LINE}[^\s\\\"'`]++)+")  # a line that goes on after a backslash
@@ -200,6 +208,8 @@ class _Finder:
             return False
         if name.kind is NameKind.LOOKS:
             return True
+        if after in _BEFORE_SAID and self._said(name):
+            return False
         around = text[max(0, name.start - 8) : name.start]
         if "ame" in around or "ey" in around or "," in around[-3:]:
             return False
@@ -225,7 +235,7 @@ class _Finder:
             # An earlier layer has masked it; anything further on belongs to something else.
             if span and MARK.fullmatch(self._text, *span):
                 return None
-        if place is None and name.kind is NameKind.SECRET and (told := self._told(name)):
+        if told := self._told(name, beside=place is None and name.kind is NameKind.SECRET):
             return told
         if name.kind in (NameKind.SECRET, NameKind.PERHAPS):
             return self._near(name, place.value if place else name.end)
@@ -302,10 +312,14 @@ class _Finder:
         span = (found.start, found.end) if found else _shortened(self._text, self._bare(_SPOKEN, start))
         return span if looks_random(self._text[slice(*span)], least=6) else None
 
-    def _told(self, name: Name) -> _Span | None:
-        """Return the span of a password right behind its name in a sentence, as in `use the password …`."""
+    def _told(self, name: Name, *, beside: bool) -> _Span | None:
+        """Return the span of a password that a sentence tells: some words behind its name one that is nothing else;
+        right beside it, as in `use the password …`, also one that may be a word.
+        """
         text = self._text
-        blank = _BLANK.match(text, name.end)
+        if said := self._said(name):
+            return said
+        blank = _BLANK.match(text, name.end) if beside else None
         if blank is None or not _PASSWORD.search(name.text):
             return None
         if mark := _SPOKEN_QUOTE.match(text, blank.end()):
@@ -313,6 +327,15 @@ class _Finder:
         span = _shortened(text, self._bare(_SPOKEN, blank.end()))
         after = text[span[1] : span[1] + 1]
         return span if after not in _NO_SENTENCE and looks_spoken(text[slice(*span)]) else None
+
+    def _said(self, name: Name) -> _Span | None:
+        """Return the span of a password some words behind its name, that is nothing else."""
+        later = _SAID_LATER.match(self._text, name.end) if _SAID_NAME.search(name.text) else None
+        if later is None:
+            return None
+        first, last = _shortened(self._text, later.span("value"))
+        value = self._text[first:last].rstrip(",;)")
+        return (first, first + len(value)) if looks_chosen(value) else None
 
     def _closes(self, place: _Place, found: Literal) -> bool:
         """Return whether the quote after an operator closes the string around the name, as in `prompt="Password: "`."""

@@ -60,6 +60,13 @@ _PIPED = re.compile(
     r"|[^\r\n|]{0,200}?--(?:password-stdin|with-token|passphrase-fd)\b"
     r"|(?P<container>docker[ \t]|podman[ \t])(?P<reads>[^\r\n|]{0,200}?(?:\blogin\b|secret|passw|token|cred))?))"
 )
+# What is written into a file whose name says what it holds, and what a script types when it is asked.
+_INTO_FILE = re.compile(
+    rf"(?P<head>\b(?:echo|printf)[ \t]{{1,4}}(?:-\w[ \t]{{1,4}})?(?:[\"']?%s(?:\\n)?[\"']?[ \t]{{1,4}})?[\"']?)"
+    rf"(?P<value>{_V}{{6,65536}}+)(?=[\"']?[ \t]{{0,4}}(?:>{{1,2}}|\|[ \t]{{0,4}}(?:sudo[ \t])?tee\b)[^\n;|&]{{0,120}}"
+    r"(?i:token|secret|passw|passphrase|credential|api.?key|netrc|pgpass))"
+)
+_TYPED = re.compile(rf"(?P<head>\bsend[ \t](?:--[ \t])?\"(?:--[ \t])?)(?P<value>(?:(?!\\[rn]\"){_V}){{6,65536}}+)")
 _FED_TO = re.compile(
     r"(?P<head>(?:--password-stdin|--with-token|\b(?:chpasswd|passwd|kinit|cryptsetup|smbpasswd)\b"
     r"|\bsudo[ \t]+-S|htpasswd[ \t]+-\w*i)"
@@ -90,11 +97,25 @@ _AFTER_USER = re.compile(
     r"|\bnet[ \t]user[ \t][\w.\\-]{1,64}[ \t]|\bssh-keygen[ \t](?:[^\r\n]{0,120}?[ \t])?-[NP][ \t]"
     r"|\bSecureString\b[^\r\n]{0,200}?--value[ =]|\bsnmp-server[ \t]community[ \t]|\bvault[ \t]login[ \t]"
     r"|\buser(?:add|mod)[ \t][^\r\n]{0,80}?-p[ \t]|\bopenssl[ \t][^\r\n]{0,120}?[ \t]-[kK][ \t]"
+    r"|\bhtpasswd[ \t]+-\w*b\w*[ \t]+[^\s;|&]{1,200}[ \t]+[\w.@-]{1,64}[ \t]+"
+    r"|\bnet[ \t]use[ \t](?:\w:[ \t])?\\\\\S{1,200}[ \t](?!/)"
     rf"|/user:[\w.\\-]{{1,64}}[ \t]|/pass:)[\"']?)(?P<value>(?:(?!@){_V}){{6,65536}}+)"
 )
 _USERS = (
     *("sqlplus", "sqlldr", "expdp", "impdp", ":thin:", "smbclient", "rpcclient", "vault login", "useradd", "usermod"),
-    *("openssl", "/user:", "/pass:", "lftp", "xfreerdp", "net user", "ssh-keygen", "SecureString", "snmp-server"),
+    *(
+        "htpasswd",
+        "net use",
+        "openssl",
+        "/user:",
+        "/pass:",
+        "lftp",
+        "xfreerdp",
+        "net user",
+        "ssh-keygen",
+        "SecureString",
+        "snmp-server",
+    ),
 )
 _SPOKEN_TO_SERVER = re.compile(  # FTP, POP, IMAP, IRC
     rf"(?P<head>^(?:[\w.]{{1,8}}[ |:+>]{{1,2}})?(?:PASS|LOGIN[ ]\S{{1,100}}|AUTH)[ ]\"?)(?P<value>{_V}{{6,65536}}+)",
@@ -138,6 +159,10 @@ def mask_command_lines(text: str, mark: Mark) -> str:
     if "|" in text:
         piped = places(text, "echo ", "printf ")
         text = replaced(piped, text, _PIPED, lambda match: _piped(match, mark), _BEHIND)
+    written = places(text, "echo ", "printf ") if ">" in text or "tee " in text else ()
+    text = replaced(written, text, _INTO_FILE, lambda match: _random(match, mark))
+    if "expect" in text:
+        text = replaced(places(text, "send "), text, _TYPED, lambda match: _random(match, mark))
     lower = lowered(text)
     if any(word in lower for word in _SECRET_WORDS):
         text = _mask_said(text, mark)

@@ -144,3 +144,56 @@ def test_a_form_is_found_behind_many_words_and_line_ends(lines: int) -> None:
     text = "password\n" * 9 + "\n" * lines + "ALTER USER a PASSWORD" + "\n" * lines + f"'{secret}'\n" + "password\n" * 3
     hidden = Masking().hide(text)
     assert secret not in hidden and hidden.count("<secret:") == 1
+
+
+CHOSEN = ("Tr0ub4dor" + "&3xQ", "Xk9#mm" + "Pq27", "winter" + "!Abc12", "abc$" + "Kd93-z")
+SAID = """
+the password has been set to §
+the password was changed from the old one to §
+the password of bob is §.
+the admin password, §, must be rotated
+password now §
+password is still §
+new password → §
+Password for bob — §
+Pass: §
+user: bob, pass: §
+Kennwort für bob: §
+пароль от базы: §
+<b>Password:</b> §
+<td>Password</td> <td>§</td>
+Password: <code>§</code>
+| Password | § |
+expect "assword:"⏎send "§\\r"
+""".strip().splitlines()
+WRITTEN = """
+printf '%s' '§' > ~/.token
+echo "§" > /run/secrets/db_password
+echo '§' | sudo tee secret.txt
+htpasswd -b users.txt bob '§'
+""".strip().splitlines()
+ORDINARY = """
+the password must have 8 characters or more
+the password has been set to true
+Password: 8-64 characters, A-Z and 0-9
+the password field is password_confirmation2
+| Password | varchar(255) | not null |
+Pass: 12 of 13 tests in 3.5s
+pass: test_login_2FA_works
+echo "https://example.com/a?b=1&c=2" > tokens.txt
+<td>Password</td> <td>optional</td>
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("frame", [*SAID, *WRITTEN])
+def test_a_password_that_somebody_chose_is_found_where_it_is_said(frame: str) -> None:
+    for secret in CHOSEN if frame in SAID else ("Xk9mmPq27" + "winterAb12",):
+        text = f"Notes.\n{frame.replace('⏎', chr(10)).replace('§', secret)}\nmore\n"
+        masking = Masking()
+        assert secret not in masking.hide(text), text
+        assert masking.reveal(masking.hide(text)) == text
+
+
+@pytest.mark.parametrize("line", ORDINARY)
+def test_sentences_about_passwords_stay(line: str) -> None:
+    assert Masking().hide(f"Notes.\n{line}\nmore\n") == f"Notes.\n{line}\nmore\n"
