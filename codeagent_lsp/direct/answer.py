@@ -287,7 +287,10 @@ def _from_blocks(reply: str, files: Files) -> dict[str, str]:
         if now is None or not now:
             texts[path] = new
             continue
-        done = replace(now, old.removesuffix("\n"), new.removesuffix("\n"))
+        # Without their last line end they also match a last line that has none; what is deleted goes with its own.
+        if new or now.endswith(old.removesuffix("\n")):
+            old, new = old.removesuffix("\n"), new.removesuffix("\n")
+        done = replace(now, old, new, lines=True)
         # A looser match may have moved the lines: strings must be what the file or the answer has.
         if done.tier != "exact":
             refuse_altered(path, now, done.text, [new])
