@@ -15,12 +15,13 @@ from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 
 from codeagent_lsp.direct import TextForm
-from codeagent_lsp.direct.completeness import has_blocks, holds_all, left_out, stands_for_all
+from codeagent_lsp.direct.completeness import has_blocks, holds_all, stands_for_all
 from codeagent_lsp.direct.definitions import syntax_problem, with_definitions
 from codeagent_lsp.direct.fences import Fence, ReplyParts, block_mark, only_path, parts_of, path_in
 from codeagent_lsp.errors import EditRefused, PatchRefused
 from codeagent_lsp.index.grammars import grammar_of, is_prose, is_source
 from codeagent_lsp.index.literals import refuse_altered
+from codeagent_lsp.index.placeholders import left_out
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.edits.match import replace
