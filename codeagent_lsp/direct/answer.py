@@ -58,6 +58,7 @@ _PRODUCTS = frozenset(_NAMES.split())
 """Names of products and calls that look like files, unless such a file is shown."""
 
 
+_CUT = "The reply was cut before its code ended. Give less code."
 _MARKS_LEFT = (
     "In the text of {path} the marks of search and replace blocks would be left ({mark!r}). Write each block with the "
     "lines <<<<<<< SEARCH, ======= and >>>>>>> REPLACE, which begin in the first column, or give the whole file "
@@ -158,7 +159,7 @@ def _from_fences(parts: ReplyParts, files: Files, form: TextForm) -> dict[str, s
             continue
         path = _path_of(fence, files)
         if not fence.closed:
-            raise EditRefused("not_found", "The reply was cut before its code ended. Give less code.")
+            raise EditRefused("not_found", _CUT)
         now = texts.get(path, files.texts.get(path))
         code = _without_path_line(fence, path)
         _refuse_marks(path, now or "", code)
@@ -359,11 +360,23 @@ def _block_path(before: Sequence[str], last: str, old: str, texts: Mapping[str, 
 
 
 def _diff_in(reply: str, parts: ReplyParts) -> str | None:
-    """Return the diff of a reply; None where it has none."""
-    fenced = [fence.code for fence in parts.fences if fence.info.startswith(("diff", "patch")) or _is_diff(fence.code)]
+    """Return the diff of a reply; None where it has none. EditRefused for one whose end is missing."""
+    fenced = [fence for fence in parts.fences if fence.info.startswith(("diff", "patch")) or _is_diff(fence.code)]
+    # What it takes out may be there already, and what it puts in not yet.
+    if any(not fence.closed for fence in fenced):
+        raise EditRefused("not_found", _CUT)
     if fenced:
-        return "".join(fenced)
-    return reply if not parts.fences and _DIFF.search(reply) and _DIFF_SIGN.search(reply) else None
+        return "".join(fence.code for fence in fenced)
+    return reply if not parts.fences and _has_diff(reply) else None
+
+
+def is_bare_diff(reply: str) -> bool:
+    """Return whether a reply is a diff in no fence: nothing in it says where it ends."""
+    return not parts_of(reply, ()).fences and _has_diff(reply)
+
+
+def _has_diff(text: str) -> bool:
+    return _DIFF.search(text) is not None and _DIFF_SIGN.search(text) is not None
 
 
 def _is_diff(code: str) -> bool:

@@ -119,8 +119,7 @@ def emptied_blocks(definitions: Sequence[Definition]) -> Collection[int]:
 
 
 def _brought(source: SourceFile, splice: Splice) -> tuple[Definition, Extent] | None:
-    """Return the first definition that a splice adds, parsed in its place, with its extent; None if it defines nothing.
-    """
+    """Return the first definition that a splice adds, parsed in its place, with its extent; None if it adds none."""
     probe = source_of(source.path, applied(source, [splice]))
     if probe is None:
         return None
