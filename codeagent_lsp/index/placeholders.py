@@ -30,6 +30,7 @@ _NOUN = (
 _WHOLE = (
     r"(?:document|page|config(?:uration)?|settings|styles(?:heet)?|template|text|section|program|contents?|list|query)"
 )
+_ENTRIES = r"(?:sections?|settings|rules|styles|resources|properties|options|elements|entries|lines|jobs|steps|targets)"
 _STATE = (
     r"(?:(?:remains?|stays?|is|are|left|kept|goes|go)\s+)?(?:unchanged|intact|omitted|not shown|continues?|as[ -]is"
     r"|(?:the )?same(?: as (?:before|above))?|as before|as above|here|above|below)(?:\s+for brevity)?"
@@ -43,9 +44,8 @@ _PHRASE = re.compile(
     rf"(?:unchanged|omitted|(?:the )?same|(?:same )?as before|not shown)(?:\s+for brevity)?"
     rf"|(?:everything else|(?:the )?rest)(?:\s+{_STATE})?"
     rf"|(?:the )?(?:rest|remainder) of (?:(?:the|your|this|its) )?(?:\w+ )?{_WHOLE}(?:\s+{_STATE})?"
-    r"|(?:(?:the|all|your)\s+)*(?:rest|remainder|remaining|other|existing|original|previous)(?:\s+[\w-]+){0,4}"
-    r"\s+(?:(?:remains?|stays?|is|are|left|kept)\s+)?(?:unchanged|omitted|not shown|the same|as before)"
-    r"(?: for brevity)?"
+    rf"|(?:(?:the|all|your)\s+)*(?:rest of|remaining|other|existing)\s+(?:\w+\s+)?{_ENTRIES}\s+"
+    r"(?:(?:remains?|stays?|is|are|left|kept)\s+)?(?:unchanged|omitted|not shown|the same|as before)(?: for brevity)?"
     rf"|(?:unchanged|omitted)(?: for brevity)?|(?:the )?same as (?:before|above)|as before",
     re.IGNORECASE,
 )

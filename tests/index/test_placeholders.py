@@ -33,6 +33,9 @@ STANDS = {
 MEANT = {
     "py": (
         "# the order is unchanged",
+        "# the original list is unchanged",
+        "# other fields are the same",
+        "# the rest of the line is the same",
         "# other callers pass None",
         "[unchanged]",
         "x: tuple[int, ...] = y",
