@@ -207,12 +207,14 @@ def _without_rest_of_line(code: str, selected: str, prefix: str, suffix: str) ->
     it.
     """
     body = code.strip()
-    if len(prefix) > 1 and body.startswith(prefix) and not selected.strip().startswith(prefix):
+    repeats_start = len(prefix) > 1 and body.startswith(prefix) and not selected.strip().startswith(prefix)
+    if repeats_start:
         body = body[len(prefix) :].strip()
-        if suffix and body.endswith(suffix) and not selected.strip().endswith(suffix):
-            body = body[: -len(suffix)].strip()
-        return body
-    return code
+    # By itself, only the sign that ends a statement or an item cannot be the code's own.
+    ends = suffix and body.endswith(suffix) and not selected.strip().endswith(suffix)
+    if ends and (repeats_start or suffix in (";", ",")):
+        return body[: -len(suffix)].strip()
+    return body if repeats_start else code
 
 
 def _indented(code: str, selected: str, inside: Collection[Literal], known: Counter[str]) -> str:
@@ -231,7 +233,9 @@ def _indented(code: str, selected: str, inside: Collection[Literal], known: Coun
     if have and not all(line.startswith(have) or not line.strip() for line in rest):
         return code
     # Often only the first line has lost its indentation, as the selection began behind it.
-    if not have and _in_place(lines[0], rest, want) and not _was_dedented(rest, selected, want):
+    within = {number for each in inside for number in range(each.first, each.last + 1)}
+    code_lines = [line for number, line in enumerate(lines) if number and number not in within and line.strip()]
+    if not have and _only_first_is_bare(lines[0], rest, code_lines, selected, want):
         return "\n".join((want + lines[0], *lines[1:]))
 
     def move(line: str) -> str:
@@ -241,8 +245,21 @@ def _indented(code: str, selected: str, inside: Collection[Literal], known: Coun
     return "\n".join(stay.get(number, move(line)) for number, line in enumerate(lines))
 
 
+def _only_first_is_bare(first: str, rest: list[str], code_lines: list[str], selected: str, want: str) -> bool:
+    """Return whether only the first line has lost its indentation, and all others have that of the file. `code_lines`
+    are those of them outside of literals and comments.
+    """
+    there = frozenset(selected.split("\n")[1:])
+    # Where the selection ends further out than it begins, lines that it has itself show it.
+    as_given = sum(line in there for line in code_lines)
+    shifted = sum(want + line in there for line in code_lines)
+    if as_given != shifted:
+        return as_given > shifted
+    return _in_place(first, rest, want) and not _was_dedented(rest, selected, want)
+
+
 def _in_place(first: str, rest: list[str], want: str) -> bool:
-    """Return whether only the first line has lost its indentation."""
+    """Return whether the lines below the first are indented as deep as it has to be, or deeper."""
     filled = [line for line in rest if line.strip()]
     if not filled or not all(line.startswith(want) for line in filled):
         return False

@@ -15,12 +15,13 @@ from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 
 from codeagent_lsp.direct import TextForm
-from codeagent_lsp.direct.completeness import has_blocks, holds_all, left_out, stands_for_all
+from codeagent_lsp.direct.completeness import has_blocks, holds_all, stands_for_all
 from codeagent_lsp.direct.definitions import syntax_problem, with_definitions
 from codeagent_lsp.direct.fences import Fence, ReplyParts, block_mark, only_path, parts_of, path_in
 from codeagent_lsp.errors import EditRefused, PatchRefused
 from codeagent_lsp.index.grammars import grammar_of, is_prose, is_source
 from codeagent_lsp.index.literals import refuse_altered
+from codeagent_lsp.index.placeholders import left_out
 from codeagent_lsp.tools.code.source import source_of
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.edits.match import replace
@@ -57,6 +58,7 @@ _PRODUCTS = frozenset(_NAMES.split())
 """Names of products and calls that look like files, unless such a file is shown."""
 
 
+_CUT = "The reply was cut before its code ended. Give less code."
 _MARKS_LEFT = (
     "In the text of {path} the marks of search and replace blocks would be left ({mark!r}). Write each block with the "
     "lines <<<<<<< SEARCH, ======= and >>>>>>> REPLACE, which begin in the first column, or give the whole file "
@@ -157,7 +159,7 @@ def _from_fences(parts: ReplyParts, files: Files, form: TextForm) -> dict[str, s
             continue
         path = _path_of(fence, files)
         if not fence.closed:
-            raise EditRefused("not_found", "The reply was cut before its code ended. Give less code.")
+            raise EditRefused("not_found", _CUT)
         now = texts.get(path, files.texts.get(path))
         code = _without_path_line(fence, path)
         _refuse_marks(path, now or "", code)
@@ -287,7 +289,10 @@ def _from_blocks(reply: str, files: Files) -> dict[str, str]:
         if now is None or not now:
             texts[path] = new
             continue
-        done = replace(now, old.removesuffix("\n"), new.removesuffix("\n"))
+        # Without their last line end they also match a last line that has none; what is deleted goes with its own.
+        if new or now.endswith(old.removesuffix("\n")):
+            old, new = old.removesuffix("\n"), new.removesuffix("\n")
+        done = replace(now, old, new, lines=True)
         # A looser match may have moved the lines: strings must be what the file or the answer has.
         if done.tier != "exact":
             refuse_altered(path, now, done.text, [new])
@@ -355,11 +360,23 @@ def _block_path(before: Sequence[str], last: str, old: str, texts: Mapping[str, 
 
 
 def _diff_in(reply: str, parts: ReplyParts) -> str | None:
-    """Return the diff of a reply; None where it has none."""
-    fenced = [fence.code for fence in parts.fences if fence.info.startswith(("diff", "patch")) or _is_diff(fence.code)]
+    """Return the diff of a reply; None where it has none. EditRefused for one whose end is missing."""
+    fenced = [fence for fence in parts.fences if fence.info.startswith(("diff", "patch")) or _is_diff(fence.code)]
+    # What it takes out may be there already, and what it puts in not yet.
+    if any(not fence.closed for fence in fenced):
+        raise EditRefused("not_found", _CUT)
     if fenced:
-        return "".join(fenced)
-    return reply if not parts.fences and _DIFF.search(reply) and _DIFF_SIGN.search(reply) else None
+        return "".join(fence.code for fence in fenced)
+    return reply if not parts.fences and _has_diff(reply) else None
+
+
+def is_bare_diff(reply: str) -> bool:
+    """Return whether a reply is a diff in no fence: nothing in it says where it ends."""
+    return not parts_of(reply, ()).fences and _has_diff(reply)
+
+
+def _has_diff(text: str) -> bool:
+    return _DIFF.search(text) is not None and _DIFF_SIGN.search(text) is not None
 
 
 def _is_diff(code: str) -> bool:

@@ -1,9 +1,7 @@
-"""Tells whether code in a reply is the whole new text of a file or only a part of it, and finds placeholders:
-lines that stand for code that was left out. Pure functions.
+"""Tells whether code in a reply is the whole new text of a file or only a part of it. Pure functions.
 
-In doubt it is a part: taken as the whole, it would delete the rest. A placeholder counts only as often as the new text
-has it more than the old one, as a whole line; comments are read in English and Chinese. Not here: putting parts in
-place (`definitions.py`).
+In doubt it is a part: taken as the whole, it would delete the rest. Not here: placeholders in code
+(`index/placeholders.py`), putting parts in place (`definitions.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from typing import Any
 
 from codeagent_lsp.direct.definitions import lost_definitions
 from codeagent_lsp.index.grammars import is_prose
+from codeagent_lsp.index.placeholders import AROUND, COMMENT, is_phrase
 from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
 from codeagent_lsp.workspace.text.position import with_newlines
 
@@ -54,53 +53,6 @@ _HEADED = re.compile(
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"^#{1,6}(?= )", re.MULTILINE)
-# The sign of a comment in any language, and what it says: `# …`, `// …`, `/* … */`, `<!-- … -->`, `{/* … */}`.
-_COMMENT = re.compile(r"^(?P<sign>\{?/\*+|<!--|#+|/{2,}|--+|;+|%+|\*+)(?P<said>.*?)(?:-->|\*/[ \t]*\}?)?$")
-_DOTS = re.compile(r"^[ \t(\[{<]*(?:\.{3,}|\u2026)")
-_AROUND = " \t.,:()[]{}<>*=~-\u2026\u3002\uff0c\uff1a\uff08\uff09\u3010\u3011"
-_NOUN = (
-    r"(?:code|functions?|methods?|implementations?|class(?:es)?|file|logic|body|imports?|tests?|routes?|handlers?"
-    r"|statements?|definitions?|helpers?|module|script|component)"
-)
-_STATE = (
-    r"(?:(?:remains?|stays?|is|are|left|kept|goes|go)\s+)?(?:unchanged|intact|omitted|not shown|continues?|as[ -]is"
-    r"|(?:the )?same(?: as (?:before|above))?|as before|as above|here|above|below)(?:\s+for brevity)?"
-)
-# `rest of the code`, `keep the existing imports`, `other methods remain unchanged`, `same as above`.
-_PHRASE = re.compile(
-    rf"(?:(?:keep|leave|insert|put|add|all|your|the)\s+)*"
-    rf"(?:rest|remainder|remaining|existing|previous|other|original|unchanged)(?:\s+(?:of|the|your|this|its))*"
-    rf"(?:\s+\w+){{0,2}}?\s+{_NOUN}(?:\s+{_STATE})?"
-    rf"|(?:\w+\s+){{0,3}}{_NOUN}\s+(?:(?:remains?|stays?|is|are|left|kept)\s+)?"
-    rf"(?:unchanged|omitted|(?:the )?same|(?:same )?as before|not shown)(?:\s+for brevity)?"
-    rf"|(?:everything else|(?:the )?rest)(?:\s+{_STATE})?"
-    rf"|(?:unchanged|omitted)(?: for brevity)?|(?:the )?same as (?:before|above)|as before",
-    re.IGNORECASE,
-)
-_KEPT = r"(?:其他|其它|其余|剩余|剩下|余下|原有|原来|原始|原先|之前|现有|已有)"
-_PART = r"(?:代码|函数|方法|逻辑|部分|实现|导入|类)"
-_LEFT = r"(?:保持不变|维持不变|保持原样|不变|不动|不作修改|不做修改|无需修改|没有变化|省略|略|同上|照旧|与之前相同)"
-# `其余代码保持不变`, `这里是原有的函数`, `省略其他部分`.
-_CHINESE = re.compile(
-    rf"(?:这里|此处|以下|以上|下面|上面|保留|保持|是|为|放|有|所有|全部)*{_KEPT}(?:的|所有|全部)*{_PART}+"
-    rf"(?:均|都|也|在这里|在此|等)*{_LEFT}?"
-    rf"|(?:\w|[ .`])*(?:{_PART}|内容|属性|功能|测试|路由|配置)(?:均|都|也)*{_LEFT}"
-    rf"|(?:这里|此处|{_KEPT})?(?:均|都)?{_LEFT}(?:若干|其他|其余)*{_PART}*"
-)
-_HINT = re.compile(
-    rf"\b(?:rest|remain\w*|existing|previous|others?|original|unchanged|omitted|same|more|{_NOUN})\b"
-    rf"|{_KEPT}|{_PART}|{_LEFT}",
-    re.IGNORECASE,
-)
-"""After dots, one such word is enough."""
-
-_HEADER = re.compile(r"(?:async\s+)?(?:def|class)\s+(?P<name>\w+)")
-# A head with its body in the same line: `def f(self): ...`.
-_STUB = re.compile(r"(?:(?:async\s+)?(?:def|class)\s|\)).*:\s*\.{3}\s*(?:#.*)?")
-_BODY_AFTER = (":", '"', "'")
-_WITHIN = (",", "(", "[")
-_LONGEST = 200
-"""A longer line says something."""
 
 
 def stands_for_all(path: str, now: str, code: str) -> bool:
@@ -241,12 +193,12 @@ def only_stands_for_text(path: str, now: str, code: str) -> bool:
 
 
 def _stands(line: str, old: list[str], heads: bool) -> bool:
-    comment = _COMMENT.match(line)
+    comment = COMMENT.match(line)
     if comment is not None and not (heads and comment["sign"].startswith("#")) and not line.startswith(("#!", "---")):
         said = comment["said"].strip()
         # What was commented out is still there.
         return not any(each in said or _alike(each, said) for each in old)
-    return bool(_SLOT.fullmatch(line)) or _is_phrase(line.strip(_AROUND))
+    return bool(_SLOT.fullmatch(line)) or is_phrase(line.strip(AROUND))
 
 
 def _same_data(path: str, now: str, code: str) -> bool | None:
@@ -300,7 +252,7 @@ def _in_order(some: Iterable[Any], whole: Iterable[Any]) -> bool:
 
 def _lacks_opening(now: str, code: str) -> bool:
     """Return whether a text began with a bracket, a section or a `#!` line, and no line of the new one does."""
-    first = next((line for line in now.splitlines() if line.strip() and not _COMMENT.match(line.strip())), "")
+    first = next((line for line in now.splitlines() if line.strip() and not COMMENT.match(line.strip())), "")
     sign = "#!" if now.startswith("#!") else first[:1]
     if sign not in ("{", "[", "<", "#!"):
         return False
@@ -396,77 +348,3 @@ def _same_headings(now: str, code: str) -> bool:
     # One iterator for all levels: `in` goes on where the last one was found, so the order counts.
     old, new = _HEADING.findall(now), iter(_HEADING.findall(code))
     return len(old) > 1 and all(level in new for level in old)
-
-
-# Finds placeholders in a model's code: lines that stand for code it left out. Pure functions.
-
-
-def left_out(before: str, after: str, *, document: bool = False) -> str:
-    """Return the first line of `after` that stands for code left out and is new; '' for none. In a `document` (prose),
-    `#` begins a heading. Where every line of `before` is still there, words alone are an ordinary comment.
-    """
-    old, new = _lines(before), _lines(after)
-    spare = Counter(old)
-    # Nothing is missing, so "the rest stays the same" can only be an ordinary comment.
-    whole = bool(old) and not spare - Counter(new)
-    for line in new:
-        spare[line] -= 1
-        if spare[line] < 0 and _stands_for_code(line, document=document, whole=whole):
-            return line
-    return _emptied(old, new)
-
-
-def _lines(text: str) -> list[str]:
-    return [line.strip() for line in with_newlines(text, "\n").split("\n") if line.strip()]
-
-
-def _stands_for_code(line: str, *, document: bool, whole: bool) -> bool:
-    """Return whether a stripped line is a placeholder by itself. The statement `...` may be one: see `_emptied`."""
-    if len(line) > _LONGEST:
-        return False
-    comment = _COMMENT.match(line)
-    said = comment["said"] if comment else line
-    bare = said.strip(_AROUND)
-    dots = _DOTS.match(said)
-    if comment is None:
-        spoken = bool(dots) and said.strip("\u2026.")[:1].isspace()  # not the spread `...rest`
-        return not line.strip("\u2026") or (spoken and _is_phrase(bare))
-    if dots:
-        return not bare or _HINT.search(bare) is not None
-    return not whole and (not document or comment["sign"] == "<!--") and _is_phrase(bare)
-
-
-def _is_phrase(words: str) -> bool:
-    return bool(_PHRASE.fullmatch(words) or _CHINESE.fullmatch(words))
-
-
-def _emptied(old: list[str], new: list[str]) -> str:
-    """Return the name of a definition of `old` whose body is only `...` in `new`, or `...` itself where it stands
-    among statements; '' for none. New definitions may be stubs, as in a protocol.
-    """
-    (had, had_stubs, had_loose), (has, stubs, loose) = _stubs(old), _stubs(new)
-    real_before, real_after = had - had_stubs, has - stubs
-    # A name may be defined several times: it is emptied only if fewer real bodies of it are left.
-    for name in stubs - had_stubs:
-        if real_after[name] < real_before[name]:
-            return f"{name}: ..."
-    return "..." if loose > had_loose else ""
-
-
-def _stubs(lines: list[str]) -> tuple[Counter[str], Counter[str], int]:
-    """Return the defined names, those with `...` as their body, and how often `...` stands anywhere else."""
-    names: Counter[str] = Counter()
-    stubs: Counter[str] = Counter()
-    loose = 0
-    name = last = ""
-    for line in lines:
-        if header := _HEADER.match(line):
-            name = header["name"]
-            names[name] += 1
-        is_dots = line.partition("#")[0].strip() == "..."
-        if name and (_STUB.fullmatch(line) or (is_dots and last.endswith(_BODY_AFTER))):
-            stubs[name] += 1
-        elif is_dots and not last.endswith(_WITHIN):
-            loose += 1
-        last = line
-    return names, stubs, loose

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from codeagent_lsp.direct.imports import with_imports
-from codeagent_lsp.direct.pairing import Given, address, is_method, placed
+from codeagent_lsp.direct.pairing import CALLED, TYPES, Given, address, is_method, placed
 from codeagent_lsp.errors import EditRefused, ToolFailed
 from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
 from codeagent_lsp.tools.code.extent import extent_of, indentation, statement_of
@@ -24,11 +24,10 @@ from codeagent_lsp.tools.code.splices import has_body, is_sound, problem
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.position import with_newlines
 
-_TYPES = frozenset(("class", "struct", "interface", "enum", "module"))
-_CALLED = frozenset(("function", "method"))
 # Methods of these have no keyword, so that one alone is a syntax error outside of a class.
-_INSIDE_CLASSES = frozenset(("javascript", "typescript", "tsx", "java", "csharp"))
+_INSIDE_CLASSES = frozenset(("javascript", "typescript", "tsx", "java", "csharp", "php"))
 _AROUND = "_Around"
+_TAG = re.compile(r"\s*<\?(?:php\b|=)?\s*")
 _MARKED_DOC = re.compile(r"/\*\*|///|//!")
 
 
@@ -40,7 +39,7 @@ def with_definitions(path: str, text: str, code: str, preferred: Sequence[str] =
     """
     source = _parsed(path, text)
     reply = _reply(path, code, source)
-    given = _methods_alone(path, reply, source)
+    given = _methods_alone(path, reply, source) if reply.faults else []
     # A file with faults of its own uses something that the grammar does not know, and so may the reply.
     if reply.faults and not source.faults and not given:
         line = reply.line(reply.faults[0].start_byte)
@@ -48,6 +47,8 @@ def with_definitions(path: str, text: str, code: str, preferred: Sequence[str] =
     # Code that was copied with its indentation comes from inside of something.
     indent = code[: len(code) - len(code.lstrip())].rpartition("\n")[2]
     given = given or _given(reply, source, indented=bool(indent))
+    # `f = () => {};` is also a statement outside of a class.
+    given = given or [each for each in _methods_alone(path, reply, source) if each.definition.symbol.kind in CALLED]
     if not given:
         raise EditRefused("not_found", f"The code for {path} has no whole function, method or class in it.")
     done = _replaced(path, source, given, preferred)
@@ -96,9 +97,11 @@ def _reply(path: str, code: str, source: SourceFile) -> SourceFile:
 
 def _methods_alone(path: str, reply: SourceFile, source: SourceFile) -> list[Given]:
     """Return the methods of code that is valid inside a class only, as those of JavaScript are; [] for other code."""
-    if not reply.faults or source.language not in _INSIDE_CLASSES:
+    if source.language not in _INSIDE_CLASSES:
         return []
-    inside = _parsed(path, f"class {_AROUND} {{\n{reply.text}\n}}")
+    tag = _TAG.match(reply.text)
+    head, body = (tag[0], reply.text[tag.end() :]) if tag else ("", reply.text)
+    inside = _parsed(path, f"{head}class {_AROUND} {{\n{body}\n}}")
     if inside.faults:
         return []
     members = [each for each in inside.definitions if each.symbol.parent == _AROUND]
@@ -108,7 +111,7 @@ def _methods_alone(path: str, reply: SourceFile, source: SourceFile) -> list[Giv
 def _names(path: str, text: str) -> Counter[str]:
     source = source_of(path, text)
     found = source.definitions if source is not None else ()
-    kept = [each for each in found if each.symbol.kind in _TYPES | _CALLED]
+    kept = [each for each in found if each.symbol.kind in TYPES | CALLED]
     whole = [each for each in kept if has_body(each)]  # a prototype beside its function is none that can be lost
     return _counted(whole) | Counter({each.qualified for each in kept})
 
@@ -124,7 +127,7 @@ def _given(reply: SourceFile, source: SourceFile, *, indented: bool) -> list[Giv
             continue
         taken = each.outer.end_byte
         members = _members(reply, each.qualified)
-        owner = _type_named(source, each.qualified) if each.symbol.kind in _TYPES else ""
+        owner = _type_named(source, each.qualified) if each.symbol.kind in TYPES else ""
         if owner and _is_part(members, _members(source, owner)):
             found += [_as_given(reply, other, owner) for other in members]
         elif each.symbol.kind != "variable" or each.qualified in known:  # a new variable is an example of use
@@ -139,7 +142,7 @@ def _as_given(reply: SourceFile, definition: Definition, parent: str) -> Given:
 
 def _type_named(source: SourceFile, name: str) -> str:
     """Return the dotted name of a type in the file: `name`, else the only one in a namespace; '' for none."""
-    types = {each.qualified: each.symbol for each in source.definitions if each.symbol.kind in _TYPES}
+    types = {each.qualified: each.symbol for each in source.definitions if each.symbol.kind in TYPES}
     # In Rust a module is a place of its own, and a name given alone is not one inside of it.
     spaces = {other for other, symbol in types.items() if symbol.kind == "module" and source.language != "rust"}
     inner = [other for other, symbol in types.items() if symbol.name == name and symbol.parent in spaces]
@@ -154,7 +157,7 @@ def _is_part(members: Sequence[Definition], own: Sequence[Definition]) -> bool:
 
 def _members(source: SourceFile, name: str) -> list[Definition]:
     """Return what the type `name` has inside it, without methods that its language puts beside it."""
-    types = [each.outer for each in source.definitions if each.qualified == name and each.symbol.kind in _TYPES]
+    types = [each.outer for each in source.definitions if each.qualified == name and each.symbol.kind in TYPES]
     return [
         each
         for each in source.definitions
@@ -165,7 +168,7 @@ def _members(source: SourceFile, name: str) -> list[Definition]:
 
 def _counted(definitions: Sequence[Definition]) -> Counter[str]:
     """Return how often each name is defined. Overloads count each, a variable that is set again does not."""
-    found = Counter(each.qualified for each in definitions if each.symbol.kind in _CALLED)
+    found = Counter(each.qualified for each in definitions if each.symbol.kind in CALLED)
     return found | Counter({each.qualified for each in definitions})
 
 
@@ -243,7 +246,7 @@ def _added(path: str, text: str, beside: str, code: str) -> str:
     """Return `text` with new code after the definition `beside`, inside the type `beside`, or at the end."""
     source = _parsed(path, text)
     inside = [each for each in source.definitions if each.symbol.parent == beside and beside]
-    is_type = any(each.qualified == beside and each.symbol.kind in _TYPES for each in source.definitions)
+    is_type = any(each.qualified == beside and each.symbol.kind in TYPES for each in source.definitions)
     if is_type and inside:
         return edited(path, text, [AstEdit(address(source, _last(inside)), "insert_after", code)]).text
     top = [each for each in source.definitions if not each.symbol.parent and each.symbol.kind not in ("variable",)]

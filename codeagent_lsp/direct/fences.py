@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from codeagent_lsp.direct.completeness import left_out
+from codeagent_lsp.index.placeholders import left_out
 from codeagent_lsp.workspace.text.position import with_newlines
 
 MAX_PATH = 200

@@ -25,6 +25,9 @@ _PYTHON_METHOD = re.compile(
 )
 # `fn f(&self`, `fn f<'a>(&'a mut self`, `fn f(mut self`.
 _RUST_METHOD = re.compile(r"fn \w+(?:<[^(]*>)?\(\s*(?:&\s*)?(?:'\w+ )?(?:mut )?self\b")
+TYPES = frozenset(("class", "struct", "interface", "enum", "module"))
+CALLED = frozenset(("function", "method"))
+_VALUES = frozenset(("variable", "constant"))
 _ONLY_METHODS = ("java", "csharp")  # a function at their top level was taken out of its class
 _ONE_BODY = ("typescript", "tsx")  # among overloads only the last one has a body
 _PYTHON_ROLE = re.compile(r"@[\w.]+\.(?:setter|getter|deleter|register\b[^\n]*)")
@@ -90,7 +93,7 @@ def address(source: SourceFile, definition: Definition) -> str:
 
 def _resolved(source: SourceFile, given: Given, preferred: Sequence[str]) -> str:
     """Return the dotted name that the file has for a definition of the reply; '' for a new one."""
-    found = [each for each in source.definitions if each.qualified == given.name]
+    found = _of_its_kind(source, given)
     method = given.indented or is_method(source.language, given.code)
     if "." not in given.name and not (found and _fits(source, given, found)):
         found = _of_bare_name(source, given, preferred, method=method) or found
@@ -102,6 +105,24 @@ def _resolved(source: SourceFile, given: Given, preferred: Sequence[str]) -> str
         listed = ", ".join(names[:5])
         raise EditRefused("ambiguous", f"{given.name} may be any of {listed}: give it inside its class.")
     return names[0] if names else ""
+
+
+def _of_its_kind(source: SourceFile, given: Given) -> list[Definition]:
+    """Return the definitions of the file with the dotted name of a given one. A constructor alone has the name of its
+    type, and takes no type's place: EditRefused where that has none.
+    """
+    found = [each for each in source.definitions if each.qualified == given.name]
+    if given.definition.symbol.kind not in CALLED or not found or any(each.symbol.kind in CALLED for each in found):
+        return found
+    inside = f"{given.name}.{given.definition.symbol.name}"
+    constructors = [each for each in source.definitions if each.qualified == inside]
+    if constructors or all(each.symbol.kind not in TYPES for each in found):
+        return constructors or found
+    raise EditRefused(
+        "ambiguous",
+        f"{given.name} is a type in {source.path}, and the code for it is a function. Give the type whole, with the "
+        "function inside it.",
+    )
 
 
 def _fits(source: SourceFile, given: Given, found: Sequence[Definition]) -> bool:
@@ -120,7 +141,12 @@ def _of_bare_name(source: SourceFile, given: Given, preferred: Sequence[str], *,
     parameters = _header(given.reply, given.definition).parameters
     found = []
     for each in source.definitions:
-        if each.symbol.name != given.name or not each.symbol.parent or each.symbol.kind in ("variable", "constant"):
+        if each.symbol.name != given.name or not each.symbol.parent:
+            continue
+        # A property is known by its name alone, and only where it is taken out of its type.
+        if each.symbol.kind in _VALUES:
+            if given.definition.symbol.kind in _VALUES and given.indented:
+                found.append(each)
             continue
         around, chosen = kinds.get(each.symbol.parent, ""), each.qualified in preferred
         is_called = each.symbol.kind in ("function", "method")

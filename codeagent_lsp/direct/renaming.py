@@ -16,6 +16,7 @@ from codeagent_lsp.tools.code.imports import ImportTargets
 from codeagent_lsp.tools.code.meaning import defined, is_member, is_prescribed, symbol_name
 from codeagent_lsp.tools.code.rename import Renamed, rename, rename_elsewhere
 from codeagent_lsp.tools.code.source import Definition, SourceFile
+from codeagent_lsp.tools.code.splices import applied, problem
 from codeagent_lsp.tools.code.uses import Uses, of_one_kind
 
 READ = 2000
@@ -124,7 +125,10 @@ def renames(asked: Rename, home: Home, sources: Mapping[str, SourceFile], files:
     # One use that cannot be shown to be of this definition, and nothing is renamed: a half would break what works.
     if any(each.doubtful for each in found.values()):
         return {}
-    return {path: each for path, each in found.items() if each.splices}
+    changed = {path: each for path, each in found.items() if each.splices}
+    # A new name may be a word of the language; which ones are, its grammar knows.
+    broken = any(problem(sources[path], applied(sources[path], each.splices)) for path, each in changed.items())
+    return {} if broken else changed
 
 
 def still_used(asked: Rename, home: Home, sources: Mapping[str, SourceFile], files: ImportTargets) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from codeagent_lsp.agent.context.history import size
 from codeagent_lsp.agent.guards import LoopGuard
 from codeagent_lsp.agent.loop import usage_event
 from codeagent_lsp.direct import TextForm
-from codeagent_lsp.direct.answer import Answer
+from codeagent_lsp.direct.answer import Answer, is_bare_diff
 from codeagent_lsp.direct.checks import Verdict, better, no_worse, satisfied
 from codeagent_lsp.direct.fences import CUT, path_in
 from codeagent_lsp.direct.material import Material
@@ -397,7 +397,8 @@ def _checked(answer: Answer, reply: Reply) -> Answer:
     if reply.problem:
         return replace(answer, texts={}, problem=reply.problem)
     # A cut reply still counts if what it gave was whole: often only words behind the code are missing.
-    if reply.finish_reason == "length" and not (answer.texts and not answer.problem):
+    is_whole = answer.texts and not answer.problem and not is_bare_diff(reply.text)
+    if reply.finish_reason == "length" and not is_whole:
         return replace(answer, texts={}, problem=CUT)
     return answer
 

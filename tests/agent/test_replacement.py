@@ -267,6 +267,10 @@ SHAPES = {
         "```py\ndef f():\n    x\n```\n",
         "  ```py\n  def f():\n      x\n  ```",
     ),
+    "a sign after a part of a line": ("a.js", "  f(«b(1)»);\n", "    b(2)\n", "b(2)"),
+    "the end of a statement": ("a.js", "f() {\n    «b(1)»;\n}\n", "    b(2);\n", "b(2)"),
+    "the end of an item": ("a.py", "x = [\n    «b(1)»,\n]\n", "b(2),\n", "b(2)"),
+    "a bracket of its own": ("a.js", "f(«x»)\n", "g(x)\n", "g(x)"),
     "a list of lists": ("a.hs", "f =\n«  1»\n", "g [[1, 2],\n  [3]]\nh\n", "  g [[1, 2],\n    [3]]\n  h"),
 }
 
@@ -277,3 +281,35 @@ def test_files_of_every_kind(name: str) -> None:
     start, end = marked.index("«"), marked.index("»") - 1
     text = marked.replace("«", "").replace("»", "")
     assert replaced(text, start, end, given, path) == text[:start] + wanted + text[end:]
+
+
+NESTED = """\
+class A {
+    f() {
+        const a = 1;
+        if (a) {
+            b(2);
+        }
+        return 3;
+    }
+
+    g() {
+        return 4;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("unit", ["    ", "  ", "\t"])
+def test_from_inside_a_line_to_any_later_end(unit: str) -> None:
+    text = NESTED.replace("    ", unit)
+    lines = text.splitlines(keepends=True)
+    for first, line in enumerate(lines):
+        for last in range(first + 1, len(lines)):
+            selected = line.lstrip() + "".join(lines[first + 1 : last + 1])
+            digit = next((each for each in "1234" if each in selected), "")
+            if not line.strip() or not lines[last].strip() or not digit:
+                continue
+            start = len("".join(lines[:first])) + len(line) - len(line.lstrip())
+            done = replaced(text, start, start + len(selected), selected.replace(digit, "7"), "a.ts")
+            assert done == text[:start] + selected.replace(digit, "7") + text[start + len(selected) :]

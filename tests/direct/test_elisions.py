@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from codeagent_lsp.direct.answer import Files, read_answer
-from codeagent_lsp.direct.completeness import left_out
 from codeagent_lsp.direct.fences import ELISION, read_envelope
+from codeagent_lsp.index.placeholders import left_out
 
 PLACEHOLDERS = [
     "# ...",

@@ -9,7 +9,7 @@ import pytest
 from codeagent_lsp.direct.renaming import Rename, home_of, rename_in, still_used
 from codeagent_lsp.tools.code.imports import ImportTargets
 from codeagent_lsp.tools.code.source import SourceFile, source_of
-from tests.direct.renames import renamed
+from tests.direct.renames import lines_after, renamed
 
 STOCK = '''"""What is sold. The Obj is at the heart of it."""
 
@@ -224,3 +224,20 @@ def test_what_cannot_be_told_apart_is_left_to_the_model() -> None:
     taken = sources(a__py="def go():\n    pass\n\n\ndef forward():\n    pass\n")
     home = home_of(asked, taken, ())
     assert home is not None and renamed(asked, home, taken, targets(taken)) == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "word"),
+    [
+        ("a.py", "def go():\n    pass\n\n\ngo()\n", "class"),
+        ("a.js", "function go() {}\ngo();\n", "new"),
+        ("a.ts", "export function go(): void {}\ngo();\n", "if"),
+        ("a.go", "package a\n\nfunc go_() {}\n\nfunc main() { go_() }\n", "func"),
+        ("a.rs", "fn go() {}\nfn main() { go(); }\n", "match"),
+        ("A.java", "class A { void go() { go(); } }\n", "return"),
+    ],
+)
+def test_a_word_of_the_language_is_no_name(path: str, text: str, word: str) -> None:
+    old = "go_" if path == "a.go" else "go"
+    assert lines_after(path, text, old, word) is None
+    assert (lines_after(path, text, old, "forward") or "").count("forward") == 2

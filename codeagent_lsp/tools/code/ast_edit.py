@@ -17,6 +17,7 @@ from codeagent_lsp.tools.code.source import Definition, SourceFile, ambiguous, f
 from codeagent_lsp.tools.code.splices import Splice, applied, has_body, problem, replace_body
 from codeagent_lsp.tools.code.uses import of_one_kind
 
+_TYPES = frozenset(("class", "struct"))
 _SINGLE = frozenset(("variable", "constant"))
 _LISTS = frozenset(("variable_declaration", "var_spec_list"))
 _DECLARED = frozenset(("variable_declarator", "property_element"))
@@ -43,7 +44,13 @@ def replaced(source: SourceFile, definition: Definition, code: str) -> Splice:
         wrong = problem(source, applied(source, [whole])) or "it defines nothing. Give a whole definition"
         message = f"The code for {definition.qualified} cannot take its place: {wrong}. Nothing was changed."
         raise EditRefused("not_found", message)
-    return Splice(extent.top, end, _kept(source, extent, brought) + new)
+    new_definition, new_extent = brought
+    # Alone it reads as a function that has the name of the class.
+    if source.language == "cpp" and definition.symbol.kind in _TYPES and new_definition.symbol.kind == "function":
+        name = f"{definition.qualified}.{definition.symbol.name}"
+        message = f"The code is a constructor, and {definition.qualified} is the whole type. Name {name} as the target."
+        raise EditRefused("ambiguous", message)
+    return Splice(extent.top, end, _kept(source, extent, new_extent) + new)
 
 
 def insert_before(source: SourceFile, definition: Definition, code: str) -> Splice:
@@ -111,8 +118,8 @@ def emptied_blocks(definitions: Sequence[Definition]) -> Collection[int]:
     return found
 
 
-def _brought(source: SourceFile, splice: Splice) -> Extent | None:
-    """Return the extent of the first definition that a splice adds, parsed in its place; None if it defines nothing."""
+def _brought(source: SourceFile, splice: Splice) -> tuple[Definition, Extent] | None:
+    """Return the first definition that a splice adds, parsed in its place, with its extent; None if it adds none."""
     probe = source_of(source.path, applied(source, [splice]))
     if probe is None:
         return None
@@ -120,7 +127,7 @@ def _brought(source: SourceFile, splice: Splice) -> Extent | None:
     for definition in probe.definitions:
         extent = extent_of(probe, definition)
         if splice.start <= extent.core < end:
-            return extent
+            return definition, extent
     return None
 
 

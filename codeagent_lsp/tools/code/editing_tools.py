@@ -11,6 +11,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms
+from codeagent_lsp.index.placeholders import refuse_left_out
 from codeagent_lsp.tools.code.ast_edit import AstEdit, Edited, Operation, edited
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.context import ToolContext
@@ -65,6 +66,7 @@ class EditByAst(Tool[EditByAstParameters]):
         file = await asyncio.to_thread(context.view.read, path)
         edits = [AstEdit(edit.target, edit.operation, edit.code) for edit in arguments.edits]
         done = await asyncio.to_thread(edited, name, file.text, edits)
+        await asyncio.to_thread(refuse_left_out, name, file.text, done.text)
         told = await asyncio.to_thread(hunks_told, name, file.text, done.text)
         notes = _left(done)
         for edit in edits:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SIGNATURES = frozenset(("property_signature", "method_signature"))
 _MAX_FAULTS = 20_000
 _ORDINAL = re.compile(r"^(.*)#(\d+)$", re.DOTALL)
-_SEPARATORS = re.compile(r"::|->|#|\\")
+_SEPARATORS = re.compile(r"::|->|(?<=\w)#|\\")  # the `#` of a private name in JavaScript is a part of it
 _MOST_SHOWN = 20
 
 

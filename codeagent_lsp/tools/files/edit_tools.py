@@ -14,6 +14,7 @@ from pydantic import Field
 from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import EditRefused, FileRefused, ToolRetry
 from codeagent_lsp.index.literals import refuse_altered
+from codeagent_lsp.index.placeholders import refuse_left_out
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.foreign_editing import (
     BATCH_EDIT,
@@ -112,6 +113,7 @@ class WriteFile(Tool[WriteFileParameters]):
             report = f"Created {context.view.roots.relative(path)} ({count} lines)."
             return ToolOutput(report, {"change_id": step.change_id})
         text = await asyncio.to_thread(rewritten, known.text, arguments.content)
+        await asyncio.to_thread(refuse_left_out, arguments.path, known.text, text)
         if text == known.text:
             raise EditRefused("already_applied", f"{arguments.path} already has exactly this text.")
         report = await asyncio.to_thread(_report, context, path, known.text, text)
@@ -235,6 +237,7 @@ def replaced(text: str, edit: EditParameters) -> str:
     done = replace(text, old, new, replace_all=edit.replace_all)
     if done.tier != "exact":
         refuse_altered(edit.path, text, done.text, [new])
+    refuse_left_out(edit.path, text, done.text)
     return done.text
 
 

@@ -14,6 +14,7 @@ from pydantic import Field
 from codeagent_lsp.call_forms import CallForms, Shape
 from codeagent_lsp.errors import ErrorCode, PatchRefused, ToolFailed, WrongArguments
 from codeagent_lsp.index.literals import refuse_altered
+from codeagent_lsp.index.placeholders import refuse_left_out
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.edit_tools import hunks_told, lines_counted
 from codeagent_lsp.tools.files.foreign_editing import APPLY_PATCH, DELETE_FILE, MOVE_FILE, UNDO_PATCH
@@ -91,6 +92,7 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
         for name, text in changed.items():
             if text is not None and (before := files.get(name)) is not None:
                 await asyncio.to_thread(refuse_altered, name, before, text, [without_signs(arguments.patch)])
+                await asyncio.to_thread(refuse_left_out, name, before, text)
         # A move keeps what is no text, such as the right to be run; not where something else took the old path.
         origins = {new: old for old, new in moves_of(arguments.patch).items() if changed.get(old, "") is None}
         written = {name: text for name, text in changed.items() if name not in origins.values()}

@@ -21,6 +21,8 @@ from codeagent_lsp.workspace.text.position import content_of, dominant_newline, 
 _BOM = "\ufeff"
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 _WORD = re.compile(r"\w+")
+# In scripts without blanks between words, two letters say nothing.
+_INSIDE_WORD = re.compile(r"[A-Za-z_]{2}|[0-9]{2}|[A-Za-z_][0-9]")
 # `# ... rest of the code`, `// …`: a line that a model writes in place of lines it leaves out.
 _ELISION = re.compile(r"^(?:#|//|--|/\*|<!--)?\s*(?:\.{3}|\u2026)")
 MAX_DIFFERENCES = 8
@@ -49,12 +51,13 @@ class Edit:
     tier: str
 
 
-def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Replacement:
-    """Return `text` with its only match of `old` replaced by `new`; with `replace_all`, every exact occurrence.
+def replace(text: str, old: str, new: str, *, replace_all: bool = False, lines: bool = False) -> Replacement:
+    """Return `text` with its only match of `old` replaced by `new`; with `replace_all`, every exact occurrence. With
+    `lines`, both are whole lines, and so is the match, if any is.
 
     Raises `EditRefused` with reason `not_found`, `ambiguous`, `already_applied` or `empty`.
     """
-    edits = plan_all(text, old, new) if replace_all else [plan(text, old, new)]
+    edits = plan_all(text, old, new) if replace_all else [plan(text, old, new, lines=lines)]
     changed = apply_edits(text, edits)
     if changed == text:
         raise _already(text, new, "the edit would change nothing")
@@ -69,11 +72,16 @@ def apply_edits(text: str, edits: list[Edit]) -> str:
     return text
 
 
-def plan(text: str, old: str, new: str) -> Edit:
+def plan(text: str, old: str, new: str, *, lines: bool = False) -> Edit:
     """Return the change that `replace` would make; raises `EditRefused` as it does."""
     offset, text, old, new = _without_bom(text, old, new)
     _check_not_empty(old, new)
     found = exact_places(text, old)
+    # `x = 1` within `max = 10`: who writes lines does not mean a part of a word.
+    if lines or _NEWLINE.search(old):
+        found = [at for at in found if not _cuts_word(text, old, at)]
+    if lines:
+        found = [at for at in found if _is_lines(text, old, at)] or found
     if len(found) > 1:
         raise EditRefused("ambiguous", several(text, old, found))
     # Elsewhere the characters alone would join two lines or lose an indentation; whole lines have no such edges.
@@ -198,6 +206,19 @@ def _is_literal(text: str, old: str, new: str, at: int) -> bool:
     return not (_glues_before(text, old, new, at) or _glues_after(text, old, new, at)) and not _indents_badly(
         text, old, new, at
     )
+
+
+def _cuts_word(text: str, old: str, at: int) -> bool:
+    """Return whether the occurrence begins or ends in the middle of a word or a number."""
+    stop = at + len(old)
+    return any(_INSIDE_WORD.fullmatch(text[max(edge - 1, 0) : edge + 1]) is not None for edge in (at, stop))
+
+
+def _is_lines(text: str, old: str, at: int) -> bool:
+    """Return whether the occurrence consists of whole lines."""
+    stop = at + len(old)
+    begins = at == 0 or text[at - 1] in "\r\n"
+    return begins and (stop == len(text) or text[stop - 1] in "\r\n" or text[stop] in "\r\n")
 
 
 def _splits_newline(text: str, old: str, at: int) -> bool:

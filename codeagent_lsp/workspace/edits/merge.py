@@ -33,6 +33,7 @@ Piece = tuple[Lines, Sides | None]
 ALIKE = 0.5
 """How much of two lines is the same where one was made from the other."""
 
+_END = re.compile(r"\r\n|\r|\n")
 # Words and signs that go on with the statement above.
 _GOES_ON = re.compile(r"\s*(?:(?:else|elif|except|finally|catch|then|and|or|case|end|fi|done|esac)\b|[)\]}.,&|?:+*/])")
 
@@ -67,6 +68,9 @@ def merge(base: str, ours: str, theirs: str, *, beside: bool = False, formatted:
         return Merged(ours, ())
     if ours in (base, theirs):
         return Merged(theirs, ())
+    # An editor or a formatter has changed the ends of all lines: what the lines say is what both sides have changed.
+    if _kinds_of_ends(base) != _kinds_of_ends(theirs):
+        base, ours = with_line_ends_of(theirs, base), with_line_ends_of(theirs, ours)
     if formatted:
         base, ours = in_spelling_of(base, ours, theirs)
     merged: list[str] = []
@@ -83,6 +87,10 @@ def merge(base: str, ours: str, theirs: str, *, beside: bool = False, formatted:
                 conflicts.append(Conflict(len(merged), wanted, kept, was))
             merged.extend(lines)
     return Merged("".join(merged), tuple(conflicts))
+
+
+def _kinds_of_ends(text: str) -> frozenset[str]:
+    return frozenset(_END.findall(text)) if "\r" in text else frozenset(("\n",))
 
 
 def runs(old: str, new: str) -> tuple[Run, ...]:

@@ -154,6 +154,12 @@ class TestReplaceBody:
         with pytest.raises(EditRefused, match=said):
             one(path, text, target, "replace_body", code)
 
+    def test_a_constructor_takes_no_classs_place(self) -> None:
+        text = "struct Box {\n  Box(int w) { f(1); }\n  int g() { return 1; }\n};\n"
+        with pytest.raises(EditRefused, match=r"Name Box\.Box"):
+            one("a.cpp", text, "Box", "replace", "Box(int w) { f(2); }")
+        assert one("a.cpp", text, "Box.Box", "replace", "Box(int w) { f(2); }") == text.replace("f(1)", "f(2)")
+
 
 class TestInsert:
     @pytest.mark.parametrize(

@@ -127,6 +127,28 @@ def test_what_looks_like_line_numbers_but_is_in_the_file_is_data() -> None:
     assert rewritten(table, "1|Ann\n2|Ben\n") == "1|Ann\n2|Ben\n"
 
 
+BODY = "def f(a):\n    b = a + 1\n    c = b * 2\n    return c\n"
+CUT = "def f(a, b):\n    # ... existing code ...\n    return c\n"
+FORMS: dict[str, dict[str, object]] = {
+    "edit_file": {"path": "a.py", "old_str": BODY, "new_str": CUT},
+    "write_file": {"path": "a.py", "content": CUT},
+    "batch_edit": {"edits": [{"path": "a.py", "old_str": BODY, "new_str": CUT}]},
+    "edit_by_ast": {"path": "a.py", "edits": [{"target": "f", "operation": "replace", "code": CUT}]},
+    "apply_patch": {
+        "patch": "*** Begin Patch\n*** Update File: a.py\n@@\n-def f(a):\n-    b = a + 1\n-    c = b * 2\n"
+        "+def f(a, b):\n+    # ... existing code ...\n     return c\n*** End Patch"
+    },
+}
+
+
+@pytest.mark.parametrize("tool", FORMS)
+async def test_a_line_that_stands_for_code_deletes_none(bench: Bench, tool: str) -> None:
+    bench.write("a.py", BODY)
+    result = await bench.call(tool, **FORMS[tool])
+    assert not result.ok and "# ... existing code ..." in result.text
+    assert not bench.changeset.files
+
+
 async def test_what_the_user_types_while_an_edit_is_made_is_no_part_of_it(bench: Bench) -> None:
     """The base of the change is the text that was read."""
     bench.write("a.py", "one\ntwo\n")

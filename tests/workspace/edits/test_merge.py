@@ -143,6 +143,15 @@ def test_the_same_change_on_both_sides_is_taken_once() -> None:
     assert merge.merge("a\nb\n", "a\nx\nb\nours\n", "top\na\nx\nb\n").text == "top\na\nx\nb\nours\n"
 
 
+@given(LF_TEXTS, LF_TEXTS, st.sampled_from(["\r\n", "\r"]), st.sampled_from(["", "typed"]))
+def test_other_ends_of_all_lines_are_no_conflict(base: str, ours: str, ends: str, typed: str) -> None:
+    """An editor that is told to write CRLF has changed no line of ours; ours gets the ends that all others have."""
+    top = f"{typed}\nstays\n" if typed else "stays\n"  # a line between what both sides have changed
+    theirs = (top + base).replace("\n", ends)
+    done = merge.merge(f"stays\n{base}", f"stays\n{ours}", theirs)
+    assert (done.text, done.conflicts) == ((top + ours).replace("\n", ends), ())
+
+
 def test_typing_elsewhere_in_a_crlf_file_without_a_final_newline() -> None:
     merged = merge.merge("a\r\nb\r\nc", "a\r\nB\r\nc", "top\r\na\r\nb\r\nc")
     assert merged == merge.Merged("top\r\na\r\nB\r\nc", ())

@@ -1,0 +1,180 @@
+"""Finds placeholders in a model's code: lines such as `# ... rest of the code` that stand for code it left out.
+
+A placeholder counts only as often as the new text has it more than the old one, as a whole line; comments are read in
+English and Chinese. `left_out` judges what a model gives for the whole of something; `refuse_left_out` any change, and
+there only lines in whose place others go. Pure functions. Not here: whether a text is whole
+(`direct/completeness.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from codeagent_lsp.errors import EditRefused
+from codeagent_lsp.index.grammars import is_prose
+from codeagent_lsp.workspace.edits import merge
+from codeagent_lsp.workspace.text.position import split_lines, with_newlines
+
+# The sign of a comment in any language, and what it says: `# …`, `// …`, `/* … */`, `<!-- … -->`, `{/* … */}`, `" …`.
+COMMENT = re.compile(
+    r"^(?P<sign>\{?/\*+|<!--|#+|/{2,}|--+|;+|%+|\*+|!+|\"(?=[^\"]*$)|(?i:rem)\b)(?P<said>.*?)(?:-->|\*/[ \t]*\}?)?$"
+)
+_BRACKETED = re.compile(r"[(\[<{](?P<said>.*\s.*)[)\]>}]")
+_DOTS = re.compile(r"^[ \t(\[{<]*(?:\.{3,}|\u2026)")
+AROUND = " \t.,:()[]{}<>*=~-\u2026\u3002\uff0c\uff1a\uff08\uff09\u3010\u3011"
+_NOUN = (
+    r"(?:code|functions?|methods?|implementations?|class(?:es)?|file|logic|body|imports?|tests?|routes?|handlers?"
+    r"|statements?|definitions?|helpers?|module|script|component)"
+)
+_WHOLE = (
+    r"(?:document|page|config(?:uration)?|settings|styles(?:heet)?|template|text|section|program|contents?|list|query)"
+)
+_ENTRIES = r"(?:sections?|settings|rules|styles|resources|properties|options|elements|entries|lines|jobs|steps|targets)"
+_STATE = (
+    r"(?:(?:remains?|stays?|is|are|left|kept|goes|go)\s+)?(?:unchanged|intact|omitted|not shown|continues?|as[ -]is"
+    r"|(?:the )?same(?: as (?:before|above))?|as before|as above|here|above|below)(?:\s+for brevity)?"
+)
+# `rest of the code`, `keep the existing imports`, `other methods remain unchanged`, `same as above`.
+_PHRASE = re.compile(
+    rf"(?:(?:keep|leave|insert|put|add|all|your|the)\s+)*"
+    rf"(?:rest|remainder|remaining|existing|previous|other|original|unchanged)(?:\s+(?:of|the|your|this|its))*"
+    rf"(?:\s+\w+){{0,2}}?\s+{_NOUN}(?:\s+{_STATE})?"
+    rf"|(?:\w+\s+){{0,3}}{_NOUN}\s+(?:(?:remains?|stays?|is|are|left|kept)\s+)?"
+    rf"(?:unchanged|omitted|(?:the )?same|(?:same )?as before|not shown)(?:\s+for brevity)?"
+    rf"|(?:everything else|(?:the )?rest)(?:\s+{_STATE})?"
+    rf"|(?:the )?(?:rest|remainder) of (?:(?:the|your|this|its) )?(?:\w+ )?{_WHOLE}(?:\s+{_STATE})?"
+    rf"|(?:(?:the|all|your)\s+)*(?:rest of|remaining|other|existing)\s+(?:\w+\s+)?{_ENTRIES}\s+"
+    r"(?:(?:remains?|stays?|is|are|left|kept)\s+)?(?:unchanged|omitted|not shown|the same|as before)(?: for brevity)?"
+    rf"|(?:unchanged|omitted)(?: for brevity)?|(?:the )?same as (?:before|above)|as before",
+    re.IGNORECASE,
+)
+_KEPT = r"(?:其他|其它|其余|剩余|剩下|余下|原有|原来|原始|原先|之前|现有|已有)"
+_PART = r"(?:代码|函数|方法|逻辑|部分|实现|导入|类)"
+_LEFT = r"(?:保持不变|维持不变|保持原样|不变|不动|不作修改|不做修改|无需修改|没有变化|省略|略|同上|照旧|与之前相同)"
+# `其余代码保持不变`, `这里是原有的函数`, `省略其他部分`.
+_CHINESE = re.compile(
+    rf"(?:这里|此处|以下|以上|下面|上面|保留|保持|是|为|放|有|所有|全部)*{_KEPT}(?:的|所有|全部)*{_PART}+"
+    rf"(?:均|都|也|在这里|在此|等)*{_LEFT}?"
+    rf"|(?:\w|[ .`])*(?:{_PART}|内容|属性|功能|测试|路由|配置)(?:均|都|也)*{_LEFT}"
+    rf"|(?:这里|此处|{_KEPT})?(?:均|都)?{_LEFT}(?:若干|其他|其余)*{_PART}*"
+)
+_HINT = re.compile(
+    rf"\b(?:rest|remain\w*|existing|previous|others?|original|unchanged|omitted|same|more|{_NOUN})\b"
+    rf"|{_KEPT}|{_PART}|{_LEFT}",
+    re.IGNORECASE,
+)
+"""After dots, one such word is enough."""
+
+_HEADER = re.compile(r"(?:async\s+)?(?:def|class)\s+(?P<name>\w+)")
+# A head with its body in the same line: `def f(self): ...`.
+_STUB = re.compile(r"(?:(?:async\s+)?(?:def|class)\s|\)).*:\s*\.{3}\s*(?:#.*)?")
+_BODY_AFTER = (":", '"', "'")
+_WITHIN = (",", "(", "[")
+_LONGEST = 200
+"""A longer line says something."""
+
+
+_STANDS = (
+    "Code is left out at {line!r}: the lines that it stands for would be deleted. Write them, or change only the lines "
+    "that differ and leave the others out of the call. If you mean this line as it is, say it in other words."
+)
+
+
+def refuse_left_out(path: str, before: str, after: str) -> None:
+    """Refuse a change (EditRefused) in which a line that stands for code takes the place of lines of the file. Stubs
+    are code: who changes single lines may mean them.
+    """
+    document, name = is_prose(path), path.rpartition(".")[2].lower()
+    old, new = Counter(_lines(before)), Counter(_lines(after))
+    lost, spare = old - new, new - old
+    for run in merge.runs(before, after) if lost and spare else ():
+        gone = _lines("".join(split_lines(before)[run.old_start : run.old_end]))
+        if not any(lost[line] and _says(line) and (document or not COMMENT.match(line)) for line in gone):
+            continue
+        for line in _lines("".join(split_lines(after)[run.new_start : run.new_end])):
+            if spare[line] and (_stands_for_code(line, document=document, whole=False) or _dots_alone(line, name)):
+                raise EditRefused("not_found", _STANDS.format(line=line))
+    if name in ("py", "pyi") and _stubs(_lines(after))[2] > _stubs(_lines(before))[2]:
+        raise EditRefused("not_found", _STANDS.format(line="..."))
+
+
+def _dots_alone(line: str, name: str) -> bool:
+    """Return whether a line has nothing but dots, which are a statement in Python and end a document in YAML."""
+    return line == "..." and name not in ("py", "pyi", "yaml", "yml")
+
+
+def _says(line: str) -> bool:
+    return any(map(str.isalnum, line))
+
+
+def left_out(before: str, after: str, *, document: bool = False) -> str:
+    """Return the first line of `after` that stands for code left out and is new; '' for none. In a `document` (prose),
+    `#` begins a heading. Where every line of `before` is still there, words alone are an ordinary comment.
+    """
+    old, new = _lines(before), _lines(after)
+    spare = Counter(old)
+    # Nothing is missing, so "the rest stays the same" can only be an ordinary comment.
+    whole = bool(old) and not spare - Counter(new)
+    for line in new:
+        spare[line] -= 1
+        if spare[line] < 0 and _stands_for_code(line, document=document, whole=whole):
+            return line
+    return _emptied(old, new)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in with_newlines(text, "\n").split("\n") if line.strip()]
+
+
+def _stands_for_code(line: str, *, document: bool, whole: bool) -> bool:
+    """Return whether a stripped line is a placeholder by itself. The statement `...` may be one: see `_emptied`."""
+    if len(line) > _LONGEST:
+        return False
+    comment, bracketed = COMMENT.match(line), _BRACKETED.fullmatch(line)
+    said = comment["said"] if comment else line
+    bare = said.strip(AROUND)
+    dots = _DOTS.match(said)
+    if comment is None:
+        spoken = bool(dots) and said.strip("\u2026.")[:1].isspace()  # not the spread `...rest`
+        return not line.strip("\u2026") or ((spoken or bracketed is not None) and is_phrase(bare))
+    if dots:
+        return not bare or _HINT.search(bare) is not None
+    return not whole and (not document or comment["sign"] == "<!--") and is_phrase(bare)
+
+
+def is_phrase(words: str) -> bool:
+    """Return whether words, without the signs around them, say that code is left out."""
+    return bool(_PHRASE.fullmatch(words) or _CHINESE.fullmatch(words))
+
+
+def _emptied(old: list[str], new: list[str]) -> str:
+    """Return the name of a definition of `old` whose body is only `...` in `new`, or `...` itself where it stands
+    among statements; '' for none. New definitions may be stubs, as in a protocol.
+    """
+    (had, had_stubs, had_loose), (has, stubs, loose) = _stubs(old), _stubs(new)
+    real_before, real_after = had - had_stubs, has - stubs
+    # A name may be defined several times: it is emptied only if fewer real bodies of it are left.
+    for name in stubs - had_stubs:
+        if real_after[name] < real_before[name]:
+            return f"{name}: ..."
+    return "..." if loose > had_loose else ""
+
+
+def _stubs(lines: list[str]) -> tuple[Counter[str], Counter[str], int]:
+    """Return the defined names, those with `...` as their body, and how often `...` stands anywhere else."""
+    names: Counter[str] = Counter()
+    stubs: Counter[str] = Counter()
+    loose = 0
+    name = last = ""
+    for line in lines:
+        if header := _HEADER.match(line):
+            name = header["name"]
+            names[name] += 1
+        is_dots = line.partition("#")[0].strip() == "..."
+        if name and (_STUB.fullmatch(line) or (is_dots and last.endswith(_BODY_AFTER))):
+            stubs[name] += 1
+        elif is_dots and not last.endswith(_WITHIN):
+            loose += 1
+        last = line
+    return names, stubs, loose
