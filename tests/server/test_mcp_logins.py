@@ -21,7 +21,7 @@ from codeagent_lsp.server.prompts import Prompts
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
 from codeagent_lsp.session.inbox import Inbox
-from codeagent_lsp.session.redaction.records_factory import open_records
+from codeagent_lsp.session.redaction.recording import open_records
 from codeagent_lsp.session.redaction.redactor import Redactor
 from codeagent_lsp.tools.variables.variables import Vault
 from tests.bench.mcp_conformance import obedient

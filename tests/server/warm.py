@@ -55,7 +55,7 @@ _PARTS = (
     "codeagent_lsp.mcp_server.command",
     "codeagent_lsp.acp_agent.agent",
     # what the first run of a session loads
-    "codeagent_lsp.session.redaction.records_factory",
+    "codeagent_lsp.session.redaction.recording",
     "codeagent_lsp.session.run",
     "codeagent_lsp.session.redaction.guarded_model",
     "codeagent_lsp.session.own_commands",

@@ -1,17 +1,23 @@
 """Records events: all of them in the trace, and requests, commands, decisions and changes in the audit log.
 
-Not here: the files, and the masking in them (`records/`).
+Imported late, as its imports are heavy. Not here: the files, and the masking in them (`records/`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from codeagent_lsp import events
+from codeagent_lsp.config import TraceSettings
 from codeagent_lsp.records.audit import AuditLog
+from codeagent_lsp.records.masking import Masking
+from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.records.trace import TraceWriter
+from codeagent_lsp.state import make_private
 
 
 class Recording:
@@ -63,6 +69,25 @@ class Recording:
         if self._trace is not None:
             self._trace.close()
         self._audit.close()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRecords:
+    """The masking and the recording of one server."""
+
+    masking: Masking
+    recording: Recording
+
+
+def open_records(folder: Path, settings: TraceSettings, secrets: Iterable[str], client: str) -> OpenRecords:
+    """Open the records in `folder`, and the masking. What a model reads is always masked, records unless the settings
+    turn that off. `secrets` are our own keys, `client` is the name of the editor.
+    """
+    masking = Masking(secrets)
+    sanitizer = Sanitizer(settings.sanitize, secrets=masking.own, marker=masking.marker)
+    make_private(folder)
+    trace = TraceWriter(folder, sanitizer) if settings.enabled else None
+    return OpenRecords(masking, Recording(trace, AuditLog(folder, sanitizer), client))
 
 
 def _file(change: Mapping[str, Any]) -> dict[str, Any]:
