@@ -29,21 +29,10 @@ class AuditLog:
     Recording never blocks or raises; `flush` and `close` wait.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        sanitizer: Sanitizer,
-        *,
-        max_bytes: int = MAX_BYTES,
-        keep: int = KEEP,
-        on_problem: Callable[[OSError], None] = lambda error: None,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, folder: Path, sanitizer: Sanitizer, *, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         # `durable`: synced, so that a crash of the machine loses none of it.
-        self._writer = RecordWriter(
-            folder / AUDIT_FILE, sanitizer, max_bytes=max_bytes, keep=keep, durable=True, on_problem=on_problem
-        )
+        self._writer = RecordWriter(folder / AUDIT_FILE, sanitizer, max_bytes=MAX_BYTES, keep=KEEP, durable=True)
 
     def asked(self, trace_id: str, *, client: str, task: str, kind: str = "run") -> None:
         """Record a request: the user of this machine, the client and the task's text."""

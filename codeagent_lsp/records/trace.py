@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,19 +47,9 @@ class TraceWriter:
     Use from one thread only. Events that stream a text are joined to one record each.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        sanitizer: Sanitizer,
-        *,
-        max_bytes: int = MAX_BYTES,
-        keep: int = KEEP,
-        on_problem: Callable[[OSError], None] = lambda error: None,
-    ) -> None:
+    def __init__(self, folder: Path, sanitizer: Sanitizer, *, max_bytes: int = MAX_BYTES, keep: int = KEEP) -> None:
         self._pieces = Pieces()
-        self._writer = RecordWriter(
-            folder / TRACE_FILE, sanitizer, max_bytes=max_bytes, keep=keep, on_problem=on_problem
-        )
+        self._writer = RecordWriter(folder / TRACE_FILE, sanitizer, max_bytes=max_bytes, keep=keep)
 
     def event(self, event: Mapping[str, Any]) -> None:
         """Record an event in the form of `events.to_dict`."""
