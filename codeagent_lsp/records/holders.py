@@ -91,6 +91,7 @@ def _spans(text: str) -> Iterator[_Span]:
         if (held := _FLOW.match(text, at)) and not _WORD_BEFORE.search(text[max(0, at - 2) : at]):
             yield from _of_flow(text, held)
     lower = text.lower()
+    # Some letters become two in lower case, and places in it would be others in the text.
     if len(lower) == len(text):
         for at in _places(lower, _LOGINS if text.isascii() else (*_LOGINS, *_FOREIGN_LOGINS)):
             if found := _USER_AND.match(text, at):
