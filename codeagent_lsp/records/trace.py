@@ -5,7 +5,7 @@ A line is `{"ts", "time", "type", "event", "session", "run_id", "step", "data"}`
 turn (`EVENT_NAMES`, else the type of the event, which `data` has in any case); `session` is shortened; `step` is the
 number of the plan's step, 0 if there is none.
 
-Not here: sessions, which are resumed from their own files, and the audit log (`audit.py`).
+Not here: sessions, which are resumed from their own files, and the audit log (`session/redaction/recording.py`).
 """
 
 from __future__ import annotations

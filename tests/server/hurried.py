@@ -23,6 +23,6 @@ SETTLED = 2.5
 def main(arguments: Sequence[str]) -> int:
     """Do as the command line does, sooner."""
     foreign_changes.START_SECONDS = 0.5
-    watch.Pace = partial(Pace, tick=0.5, quiet=0.7, longest=3.0)  # type: ignore[attr-defined]
+    watch.Pace = partial(Pace, tick=0.5, quiet=0.7, longest=3.0)  # type: ignore[attr-defined, assignment]
     lender.LOOK_SECONDS = 0.1
     return cli.main(arguments)
