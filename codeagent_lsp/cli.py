@@ -374,7 +374,7 @@ def _sandbox(options: argparse.Namespace) -> int:
 
 
 def _editor(options: argparse.Namespace) -> int:
-    from codeagent_lsp.mcp_server.editor_command import editor_command
+    from codeagent_lsp.mcp_server.command import editor_command
     from codeagent_lsp.terminal.display import user_locale
     from codeagent_lsp.texts import choose_language
 

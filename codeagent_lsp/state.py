@@ -1,4 +1,6 @@
-"""The location of user state: one folder per workspace under the platform's state folder."""
+"""The location of user state, one folder per workspace under the platform's state folder, and its files: read, replaced
+and locked. What a file or a server gives as JSON may be anything.
+"""
 
 from __future__ import annotations
 
@@ -65,6 +67,25 @@ def make_private(folder: Path) -> None:
     missing = [place for place in folder.parents if not place.exists()]
     for place in (*reversed(missing), folder):
         place.mkdir(mode=0o700, exist_ok=True)
+
+
+def json_object(data: str | bytes) -> dict[str, Any] | None:
+    """Return the JSON object in `data`; None when it is anything else."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def read_json(path: Path, most: int = -1) -> dict[str, Any]:
+    """Return the object in a file; an empty one if it is missing, damaged, or longer than `most` bytes."""
+    try:
+        with path.open("rb") as file:
+            # A longer file is cut and then no JSON.
+            return json_object(file.read(most)) or {}
+    except OSError:
+        return {}
 
 
 def replace_json(path: Path, values: Mapping[str, Any]) -> None:

@@ -91,14 +91,14 @@ stage tidy pytest tests/tidy
 stage types check_types
 fast="not slow"
 [ -z "$all" ] || [ "${CODEAGENT_TEST_SLOW:-1}" = 0 ] || fast="not slow and not hypothesis" # tried with many examples below
-stage fast timeout 1200 pytest -m "$fast" -n 2 --ignore=tests/tidy
+stage fast timeout 1200 pytest -m "$fast" -n 2
 if [ -z "$all" ]; then
     stage journeys timeout 900 pytest -m "journey and not vscode"
     stage vscode test_extension --journey
     finish
 fi
 if [ "${CODEAGENT_TEST_SLOW:-1}" != 0 ]; then
-    stage slow timeout 3000 env HYPOTHESIS_PROFILE=many pytest -m "(slow or hypothesis) and not alone $smaller" -n 3 --dist loadfile --durations=8 --ignore=tests/tidy
+    stage slow timeout 3000 env HYPOTHESIS_PROFILE=many pytest -m "(slow or hypothesis) and not alone $smaller" -n 3 --dist loadfile --durations=8
     stage alone timeout 4200 env HYPOTHESIS_PROFILE=many pytest -m "(slow or hypothesis) and alone $smaller" --durations=8
 fi
 stage vscode test_extension --real

@@ -1,4 +1,4 @@
-"""The folder of all state is of this user alone, or refused."""
+"""The folder of all state is of this user alone, or refused; a damaged file in it is an empty one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.errors import SettingError
-from codeagent_lsp.state import STATE_VARIABLE, state_root, workspace_state
+from codeagent_lsp.state import STATE_VARIABLE, read_json, replace_json, state_root, workspace_state
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
 
@@ -57,3 +57,18 @@ def test_one_of_another_user_is_refused(root: Path, monkeypatch: pytest.MonkeyPa
 def test_one_that_cannot_be_made_is_left_to_what_needs_it(root: Path) -> None:
     root.parent.write_text("a file")
     assert state_root() == root
+
+
+@pytest.mark.parametrize("text", ["", "null", "[1]", "{", '{"a": 1', "[" * 100_000, "{\udcff}"])
+def test_a_damaged_file_is_an_empty_object(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    file.write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert read_json(file) == {}
+
+
+def test_a_file_is_read_as_far_as_it_may_be_long(tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    assert read_json(file) == {}
+    replace_json(file, {"name": "ü"})
+    size = file.stat().st_size
+    assert (read_json(file), read_json(file, size), read_json(file, size - 2)) == ({"name": "ü"}, {"name": "ü"}, {})

@@ -1,70 +1,16 @@
-"""The catalogue: complete in both languages, and every key that the code uses is in it."""
+"""The catalogue: its sentences are used, filled and chosen. That each is there in both languages: `tests/tidy`."""
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from string import Formatter
 
 import pytest
 
 import codeagent_lsp
 from codeagent_lsp.texts import choose_language, keys, pair, text
-from tests.tidy.source import modules
 
 PACKAGE = Path(codeagent_lsp.__file__).parent
-KEY = re.compile(r"[a-z_]+(\.[a-z_]+)+")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _source() -> None:
-    """Reading the whole package is not what a test is timed by."""
-    modules()
-
-
-def placeholders(template: str) -> set[str]:
-    """Names of the placeholders of a sentence."""
-    return {name for _, name, _, _ in Formatter().parse(template) if name}
-
-
-def literals(tree: ast.AST) -> Iterator[str]:
-    """Texts that stand where a key is expected: the first argument of `text(...)` and of our errors."""
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or not node.args:
-            continue
-        name = str(getattr(node.func, "id", "") or getattr(node.func, "attr", ""))
-        first = node.args[0]
-        if name in ("text", "pair") or re.fullmatch(r"(Usage|Setting|Session|Editor|User|Model\w*)Error", name):
-            options = [first.body, first.orelse] if isinstance(first, ast.IfExp) else [first]
-            for option in options:
-                if isinstance(option, ast.Constant) and isinstance(option.value, str):
-                    yield option.value
-
-
-def used() -> dict[str, str]:
-    """Every key the code uses literally, with the file it stands in."""
-    found: dict[str, str] = {}
-    for module in modules():
-        found.update((key, module.path.name) for key in literals(module.tree) if KEY.fullmatch(key))
-    return found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("key", keys())
-def test_both_languages_have_the_same_placeholders(key: str) -> None:
-    english, chinese = pair(key)
-    assert english.strip() and chinese.strip()
-    assert placeholders(english) == placeholders(chinese)
-    assert KEY.fullmatch(key)
-
-
-@pytest.mark.slow
-def test_every_key_that_is_used_exists() -> None:
-    found = used()
-    assert len(found) > 40, "the scan finds nothing any more"
-    assert {key: where for key, where in found.items() if key not in keys()} == {}
 
 
 def test_every_sentence_is_used() -> None:

@@ -153,7 +153,7 @@ def _without_fences(text: str) -> list[str]:
 def _from_fences(parts: ReplyParts, files: Files, form: TextForm) -> dict[str, str]:
     """Return the texts of fenced blocks; several blocks for one file are applied one after the other."""
     texts: dict[str, str] = {}
-    for fence in _worth_reading(parts.fences, files):
+    for fence in _worth_reading(parts.fences):
         # Tests that judge the change are often given back unchanged, or changed so that they pass.
         if _is_fixed(fence.path, files):
             continue
@@ -173,7 +173,7 @@ def _refuse_marks(path: str, before: str, text: str) -> None:
         raise EditRefused("not_found", _MARKS_LEFT.format(path=path, mark=mark))
 
 
-def _worth_reading(fences: Sequence[Fence], files: Files) -> list[Fence]:
+def _worth_reading(fences: Sequence[Fence]) -> list[Fence]:
     """Return the fences without the shell commands and outputs that models add, if other blocks are code."""
     shell = ("sh", "bash", "shell", "console", "text", "output", "plaintext", "")
     code = [

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from codeagent_lsp.direct import ANSWER_FORMS, AnswerForm
 from codeagent_lsp.llm import learned_facts
 from codeagent_lsp.llm.model import Model, ModelInfo
+from codeagent_lsp.state import json_object, read_json
 
 FILE = "answer_forms.json"
 SHIPPED = "known_models.json"
@@ -89,7 +90,7 @@ class ProofStore:
 
     def get(self, info: ModelInfo) -> Proof | None:
         """Return the proof of a model; None where it has to be probed."""
-        entry = learned_facts.read(self._path).get(key_of(info))
+        entry = read_json(self._path).get(key_of(info))
         # Also not the shipped proof: this build has failed here.
         if isinstance(entry, dict) and "dropped" in entry:
             return None
@@ -105,7 +106,7 @@ class ProofStore:
 
     def entries(self) -> list[tuple[str, Proof]]:
         """Return all proofs made on this machine, by key (endpoint and model)."""
-        found = ((key, _proof(entry, "probed")) for key, entry in learned_facts.read(self._path).items())
+        found = ((key, _proof(entry, "probed")) for key, entry in read_json(self._path).items())
         return [(key, proof) for key, proof in found if proof is not None]
 
     def keep(self, info: ModelInfo, proof: Proof) -> None:
@@ -123,7 +124,7 @@ class ProofStore:
 
     def _counted(self, info: ModelInfo, form: AnswerForm, *, failed: bool) -> bool:
         key = key_of(info)
-        known = learned_facts.read(self._path).get(key)
+        known = read_json(self._path).get(key)
         entry: dict[str, Any] = dict(known) if isinstance(known, dict) else {}
         strikes = dict(entry["strikes"]) if isinstance(entry.get("strikes"), dict) else {}
         before = strikes.get(form, 0)
@@ -157,7 +158,7 @@ def family_of(name: str) -> str:
 def _shipped() -> Mapping[str, Any]:
     from importlib import resources  # late: an idle server reads none
 
-    return learned_facts.parsed(resources.files("codeagent_lsp.direct").joinpath(SHIPPED).read_text("utf-8"))
+    return json_object(resources.files("codeagent_lsp.direct").joinpath(SHIPPED).read_bytes()) or {}
 
 
 def _proof(entry: Any, source: Source) -> Proof | None:

@@ -19,7 +19,7 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from codeagent_lsp.errors import AgentError
@@ -57,10 +57,9 @@ class Baseline:
         """Return the repositories whose files are followed."""
         return tuple(self._repositories.values())
 
-    async def take_stock(self, leave: Collection[str] = (), *, again: bool = False) -> dict[str, Stamp] | None:
+    async def take_stock(self, *, again: bool = False) -> dict[str, Stamp] | None:
         """Look at all files, keep what git does not, and return their stamps; None if there are too many to be
-        followed. Those to `leave` are not looked at, as they have just changed, nor, when it is done `again`, those
-        that were kept before.
+        followed. When it is done `again`, those that were kept before are not looked at.
         """
         found = await asyncio.to_thread(stamps, self._tree, self.stopped)
         if found is None or self._stop.is_set():
@@ -74,7 +73,7 @@ class Baseline:
                 logger.info("git does not tell what was there: %s", error)
             else:
                 self._repositories[repository.top] = repository
-        left = frozenset((*leave, *(self._copies.paths() if again else ())))
+        left = frozenset(self._copies.paths() if again else ())
         await asyncio.to_thread(self._keep_others, found, known, left)
         self.is_whole = not self._stop.is_set()
         return found

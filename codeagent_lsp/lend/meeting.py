@@ -8,7 +8,6 @@ address and a token. All is readable by this user alone. Not here: the connectio
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import secrets
@@ -21,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.state import make_private, replace_json
+from codeagent_lsp.state import json_object, make_private, replace_json
 from codeagent_lsp.system import belongs_to_us, is_alive, lock, open_new, open_reading
 
 FOLDER = "lend"
@@ -261,9 +260,8 @@ def _read(path: Path) -> dict[str, Any] | None:
         status = os.fstat(descriptor)
         if not belongs_to_us(status) or status.st_size > MAX_FILE:
             return None
-        values = json.loads(os.read(descriptor, MAX_FILE + 1))
-    except (OSError, ValueError, RecursionError):
+        return json_object(os.read(descriptor, MAX_FILE + 1))
+    except OSError:
         return None
     finally:
         os.close(descriptor)
-    return values if isinstance(values, dict) else None

@@ -8,7 +8,6 @@ Not here: the content of requests and answers (`providers/`, `deltas.py`), retri
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from httpx_sse import EventSource, ServerSentEvent
 from codeagent_lsp.errors import ModelError, ModelReplyInvalid, ModelStreamBroken, ModelTimeout
 from codeagent_lsp.llm import failures, wire
 from codeagent_lsp.llm.endpoint import TROUBLE, Endpoint, TimeLimits, open_client
+from codeagent_lsp.state import json_object
 
 DONE = "[DONE]"
 """The last object of a stream of an OpenAI-compatible server, and of a complete reply that was no stream."""
@@ -111,15 +111,6 @@ class Exchange:
     async def close(self) -> None:
         """Close the connections, also those that are kept for the next call."""
         await self._client.aclose()
-
-
-def json_object(data: str | bytes) -> dict[str, Any] | None:
-    """Return the JSON object in `data`; None when it is anything else."""
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 @dataclass

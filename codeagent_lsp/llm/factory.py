@@ -41,6 +41,7 @@ from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel
 from codeagent_lsp.llm.providers.scripted import load_script
 from codeagent_lsp.llm.survey import Survey, find_servers, survey
 from codeagent_lsp.messages import Message, ToolSpec
+from codeagent_lsp.state import read_json
 
 _ASK_SECONDS = 5.0
 _MOST_DESCRIBED = 200
@@ -308,7 +309,7 @@ class Untried:
 
 def known_mode(info: ModelInfo, state_dir: Path) -> ToolCalling | None:
     """Return the remembered mode of a model; None for one that was never seen to call tools."""
-    known = learned_facts.read(state_dir / FILE).get(_key(info))
+    known = read_json(state_dir / FILE).get(_key(info))
     return known if known in _MODES else None
 
 

@@ -95,12 +95,14 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
     reason = printable_line(reason, LONGEST_REASON) or f"HTTP {status}"
     if status == 400 and _NO_CREDIT.search(reason):
         status = 402
+    # Not followed: the key would go along, to another server.
     if 300 <= status < 400:
         target = printable_line(shown(headers.get("location") or "?"), LONGEST_REASON)
         return ModelRejected("model.redirected", url=url, target=target)
     delay = _GOOGLE_DELAY.search(body)
     if status == 402 or (status == 429 and _out_of_quota(reason, body, told=delay is not None)):
         return ModelRejected("model.quota", url=url, reason=reason)
+    # This request alone is more than a minute's tokens: to wait would not help.
     if status == 429 and _is_larger_than_limit(reason):
         return ContextOverflow("model.overflow", reason=reason)
     # 500 too: llama.cpp and others report it so.

@@ -10,7 +10,6 @@ reading facts from servers and price lists, and which source comes first (`facto
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -19,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from codeagent_lsp.messages import Usage
-from codeagent_lsp.state import replace_json
+from codeagent_lsp.state import read_json, replace_json
 from codeagent_lsp.texts import clauses, text
 
 FILE = "windows.json"
@@ -85,7 +84,7 @@ class LearnedFacts:
 
     def get(self, url: str, name: str) -> Facts:
         """Return what this endpoint once told of this model."""
-        known = read(self._path)
+        known = read_json(self._path)
         window, reply = known.get(f"{url} {name}"), known.get(f"{url} {name} {REPLY}")
         return Facts(
             context_window=window if type(window) is int and LEAST <= window <= MOST else None,
@@ -110,28 +109,11 @@ def _value(match: re.Match[str]) -> int | None:
 # A JSON file of facts about models, by key. A damaged or missing file counts as an empty object.
 
 
-def parsed(text: str) -> dict[str, Any]:
-    """Return the JSON object in a text; an empty one if it has none."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def read(path: Path) -> dict[str, Any]:
-    """Return all facts in a file."""
-    try:
-        return parsed(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-
-
 def remember(path: Path, key: str, value: object) -> None:
     """Store one fact and replace the file atomically. Errors of the file system are ignored."""
     with contextlib.suppress(OSError):
         # Read again right before: other processes learn, too.
-        replace_json(path, {**read(path), key: value})
+        replace_json(path, {**read_json(path), key: value})
 
 
 @dataclass(frozen=True, slots=True)

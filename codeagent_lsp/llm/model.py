@@ -148,3 +148,23 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Release connections and child processes."""
+
+
+class WrappedModel:
+    """Around another model: as that one is, but for what a class below makes different. Each has a `stream`."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @property
+    def info(self) -> ModelInfo:
+        """Return the description of the model inside."""
+        return self._model.info
+
+    async def count_tokens(self, text: str) -> int:
+        """Return the number of tokens as the model inside counts them."""
+        return await self._model.count_tokens(text)
+
+    async def close(self) -> None:
+        """Close the model inside."""
+        await self._model.close()

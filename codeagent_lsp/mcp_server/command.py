@@ -1,7 +1,8 @@
-"""The command `codeagent-lsp sandbox-mcp`: opens a sandbox, serves it over MCP, and ends with everything in it.
+"""The commands that serve over MCP: `codeagent-lsp sandbox-mcp` opens a sandbox and ends with everything in it,
+`codeagent-lsp editor-mcp` lends the user's editor to another agent.
 
-It ends when its client closes standard input (if that is served), and on SIGTERM, SIGINT and SIGHUP. Only MCP messages
-go to stdout; addresses and the token go to stderr. Not here: the parts. Heavy modules are imported late.
+Both end when their client closes standard input (if that is served), and on SIGTERM, SIGINT and SIGHUP. Only MCP
+messages go to stdout; addresses and the token go to stderr. Not here: the parts. Heavy modules are imported late.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codeagent_lsp.errors import UsageError
+from codeagent_lsp.errors import CodeAgentError, UsageError, UserError
 from codeagent_lsp.settings_files import read_policy, read_user_settings
 from codeagent_lsp.settings_layers import environment_layer, load, refusal
+from codeagent_lsp.state import state_root
 from codeagent_lsp.system import STOP_SIGNALS, call_on_stop
 from codeagent_lsp.texts import text
 
@@ -40,25 +42,56 @@ def sandbox_command(workspace: str, language: str, *, http: Address | None, ws: 
     streams are served.
     """
     try:
-        folder = _folder(workspace)
+        folder = _folder(workspace).resolve()
         for address in filter(None, (http, ws)):
             _loopback(address)
         if not all(map(find_spec, _NEEDED)):
             raise UsageError("sandbox.needs_mcp")
     except UsageError as error:
-        sys.stderr.write(f"codeagent-lsp sandbox-mcp: {error.localized(language)}\n")
-        return USAGE
-    # On stderr, clients look for the addresses.
+        return _failed("sandbox-mcp", error, language, USAGE)
+    serving = _sandbox(str(folder), http, ws, language, stdio=stdio or not (http or ws))
+    return _served("sandbox-mcp", serving, language)
+
+
+def editor_command(workspace: str, language: str) -> int:
+    """Serve until the end and return the exit code. That no editor has the folder open is no error: one may come."""
+    try:
+        folder = _folder(workspace)
+        if not find_spec("mcp"):
+            raise UsageError("lend.needs_mcp")
+    except UsageError as error:
+        return _failed("editor-mcp", error, language, USAGE)
+    return _served("editor-mcp", _editor(str(folder)), language)
+
+
+def _served(command: str, serving: Coroutine[Any, Any, None], language: str) -> int:
+    # On stderr, which clients show or keep, and where they look for addresses.
     logging.basicConfig(level=logging.CRITICAL)
     try:
-        asyncio.run(_served(folder, http, ws, language, stdio=stdio or not (http or ws)))
-    except UsageError as error:
-        sys.stderr.write(f"codeagent-lsp sandbox-mcp: {error.localized(language)}\n")
-        return FAILED
+        asyncio.run(serving)
+    except CodeAgentError as error:
+        return _failed(command, error, language, FAILED)
     return DONE
 
 
-async def _served(folder: str, http: Address | None, ws: Address | None, language: str, *, stdio: bool) -> None:
+def _failed(command: str, error: CodeAgentError, language: str, code: int) -> int:
+    words = error.localized(language) if isinstance(error, UserError) else str(error)
+    sys.stderr.write(f"codeagent-lsp {command}: {words}\n")
+    return code
+
+
+async def _editor(folder: str) -> None:
+    from codeagent_lsp.mcp_server.attachment import Attachment  # late, both: the library is heavy, and may be missing
+    from codeagent_lsp.mcp_server.editor_serving import over_stdio
+
+    attachment = Attachment(state_root(), folder)
+    try:
+        await _until_one_ends([over_stdio(attachment)])
+    finally:
+        await attachment.close()
+
+
+async def _sandbox(folder: str, http: Address | None, ws: Address | None, language: str, *, stdio: bool) -> None:
     from codeagent_lsp.mcp_server.sandbox import Sandbox, sandbox_settings  # late: heavy
     from codeagent_lsp.mcp_server.serving import make_server  # late: heavy
     from codeagent_lsp.mcp_server.transports import over_http, over_stdio, over_websocket  # late: heavy
@@ -80,7 +113,7 @@ async def _served(folder: str, http: Address | None, ws: Address | None, languag
             ways.append(over_websocket(server, _announced(ws, "ws", "", token, language), token))
         if stdio:
             ways.append(over_stdio(server))
-        await until_one_ends(ways)
+        await _until_one_ends(ways)
     finally:
         for way in ways:
             # A coroutine that was never started would be warned about on stderr.
@@ -88,7 +121,7 @@ async def _served(folder: str, http: Address | None, ws: Address | None, languag
         await sandbox.close()
 
 
-async def until_one_ends(ways: list[Coroutine[Any, Any, None]]) -> None:
+async def _until_one_ends(ways: list[Coroutine[Any, Any, None]]) -> None:
     """Serve until the first transport ends or a signal arrives; then end all others."""
     stopped = asyncio.Event()
     call_on_stop(asyncio.get_running_loop(), stopped.set, STOP_SIGNALS)
@@ -133,11 +166,11 @@ def opened_at(address: Address) -> socket.socket:
         raise UsageError("sandbox.no_port", address=f"{host}:{port}", reason=reason) from error
 
 
-def _folder(workspace: str) -> str:
+def _folder(workspace: str) -> Path:
     folder = Path(workspace).absolute()
     if not folder.is_dir():
         raise UsageError("terminal.folder", folder=workspace)
-    return str(folder.resolve())
+    return folder
 
 
 def _loopback(address: Address) -> None:

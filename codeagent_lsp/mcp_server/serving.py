@@ -50,6 +50,7 @@ from codeagent_lsp.errors import (
 from codeagent_lsp.mcp_server.progress import report_of, telling
 from codeagent_lsp.mcp_server.sandbox import Answer, Sandbox
 from codeagent_lsp.mcp_server.table import BY_NAME, TABLE, SandboxTool
+from codeagent_lsp.state import json_object
 from codeagent_lsp.tools.context import Complete
 
 NAME = "codeagent-sandbox"
@@ -206,11 +207,7 @@ def _replayed(params: CallToolRequestParams) -> Complete:
 
 def _answers(state: str | None) -> Mapping[str, str]:
     """Return the answers of earlier rounds from the client's own state, which need not be trusted."""
-    try:
-        known = json.loads(state or "{}")
-    except ValueError:
-        return {}
-    return {str(name): str(answer) for name, answer in known.items()} if isinstance(known, dict) else {}
+    return {name: str(answer) for name, answer in (json_object(state or "{}") or {}).items()}
 
 
 def _message(text: str) -> SamplingMessage:

@@ -142,6 +142,7 @@ _SHORT_TOOLS = (
 
 def mask_command_lines(text: str, mark: Mark) -> str:
     """Return `text` with passwords given to well-known programs masked."""
+    # A form is looked for only where a word of it stands: most texts have none, and words are found ten times faster.
     if " -" in text or "\t-" in text or "pass:" in text:
         options = places(text, *_OPTIONS)
         text = replaced(options, text, _TOOLS, lambda match: _command(match[0], mark))

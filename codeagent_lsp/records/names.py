@@ -135,8 +135,10 @@ def _by_words(words: list[str]) -> NameKind:
     if not words:
         return NameKind.PLAIN
     *before, last = words
+    # `api_key` is one, `primary_key` is none: the word before tells.
     if last in ("key", "schlussel") and before:
         return _by_key(before)
+    # Mostly the names of entries.
     if last == "keys" and before:
         return NameKind.LOOKS if before[-1] in ("api", "secret", "access", "private", "auth") else NameKind.PLAIN
     if last == "phrase" and before:
@@ -147,17 +149,20 @@ def _by_words(words: list[str]) -> NameKind:
             if before[0] in ("current", "last", "next", "with") and last in _PASSWORDS
             else NameKind.PLAIN
         )
+    # `mot_de_passe`.
     if last == "passe" and before[-2:] == ["mot", "de"]:
         return NameKind.SECRET
     if last in _PW or (last == "pw" and before and before[-1] in _PASS_OF):
         return NameKind.SECRET
     if last == "pass":
         return NameKind.SECRET if before and before[-1] in _PASS_OF else NameKind.PLAIN
+    # A personal access token by its maker's name; alone it is a name or a pattern.
     if last == "pat":
         return NameKind.SECRET if before and before[-1] in _PAT_OF else NameKind.PLAIN
     if last in ("sk", "passkey", "seed"):
         known = before and before[-1] in (("totp", "otp", "mfa") if last == "seed" else _VENDORS)
         return NameKind.PERHAPS if known or last == "passkey" else NameKind.PLAIN
+    # `token` alone is mostly a piece of a text; `access_token` opens something.
     if last in _WEAK:
         return NameKind.SECRET if before and last in ("token", "bearer") else NameKind.PERHAPS
     if last.endswith("pass") and last.removesuffix("pass") in _PASS_OF:

@@ -7,13 +7,12 @@ another process is noticed. Not here: the content of the lines, and threads (`wr
 from __future__ import annotations
 
 import errno
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.state import make_private
+from codeagent_lsp.state import json_object, make_private
 from codeagent_lsp.system import lock, open_appending, read_at
 
 
@@ -129,12 +128,8 @@ def parse_line(line: bytes) -> dict[str, Any] | None:
     """Parse the record of one line; None when it is torn or not a JSON object."""
     if not line.endswith(b"\n"):
         return None
-    try:
-        # A power cut may leave zero bytes at the end of a file.
-        record = json.loads(line.strip(b"\0\r\n "))
-    except (ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) else None
+    # A power cut may leave zero bytes at the end of a file.
+    return json_object(line.strip(b"\0\r\n "))
 
 
 def same_file(handle: int, path: Path) -> bool:

@@ -5,14 +5,14 @@ A line is `{"ts", "time", "type", "event", "session", "run_id", "step", "data"}`
 turn (`EVENT_NAMES`, else the type of the event, which `data` has in any case); `session` is shortened; `step` is the
 number of the plan's step, 0 if there is none.
 
-Not here: sessions, which are resumed from their own files, and the audit log (`audit.py`).
+Not here: sessions, which are resumed from their own files, and the audit log (`session/redaction/recording.py`).
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,19 +47,9 @@ class TraceWriter:
     Use from one thread only. Events that stream a text are joined to one record each.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        sanitizer: Sanitizer,
-        *,
-        max_bytes: int = MAX_BYTES,
-        keep: int = KEEP,
-        on_problem: Callable[[OSError], None] = lambda error: None,
-    ) -> None:
+    def __init__(self, folder: Path, sanitizer: Sanitizer, *, max_bytes: int = MAX_BYTES, keep: int = KEEP) -> None:
         self._pieces = Pieces()
-        self._writer = RecordWriter(
-            folder / TRACE_FILE, sanitizer, max_bytes=max_bytes, keep=keep, on_problem=on_problem
-        )
+        self._writer = RecordWriter(folder / TRACE_FILE, sanitizer, max_bytes=max_bytes, keep=keep)
 
     def event(self, event: Mapping[str, Any]) -> None:
         """Record an event in the form of `events.to_dict`."""

@@ -2,7 +2,7 @@
 
 Bounded: when records come faster than they can be written, the newest are dropped, and their number is recorded. A
 full disk is reported once; writing goes on when there is room again. Not here: files (`rotation.py`) and the content
-of records (`trace.py`, `audit.py`).
+of records (`trace.py`, `session/redaction/recording.py`).
 """
 
 from __future__ import annotations

@@ -17,23 +17,17 @@ from codeagent_lsp.errors import CodeAgentError, EditorError, ModelError
 from codeagent_lsp.protocol import INLINE_STATUS_METHOD
 from codeagent_lsp.server.finish_changes import FinishChanges
 from codeagent_lsp.server.next_edits import NextEdits
+from codeagent_lsp.server.next_edits import Parts as NextEditParts
 from codeagent_lsp.server.secret_sources import sanitizer_for
 from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:
-    from codeagent_lsp.index.host import IndexHost
     from codeagent_lsp.inline.completer import Options
     from codeagent_lsp.inline.next_edit.proposals import Proposed
-    from codeagent_lsp.language_servers.pool import LanguageServerPool
     from codeagent_lsp.llm.fill.filler import Filler
-    from codeagent_lsp.server.announcer import Announcer
     from codeagent_lsp.server.client import Client
-    from codeagent_lsp.server.front import Front
     from codeagent_lsp.server.inline_completions import InlineCompletions
-    from codeagent_lsp.server.models import Models
-    from codeagent_lsp.server.run_services import Views
     from codeagent_lsp.session.manager import SessionManager
-    from codeagent_lsp.session.redaction.redactor import Redactor
     from codeagent_lsp.workspace.text.document import Document
 
 LOOK_AGAIN_SECONDS = 30.0
@@ -45,16 +39,9 @@ _ID = "codeagent-inline"
 State = Literal["off", "starting", "ready", "asking", "unavailable"]
 
 
-class Parts(Protocol):
+class Parts(NextEditParts, Protocol):
     """The parts of a server that completions need."""
 
-    front: Front
-    models: Models
-    views: Views
-    index: IndexHost
-    language_servers: LanguageServerPool
-    announcer: Announcer
-    redactor: Redactor
     manager: SessionManager
 
 

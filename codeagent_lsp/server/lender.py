@@ -8,7 +8,6 @@ the files (`lend/meeting.py`), the socket (`door.py`), what an agent may do (`se
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import time
@@ -21,7 +20,7 @@ from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import SessionError, UsageError
 from codeagent_lsp.lend.meeting import LendAnswer, LendRequest, MeetingPlace, holding
 from codeagent_lsp.session.request import LENT, RunRequest
-from codeagent_lsp.state import changing, replace_json
+from codeagent_lsp.state import changing, read_json, replace_json
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 
@@ -286,12 +285,7 @@ class AllowedClients:
 
     def all(self) -> dict[str, str]:
         """Return `always` or `never` by the names of clients; nothing if the file cannot be read."""
-        try:
-            values = json.loads(self._file.read_text("utf-8"))
-        except (OSError, ValueError):
-            return {}
-        known = values.items() if isinstance(values, dict) else ()
-        return {name: decision for name, decision in known if decision in DECISIONS}
+        return {name: decision for name, decision in read_json(self._file).items() if decision in DECISIONS}
 
     def of(self, name: str) -> str | None:
         """Return the decision about a client; None if there is none."""

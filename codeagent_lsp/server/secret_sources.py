@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp.network import secrets_of
 from codeagent_lsp.server.front import Front
-from codeagent_lsp.session.redaction.redactor import OpenRecords, Redactor
+from codeagent_lsp.session.redaction.redactor import Redactor
 from codeagent_lsp.shadow.environment import is_secret
 from codeagent_lsp.tools.mcp.settings import LEAST_SECRET, secrets_in
 
 if TYPE_CHECKING:
     from codeagent_lsp.config import ModelSettings
     from codeagent_lsp.records.sanitizer import Sanitizer
+    from codeagent_lsp.session.redaction.recording import OpenRecords
 
 
 def redactor_for(front: Front, state: Path) -> Redactor:
@@ -27,7 +28,7 @@ def redactor_for(front: Front, state: Path) -> Redactor:
         return secret_settings(front)
 
     def load() -> OpenRecords:
-        from codeagent_lsp.session.redaction.records_factory import open_records  # late: heavy
+        from codeagent_lsp.session.redaction.recording import open_records  # late: heavy
 
         return open_records(state, front.settings().trace, keys(), front.client.policy.name)
 

@@ -14,7 +14,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import size, tools_size
 from codeagent_lsp.errors import BudgetSpent, ContextOverflow, ModelError, ModelReplyInvalid
 from codeagent_lsp.llm.learned_facts import LOCAL_WINDOW, Prices
-from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, StreamItem
+from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, StreamItem, WrappedModel
 from codeagent_lsp.messages import Usage
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import Services
@@ -101,11 +101,11 @@ def _opener(open_named: OpenNamed, name: str) -> Opener:
 # A model with stand-ins: when one fails before its first word, after its own retries, the next takes over for good.
 
 
-class StandInModel:
+class StandInModel(WrappedModel):
     """The `Model` port around the first of several models that works; the models belong to whoever opened them."""
 
     def __init__(self, model: Model, others: Sequence[Opener], tell: Tell) -> None:
-        self._model = model
+        super().__init__(model)
         self._others = list(others)
         self._tell = tell
 
@@ -119,11 +119,6 @@ class StandInModel:
             # It takes what it tries out of `others`, so that none is tried twice in a run.
             stand_in = await _next(others, error, tell)
             return cls(stand_in, others, tell)
-
-    @property
-    def info(self) -> ModelInfo:
-        """Return the info of the model that works now."""
-        return self._model.info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Stream the reply of the first model that gives one. Raises the error of the first if none does."""
@@ -141,14 +136,6 @@ class StandInModel:
                 if begun:
                     raise
                 self._model = await _next(self._others, error, self._tell)
-
-    async def count_tokens(self, text: str) -> int:
-        """Return the number of tokens as the present model counts them."""
-        return await self._model.count_tokens(text)
-
-    async def close(self) -> None:
-        """Close the present model."""
-        await self._model.close()
 
 
 async def _next(others: list[Opener], error: ModelError, tell: Tell) -> Model:
@@ -241,20 +228,15 @@ class Budget:
         return BudgetSpent("budget.usd", limit=f"{self._limits.usd:g}", spent=spent, tokens=tokens)
 
 
-class BudgetedModel:
+class BudgetedModel(WrappedModel):
     """The `Model` port around another model whose calls count in a budget and belong to a session. Replies have their
     cost, if it is known.
     """
 
     def __init__(self, model: Model, budget: Budget, session: str = "") -> None:
-        self._model = model
+        super().__init__(model)
         self._budget = budget
         self._session = session
-
-    @property
-    def info(self) -> ModelInfo:
-        """Return the info of the wrapped model."""
-        return self._model.info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Stream the reply, which may be cut where the budget ends. Raises BudgetSpent before a call beyond it."""
@@ -278,14 +260,6 @@ class BudgetedModel:
                     yield item
         finally:  # a call that failed before its first word is not counted
             self._budget.settle(promised, used if begun else Usage())
-
-    async def count_tokens(self, text: str) -> int:
-        """Return the number of tokens as the wrapped model counts them."""
-        return await self._model.count_tokens(text)
-
-    async def close(self) -> None:
-        """Close the wrapped model."""
-        await self._model.close()
 
     async def _priced(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         async with aclosing(self._model.stream(replace(request, session=self._session))) as items:

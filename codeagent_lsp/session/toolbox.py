@@ -23,7 +23,7 @@ from codeagent_lsp.llm.model import Model
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.code_knowledge import code_index, code_ports, diagnosed, edit_diagnostics
 from codeagent_lsp.session.proposal import Proposal
-from codeagent_lsp.session.redaction.redactor import OpenRecords
+from codeagent_lsp.session.redaction.recording import OpenRecords
 from codeagent_lsp.session.request import ANSWERS, TRIALS
 from codeagent_lsp.session.rewind.earlier_texts import taking_back
 from codeagent_lsp.session.run_output import RunOutput

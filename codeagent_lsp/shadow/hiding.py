@@ -120,12 +120,14 @@ def hide(
     """
     home = os.path.realpath(home)
     areas = tuple(dict.fromkeys(_real(path) for path in (*_HOMES, home) if path != "/" and Path(path).is_dir()))
+    # These stay hidden whatever else is shown, the user's setting included.
     secret = [*_credentials(home), *(_real(path) for path in private), *_keys_above(folders)]
     chosen = [path for path in _readable(home, readable) if within(path, areas)]
     kept = [*folders, *map(_real, private)]  # a folder that holds one of these is more than a toolchain
     tools = _toolchains(home, (*areas, *_COVERED), environ, folders)
     chosen += [path for path in tools if within(path, areas) or not any(within(item, [path]) for item in kept)]
     around = [path for folder in folders for path in _around(folder, areas, home)]
+    # A virtual environment of the workspace is made of links to an interpreter that may lie in the home folder.
     found = (path for path in _behind_environments(folders, home, environ) if not within(path, folders))
     wished = [*chosen, *(path for path in found if within(path, (*areas, *_COVERED))), *around]
     allowed = (path for path in wished if within(path, (*areas, *_COVERED)) and not within(_real(path), secret))

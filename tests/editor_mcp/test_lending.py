@@ -16,6 +16,7 @@ import anyio
 import pytest
 
 from tests.editor_mcp.rig import ASKS, NAME, agent, choosing, listening, meeting, refused, said, text_of, until
+from tests.server import hurried
 from tests.server.conftest import StartEditor
 from tests.server.replies import say
 from tests.server.stock_editor import StockEditor
@@ -39,7 +40,7 @@ def audit(state: Path) -> list[dict[str, Any]]:
 def allowed(start: StartEditor, workspace: Path, state: Path, **options: Any) -> StockEditor:
     """An editor with an open file, whose user allows all agents."""
     (workspace / "cart.py").write_text(SAVED)
-    editor = start(state=state, **{"choose": choosing(), **options})
+    editor = start(state=state, main=hurried.MAIN, **{"choose": choosing(), **options})
     editor.open(workspace / "cart.py", "# typed\n" + SAVED)
     editor.wait_until(lambda: len(meeting(state)) == 1)
     return editor
@@ -124,9 +125,9 @@ async def test_another_workspace_is_none(start: StartEditor, workspace: Path, st
 
 async def test_off_by_the_settings(start: StartEditor, workspace: Path, state: Path) -> None:
     (workspace / "cart.py").write_text(SAVED)
-    editor = start(state=state, settings={"lend": {"editor": "off"}}, choose=choosing())
+    editor = start(state=state, main=hurried.MAIN, settings={"lend": {"editor": "off"}}, choose=choosing())
     editor.command("codeagent.pending")
-    await anyio.sleep(1.5)
+    await anyio.sleep(0.5)
     assert meeting(state) == []
     change = {"settings": {"codeagent": {"lend": {"editor": "ask"}}}}
     editor.client.notify("workspace/didChangeConfiguration", change)
@@ -143,9 +144,11 @@ async def test_a_policy_lets_nobody_ask(start: StartEditor, workspace: Path, sta
     policy = tmp_path / "policy.json"
     policy.write_text(json.dumps({"lend.editor": "off"}))
     settings = {"lend": {"editor": "ask"}}
-    editor = start(state=state, settings=settings, choose=choosing(), env={"CODEAGENT_POLICY": str(policy)})
+    editor = start(
+        state=state, main=hurried.MAIN, settings=settings, choose=choosing(), env={"CODEAGENT_POLICY": str(policy)}
+    )
     editor.command("codeagent.pending")
-    await anyio.sleep(1.5)
+    await anyio.sleep(0.5)
     async with agent(workspace, state) as client:
         assert "No editor" in await refused(client, "open_files")
     assert meeting(state) == [] and not asked(editor)
@@ -172,7 +175,7 @@ async def test_a_killed_server_is_told_and_replaced(start: StartEditor, workspac
         text = await refused(client, "open_files")
         assert "ended" in text or "No editor" in text
         before = meeting(state)
-        later = start(state=state, choose=choosing())
+        later = start(state=state, main=hurried.MAIN, choose=choosing())
         later.open(workspace / "cart.py", "# anew\n" + SAVED)
         until(lambda: len(meeting(state)) == 1 and meeting(state) != before)
         assert "# anew" in await said(client, "read", path="cart.py")
@@ -209,7 +212,7 @@ async def test_it_proposes_by_itself_and_hears_what_became(start: StartEditor, w
 
 async def test_it_is_no_session_of_the_user(start: StartEditor, workspace: Path, state: Path) -> None:
     (workspace / "cart.py").write_text(SAVED)
-    editor = start(say("Done."), state=state, choose=choosing())
+    editor = start(say("Done."), state=state, main=hurried.MAIN, choose=choosing())
     editor.wait_until(lambda: len(meeting(state)) == 1)
     async with agent(workspace, state) as client:
         await said(client, "open_files")
@@ -266,7 +269,7 @@ async def test_the_protocol_without_a_handshake_and_its_progress(
         seen.append(message)
 
     async with agent(workspace, state, mode="auto") as client:
-        result = await client.call_tool("run", {"command": "sleep 6; echo done"}, progress_callback=heard)
+        result = await client.call_tool("run", {"command": "sleep 5.5; echo done"}, progress_callback=heard)
         assert "done" in text_of(result) and seen and set(seen) == {"Waiting for the editor …"}
     assert ASKS in editor.prompts[0]["message"]
 

@@ -157,14 +157,15 @@ async def test_what_it_is_kept_from(engine: Podman, tmp_path: Path, monkeypatch:
 
 
 async def test_its_limits(engine: Podman, tmp_path: Path) -> None:
-    async with session(engine, tmp_path) as work:
-        hungry = await work.run("python3 -c 'x = bytearray(400 << 20)'")
+    limits = replace(SMALL, memory=96 << 20, disk=8 << 20, temporary=4 << 20)
+    async with session(engine, tmp_path, limits) as work:
+        hungry = await work.run("python3 -c 'x = bytearray(200 << 20)'")
         assert hungry.finished.ending == "memory" and hungry.finished.exit_code == 137
-        many = await work.says("for i in $(python3 -c 'print(*range(90))'); do sleep 5 & done 2>&1; true")
+        many = await work.says("for i in $(python3 -c 'print(*range(90))'); do sleep 2 & done 2>&1; true")
         assert "Resource temporarily unavailable" in many
-        assert "No space left" in await work.says("head -c 100000000 /dev/zero > big")
-        assert "No space left" in await work.says("head -c 100000000 /dev/zero > /tmp/big")
-        slow = await work.run("echo begun; touch late.txt; sleep 60", seconds=5)
+        assert "No space left" in await work.says("head -c 20000000 /dev/zero > big")
+        assert "No space left" in await work.says("head -c 20000000 /dev/zero > /tmp/big")
+        slow = await work.run("echo begun; touch late.txt; sleep 60", seconds=3)
         assert slow.finished.ending == "timeout" and "begun" in slow.finished.output
         assert slow.staged == () and slow.finished.seconds < 20
         loud = await work.run("while :; do echo yes; done", output_bytes=10_000)

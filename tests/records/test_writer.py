@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.records import writer
-from codeagent_lsp.records.audit import AUDIT_FILE, AuditLog
 from codeagent_lsp.records.rotation import RotatingFile, numbered, read_records
 from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.records.trace import TRACE_FILE, TraceWriter, read_trace
@@ -216,7 +215,8 @@ def test_no_secret_reaches_a_file(tmp_path: Path) -> None:
     rng = random.Random(4)
     own = "own-" + "key-" + TOKENS["npm"](rng)[4:]
     sane = Sanitizer(secrets=[own], homes=())
-    trace, audit = TraceWriter(tmp_path, sane, max_bytes=50_000, keep=9), AuditLog(tmp_path, sane)
+    trace = TraceWriter(tmp_path, sane, max_bytes=50_000, keep=9)
+    audit = RecordWriter(tmp_path / "audit", sane, max_bytes=10**7, keep=1, durable=True)
     secrets = [own]
     for frame in CONTEXTS.values():
         for make_secret in TOKENS.values():
@@ -224,18 +224,18 @@ def test_no_secret_reaches_a_file(tmp_path: Path) -> None:
             text = frame.format(secrets[-1])
             trace.event({"type": "tool_result", "session_id": "s" * 20, "run_id": "r1", "output": text})
             trace.request("s" * 20, "r1", {"messages": [{"role": "user", "content": f"{text} {own}"}]})
-            audit.command("r1", command=text, cwd="/x", isolation="overlay")
+            audit.write({"type": "command", "command": text, "cwd": "/x"})
     for frame, make_secret in PLACED.values():
         secrets.append(make_secret(rng))
         trace.reply(
             "s" * 20, "r1", {"content": frame.format(secrets[-1]), "nested": [{"a": (frame.format(secrets[-1]),)}]}
         )
-        audit.asked("r1", client="nvim", task=frame.format(secrets[-1]))
+        audit.write({"type": "asked", "task": frame.format(secrets[-1])})
     trace.close(60)
     audit.close(60)
     written = "".join(
         json.dumps(record, ensure_ascii=False)
-        for name in (TRACE_FILE, AUDIT_FILE)
+        for name in (TRACE_FILE, "audit")
         for record in read_records(tmp_path / name)
     )
     raw = "".join(path.read_text() for path in tmp_path.iterdir())
@@ -285,18 +285,3 @@ def test_long_output_is_cut_between_lines(tmp_path: Path) -> None:
     trace.close(30)
     pieces = [record["data"]["content"] for record in read_trace(tmp_path)]
     assert "".join(pieces) == text and len(pieces) > 3 and all(piece.endswith("\n") for piece in pieces)
-
-
-def test_the_audit_says_who_what_and_why(tmp_path: Path) -> None:
-    audit = AuditLog(tmp_path, Sanitizer(homes=()), clock=lambda: 12.5)
-    audit.asked("t1", client="VS Code", task="do it")
-    audit.decided("t1", tool="run_cmd", subject="ls", decision="allow", by="user", reasons=["once"])
-    audit.command("t1", command="ls", cwd="/x", isolation="overlay", exit_code=0)
-    audit.applied("t1", files=[{"path": "a.py", "change": "update"}], outcome="full")
-    audit.note("t1", "key_stored", provider="openai")
-    assert audit.flush()
-    audit.close()
-    found = list(read_records(tmp_path / AUDIT_FILE))
-    assert [record["type"] for record in found] == ["asked", "decided", "command", "applied", "key_stored"]
-    assert {record["trace_id"] for record in found} == {"t1"} and {record["ts"] for record in found} == {12.5}
-    assert found[1]["reasons"] == ["once"] and found[2]["exit_code"] == 0 and found[3]["files"][0]["path"] == "a.py"

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.server.warm import PREFIX, WarmProcess
+from tests.server.warm import MAIN, PREFIX, WarmProcess
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO_SERVER = (sys.executable, "-m", "tests.server.demo_server")
@@ -46,7 +46,7 @@ def frame(message: Any) -> bytes:
 class RawClient:
     """Starts `command` and talks to it. `answers` maps methods of server requests to functions of params.
 
-    `warm`: the command is our server, to be forked from one that has been imported (`warm.py`).
+    `warm`: the command is our server, to be forked from one that has been imported (`warm.py`), which then runs `main`.
     A server request without an entry stays unanswered. `stderr` holds what the server wrote there.
     """
 
@@ -59,6 +59,7 @@ class RawClient:
         answers: Mapping[str, Answer] | None = None,
         reading: bool = True,
         warm: bool = False,
+        main: str = MAIN,
     ) -> None:
         self.answers: dict[str, Answer] = dict(answers or {})
         self.messages: list[dict[str, Any]] = []
@@ -67,7 +68,7 @@ class RawClient:
         self._ended = False
         self._next = 0
         variables = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
-        self.process = _started(command, cwd or ROOT, variables, warm=warm)
+        self.process = _started(command, cwd or ROOT, variables, main if warm else None)
         self.stderr = bytearray()
         threading.Thread(target=self._read_stderr, daemon=True).start()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -227,10 +228,10 @@ def _outcome(result: Any) -> dict[str, Any]:
 
 
 def _started(
-    command: Sequence[str], cwd: Path, env: Mapping[str, str], *, warm: bool
+    command: Sequence[str], cwd: Path, env: Mapping[str, str], main: str | None
 ) -> subprocess.Popen[bytes] | WarmProcess:
-    if warm and sys.platform != "win32":  # nothing forks there
-        return WarmProcess(command[len(PREFIX) :], cwd=cwd, env=env)
+    if main and sys.platform != "win32":  # nothing forks there
+        return WarmProcess(command[len(PREFIX) :], cwd=cwd, env=env, main=main)
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=cwd, env=env, bufsize=0)
 

@@ -16,7 +16,7 @@ from codeagent_lsp.workspace.files.uris import from_path, to_path
 from codeagent_lsp.workspace.text.document import Change, Document
 from codeagent_lsp.workspace.text.position import Encoding
 from tests.server.rawclient import RawClient
-from tests.server.warm import PREFIX
+from tests.server.warm import MAIN, PREFIX
 
 SERVER = (*PREFIX, "serve")
 
@@ -50,6 +50,7 @@ class StockEditor:
         answers: Mapping[str, Callable[[Any], Any]] | None = None,
         locale: str | None = None,
         warm: bool = True,
+        main: str = MAIN,
     ) -> None:
         self.workspace = workspace
         self.buffers: dict[str, Document] = {}
@@ -82,6 +83,7 @@ class StockEditor:
             answers={**own, **(answers or {})},
             env={"CODEAGENT_STATE_DIR": str(state), **(env or {})},
             warm=warm,
+            main=main,
         )
         named = {} if client == {} else {"clientInfo": dict(client or {"name": "stock"})}
         self.capabilities = self.client.initialize(

@@ -14,7 +14,8 @@ from codeagent_lsp.server.run_services import Views
 from codeagent_lsp.session.rewind.earlier_texts import taking_back
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from tests.examples import pairwise
-from tests.server.typing_client import NEOVIM, VSCODE, Habit, TypingClient, pausing, while_typing
+from tests.leaping import leaping
+from tests.server.typing_client import EGLOT, NEOVIM, VSCODE, Habit, TypingClient, while_typing
 
 NOTES = "# notes:"
 RATES = (5, 8, 12, 20, 30, 60)
@@ -89,6 +90,7 @@ async def there_and_back(folder: Path, habit: Habit, formatter: Formatter, hunks
     ("rate", "formatter", "hunks"),
     [pytest.param(*row, marks=[pytest.mark.slow] if row[0] < 60 else []) for row in pairwise(RATES, FORMATTERS, HUNKS)],
 )
+@leaping
 async def test_in_an_editor_that_refuses_older_versions(
     tmp_path: Path, rate: float, formatter: str, hunks: int
 ) -> None:
@@ -97,6 +99,7 @@ async def test_in_an_editor_that_refuses_older_versions(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("rate", "formatter", "hunks"), pairwise(RATES, FORMATTERS, HUNKS))
+@leaping
 async def test_in_an_editor_that_drops_them_and_says_yes(
     tmp_path: Path, rate: float, formatter: str, hunks: int
 ) -> None:
@@ -105,5 +108,6 @@ async def test_in_an_editor_that_drops_them_and_says_yes(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("rate", "formatter", "hunks"), pairwise((8, 60), FORMATTERS, HUNKS))
+@leaping
 async def test_in_an_editor_that_tells_in_pauses(tmp_path: Path, rate: float, formatter: str, hunks: int) -> None:
-    await there_and_back(tmp_path, pausing(rate), FORMATTERS[formatter], hunks, rate, max(6, int(rate / 2)))
+    await there_and_back(tmp_path, EGLOT, FORMATTERS[formatter], hunks, rate, max(6, int(rate / 2)))

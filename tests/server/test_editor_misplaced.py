@@ -18,12 +18,15 @@ from codeagent_lsp.server.minimal_edits import minimal_edits
 from codeagent_lsp.server.outcomes import same_text
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange
 from codeagent_lsp.workspace.text.document import Change
-from tests.server.test_editor_sent_again import NOTES, lines
+from tests.examples import pairwise
+from tests.leaping import leaping
+from tests.server.test_editor_sent_again import NOTES, RATES, lines
 from tests.server.typing_client import VERSIONED, VSCODE, Habit, TypingClient
 
 ONE_VERSION = replace(VSCODE, counts=False, wire=0.02)
 NO_VERSIONS = Habit(replace(VERSIONED, versioned_edits=False), VSCODE.refuses, wire=0.02)
-HABITS = pytest.mark.parametrize("habit", [ONE_VERSION, NO_VERSIONS], ids=["one version", "no versions"])
+HABIT = {"one version": ONE_VERSION, "no versions": NO_VERSIONS}
+HABITS = pytest.mark.parametrize("habit", [*HABIT.values()], ids=[*HABIT])
 
 
 def _line(text: str) -> Change:
@@ -32,6 +35,7 @@ def _line(text: str) -> Change:
 
 @pytest.mark.slow
 @HABITS
+@leaping
 async def test_a_key_told_together_with_the_change_is_known_apart(tmp_path: Path, habit: Habit) -> None:
     path = tmp_path / "a.py"
     base, text = lines(3)
@@ -48,6 +52,7 @@ async def test_a_key_told_together_with_the_change_is_known_apart(tmp_path: Path
 
 @pytest.mark.slow
 @HABITS
+@leaping
 async def test_lines_typed_above_right_before_it_comes_do_not_move_it(tmp_path: Path, habit: Habit) -> None:
     path = tmp_path / "a.py"
     base, text = lines(3)
@@ -61,6 +66,7 @@ async def test_lines_typed_above_right_before_it_comes_do_not_move_it(tmp_path: 
 
 @pytest.mark.slow
 @HABITS
+@leaping
 async def test_what_is_typed_in_the_lines_themselves_stays(tmp_path: Path, habit: Habit) -> None:
     path = tmp_path / "a.py"
     base, text = "one\ntwo\nthree\n", "one\nzwei\nthree\n"
@@ -74,6 +80,7 @@ async def test_what_is_typed_in_the_lines_themselves_stays(tmp_path: Path, habit
 
 @pytest.mark.slow
 @HABITS
+@leaping
 async def test_of_two_files_only_the_one_that_was_typed_in_is_made_anew(tmp_path: Path, habit: Habit) -> None:
     base, text = lines(1)
     client = TypingClient(habit)
@@ -88,15 +95,14 @@ async def test_of_two_files_only_the_one_that_was_typed_in_is_made_anew(tmp_path
 
 
 @pytest.mark.slow
-@HABITS
-@pytest.mark.parametrize("rate", [5, 8, 12, 20, 30, 60])
-@pytest.mark.parametrize("hunks", [1, 50])
+@pytest.mark.parametrize(("name", "rate", "hunks"), pairwise(HABIT, RATES, (1, 50)))
+@leaping
 async def test_it_comes_to_its_place_while_lines_are_added_above(
-    tmp_path: Path, habit: Habit, rate: int, hunks: int
+    tmp_path: Path, name: str, rate: int, hunks: int
 ) -> None:
     path = tmp_path / "a.py"
     base, text = lines(hunks)
-    client = TypingClient(habit)
+    client = TypingClient(HABIT[name])
     client.open(path, base)
     task = asyncio.ensure_future(client.editor.apply(Changeset((FileChange(str(path), base, text),)), "label"))
     typed = 0

@@ -11,7 +11,8 @@ from codeagent_lsp.server import editor as editor_module
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.files.uris import from_path
 from codeagent_lsp.workspace.text.document import Document
-from tests.server.typing_client import NEOVIM, VSCODE, Habit, TypingClient, pausing, while_typing
+from tests.leaping import leaping
+from tests.server.typing_client import EGLOT, NEOVIM, VSCODE, Habit, TypingClient, while_typing
 
 NOTES = "# notes: "
 RATES = (5, 8, 12, 20, 30, 60)
@@ -43,6 +44,7 @@ async def deliver(tmp_path: Path, habit: Habit, hunks: int, rate: float, keys: i
 @pytest.mark.slow
 @pytest.mark.parametrize("hunks", [1, 50])
 @pytest.mark.parametrize("rate", RATES)
+@leaping
 async def test_it_lands_in_an_editor_that_refuses_older_versions(tmp_path: Path, rate: float, hunks: int) -> None:
     client = await deliver(tmp_path, VSCODE, hunks, rate)
     assert client.asked >= 1
@@ -51,6 +53,7 @@ async def test_it_lands_in_an_editor_that_refuses_older_versions(tmp_path: Path,
 @pytest.mark.slow
 @pytest.mark.parametrize("hunks", [1, 50])
 @pytest.mark.parametrize("rate", RATES)
+@leaping
 async def test_it_lands_in_an_editor_that_drops_them_and_says_yes(tmp_path: Path, rate: float, hunks: int) -> None:
     await deliver(tmp_path, NEOVIM, hunks, rate)
 
@@ -58,12 +61,14 @@ async def test_it_lands_in_an_editor_that_drops_them_and_says_yes(tmp_path: Path
 @pytest.mark.slow
 @pytest.mark.parametrize("hunks", [1, 50])
 @pytest.mark.parametrize("rate", RATES)
+@leaping
 async def test_it_lands_at_the_first_pause_where_typing_is_told_then(tmp_path: Path, rate: float, hunks: int) -> None:
-    await deliver(tmp_path, pausing(rate), hunks, rate, keys=max(10, int(rate / 2)))
+    await deliver(tmp_path, EGLOT, hunks, rate, keys=max(10, int(rate / 2)))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("habit", [VSCODE, NEOVIM], ids=["refuses", "drops"])
+@leaping
 async def test_what_is_typed_in_the_lines_themselves_stays_and_is_a_conflict(tmp_path: Path, habit: Habit) -> None:
     path = tmp_path / "a.py"
     base, text = lines(3)
@@ -76,6 +81,7 @@ async def test_what_is_typed_in_the_lines_themselves_stays_and_is_a_conflict(tmp
     assert list(applied.left) == list(wanted)
 
 
+@leaping
 async def test_files_that_go_together_come_together(tmp_path: Path) -> None:
     base, text = lines(3)
     client = TypingClient(VSCODE)
@@ -90,6 +96,7 @@ async def test_files_that_go_together_come_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@leaping
 async def test_where_typing_is_always_ahead_it_lands_at_the_first_pause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +106,7 @@ async def test_where_typing_is_always_ahead_it_lands_at_the_first_pause(
 
 
 @pytest.mark.slow
+@leaping
 async def test_an_editor_that_never_takes_it_is_told_of_in_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,6 +126,7 @@ async def test_an_editor_that_never_takes_it_is_told_of_in_the_end(
 
 
 @pytest.mark.slow
+@leaping
 async def test_a_refusal_of_the_present_text_is_final(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     base, text = lines(1)
@@ -129,6 +138,7 @@ async def test_a_refusal_of_the_present_text_is_final(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2, 7])
+@leaping
 async def test_it_goes_to_the_text_with_which_a_file_was_opened_anew(tmp_path: Path, version: int) -> None:
     """A file that is closed and opened begins with its first version, which says nothing of its text."""
     path = tmp_path / "a.py"
@@ -149,6 +159,7 @@ async def test_it_goes_to_the_text_with_which_a_file_was_opened_anew(tmp_path: P
     assert (applied.outcome, client.text(path)) == ("full", f"anew\n{text}")
 
 
+@leaping
 async def test_it_goes_to_a_version_without_a_change(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     base, text = lines(1)
@@ -168,6 +179,7 @@ async def test_it_goes_to_a_version_without_a_change(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@leaping
 async def test_a_busy_editor_may_tell_two_seconds_later(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     base, text = lines(1)

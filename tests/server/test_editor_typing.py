@@ -12,6 +12,7 @@ from lsprotocol import types
 from codeagent_lsp.server.clients import ClientPolicy
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.text.document import Change
+from tests.leaping import leaping
 from tests.server.editor_client import ALL, TEXT, FakeClient, change, connect, obedient, without
 
 OURS = TEXT.replace("three", "3")
@@ -37,6 +38,7 @@ def edits(*paths: Path) -> Changeset:
 
 
 @pytest.mark.parametrize("policy", [ALL, PLAIN], ids=["versioned", "plain"])
+@leaping
 async def test_a_line_typed_in_the_next_file_shifts_the_edit(tmp_path: Path, policy: ClientPolicy) -> None:
     first, second = tmp_path / "a", tmp_path / "b"
     line = Change("typed\n", (0, 0), (0, 0))
@@ -48,6 +50,7 @@ async def test_a_line_typed_in_the_next_file_shifts_the_edit(tmp_path: Path, pol
     assert client.text(second) == "typed\n" + OURS
 
 
+@leaping
 async def test_a_file_that_is_opened_meanwhile_gets_the_version_of_its_buffer(tmp_path: Path) -> None:
     first, second = tmp_path / "a", tmp_path / "b"
     second.write_text(TEXT)
@@ -59,6 +62,7 @@ async def test_a_file_that_is_opened_meanwhile_gets_the_version_of_its_buffer(tm
     assert client.text(second) == "typed\n" + OURS
 
 
+@leaping
 async def test_the_same_line_typed_meanwhile_is_a_conflict(tmp_path: Path) -> None:
     first, second = tmp_path / "a", tmp_path / "b"
     theirs = TEXT.replace("three", "drei")
@@ -72,6 +76,7 @@ async def test_the_same_line_typed_meanwhile_is_a_conflict(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("policy", [ALL, PLAIN], ids=["deletes", "cannot delete"])
+@leaping
 async def test_a_file_that_was_changed_and_saved_meanwhile_is_not_deleted(tmp_path: Path, policy: ClientPolicy) -> None:
     first, second = tmp_path / "a", tmp_path / "b"
     second.write_text(TEXT)
@@ -83,6 +88,7 @@ async def test_a_file_that_was_changed_and_saved_meanwhile_is_not_deleted(tmp_pa
     assert second.read_text() == TEXT + "more\n"
 
 
+@leaping
 async def test_the_old_file_of_a_move_stays_if_the_user_types_in_it_meanwhile(tmp_path: Path) -> None:
     old, new = tmp_path / "old", tmp_path / "new"
     old.write_text(TEXT)
@@ -96,6 +102,7 @@ async def test_the_old_file_of_a_move_stays_if_the_user_types_in_it_meanwhile(tm
         assert (client.text(old), client.text(new), old.read_text()) == (TEXT + "typed\n", OURS, TEXT)
 
 
+@leaping
 async def test_unsaved_text_moves_along_and_its_old_file_goes(tmp_path: Path) -> None:
     old, new = tmp_path / "old", tmp_path / "new"
     old.write_text("saved\n")
@@ -106,6 +113,7 @@ async def test_unsaved_text_moves_along_and_its_old_file_goes(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+@leaping
 async def test_a_move_whose_new_file_does_not_come_is_left_as_a_move(tmp_path: Path) -> None:
     """Left as a new file and a deletion, the next attempt could delete the old file and still not make the new one."""
     old = tmp_path / "old"

@@ -13,7 +13,9 @@ import pytest
 from codeagent_lsp.workspace.files.uris import from_path
 from tests.foreign.outside import git, repository
 from tests.living import files_below
+from tests.server import hurried
 from tests.server.conftest import StartEditor
+from tests.server.hurried import SETTLED
 from tests.server.replies import edit, say
 from tests.server.stock_editor import STOCK, StockEditor
 
@@ -35,7 +37,6 @@ def test_name():
 CHANGED = CART.replace("return 0", "return sum(items)").replace("'cart'", "'basket'")
 TOLD = "Another program changed"
 FOLLOWS: dict[str, Any] = {"foreign": {"watch": "auto"}}
-SETTLED = 6.0  # a file is looked at within two seconds, and told two seconds later
 
 
 def program(folder: Path, **files: str | None) -> None:
@@ -52,7 +53,7 @@ def program(folder: Path, **files: str | None) -> None:
 def follows(start: StartEditor, workspace: Path, *script: dict[str, Any], **options: Any) -> StockEditor:
     """An editor whose server has begun to follow the files."""
     (workspace / "untracked.py").write_text("a copy of it is kept\n")
-    editor = start(*script, settings=FOLLOWS, **options)
+    editor = start(*script, settings=FOLLOWS, main=hurried.MAIN, **options)
     state = workspace.parent / "state"
     many = sum(1 for each in workspace.iterdir() if each.is_file()) if not (workspace / ".git").exists() else 1
     editor.wait_until(lambda: len(files_below(state, "before/*/*")) >= many, 60.0)
@@ -204,7 +205,7 @@ def test_many_files_are_told_once(start: StartEditor, workspace: Path) -> None:
 def test_a_client_that_reports_files_is_asked_once(start: StartEditor, workspace: Path) -> None:
     repository(workspace, a_py="one\n")
     reports = {**STOCK, "workspace": {**STOCK["workspace"], "didChangeWatchedFiles": {"dynamicRegistration": True}}}
-    editor = start(settings=FOLLOWS, capabilities=reports)
+    editor = start(settings=FOLLOWS, capabilities=reports, main=hurried.MAIN)
     time.sleep(SETTLED)
     (workspace / "a.py").write_text("two\n")
     params = {"changes": [{"uri": from_path(str(workspace / "a.py")), "type": 2}]}
@@ -222,7 +223,7 @@ def test_a_run_waits_for_the_next_start(start: StartEditor, workspace: Path) -> 
     editor.told(TOLD, 60.0)
     run = waiting(editor)
     assert editor.close() == 0
-    again = start(settings=FOLLOWS)
+    again = start(settings=FOLLOWS, main=hurried.MAIN)
     again.told("Changed outside: 1 file (1)", 60.0)
     assert waiting(again) == run
     again.command("codeagent.discard", runId=run)
@@ -232,7 +233,7 @@ def test_a_run_waits_for_the_next_start(start: StartEditor, workspace: Path) -> 
 
 def test_off_follows_nothing(start: StartEditor, workspace: Path, tmp_path: Path) -> None:
     (workspace / "a.py").write_text("one\n")
-    editor = start(settings={"foreign": {"watch": "off"}})
+    editor = start(settings={"foreign": {"watch": "off"}}, main=hurried.MAIN)
     time.sleep(SETTLED)
     program(workspace, a_py="two\n")
     time.sleep(SETTLED)

@@ -12,7 +12,6 @@ from lsprotocol import types
 
 from codeagent_lsp.config import TraceSettings
 from codeagent_lsp.errors import EditorError, ToolFailed
-from codeagent_lsp.records.audit import AUDIT_FILE
 from codeagent_lsp.records.rotation import read_records
 from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy
@@ -21,7 +20,7 @@ from codeagent_lsp.server.prompts import Prompts
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
 from codeagent_lsp.session.inbox import Inbox
-from codeagent_lsp.session.redaction.records_factory import open_records
+from codeagent_lsp.session.redaction.recording import AUDIT_FILE, open_records
 from codeagent_lsp.session.redaction.redactor import Redactor
 from codeagent_lsp.tools.variables.variables import Vault
 from tests.bench.mcp_conformance import obedient

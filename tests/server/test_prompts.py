@@ -91,7 +91,10 @@ SHOWN = r"Run [this]\(command:x)? \u202eon\u200b [docs](https://a.example)"
 
 
 async def test_words_of_a_model_hide_nothing_and_lead_to_the_web_alone() -> None:
-    wire, inbox, _ = connected(pick_last, policy=ClientPolicy(input=True))
+    async def respond(method: str, params: Any) -> Any:
+        return {"value": ""} if method == INPUT_METHOD else await pick_last(method, params)
+
+    wire, inbox, _ = connected(respond, policy=ClientPolicy(input=True))
     assert await ask(inbox, HIDDEN, ("Keep", HIDDEN)) == (HIDDEN,), "what is chosen is the answer as it was offered"
     await ask(inbox, HIDDEN, (), detail=HIDDEN)
     (_, boxed), (_, asked) = wire.requests

@@ -5,6 +5,7 @@ an older version is not applied, in the way of a real editor.
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -55,11 +56,6 @@ VERSIONED = ClientPolicy(versioned_edits=True, creates=True, deletes=True, renam
 VSCODE = Habit(replace(VERSIONED, transactional=True), _no)
 NEOVIM = Habit(replace(VERSIONED, ended_lines=True, drops_stale=True), _yes, tells_after=0.15)
 EGLOT = Habit(VERSIONED, _error, tells_idle=0.5)
-
-
-def pausing(rate: float) -> Habit:
-    """Return `EGLOT` with a pause no longer than so many keys a second need to leave none: a quick typist, no wait."""
-    return replace(EGLOT, tells_idle=min(EGLOT.tells_idle, max(0.1, 2.5 / rate)))
 
 
 @dataclass
@@ -147,6 +143,7 @@ async def while_typing(
     """Type at the end of the line that begins with `mark`, while `work` is done, `keys` letters at most; return its
     result and what was typed.
     """
+    hand = random.Random(rate)  # nobody types in step with an editor that tells each 150 ms
     task = asyncio.ensure_future(work)
     typed = ""
     while not task.done() and len(typed) < keys:
@@ -155,7 +152,7 @@ async def while_typing(
         line = next(number for number, each in enumerate(lines) if each.startswith(mark))
         client.type(path, Change(letter, (line, len(lines[line])), (line, len(lines[line]))))
         typed += letter
-        await asyncio.sleep(1 / rate)
+        await asyncio.sleep(hand.uniform(0.5, 1.5) / rate)
     return await task, typed
 
 

@@ -33,6 +33,7 @@ PREFIX = (sys.executable, "-m", "codeagent_lsp.cli")
 COLD = {"CODEAGENT_TEST_FORKER": ""}
 """A variable with which a process is started as users start it, whatever `quick_starts` says."""
 
+MAIN = "codeagent_lsp.cli:main"
 _PARTS = (
     "codeagent_lsp.app",
     "codeagent_lsp.server.backend",
@@ -54,7 +55,7 @@ _PARTS = (
     "codeagent_lsp.mcp_server.command",
     "codeagent_lsp.acp_agent.agent",
     # what the first run of a session loads
-    "codeagent_lsp.session.redaction.records_factory",
+    "codeagent_lsp.session.redaction.recording",
     "codeagent_lsp.session.run",
     "codeagent_lsp.session.redaction.guarded_model",
     "codeagent_lsp.session.own_commands",
@@ -73,9 +74,7 @@ _ONE = threading.Lock()
 class WarmProcess:
     """A forked server, with as much of `subprocess.Popen` as the tests use. `main` may name another function."""
 
-    def __init__(
-        self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], main: str = "codeagent_lsp.cli:main"
-    ) -> None:
+    def __init__(self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], main: str = MAIN) -> None:
         (stdin, self._in), (self._out, stdout), (self._err, stderr) = os.pipe(), os.pipe(), os.pipe()
         self._link, other = socket.socketpair()
         spec = json.dumps({"main": main, "arguments": list(arguments), "cwd": str(cwd), "env": dict(env)}).encode()

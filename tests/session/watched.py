@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, StreamItem
+from codeagent_lsp.llm.model import Model, ModelRequest, Reply, StreamItem, WrappedModel
 
 HEAD = "call  prompt  cached  share  of what stood before  the model's reply"
 
@@ -42,29 +42,19 @@ class Asked:
         return f"{self.prompt:6}  {self.cached:6}  {share:5.1%}  {of_stood:>20}  {told[:90]}"
 
 
-class WatchedModel:
-    """Passes everything on to `inner` and keeps it in `asked`."""
+class WatchedModel(WrappedModel):
+    """Passes everything on to the model inside and keeps it in `asked`."""
 
-    def __init__(self, inner: Model) -> None:
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
         self.asked: list[Asked] = []
-        self._inner = inner
-
-    @property
-    def info(self) -> ModelInfo:
-        return self._inner.info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        async with aclosing(self._inner.stream(request)) as items:
+        async with aclosing(self._model.stream(request)) as items:
             async for item in items:
                 if isinstance(item, Reply):
                     self.asked.append(Asked(request, item, self._stood(request)))
                 yield item
-
-    async def count_tokens(self, text: str) -> int:
-        return await self._inner.count_tokens(text)
-
-    async def close(self) -> None:
-        await self._inner.close()
 
     def _stood(self, request: ModelRequest) -> int:
         if not self.asked:

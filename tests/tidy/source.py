@@ -9,7 +9,7 @@ import tokenize
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from tests.garbage import uncollected
@@ -29,10 +29,15 @@ class Module:
     text: str
     tree: ast.Module
 
-    @property
+    @cached_property
     def lines(self) -> list[str]:
         """The lines of the file."""
         return self.text.splitlines()
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the tree, those at the top first."""
+        return tuple(ast.walk(self.tree))
 
     def where(self, node: ast.AST) -> str:
         """A place a person can find."""
@@ -73,7 +78,7 @@ def length(node: ast.stmt) -> int:
 
 def everything_imported(module: Module, known: Collection[str]) -> set[str]:
     """The modules among `known` that a module imports, anywhere in it and for types too."""
-    return imported_by(ast.walk(module.tree), known) - {module.name}
+    return imported_by(module.nodes, known) - {module.name}
 
 
 def imported_by(nodes: Iterable[ast.AST], known: Collection[str]) -> set[str]:
@@ -109,7 +114,7 @@ def code_lines(module: Module) -> set[int]:
     """The numbers of the lines that hold code: no comment, no docstring, not blank."""
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     strings: set[int] = set()
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, documented) and node.body and _is_string(node.body[0]):
             strings.update(lines_of(node.body[0]))
     skipped = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)

@@ -82,7 +82,7 @@ def test_only_the_terminal_prints() -> None:
         module.where(node)
         for module in modules()
         if not module.name.startswith(MAY_PRINT)
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
     assert not bad
@@ -98,7 +98,7 @@ def found(pattern: re.Pattern[str], texts: dict[Path, str]) -> Iterator[str]:
 def imports_of(module: Module, name: str) -> Iterator[str]:
     """Where a module imports `name`, however it spells that."""
     package, _, attribute = name.rpartition(".")
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         names = {alias.name for alias in node.names} if isinstance(node, ast.Import | ast.ImportFrom) else set()
         source = node.module if isinstance(node, ast.ImportFrom) else None
         if name in {source, *names} or (source == package and attribute in names):

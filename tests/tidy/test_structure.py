@@ -39,7 +39,7 @@ def test_tools_get_their_context_from_one_place() -> None:
     makers = [
         module.name
         for module in modules()
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "ToolContext"
     ]
     assert makers == ["codeagent_lsp.tools.context"]

@@ -274,11 +274,13 @@ def size(messages: Iterable[Message]) -> int:
 
 
 class Sizes:
-    """The tokens of one conversation while it grows: only what is new is counted."""
+    """The tokens of one conversation while it grows, and of its tools: only what is new is counted."""
 
     def __init__(self) -> None:
         self._seen: tuple[Message, ...] = ()
         self._total = 0
+        self._tools: tuple[ToolSpec, ...] = ()
+        self._of_tools = 0
 
     def of(self, messages: tuple[Message, ...]) -> int:
         """Return the tokens of the conversation as it is now."""
@@ -290,6 +292,12 @@ class Sizes:
             self._total = size(messages)
         self._seen = messages
         return self._total
+
+    def of_tools(self, tools: Iterable[ToolSpec]) -> int:
+        """Return the tokens of these tools, mostly the same as at the last call."""
+        if (now := tuple(tools)) != self._tools:
+            self._tools, self._of_tools = now, tools_size(now)
+        return self._of_tools
 
 
 def tools_size(tools: Iterable[ToolSpec]) -> int:

@@ -20,7 +20,6 @@ from codeagent_lsp.agent.context.history import (
     reference,
     size,
     take_apart,
-    tools_size,
 )
 from codeagent_lsp.agent.limits import MARGIN, LoopLimits
 from codeagent_lsp.errors import ContextOverflow
@@ -147,7 +146,7 @@ class ConversationWindow:
         """Compact once, harder than the time before; return whether the conversation got smaller."""
         messages = self._history.messages
         pressure, self._in_a_row = self._in_a_row, self._in_a_row + 1
-        budget = self._meter.estimate(aim) - tools_size(tools)
+        budget = self._meter.estimate(aim) - self._sizes.of_tools(tools)
         made = await compact(
             messages, budget, await self._kept(), self._asker(tools), pressure=pressure, keywords=self._keywords()
         )
@@ -168,13 +167,13 @@ class ConversationWindow:
             return None
 
         async def asked(messages: tuple[Message, ...], tokens: int) -> str:
-            prompt = self._meter.tokens(size(messages) + tools_size(tools))
+            prompt = self._meter.tokens(size(messages) + self._sizes.of_tools(tools))
             return await ask(messages, tokens) if prompt + tokens <= self._limits.window else ""
 
         return asked
 
     def _estimated(self, tools: Sequence[ToolSpec]) -> int:
-        return self._sizes.of(self._history.messages) + tools_size(tools)
+        return self._sizes.of(self._history.messages) + self._sizes.of_tools(tools)
 
     def _tokens(self, tools: Sequence[ToolSpec]) -> int:
         return self._meter.tokens(self._estimated(tools))
@@ -182,7 +181,7 @@ class ConversationWindow:
     def _room(self, tools: Sequence[ToolSpec]) -> int:
         """Return the estimated tokens for everything but tools, system messages and the user's messages."""
         fixed = [message for message in self._history.messages if message.role == "system" or is_request(message)]
-        return max(3 * LEAST_RESULT, self._meter.estimate(self._aim) - tools_size(tools) - size(fixed))
+        return max(3 * LEAST_RESULT, self._meter.estimate(self._aim) - self._sizes.of_tools(tools) - size(fixed))
 
     def _keywords(self) -> tuple[str, ...]:
         task = next((message.content for message in reversed(self._history.messages) if is_request(message)), "")

@@ -249,6 +249,7 @@ def _bound(arguments: Sequence[Argument], change: SignatureChange) -> _Bound | N
     rest: list[int] = []
     others: list[int] = []
     unknown: set[str] = set()
+    # How many places `*items` fills is known only when it runs.
     spreads_places = any(each.spread == "places" for each in arguments)
     if spreads_places and not _same_places(change):
         return None
@@ -258,13 +259,14 @@ def _bound(arguments: Sequence[Argument], change: SignatureChange) -> _Bound | N
             others.append(number)
         elif each.name:
             known = change.old.get(each.name)
+            # The name of a parameter that is positional only is free for `**rest`.
             if known is None or known.kind == "positional":
                 if not change.old.has("rest_keywords"):
                     return None
                 others.append(number)
                 unknown.add(each.name)
             elif each.name in found:
-                return None
+                return None  # given twice, by place and by name: it was no right call before
             else:
                 found[each.name] = number
         elif any(before.spread == "places" for before in arguments[:number]):
@@ -295,11 +297,12 @@ def _python(arguments: Sequence[Argument], new: Signature, given: _Given) -> tup
     bound = given.bound
     spreads_places = any(arguments[number].spread == "places" for number in bound.others)
     has_names = any(each.name for each in arguments)
-    open_places = True
+    open_places = True  # behind an argument by name, none can be given by place
     needed_later = _needs_places(arguments, new, given)
     for each in new.by_place:
         number = given.kept.get(each.name)
         if number is not None:
+            # Not by name: it has none to callers, or arguments of `*rest` come behind it.
             must = each.kind == "positional" or (bool(bound.rest) and not arguments[number].name)
             wants_name = bool(arguments[number].name) and each.kind != "positional"
             if open_places and not wants_name:
@@ -318,6 +321,7 @@ def _python(arguments: Sequence[Argument], new: Signature, given: _Given) -> tup
             else:
                 open_places = False
                 by_name.append(Placed(None, each.name, value))
+        # It is left out, or is in what is spread; only a spread list keeps the places behind it filled.
         elif each.optional or spreads_places or bound.spreads:
             open_places = open_places and spreads_places
         elif each.name not in bound.unknown_names:

@@ -233,6 +233,7 @@ def in_scope(text: ParsedText, node: Node, name: str) -> bool:
     around = function_of(node)
     if around is None:
         return any(each.end_byte <= node.start_byte and _assigns(each, wanted) for each in text.root.named_children)
+    # Outwards: what a function around binds, the inner ones see.
     while around is not None:
         inner = around
         for leaf in nodes_of(around, around.start_byte, node.start_byte):
@@ -279,6 +280,7 @@ def _names(text: ParsedText, change: Change) -> Iterator[Site]:
         if together is not None and role != "member":
             yield Site(text.path, *place, None if collides else together)
             continue
+        # `{ total }` is a member and a variable of one name, of which only one is renamed: both are written out.
         written = new
         if node.type == _SHORTHAND:
             written = f"{new}: {old}" if change.before.owner else f"{old}: {new}"

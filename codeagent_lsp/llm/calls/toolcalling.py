@@ -28,6 +28,7 @@ from codeagent_lsp.llm.model import (
     StreamItem,
     TextChunk,
     ToolCalling,
+    WrappedModel,
 )
 from codeagent_lsp.messages import Message, ToolCall, ToolSpec
 
@@ -48,15 +49,15 @@ class Untried(Protocol):
         """Return the mode that a probe finds."""
 
 
-class ToolCallingModel:
+class ToolCallingModel(WrappedModel):
     """A model that calls tools in the given mode. `tool_calls` of a reply fit their tools' schemas.
 
     Calls that fit are kept even when `problem` reports others that do not. `untried` says that nobody has seen it call
     tools by the API: it goes on in another mode if it cannot.
     """
 
-    def __init__(self, inner: Model, mode: ToolCalling, untried: Untried | None = None) -> None:
-        self._inner = inner
+    def __init__(self, model: Model, mode: ToolCalling, untried: Untried | None = None) -> None:
+        super().__init__(model)
         self._mode: ToolCalling = mode
         self._untried = untried
         self._unreadable = 0
@@ -66,7 +67,7 @@ class ToolCallingModel:
     @property
     def info(self) -> ModelInfo:
         """The description of the wrapped model, with the mode in which it calls tools."""
-        return replace(self._inner.info, tool_calling=self._mode)
+        return replace(self._model.info, tool_calling=self._mode)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer; without tools in the request, or with a schema of its own, no format is imposed."""
@@ -75,7 +76,7 @@ class ToolCallingModel:
         if plain and (self._mode != "native" or not request.tools):  # calls without tools are refused by some servers
             request = self._without_tools(request)
         try:
-            async with aclosing(self._inner.stream(request) if plain else by_mode[self._mode](request)) as items:
+            async with aclosing(self._model.stream(request) if plain else by_mode[self._mode](request)) as items:
                 async for item in items:
                     if isinstance(item, Reply) and not plain:
                         await self._learn(item)
@@ -114,14 +115,6 @@ class ToolCallingModel:
         if untried is not None:
             self._mode = await untried.asked()
 
-    async def count_tokens(self, text: str) -> int:
-        """Return the number of tokens in `text`."""
-        return await self._inner.count_tokens(text)
-
-    async def close(self) -> None:
-        """Close the backend."""
-        await self._inner.close()
-
     async def _native(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         shown = False
         answers = _answers(request)
@@ -129,7 +122,7 @@ class ToolCallingModel:
         parser = StreamParser(tools)  # models without native tools write the call into their text
         asked = replace(request, messages=_declared(request))
         try:
-            async with aclosing(self._inner.stream(asked)) as items:
+            async with aclosing(self._model.stream(asked)) as items:
                 async for item in _without_calls(items, parser):
                     shown = True
                     for each in _told(_checked(item, tools), answers) if isinstance(item, Reply) else (item,):
@@ -152,7 +145,7 @@ class ToolCallingModel:
             response_schema=text_calls.reply_schema(_callable(request)),
         )
         reader, shown = AnswerReader(), ""
-        async with aclosing(self._inner.stream(asked)) as items:
+        async with aclosing(self._model.stream(asked)) as items:
             async for item in items:
                 if isinstance(item, TextChunk):
                     if text := reader.feed(item.text):
@@ -174,7 +167,7 @@ class ToolCallingModel:
         tools = (*request.tools, *request.also, *answers)
         parser = StreamParser(tools)
         asked = replace(request, messages=messages, tools=())
-        async with aclosing(self._inner.stream(asked)) as items:
+        async with aclosing(self._model.stream(asked)) as items:
             async for item in _without_calls(items, parser):
                 for each in _told(_from_text(item, tools), answers) if isinstance(item, Reply) else (item,):
                     yield each
@@ -201,43 +194,27 @@ class ToolCallingModel:
         return replace(request, messages=text_calls.as_text(request.messages, "", write, together=True))
 
 
-class TextCallsModel:
+class TextCallsModel(WrappedModel):
     """A model whose calls are taken as they are. A reply without any is read as that of every model is: calls in its
     text are carried out, and not shown.
     """
 
-    def __init__(self, inner: Model) -> None:
-        self._inner = inner
-
-    @property
-    def info(self) -> ModelInfo:
-        """The description of the wrapped model."""
-        return self._inner.info
-
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer; nothing is read as a call where there is nothing to call."""
         if not request.tools or request.response_schema is not None:
-            async with aclosing(self._inner.stream(request)) as items:
+            async with aclosing(self._model.stream(request)) as items:
                 async for item in items:
                     yield item
             return
         answers = _answers(request)
         tools = (*request.tools, *request.also, *answers)
-        async with aclosing(self._inner.stream(request)) as items:
+        async with aclosing(self._model.stream(request)) as items:
             async for item in _without_calls(items, StreamParser(tools)):
                 if isinstance(item, Reply) and item.text and not item.tool_calls and not item.problem:
                     for each in _told(_from_text(item, tools), answers):
                         yield each
                 else:
                     yield item
-
-    async def count_tokens(self, text: str) -> int:
-        """Return the number of tokens in `text`."""
-        return await self._inner.count_tokens(text)
-
-    async def close(self) -> None:
-        """Close the backend."""
-        await self._inner.close()
 
 
 async def _without_calls(

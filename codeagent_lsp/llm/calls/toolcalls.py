@@ -465,6 +465,7 @@ class _Finder:
         ends_line = not text[end:].split("\n", 1)[0].strip(" \t.;`*")
         ends_text = not text[end:].strip(" \t\n.;`*")
         calls = read_strict(text[start:end]) if _NAMED.match(text, start) else None
+        # Alone at the end, a name is enough: an answer does not end in an object that it does not speak of.
         last = begins_line and ends_text and not text[end:].strip()
         if not calls and last and _ONLY_NAME.match(text, start):
             calls = read_json(text[start:end], self.tools)
@@ -474,6 +475,7 @@ class _Finder:
             known = last and all(raw.name and is_known(raw.name, self.tools) for raw in calls)
             if self._take(calls, (start, end), sure=known):
                 return end
+        # Amid prose it may be an example; the run asks the model, if all of it could be carried out.
         elif calls:
             results = [check_raw(raw, self.tools) for raw in calls]
             fitting = [result for result in results if isinstance(result, ToolCall)]

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.errors import ModelError, ModelNotFound, ModelRejected, ModelStreamBroken, ModelUnreachable
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
-from codeagent_lsp.llm.exchange import DONE, Clock, Exchange, json_object
+from codeagent_lsp.llm.exchange import DONE, Clock, Exchange
 from codeagent_lsp.llm.factory import Surroundings, embedded_host, endpoint_of, has_embedded, home_of, server_here
 from codeagent_lsp.llm.fill.edit_formats import EditFormat, EditRequest, Rewriter, format_of
 from codeagent_lsp.llm.fill.filler import Family, Filler, FillRequest, family_of
@@ -33,6 +33,7 @@ from codeagent_lsp.llm.fill.ways import (
 from codeagent_lsp.llm.providers.embedded import FILL_SLOT, EmbeddedHost
 from codeagent_lsp.llm.providers.ollama import KEEP_ALIVE, loaded_window
 from codeagent_lsp.llm.survey import Survey, survey
+from codeagent_lsp.state import json_object
 
 # Providers whose API takes a conversation only.
 _NEVER = ("scripted", "anthropic", "responses", "gemini")

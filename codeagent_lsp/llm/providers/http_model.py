@@ -31,10 +31,11 @@ from codeagent_lsp.errors import (
 )
 from codeagent_lsp.llm import failures
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
-from codeagent_lsp.llm.exchange import DONE, Clock, Exchange, json_object
+from codeagent_lsp.llm.exchange import DONE, Clock, Exchange
 from codeagent_lsp.llm.learned_facts import Facts, reply_in
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, StreamItem, TextChunk
 from codeagent_lsp.network import PROXY_AWAY
+from codeagent_lsp.state import json_object
 
 _REPLY_NAMES = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "num_predict")
 _BROKEN_OFF = ("model.stream_cut", "model.timeout_silence")

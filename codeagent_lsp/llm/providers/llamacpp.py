@@ -14,10 +14,11 @@ from typing import Any, Literal, Unpack
 from codeagent_lsp.errors import ModelStreamBroken, ModelTimeout, ModelUnreachable
 from codeagent_lsp.llm import exchange, failures, wire
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
-from codeagent_lsp.llm.exchange import Clock, json_object
+from codeagent_lsp.llm.exchange import Clock
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, StreamItem
 from codeagent_lsp.llm.providers.http_model import Options, most_tokens
 from codeagent_lsp.llm.providers.openai import OpenAIModel, fetch_json
+from codeagent_lsp.state import json_object
 
 # Without a limit llama.cpp writes until the window is full.
 LONGEST_REPLY = 4096

@@ -19,13 +19,14 @@ from typing import Any, Unpack
 from codeagent_lsp.errors import ContextOverflow, ModelBusy, ModelError, ModelNotFound
 from codeagent_lsp.llm import exchange, failures, wire
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
-from codeagent_lsp.llm.exchange import Clock, Exchange, json_object
+from codeagent_lsp.llm.exchange import Clock, Exchange
 from codeagent_lsp.llm.learned_facts import LOCAL_WINDOW, Facts
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply, StreamItem
 from codeagent_lsp.llm.providers.http_model import Options, most_tokens
 from codeagent_lsp.llm.providers.openai import OpenAIModel, fetch_json, list_models
 from codeagent_lsp.llm.wire import unpack
 from codeagent_lsp.messages import Message, Usage
+from codeagent_lsp.state import json_object
 from codeagent_lsp.system import memory_bytes
 
 AGENT_WINDOW = 32_768

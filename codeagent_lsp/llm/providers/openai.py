@@ -25,12 +25,12 @@ from codeagent_lsp.errors import ModelError, ModelNotFound, ModelTimeout
 from codeagent_lsp.llm import exchange, failures, wire
 from codeagent_lsp.llm.deltas import Assembler
 from codeagent_lsp.llm.endpoint import TROUBLE, Endpoint, TimeLimits, open_client
-from codeagent_lsp.llm.exchange import json_object
 from codeagent_lsp.llm.learned_facts import Facts, Prices
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
 from codeagent_lsp.llm.providers.http_model import HttpModel, Options, refusal
 from codeagent_lsp.llm.wire import unpack
 from codeagent_lsp.messages import Message
+from codeagent_lsp.state import json_object
 
 OPENAI = "api.openai.com"
 BREAKPOINT = {"prompt_cache_breakpoint": {"mode": "explicit"}}

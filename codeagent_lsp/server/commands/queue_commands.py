@@ -43,17 +43,13 @@ def question_commands(backend: Backend) -> Table:
     return {
         "codeagent.cancel": lambda given: {"cancelled": list(backend.manager.runs.cancel(given.get("runId")))},
         "codeagent.pending": lambda given: [
-            *_questions(backend),
+            *(item.to_dict() for item in backend.inbox.open()),
             *_changes(backend),
             *_plans(backend),
             *waiting_words(backend.manager.sessions()),
         ],
         "codeagent.respond": respond,
     }
-
-
-def _questions(backend: Backend) -> list[dict[str, Any]]:
-    return [item.to_dict() for item in backend.inbox.open()]
 
 
 def _changes(backend: Backend) -> list[dict[str, Any]]:

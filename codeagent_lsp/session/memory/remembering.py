@@ -28,7 +28,7 @@ from codeagent_lsp.agent.memory import MemoryEntry, entry_of, merged
 from codeagent_lsp.errors import CodeAgentError
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.store import SessionStore
-from codeagent_lsp.state import replace_text
+from codeagent_lsp.state import read_json, replace_text
 
 if TYPE_CHECKING:
     from codeagent_lsp.records.sanitizer import Sanitizer
@@ -111,12 +111,7 @@ class MemoryStore:
             self._write(seen=dict(list(known.items())[-MAX_SESSIONS:]), waiting=left)
 
     def _read(self) -> Mapping[str, Any]:
-        try:
-            with self._file.open("rb") as file:
-                found = json.loads(file.read(MAX_BYTES + 1))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return found if isinstance(found, dict) else {}
+        return read_json(self._file, MAX_BYTES + 1)
 
     def _write(self, **changes: object) -> None:
         with suppress(OSError):  # read-only or full

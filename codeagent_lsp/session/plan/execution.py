@@ -100,7 +100,7 @@ class PlanRun:
             while (step := self._state.plan.steps.next) is not None:
                 failure = await self._step(conversation, step)
                 if failure is not None and not await self._goes_on(conversation, step, failure):
-                    return "stopped", self._told(step, failure)
+                    return "stopped", self._parts.output.text("plan.waits", step=self._label(step), error=failure.error)
         except (asyncio.CancelledError, BudgetSpent):
             self._state.cancel()  # its step can be done again
             raise
@@ -219,9 +219,6 @@ class PlanRun:
             self._question = None
         # The command closes the question without an answer, so what was ordered comes first.
         return self._ordered or (choices[answer[0]] if answer else None)
-
-    def _told(self, step: PlanStep, failure: _Failure) -> str:
-        return self._parts.output.text("plan.waits", step=self._label(step), error=failure.error)
 
     def _label(self, step: PlanStep) -> str:
         return self._state.plan.steps.label(step.step_id)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from codeagent_lsp.errors import CodeAgentError
-from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, StreamItem
+from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, StreamItem, WrappedModel
 from codeagent_lsp.messages import Message, ToolCall
 
 Hide = Callable[[str], str]
@@ -19,18 +19,13 @@ Record = Callable[[str, Mapping[str, Any]], None]
 """Receives the kind (`request` or `reply`) and the data."""
 
 
-class GuardedModel:
+class GuardedModel(WrappedModel):
     """The `Model` port around another model. `hide` masks secrets in a text; `record` gets requests and replies."""
 
     def __init__(self, model: Model, hide: Hide, record: Record) -> None:
-        self._model = model
+        super().__init__(model)
         self._hide = hide
         self._record = record
-
-    @property
-    def info(self) -> ModelInfo:
-        """Return the info of the wrapped model."""
-        return self._model.info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Stream the wrapped model's reply to the request with its secrets masked; record request, reply and error."""
@@ -46,14 +41,6 @@ class GuardedModel:
         except CodeAgentError as error:
             self._record("reply", {"error": str(error)})
             raise
-
-    async def count_tokens(self, text: str) -> int:
-        """Return the number of tokens as the wrapped model counts them."""
-        return await self._model.count_tokens(text)
-
-    async def close(self) -> None:
-        """Close the wrapped model."""
-        await self._model.close()
 
     def _hidden(self, message: Message) -> Message:
         content = self._hide(message.content)

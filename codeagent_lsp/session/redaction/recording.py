@@ -1,26 +1,47 @@
 """Records events: all of them in the trace, and requests, commands, decisions and changes in the audit log.
 
-Not here: the files, and the masking in them (`records/`).
+A line of the audit log `audit.jsonl` is `{"ts", "type", "event", "trace_id", …}`. The trace id is the run's: it refers
+to the run's records in the trace. `event` is `user_message` for a request, `tool_call` for a decision about one, else
+the type again. Imported late, as its imports are heavy. Not here: the files, and the masking in them (`records/`).
 """
 
 from __future__ import annotations
 
+import getpass
 import hashlib
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from codeagent_lsp import events
-from codeagent_lsp.records.audit import AuditLog
+from codeagent_lsp.config import TraceSettings
+from codeagent_lsp.records.masking import Masking
+from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.records.trace import TraceWriter
+from codeagent_lsp.records.writer import RecordWriter
+
+AUDIT_FILE = "audit.jsonl"
+MAX_BYTES = 8 * 1024 * 1024
+KEEP = 5
+
+_EVENT_NAMES: Mapping[str, str] = {"asked": "user_message", "decided": "tool_call"}
 
 
 class Recording:
-    """Receives the events of all sessions. `trace` is None if tracing is off; `client` is the name of the editor."""
+    """Receives the events of all sessions. `trace` is None if tracing is off; `client` is the name of the editor.
 
-    def __init__(self, trace: TraceWriter | None, audit: AuditLog, client: str) -> None:
+    Recording never blocks or raises; `close` waits.
+    """
+
+    def __init__(
+        self, trace: TraceWriter | None, audit: RecordWriter, client: str, clock: Callable[[], float] = time.time
+    ) -> None:
         self._trace = trace
         self._audit = audit
         self._client = client
+        self._clock = clock
         self._open: dict[str, str] = {}  # titles of open approvals by request id
 
     def observe(self, event: events.Event) -> None:
@@ -29,16 +50,18 @@ class Recording:
             self._trace.event(events.to_dict(event))
         match event:
             case events.RunStarted():
-                self._audit.asked(event.run_id, client=self._client, task=event.task or event.title, kind=event.kind)
+                task = event.task or event.title
+                asked = {"user": _user(), "client": self._client, "kind": event.kind, "task": task, "text": task}
+                self._write("asked", event.run_id, **asked)
             case events.ApprovalRequested():
                 # The answer names the question by its id only; the audit log has to say what was approved.
                 self._open[event.request_id] = event.title
             case events.ApprovalResolved():
-                title, answer = self._open.pop(event.request_id, ""), event.answer or "no answer"
-                self._audit.decided(event.run_id, tool="", subject=title, decision=answer, by="user")
+                title = self._open.pop(event.request_id, "")
+                self._decided(event.run_id, "", title, event.answer or "no answer", "user")
             case events.ChangesApplied():
                 files = [_file(change) for change in event.applied]
-                self._audit.applied(event.run_id, files=files, outcome=event.outcome)
+                self._write("applied", event.run_id, files=files, outcome=event.outcome)
 
     def model(self, session_id: str, run_id: str, kind: str, data: Mapping[str, Any]) -> None:
         """Record a request to a model, or its reply, in the trace."""
@@ -47,22 +70,54 @@ class Recording:
             write(session_id, run_id, data)
 
     def decision(self, run_id: str, tool: str, subject: str, decision: str, reason: str) -> None:
-        """Record in the audit log how the permission rules and the mode decided about a tool call."""
-        self._audit.decided(run_id, tool=tool, subject=subject, decision=decision, by="rule", reasons=[reason])
+        """Record how the permission rules and the mode decided about a tool call: `allow`, `ask` or `deny`."""
+        self._decided(run_id, tool, subject, decision, "rule", reason)
 
     def command(self, run_id: str, command: str, cwd: str, isolation: str, exit_code: int | None) -> None:
-        """Record a command in the audit log, before it runs (no exit code) and after it has ended."""
-        self._audit.command(run_id, command=command, cwd=cwd, isolation=isolation, exit_code=exit_code)
+        """Record a command, before it runs (no exit code) and after it has ended."""
+        self._write("command", run_id, command=command, cwd=cwd, isolation=isolation, exit_code=exit_code)
 
     def note(self, what: str, **details: Any) -> None:
-        """Record in the audit log something that belongs to no run, such as a login."""
-        self._audit.note("", what, **details)
+        """Record something that belongs to no run, such as a login or a stored key (never the key itself)."""
+        self._write(what, "", **details)
 
     def close(self) -> None:
         """Write the remaining records, within seconds."""
         if self._trace is not None:
             self._trace.close()
         self._audit.close()
+
+    def _decided(self, run_id: str, tool: str, subject: str, decision: str, by: str, *reasons: str) -> None:
+        told = {"tool": tool, "subject": subject, "decision": decision, "by": by, "reasons": list(reasons)}
+        self._write("decided", run_id, **told)
+
+    def _write(self, what: str, trace_id: str, **details: Any) -> None:
+        head = {"ts": self._clock(), "type": what, "event": _EVENT_NAMES.get(what, what), "trace_id": trace_id}
+        self._audit.write({**head, **details})
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRecords:
+    """The masking and the recording of one server."""
+
+    masking: Masking
+    recording: Recording
+
+
+def open_records(folder: Path, settings: TraceSettings, secrets: Iterable[str], client: str) -> OpenRecords:
+    """Open the records in `folder`, and the masking. What a model reads is always masked, records unless the settings
+    turn that off. `secrets` are our own keys, `client` is the name of the editor.
+    """
+    masking = Masking(secrets)
+    sanitizer = Sanitizer(settings.sanitize, secrets=masking.own, marker=masking.marker)
+    trace = TraceWriter(folder, sanitizer) if settings.enabled else None
+    return OpenRecords(masking, Recording(trace, audit_writer(folder, sanitizer), client))
+
+
+def audit_writer(folder: Path, sanitizer: Sanitizer) -> RecordWriter:
+    """Return the writer of the audit log in the state folder of a workspace."""
+    # Synced, so that a crash of the machine loses none of it.
+    return RecordWriter(folder / AUDIT_FILE, sanitizer, max_bytes=MAX_BYTES, keep=KEEP, durable=True)
 
 
 def _file(change: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,3 +132,10 @@ def _file(change: Mapping[str, Any]) -> dict[str, Any]:
 
 def _digest(text: Any) -> str | None:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() if isinstance(text, str) else None
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # no such user in the password file
+        return ""

@@ -8,28 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp import events
 from codeagent_lsp.llm.model import Model
 
 if TYPE_CHECKING:
-    from codeagent_lsp.records.masking import Masking
-    from codeagent_lsp.session.redaction.recording import Recording
+    from codeagent_lsp.session.redaction.recording import OpenRecords
 
 MOST_WAITING = 1000
 WITH_TEXTS = frozenset(
     kind.type for kind in (events.FileChanged, events.ChangesIntended, events.ChangesApplied, events.SessionRewound)
 )
-
-
-@dataclass(frozen=True, slots=True)
-class OpenRecords:
-    """The masking and the recording, once they are loaded."""
-
-    masking: Masking
-    recording: Recording
 
 
 class Redactor:

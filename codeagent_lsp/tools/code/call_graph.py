@@ -66,7 +66,7 @@ def to_mermaid(graph: Graph) -> str:
     return "\n".join(lines) + "\n"
 
 
-def listing(graph: Graph, arrow: str = "->") -> str:
+def listing(graph: Graph) -> str:
     """Return one line for each node with outgoing edges and its targets, then the isolated nodes and the places of
     others.
     """
@@ -74,7 +74,7 @@ def listing(graph: Graph, arrow: str = "->") -> str:
     targets: dict[str, list[str]] = {}
     for edge in graph.edges:
         targets.setdefault(edge.source, []).append(labels.get(edge.target, edge.target))
-    lines = [f"{_named(node)} {arrow} {', '.join(targets[node.id])}" for node in graph.nodes if node.id in targets]
+    lines = [f"{_named(node)} -> {', '.join(targets[node.id])}" for node in graph.nodes if node.id in targets]
     reached = {edge.target for edge in graph.edges}
     lines += [_named(node) for node in graph.nodes if node.id not in targets and node.id not in reached]
     places = [_named(node) for node in graph.nodes if node.line and node.id not in targets and node.id in reached]

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.index.placeholders import refuse_left_out
-from codeagent_lsp.tools.code.ast_edit import AstEdit, Edited, Operation, edited
+from codeagent_lsp.tools.code.ast_edit import AstEdit, Operation, edited
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.edit_tools import hunks_told
@@ -68,20 +68,16 @@ class EditByAst(Tool[EditByAstParameters]):
         done = await asyncio.to_thread(edited, name, file.text, edits)
         await asyncio.to_thread(refuse_left_out, name, file.text, done.text)
         told = await asyncio.to_thread(hunks_told, name, file.text, done.text)
-        notes = _left(done)
+        notes = [
+            f"Not renamed, look at them: {target} on line {', '.join(map(str, lines[:20]))} (of the text before)"
+            for target, lines in done.left
+        ]
         for edit in edits:
             if edit.operation == "rename":
                 notes += await _elsewhere(context, path, edit)
         step = context.staging.write({path: done.text}, [file])
         report = "\n".join([f"Staged for the user's decision: {told}", *notes])
         return ToolOutput(report, {"change_id": step.change_id})
-
-
-def _left(done: Edited) -> list[str]:
-    return [
-        f"Not renamed, look at them: {target} on line {', '.join(map(str, lines[:20]))} (of the text before)"
-        for target, lines in done.left
-    ]
 
 
 async def _elsewhere(context: ToolContext, path: str, edit: AstEdit) -> list[str]:

@@ -135,15 +135,19 @@ class Uses:
         is_type = node.type in ("type_identifier", "namespace_identifier")
         match language:
             case "bash":
+                # `declare -f x` and `unset -f x` name a function; without the option, they name a variable.
                 functions = kind == "declaration_command" and any(each.text == b"-f" for each in parent.children)  # type: ignore[union-attr] # as kind
                 return _VALUE if node.type == "variable_name" and not functions else _CALL
             case "c":
+                # `struct point`: tags have a namespace of their own; a typedef shares that of variables and functions.
                 return _TYPE if is_type and kind in _TAGS else _VALUE
             case "cpp":
                 if is_type:  # also a constant between `<` and `>`
                     return _TYPE if kind in _TAGS or self._defines(node, types=True) else _TYPE | _VALUE
+                # A type needs no tag before it: a name may be one, unless the file itself says what it is.
                 return _VALUE if self._defines(node, types=False) else _TYPE | _VALUE
             case "java" if not is_type:
+                # A class, a variable and a method may share a name; only where it stands tells them apart.
                 named = kind == "method_reference" and not _is_first(node)
                 return _CALL if use.call or named else _VALUE | _TYPE
             case "php":
@@ -152,8 +156,10 @@ class Uses:
                     return _TYPE if made else _CALL
                 return _VALUE if use.access == "member" and kind != "qualified_name" else _VALUE | _TYPE
             case "ruby":
+                # A plain name is a variable where one was assigned before, else a call without parentheses.
                 return _CALL if use.call else _TYPE if node.type == "constant" else _CALL | _VALUE
             case "typescript" | "tsx" if not is_type:
+                # An export passes on whatever has the name, a value and a type.
                 both = kind in ("export_specifier", "nested_identifier", "nested_type_identifier", "export_statement")
                 return _VALUE | _TYPE if both else _VALUE
             case "rust" if kind in ("lifetime", "label"):
@@ -161,7 +167,7 @@ class Uses:
             case "rust" if not is_type:
                 if kind == "macro_invocation" and _field(parent, node) == "macro":  # type: ignore[arg-type] # as kind
                     return _MACRO
-                if kind == "token_tree":
+                if kind == "token_tree":  # what a macro makes of its words is not known
                     return _TYPE | _VALUE | _MACRO
                 while parent is not None and kind == "scoped_identifier" and _field(parent, node) == "name":
                     node, parent = parent, parent.parent  # `b` in `a::b::c` is a module
@@ -211,6 +217,7 @@ def namespaces(definition: Definition, language: str) -> frozenset[str]:
             return _CALL if is_called else _VALUE
         case "c":
             if node.type == "type_definition":
+                # `typedef struct point { … } point;` puts the name into both.
                 tag = node.child_by_field_name("type")
                 name = tag.child_by_field_name("name") if tag is not None and tag.type in _TAGS else None
                 own = name is not None and name.text == definition.symbol.name.encode("utf-8", "replace")
@@ -223,8 +230,10 @@ def namespaces(definition: Definition, language: str) -> frozenset[str]:
         case "ruby":
             return _CALL if is_called else _TYPE
         case "typescript" | "tsx":
+            # A class is a value, its constructor, and the type of what that makes; an interface is a type alone.
             return _TYPE | _VALUE if kind in ("class", "enum", "module") else _TYPE if is_type else _VALUE
         case "rust":
+            # A struct without named fields is its own constructor, a function or a constant.
             body = node.child_by_field_name("body")
             is_called = node.type == "struct_item" and (body is None or body.type == "ordered_field_declaration_list")
             return _MACRO if kind == "macro" else _TYPE | _VALUE if is_called else _TYPE if is_type else _VALUE
@@ -252,6 +261,7 @@ def around(source: SourceFile, place: int) -> Definition | None:
 
 
 def _access(node: Node) -> tuple[Access, str]:
+    # `Box<T>` stands where a plain `Box` would.
     inner = node
     while inner.parent is not None and inner.parent.type in _LATER and _is_first(inner):
         inner = inner.parent
@@ -264,6 +274,7 @@ def _access(node: Node) -> tuple[Access, str]:
         return "member", placed
     name = _field(parent, inner)
     if (parent.type, name) == ("qualified_identifier", "scope"):
+        # `a::b::c` nests to the right: what is before `b` is the scope of the node around.
         around = parent.parent
         if around is not None and around.type == parent.type and (before := around.child_by_field_name("scope")):
             return "member", (before.text or b"").decode("utf-8", "replace")

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.state import replace_text
+from codeagent_lsp.state import read_json, replace_text
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 
 MAX_TOOLS = 128
@@ -138,15 +138,7 @@ class Pins:
 
 
 def _read(path: Path) -> dict[str, _Known]:
-    try:
-        with path.open(encoding="utf-8") as file:
-            # A longer file is cut and then no JSON, which counts as empty.
-            rows = json.loads(file.read(MAX_FILE))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    if not isinstance(rows, Mapping):
-        return {}
-    return {str(name): known for name, row in rows.items() if (known := _known(row))}
+    return {name: known for name, row in read_json(path, MAX_FILE).items() if (known := _known(row))}
 
 
 def _rows(tools: Iterable[RemoteTool]) -> list[dict[str, Any]]:

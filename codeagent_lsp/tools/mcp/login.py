@@ -33,6 +33,7 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl, BaseModel, ValidationError
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.state import json_object
 from codeagent_lsp.tools.mcp.errors import McpProblem, said
 from codeagent_lsp.tools.mcp.host import Logins, Step
 from codeagent_lsp.tools.mcp.oauth_callback import OAuthCallback
@@ -341,10 +342,9 @@ class KeptLogin:
     async def _read(self, part: str) -> Mapping[str, Any]:
         try:
             kept = await in_thread(lambda: self._vault.get(f"{self._name}.{part}"))
-            value = json.loads(kept or "{}")
-        except (ToolFailed, ValueError):
+        except ToolFailed:
             return {}
-        return value if isinstance(value, dict) else {}
+        return json_object(kept or "{}") or {}
 
     async def _write(self, part: str, value: Mapping[str, Any]) -> None:
         """Store a value; if the vault fails, it is kept in memory only."""

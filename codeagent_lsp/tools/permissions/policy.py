@@ -128,6 +128,8 @@ def _renamed(rule: str, name: str, others: Container[str]) -> str:
 def _by_rules(
     traits: ToolTraits, arguments: Mapping[str, Any], settings: PermissionsSettings, roots: Roots
 ) -> Decision:
+    # The order is the promise: what is denied, what runs later, what the user wants to be asked about, the command's
+    # own words, the mode, what is allowed, and then what the call is.
     paths = resolved_paths(traits, arguments, roots)
     subjects = (*map(roots.relative, paths), *_named(traits.subject_parameter, arguments))
     subjects = subjects or subjects_of(traits, arguments)

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, Protocol
 
-from codeagent_lsp.state import changing, replace_text
+from codeagent_lsp.state import changing, read_json, replace_text
 from codeagent_lsp.tools.asking import Asker, Question
 from codeagent_lsp.tools.permissions.approval_words import MAX_SUBJECT, exactly
 from codeagent_lsp.workspace.text.visible import ends_of, one_line, visible
@@ -66,7 +66,7 @@ class Trust:
 
     def covers(self, digest: str) -> bool:
         """Return whether exactly this content was approved."""
-        return digest in self._kept_here or digest in self._read()
+        return digest in self._kept_here or digest in read_json(self._file)
 
     def add(self, digest: str, name: str) -> None:
         """Approve this content; if it cannot be written, for the life of this process."""
@@ -74,7 +74,7 @@ class Trust:
         self._kept_here.add(digest)
         try:
             with changing(self._file):
-                known = {**self._read(), digest: {"name": name, "since": round(time.time(), 3)}}
+                known = {**read_json(self._file), digest: {"name": name, "since": round(time.time(), 3)}}
                 self._write(dict(list(known.items())[-MAX_KEPT:]))
         except OSError:
             return
@@ -87,27 +87,20 @@ class Trust:
 
     def all(self) -> tuple[Vouched, ...]:
         """Return all approvals, oldest first."""
-        return tuple(_vouched(digest, row) for digest, row in self._read().items())
+        return tuple(_vouched(digest, row) for digest, row in read_json(self._file).items())
 
     def revoke(self, digest: str | None = None) -> int:
         """Revoke one approval, or all of them without a digest; return how many were revoked.
         OSError if not writable.
         """
         with changing(self._file):
-            known = self._read()
+            known = read_json(self._file)
             kept = {name: row for name, row in known.items() if digest is not None and name != digest}
             if len(kept) != len(known):
                 self._write(kept)
         gone = {name for name in (*known, *self._kept_here) if digest in (None, name)}
         self._kept_here -= gone
         return len(gone)
-
-    def _read(self) -> dict[str, object]:
-        try:
-            known = json.loads(self._file.read_text("utf-8"))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return known if isinstance(known, dict) else {}
 
     def _write(self, known: dict[str, object]) -> None:
         # In ASCII: a name may have bytes that are no UTF-8.

@@ -17,7 +17,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Protocol
 
-from codeagent_lsp.state import make_private, workspace_state
+from codeagent_lsp.state import json_object, make_private, workspace_state
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import ToolOutput
 
@@ -158,7 +158,7 @@ class CachedOutput:
         except CacheOff as error:
             self._tell(error)
             return None
-        known = _object(value)
+        known = json_object(value or "null") or {}
         if not isinstance(known.get("text"), str) or not isinstance(known.get("at"), int | float):
             return None
         # what another machine kept may be from a clock that is ahead
@@ -179,14 +179,6 @@ class CachedOutput:
     def _tell(self, error: CacheOff) -> None:
         self._on = False
         self._context.note(self._context.words("web.cache_off", reason=str(error)))
-
-
-def _object(value: str | None) -> dict[str, Any]:
-    try:
-        known = json.loads(value or "null")
-    except (ValueError, RecursionError):
-        return {}
-    return known if isinstance(known, dict) else {}
 
 
 def _without(data: Any, hide: Any) -> Any:

@@ -10,6 +10,7 @@ from codeagent_lsp.agent.context.history import (
     OVERHEAD_PER_MESSAGE,
     PER_IMAGE,
     SUMMARY,
+    Sizes,
     TokenMeter,
     composition,
     flat,
@@ -32,6 +33,13 @@ def test_tokens_are_counted_on_the_safe_side() -> None:
     assert size([Message("assistant", "", (ToolCall("t", {"a": "x" * 300}),))]) > 100
     assert size([Message("user", "abc")]) == estimate_tokens("abc") + OVERHEAD_PER_MESSAGE
     assert tools_size([ToolSpec(name="t", description="x" * 300, parameters={})]) > 100
+
+
+def test_tools_are_counted_again_when_they_are_others() -> None:
+    sizes, one = Sizes(), ToolSpec(name="t", description="x" * 300, parameters={})
+    other = ToolSpec(name="t", description="y", parameters={})
+    for tools in ([one], [one, one], [other], [], [one]):
+        assert sizes.of_tools(tools) == sizes.of_tools(tools) == tools_size(tools)
 
 
 def test_without_a_count_the_estimate_stands() -> None:

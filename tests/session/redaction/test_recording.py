@@ -12,20 +12,18 @@ from typing import Any
 from codeagent_lsp import events
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply
 from codeagent_lsp.messages import Message
-from codeagent_lsp.records.audit import AUDIT_FILE, AuditLog
 from codeagent_lsp.records.rotation import read_records
 from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.records.trace import TRACE_FILE, TraceWriter
 from codeagent_lsp.session.redaction.guarded_model import replied, told
-from codeagent_lsp.session.redaction.recording import Recording
+from codeagent_lsp.session.redaction.recording import AUDIT_FILE, Recording, audit_writer
 
 
 def recorded(folder: Path, act: Callable[[Recording], None], *, traced: bool = True) -> list[dict[str, Any]]:
     """The audit of what `act` did; its trace lies in the folder."""
     sanitizer = Sanitizer(homes=())
-    recording = Recording(
-        TraceWriter(folder, sanitizer) if traced else None, AuditLog(folder, sanitizer, clock=lambda: 5.0), "an editor"
-    )
+    trace = TraceWriter(folder, sanitizer) if traced else None
+    recording = Recording(trace, audit_writer(folder, sanitizer), "an editor", lambda: 5.0)
     act(recording)
     recording.close()
     return list(read_records(folder / AUDIT_FILE))

@@ -132,6 +132,7 @@ def _divided(rules: Grammar, arguments: Sequence[Word]) -> tuple[list[Word], set
         if not word.value.startswith("-") or word.value == "-":
             operands.append(word)
             continue
+        # Such a program takes it for one more operand.
         if rules.ordered and operands:
             raise Unknown("An option stands behind an operand.")
         if word.value == "--":

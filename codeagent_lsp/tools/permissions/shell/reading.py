@@ -151,7 +151,7 @@ def read(
     # The grammar loses its way at an `$IFS` in the middle of a word.
     if tree is None or tree.root_node.has_error or "IFS" in text:
         found.invocations.extend(_rough(text))
-        found.writes.extend(_rough_writes(text))
+        found.writes.extend(unquoted(target) for target in _WRITE.findall(text))
     cut = len(found.invocations) > MAX_COMMANDS
     commands = tuple(found.invocations[:MAX_COMMANDS])
     return Script(text, commands, tuple(found.writes), tuple(found.reads), tree, cut, found.choices, found.functions)
@@ -385,10 +385,6 @@ def _rough(text: str) -> Iterator[Invocation]:
         words = tuple(unquoted(word) for word in piece.split())
         if words:
             yield Invocation(words, piece.strip()[:MAX_TEXT])
-
-
-def _rough_writes(text: str) -> Iterator[str]:
-    return (unquoted(target) for target in _WRITE.findall(text))
 
 
 # Prediction of what a few commands print, if the script itself holds their input. Pure functions.

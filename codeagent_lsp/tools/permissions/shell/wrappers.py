@@ -177,12 +177,14 @@ def inner(command: Invocation, *, wide: bool = False) -> tuple[Inner, ...]:
         found = list(_in_parallel(words, command.stdin))
     if name == "git":
         found.extend(inner_git(words))
+    # The programs behind git's commands can be called by their own names.
     if name.startswith("git-"):
         found.append(Inner(words=("git", name[4:], *words[1:])))
     if name in _SCRIPTS:
         found.extend(_SCRIPTS[name](words))
     if name in SHELLS:
         found.extend(_shell(command))
+    # Without a script of its own, such a program runs what it is fed: `echo … | sh`.
     if name in _READ_INPUT and command.stdin and (name not in ("source", ".") or STDIN.intersection(words[1:2])):
         found.append(Inner(script=command.stdin))
     if name in ("find", "gfind", "fd", "fdfind"):
