@@ -1226,9 +1226,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "尚未下载；运行 `codeagent-lsp model pull` 获取",
     ),
     "model.engine_missing": (
-        "The engine is missing: `pip install 'codeagent-lsp[local]'`",
-        "缺少引擎：`pip install 'codeagent-lsp[local]'`",
+        "The engine is missing; `codeagent-lsp model pull` gets it, or: {python} -m pip install xllamacpp",
+        "缺少引擎；`codeagent-lsp model pull` 会安装它，或运行：{python} -m pip install xllamacpp",
     ),
+    "model.getting_engine": ("Installing the engine of the embedded model …", "正在安装内置模型的引擎……"),
     "model.pulled": ("The model is in {path}", "模型位于 {path}"),
     "model.pulling": ("{percent} %: {done} of {total} MB", "{percent}%：{done} / {total} MB"),
     "model.paused": (
@@ -1501,8 +1502,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "脚本第 {number} 条回复期望最后一条用户消息包含 {expected!r}，实际为 {got!r}。请修正脚本。",
     ),
     "model.local_missing": (
-        "The embedded model needs the extra `local`. Run `pip install 'codeagent-lsp[local]'`.",
-        "内置模型需要可选依赖 `local`。请运行 `pip install 'codeagent-lsp[local]'`。",
+        "The embedded model needs its engine. Run `{python} -m pip install xllamacpp`.",
+        "内置模型需要其引擎。请运行 `{python} -m pip install xllamacpp`。",
     ),
     "model.weights_missing": (
         "The weights of the embedded model are not installed ({path}). Run `codeagent-lsp model pull`.",

@@ -133,9 +133,15 @@ function M.current()
   return M.of_run(newest and newest.run_id) or ready(all[#all])
 end
 
+--- Whether there is a server that could be started.
+---@return boolean
+function M.is_possible()
+  return server.find() ~= nil or type(vim.lsp.config[M.NAME].cmd) ~= "function"
+end
+
 --- Starts a server for this buffer; false if there is none to be found.
 local function start_here()
-  if not server.find() and type(vim.lsp.config[M.NAME].cmd) == "function" then return false end
+  if not M.is_possible() then return false end
   local config = vim.deepcopy(vim.lsp.config[M.NAME])
   local buffer = vim.api.nvim_get_current_buf()
   if type(config.root_dir) == "function" or not config.root_dir then config.root_dir = M.root_of(buffer) end
@@ -152,8 +158,7 @@ function M.ensure(use, failed)
   if here then return use(here) end
   local starting = #vim.lsp.get_clients({ name = M.NAME, _uninitialized = true }) > 0
   if (not starting or lost_root(vim.api.nvim_get_current_buf())) and not start_here() then
-    notify.warn(texts.get("server.none"))
-    return failed and failed()
+    return require("codeagent.setup").offer(function() M.ensure(use, failed) end, failed)
   end
   M.when_ready(use, failed)
 end
@@ -297,9 +302,11 @@ local function restore(client, session)
 end
 
 --- Starts the server of a workspace again; `root` is its folder.
-local function start_again(root)
+---@param root string
+---@param done fun()
+local function start_again(root, done)
   local before = lost[root]
-  if not before then return M.ensure(function() notify.tell(texts.get("told.restarted")) end) end
+  if not before then return M.ensure(done) end
   lost[root] = nil
   local config = vim.tbl_extend("force", before.config, {})
   local buffers = vim.tbl_filter(vim.api.nvim_buf_is_loaded, before.buffers)
@@ -308,7 +315,7 @@ local function start_again(root)
     id = vim.lsp.start(config, { bufnr = buffer })
   end
   M.when_ready(function(client)
-    notify.tell(texts.get("told.restarted"))
+    done()
     restore(client, before.session)
   end, nil, id)
 end
@@ -337,14 +344,17 @@ local function stop(clients, done)
 end
 
 --- Stops the server of this buffer, if it runs, and starts it again for the same buffers; the session is taken up again.
-function M.restart()
+--- `done` is called when it runs; without it, that is said.
+---@param done fun()?
+function M.restart(done)
+  done = done or function() notify.tell(texts.get("told.restarted")) end
   local here = vim.lsp.get_clients({ name = M.NAME, bufnr = 0, _uninitialized = true })[1]
   local root = lost_root(vim.api.nvim_get_current_buf())
-  if not here and root then return start_again(root) end
+  if not here and root then return start_again(root, done) end
   local all = vim.lsp.get_clients({ name = M.NAME, _uninitialized = true })
   local client = here or M.current() or all[#all]
-  if not client then return start_again(next(lost) or "") end
-  stop({ client }, function() start_again(client.root_dir or "") end)
+  if not client then return start_again(next(lost) or "", done) end
+  stop({ client }, function() start_again(client.root_dir or "", done) end)
 end
 
 return M

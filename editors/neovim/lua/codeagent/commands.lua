@@ -259,6 +259,8 @@ M.SUBS = {
   { name = "plan", args = "", run = lazy("plan", "open") },
   { name = "sessions", args = "[new|delete|export] [id]", run = sessions,
     complete = names_of({ "new", "delete", "export" }) },
+  { name = "setup", args = "", run = lazy("setup", "model") },
+  { name = "install", args = "", run = function() require("codeagent.setup").install() end },
   { name = "model", args = "[name]", run = choice("pickers", "model") },
   { name = "mode", args = "[mode]", run = choice("pickers", "mode"),
     complete = function() return require("codeagent.pickers").MODES end },
@@ -291,8 +293,9 @@ local function menu_line(item)
   return line
 end
 
---- The subcommands that can be of use now, as a list to choose from.
+--- The subcommands that can be of use now, as a list to choose from; without a server there is only one thing to do.
 function M.menu()
+  if not client.is_possible() then return require("codeagent.setup").offer(M.menu) end
   local state = store.state()
   local items = vim.tbl_filter(
     function(item) return item.name ~= "menu" and (not item.when or item.when(state)) end,

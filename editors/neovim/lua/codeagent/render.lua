@@ -215,7 +215,11 @@ function draw.plan(_, run)
 end
 
 local function how_it_ended(block)
-  if block.error then return signed("✗", one_line(block.error), "CodeAgentFailed", true) end
+  if block.error then
+    local lines, marks = signed("✗", one_line(block.error), "CodeAgentFailed", true)
+    if block.lacks_model then vim.list_extend(lines, (signed("→", texts.get("setup.help"), "CodeAgentMuted"))) end
+    return lines, marks
+  end
   if block.status ~= "completed" then
     local key = "ended." .. tostring(block.status)
     local words = texts.get(texts.CATALOGUE[key] and key or "ended.stopped")

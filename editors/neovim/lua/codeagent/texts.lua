@@ -100,6 +100,15 @@ M.CATALOGUE = {
   ["sub.graph"] = { "Shows who calls a function and what it calls; without a name which file imports which, around this one.", "显示函数的调用者和被调用者；不给名称时显示此文件周围的导入关系。" },
   ["sub.trust"] = { "Asks whether you trust what this workspace brings: skills, commands, agents, hooks, tools, or the one that you name.", "询问是否信任此工作区带来的内容：技能、命令、智能体、钩子、工具，或您指定名称的那一项。" },
   ["sub.approvals"] = { "Lists what you have allowed or refused for good, other agents among it; what you choose is asked again.", "列出您长期许可或拒绝的项目，包括其他智能体；选中的项目以后会再次询问。" },
+  ["sub.install"] = {
+    "Installs the server in an environment of its own, and asks for a model.",
+    "将服务器安装到单独的环境中，并询问使用哪个模型。",
+  },
+  ["sub.setup"] = {
+    "Asks in a terminal window which model is used, tests it and keeps it for every editor. A task that failed without a "
+      .. "model goes on.",
+    "在终端窗口中询问使用哪个模型，测试并为所有编辑器保存。因没有模型而失败的任务会继续。",
+  },
   ["sub.doctor"] = { "What works here, and what to do about what does not.", "说明这里哪些功能可用，以及不可用的如何处理。" },
   ["sub.messages"] = { "Everything that was told, in full.", "完整显示所有消息。" },
   ["sub.restart"] = { "Stops the server and starts it again. The session goes on, and what waited for you still waits.", "停止服务器并重新启动。会话继续，等待您处理的事项仍在。" },
@@ -159,11 +168,28 @@ M.CATALOGUE = {
   ["inline.asking"] = { "Completion is on.", "补全已开启。" },
   ["inline.unavailable"] = { "There is no completion.", "无法补全。" },
   ["server.none"] = {
-    "No codeagent-lsp was found. Install it with `pipx install codeagent-lsp` or `uv tool install codeagent-lsp`, "
-      .. "or set vim.g.codeagent = { cmd = { \"…\" } }. See :checkhealth codeagent.",
-    "未找到 codeagent-lsp。请用 `pipx install codeagent-lsp` 或 `uv tool install codeagent-lsp` 安装，"
-      .. "或设置 vim.g.codeagent = { cmd = { \"…\" } }。参见 :checkhealth codeagent。",
+    "There is no codeagent-lsp here yet: `:CodeAgent install` gets it.",
+    "这里还没有 codeagent-lsp：用 `:CodeAgent install` 安装。",
   },
+  ["setup.offer"] = {
+    "The server, codeagent-lsp, is not on this machine yet.",
+    "此机器上还没有服务器 codeagent-lsp。",
+  },
+  ["setup.install"] = { "Install it now, in an environment of its own", "现在安装到单独的环境中" },
+  ["setup.later"] = { "Not now", "暂不" },
+  ["setup.installing"] = { "Installing codeagent-lsp, which takes a minute or two", "正在安装 codeagent-lsp，需要一两分钟" },
+  ["setup.choosing"] = { "The model", "模型" },
+  ["setup.not_installed"] = {
+    "codeagent-lsp could not be installed: the window below says why. :CodeAgent install tries again.",
+    "无法安装 codeagent-lsp：原因见下方窗口。:CodeAgent install 可重试。",
+  },
+  ["setup.no_python"] = {
+    "Python 3.11 or newer is needed and was not found. Install it, then :CodeAgent install.",
+    "需要 Python 3.11 或更新版本，但未找到。安装后请再用 :CodeAgent install。",
+  },
+  ["setup.no_model"] = { "No model was chosen. :CodeAgent setup asks again.", "未选择模型。用 :CodeAgent setup 重新选择。" },
+  ["setup.ready"] = { "Ready: :CodeAgent run {task}", "已就绪：:CodeAgent run {task}" },
+  ["setup.help"] = { ":CodeAgent setup chooses a model, and goes on with this task", ":CodeAgent setup 选择模型并继续此任务" },
   ["server.crashed"] = {
     "The server ended unexpectedly ({reason}). Your buffers are as they were. :CodeAgent restart starts it again; "
       .. ":CodeAgent log shows why.",
