@@ -74,8 +74,11 @@ def test_options_that_are_wrong_are_named_and_not_used() -> None:
     assert len(said.splitlines()) == 3
 
 
+OWN = "data/nvim/codeagent/server/bin/codeagent-lsp"  # where `:CodeAgent install` puts it
+
+
 def test_the_server_is_looked_for_in_this_order(tmp_path: Path) -> None:
-    for name in ("venv/bin/codeagent-lsp", "path/codeagent-lsp", "tools/uvx", "more/pipx"):
+    for name in ("venv/bin/codeagent-lsp", "path/codeagent-lsp", OWN, "tools/uvx", "more/pipx"):
         program = tmp_path / name
         program.parent.mkdir(parents=True)
         program.write_text("#!/bin/sh\n")
@@ -96,6 +99,9 @@ def test_the_server_is_looked_for_in_this_order(tmp_path: Path) -> None:
         vim.env.VIRTUAL_ENV = nil
         look()
         vim.env.PATH = base .. "/tools:" .. base .. "/more"
+        vim.env.XDG_DATA_HOME = base .. "/data"
+        look()
+        vim.env.XDG_DATA_HOME = base
         look()
         vim.env.PATH = base .. "/more"
         look()
@@ -104,28 +110,37 @@ def test_the_server_is_looked_for_in_this_order(tmp_path: Path) -> None:
         io.write(table.concat(found, ","))
         """
     )
-    assert said == "option,virtual environment,PATH,uvx,pipx,none"
+    assert said == "option,virtual environment,PATH,own,uvx,pipx,none"
 
 
-def test_without_a_server_it_is_said_once_and_nothing_breaks(tmp_path: Path) -> None:
+def test_without_a_server_it_is_offered_to_whoever_needs_one_and_nothing_breaks(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(SOURCE)
     said = run_lua(
         f"""
-        local told = {{}}
+        local told, asked = {{}}, {{}}
         vim.notify = function(message) table.insert(told, message) end
+        vim.ui.select = function(items, options, done)
+          table.insert(asked, options.prompt .. ": " .. options.format_item(items[1]))
+          done(items[2])
+        end
         vim.env.PATH, vim.env.VIRTUAL_ENV = "{tmp_path}", nil
+        vim.env.XDG_DATA_HOME = "{tmp_path}"
         vim.cmd("runtime plugin/codeagent.lua")
         vim.cmd("filetype on")
         vim.lsp.enable("codeagent")
         vim.cmd.edit("{tmp_path}/a.py")
         vim.cmd("doautoall nvim.lsp.enable FileType")
         vim.cmd("CodeAgent run x")
+        vim.cmd("CodeAgent")
+        vim.cmd("CodeAgent install")
+        vim.cmd("CodeAgent setup")
         vim.wait(100)
-        io.write(table.concat(require("codeagent.notify").all(), "\\n"))
+        io.write(table.concat(asked, "\\n"), "\\n", table.concat(require("codeagent.notify").all(), "\\n"))
         """
     )
-    assert said.count("No codeagent-lsp was found") == 2, "once when the file is opened, once for the command"
-    assert "pipx install codeagent-lsp" in said
+    assert said.count("not on this machine yet.: Install it now") == 2, "for the command and for the menu"
+    assert said.count(":CodeAgent install` gets it") == 4, "when the file is opened, and where it was not wanted"
+    assert "Python 3.11 or newer is needed" in said
 
 
 def test_a_selection_of_a_part_of_a_line_and_the_symbol_under_the_cursor(editor: Editor) -> None:

@@ -285,14 +285,16 @@ function M.withdraw(item_id, run_id)
   end)
 end
 
-local function restore(client, session)
-  if not session then return end
+--- Takes up a session again, and calls `done` whether or not that is possible.
+local function restore(client, session, done)
+  if not session then return done() end
   client:exec_cmd(
     { title = "resume", command = "codeagent.session.resume", arguments = { { sessionId = session } } },
     nil,
     function(problem)
-      if problem then return end
+      if problem then return done() end
       store.dispatch({ type = "local_history", session_id = session, client_id = client.id })
+      done()
       local pending = { title = "pending", command = "codeagent.pending", arguments = {} }
       client:exec_cmd(pending, nil, function(_, result)
         if result and #result > 0 then notify.tell(texts.get("told.restored", { count = #result })) end
@@ -315,8 +317,7 @@ local function start_again(root, done)
     id = vim.lsp.start(config, { bufnr = buffer })
   end
   M.when_ready(function(client)
-    done()
-    restore(client, before.session)
+    restore(client, before.session, done)
   end, nil, id)
 end
 

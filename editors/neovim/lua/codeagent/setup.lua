@@ -37,15 +37,19 @@ local function once_normal(tries, use)
   vim.defer_fn(function() once_normal(tries - 1, use) end, PAUSE)
 end
 
---- Runs a program in a terminal below, in which the user can type. It closes when all is well, and stays with what it
---- said when not.
+local last ---@type integer? the buffer of the terminal that was opened last
+
+--- Runs a program in a terminal below, in which the user can type. It closes when all is well; when not, it stays with
+--- what it said until the next one.
 ---@param title string above what it prints
 ---@param command string[]
 ---@param finished fun(ok: boolean)
 local function in_terminal(title, command, finished)
+  if last and vim.api.nvim_buf_is_valid(last) then vim.api.nvim_buf_delete(last, { force = true }) end
   local before = vim.api.nvim_get_current_win()
   vim.cmd(("botright %dnew"):format(math.min(HEIGHT, math.floor(vim.o.lines / 2))))
   local window, buffer = vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf()
+  last = buffer
   vim.bo[buffer].bufhidden = "wipe"
   windows.head(window, title, {})
   vim.fn.jobstart(command, {
