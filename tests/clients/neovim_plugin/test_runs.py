@@ -295,7 +295,7 @@ def test_a_crash_is_told_and_a_restart_brings_the_session_back(tmp_path: Path) -
         rig.heard("ended unexpectedly (signal 9)")
         vim.cmd("CodeAgent restart")
         rig.heard("has been restarted")
-        rig.heard("The session is back; 1 thing wait")
+        rig.heard("The session is back. Waiting for you: 1")
         rig.wait("the changes in the code", 8000, function() return require("codeagent.hunks").count(buffer) == 1 end)
         rig.choose = function(_, titles) return titles[1] end
         vim.cmd("CodeAgent review")
@@ -309,6 +309,24 @@ def test_a_crash_is_told_and_a_restart_brings_the_session_back(tmp_path: Path) -
     )
     assert played.found["text"] == "# mine\n" + SOURCE.replace("return 3", "return 4")
     assert played.found["clients"] == 1
+
+
+def test_who_waits_for_an_answer_hears_that_the_server_has_ended(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        rig.open("a.py")
+        local heard
+        vim.uv.kill(rig.server_process(), "sigstop")
+        require("codeagent.client").call("pending", {}, nil, function(message) heard = message end)
+        vim.uv.kill(rig.server_process(), "sigkill")
+        rig.wait("word of it", 8000, function() return heard ~= nil end)
+        return { heard = heard }
+        """,
+        files={"a.py": SOURCE},
+        script=[],
+    )
+    assert played.found["heard"] == "The server does not answer."
 
 
 def test_a_crash_in_the_middle_of_a_run_ends_it_here_too(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ local leaving = {} ---@type table<integer, boolean> clients that were asked to s
 ---@field session string?
 
 local lost = {} ---@type table<string, codeagent.Ended> by the folder of the workspace
+local unanswered = {} ---@type table<integer, table<table, fun(message: string)>> what is told to those who wait, by client
 local openers = {} ---@type table<string, integer> by the path of a prompt document: the client that opened it
 
 vim.api.nvim_create_autocmd("VimLeavePre", {
@@ -51,6 +52,11 @@ local function ended(client, code, signal)
   local session = store.state().sessions[client.id] or (lost[root] and lost[root].session)
   lost[root] = { config = client.config, buffers = attached(client.id), session = session }
   store.dispatch({ type = "local_gone", client_id = client.id, exit_code = code })
+  local left = unanswered[client.id] or {}
+  unanswered[client.id] = nil
+  for _, failed in pairs(left) do
+    failed(texts.get("server.slow"))
+  end
   if leaving[client.id] or (code == 0 and signal == 0) then return end
   local reason = signal ~= 0 and "signal " .. signal or "exit code " .. code
   notify.tell(texts.get("server.crashed", { reason = reason }), vim.log.levels.ERROR)
@@ -197,7 +203,8 @@ local function meant(arguments)
   return M.of_run(arguments.runId or (question and question.run_id))
 end
 
---- Sends a command; `done` gets its answer. Errors are shown to the user. What is about a run goes to its server.
+--- Sends a command; `done` gets its answer. Errors are shown to the user; `failed` is also called when the server ends
+--- before it has answered. What is about a run goes to its server.
 ---@param name string without `codeagent.`
 ---@param arguments table?
 ---@param done fun(result: any, client: vim.lsp.Client)?
@@ -211,7 +218,10 @@ function M.call(name, arguments, done, failed)
     end
     local given = { (arguments and next(arguments)) and arguments or vim.empty_dict() }
     local request = { title = name, command = "codeagent." .. name, arguments = given }
+    local waiting = unanswered[client.id] or {}
+    unanswered[client.id], waiting[request] = waiting, failed
     client:exec_cmd(request, nil, function(problem, result)
+      waiting[request] = nil
       if problem then
         if failed then failed(problem.message) end
         return notify.warn(problem.message)
