@@ -48,6 +48,22 @@ function M.own_runs(state)
   return vim.list_extend(found, titled)
 end
 
+--- The runs that stand in the transcript of a session, in order: its own, and what other programs have changed meanwhile
+--- in the workspace of their server, which has a session of its own.
+---@param state codeagent.State
+---@param session_id string?
+---@return codeagent.Run[]
+function M.in_transcript(state, session_id)
+  local found, here = {}, nil
+  for _, run_id in ipairs(state.order) do
+    local run = state.runs[run_id]
+    local its = run.session_id == session_id
+    here = its and run.client_id or here
+    if its or (run.foreign and run.client_id == here) then found[#found + 1] = run end
+  end
+  return found
+end
+
 --- Whether a session is that of an attempt.
 ---@param state codeagent.State
 ---@param session_id string

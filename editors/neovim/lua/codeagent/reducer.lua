@@ -174,7 +174,7 @@ function M.reduce(state, event)
     order = known and state.order or appended(state.order, event.run_id),
     questions = questions(state, event),
   })
-  local begins = BEGINS[event.type] and not run.attempt_of and not run.beside and run.session_id ~= ""
+  local begins = BEGINS[event.type] and run.session_id ~= "" and not (run.attempt_of or run.beside or run.foreign)
   return begins and entered(after, run.session_id, run.client_id) or after
 end
 

@@ -134,9 +134,9 @@ function draw.question(block)
   return lines, marks
 end
 
-function draw.changes(block)
+function draw.changes(block, run)
   local counts = (" +%d −%d"):format(block.added or 0, block.removed or 0)
-  local title = texts.get("transcript.changes", { files = names(block.files) }) .. counts
+  local title = texts.get(run.foreign and "transcript.outside" or "transcript.changes", { files = names(block.files) }) .. counts
   local lines, marks = signed("±", title, "CodeAgentQuestion")
   for _, words in ipairs(block.proof or {}) do
     lines[#lines + 1] = "    " .. one_line(words)
@@ -233,7 +233,7 @@ end
 --- How it ended, and in a last line how long it took and what it used.
 function draw.ended(block, run)
   local lines, marks = how_it_ended(block)
-  local used = M.used(run, run.till)
+  local used = run.foreign and "" or M.used(run, run.till)
   if used ~= "" then
     lines[#lines + 1] = "  ∙ " .. used
     marks[#marks + 1] = { line = #lines - 1, from = 0, to = -1, group = "CodeAgentMuted" }

@@ -212,6 +212,7 @@ M.CATALOGUE = {
   ["transcript.empty"] = { "Nothing yet. Start with  :CodeAgent run {task}", "暂无内容。用 :CodeAgent run {task} 开始" },
   ["transcript.open"] = { "waits for you (:CodeAgent pending)", "等待你处理（:CodeAgent pending）" },
   ["transcript.unanswered"] = { "(no answer)", "（未回答）" },
+  ["transcript.outside"] = { "Changed outside: {files}", "外部更改：{files}" },
   ["transcript.changes"] = { "Changes to {files}", "对 {files} 的更改" },
   ["transcript.waits"] = { "heard with its next step", "将在下一步读到" },
   ["transcript.queued"] = { "queued: begins when the session is free", "排队中：会话空闲后开始" },

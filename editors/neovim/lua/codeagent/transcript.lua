@@ -100,14 +100,11 @@ local function wanted(state)
     list[1] = { value = history, look = "", draw = function() return render.lines(history), {} end }
   end
   local before
-  for _, run_id in ipairs(state.order) do
-    local run = state.runs[run_id]
-    if run.session_id == session then
-      if run.title ~= "" or (run.task or "") ~= "" then list[#list + 1] = head_of(run, before) end
-      before = run
-      for position = 1, #run.blocks do
-        list[#list + 1] = block_of(run, position)
-      end
+  for _, run in ipairs(queries.in_transcript(state, session)) do
+    if run.title ~= "" or (run.task or "") ~= "" then list[#list + 1] = head_of(run, before) end
+    before = run
+    for position = 1, #run.blocks do
+      list[#list + 1] = block_of(run, position)
     end
   end
   return list
