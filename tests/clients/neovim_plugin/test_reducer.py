@@ -77,7 +77,7 @@ def test_what_another_program_changes_stands_in_the_conversation_and_leads_nobod
         told({ type = "local_request", run_id = "a", session_id = "mine", title = "mine" })
         told({ type = "response_start", run_id = "a", session_id = "mine" })
         told({ type = "response_start", run_id = "b", session_id = "outside", foreign = true })
-        told({ type = "changes_proposed", run_id = "b", files = { "/w/a.py" }, added = 1, removed = 0 })
+        told({ type = "changes_proposed", run_id = "b", files_changed = { "/w/a.py" }, added = 1, removed = 0 })
         told({ type = "run_completed", run_id = "b", status = "completed", ts = 1 })
         local run = state.runs.b
         local shown = vim.tbl_map(function(each) return each.run_id end, queries.in_transcript(state, "mine"))
