@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -215,7 +216,7 @@ def test_sessions_are_listed_continued_shown_and_deleted(tmp_path: Path) -> None
         vim.cmd("CodeAgent sessions")
         rig.heard("Continued")
         rig.wait("the history", 5000, function() return rig.page("transcript"):find("Because.", 1, true) end)
-        vim.cmd("CodeAgent sessions delete " .. vim.tbl_keys(rig.state().history)[1])
+        vim.cmd("CodeAgent sessions delete " .. rig.state().session_id)
         rig.wait("the question", 5000, function() return rig.prompts[#rig.prompts].titles[2] == "Delete" end)
         return { listed = listed }
         """,
@@ -223,6 +224,36 @@ def test_sessions_are_listed_continued_shown_and_deleted(tmp_path: Path) -> None
         script=[{"text": "Because."}],
     )
     assert "why?" in played.found["listed"][0]
+
+
+def test_a_session_of_an_earlier_time_is_shown_as_it_was_and_its_changes_can_be_decided(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        rig.choose = function() return nil end
+        vim.cmd("CodeAgent run change it")
+        rig.ended("completed")
+        vim.cmd("CodeAgent transcript")
+        local before = rig.page("transcript")
+        require("codeagent.store").reset()
+        require("codeagent.store").flush()
+        rig.choose = function(_, titles) return titles[1] end
+        vim.cmd("CodeAgent sessions")
+        rig.heard("Continued")
+        local after = rig.page("transcript")
+        vim.cmd("CodeAgent review")
+        rig.wait("the review", 10000, function() return vim.api.nvim_get_current_buf() == rig.own("review") end)
+        rig.press("a")
+        rig.wait("the new text", 8000, function() return rig.text(buffer):find("return 4", 1, true) end)
+        return { before = before, after = after }
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 3", "return 4"), {"text": "Changed **it**."}],
+    )
+    before, after = (re.sub(r"\d+\.\d s", "", played.found[name]) for name in ("before", "after"))
+    assert "✓ edit_file a.py" in after
+    assert after == before
 
 
 def test_pages_modes_and_the_menu(tmp_path: Path) -> None:

@@ -84,12 +84,14 @@ function M.attempts(state)
   return found
 end
 
---- The title of a run; an attempt has that of its run, and which one it is.
+--- The title of a run; an attempt has that of its run, and which one it is. What other programs changed was not asked
+--- for: it has what is said of its changes.
 ---@param state codeagent.State
 ---@param run codeagent.Run
 ---@return string
 function M.title(state, run)
   local whole = run.attempt_of and state.runs[run.attempt_of]
+  if run.title == "" and run.foreign and run.proposal then return run.proposal.summary or "" end
   if not (whole and run.attempt) then return run.title end
   return texts.get("run.attempt", { title = whole.title, number = run.attempt })
 end
