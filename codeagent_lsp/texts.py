@@ -757,6 +757,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "plan.discarded": ("its changes were discarded", "其更改已被放弃"),
     "plan.by_user": ("by the user", "由用户"),
     "plan.approve": ("Approve the plan: {title}?", "批准计划：{title}？"),
+    "plan.start_page": ("Start the plan as its page has it? {goal}", "按页面中的内容开始执行计划吗？{goal}"),
     "plan.start": ("Start the plan with {count} step(s)? {goal}", "开始执行包含 {count} 个步骤的计划吗？{goal}"),
     "plan.change": ("What should be different in the plan?", "计划应如何修改？"),
     "plan.unchanged": ("The model has not changed the plan.", "模型没有修改计划。"),

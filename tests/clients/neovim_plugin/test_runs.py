@@ -412,17 +412,18 @@ def test_the_steps_of_a_plan_are_written_before_it_starts(editor: Editor) -> Non
         end)
         vim.cmd([[silent %s/First thing/The third value/]])
         vim.cmd([[silent g/Second thing/.,+1d]])
-        vim.cmd("silent write")
+        local page = vim.api.nvim_get_current_buf()
         wanted = "Start"
         rig.wait("the question beside the page", 15000, function()
           local question = rig.state().questions[1]
           return question ~= nil and not vim.tbl_contains(question.choices, "Edit the steps")
         end)
-        local servers = #vim.lsp.get_clients({ name = "codeagent", _uninitialized = true })
+        local servers, asked = #vim.lsp.get_clients({ name = "codeagent", _uninitialized = true }), rig.state().questions[1].title
         vim.cmd("CodeAgent pending")
+        rig.wait("the work in the page", 8000, function() return not rig.text(page):find("Nothing has begun.", 1, true) end)
         rig.ended("completed")
         local titles = vim.tbl_map(function(step) return step.title end, rig.newest().plan.steps)
-        return { text = rig.text(buffer), titles = titles, servers = servers }
+        return { text = rig.text(buffer), titles = titles, servers = servers, asked = asked }
         """,
         files={"a.py": SOURCE},
         script=[
@@ -433,6 +434,9 @@ def test_the_steps_of_a_plan_are_written_before_it_starts(editor: Editor) -> Non
     )
     assert played.found["servers"] == 1, "the page belongs to the workspace of its run"
     assert played.found["titles"] == ["The third value"]
+    assert played.found["asked"] == "Start the plan as its page has it? New values", (
+        "how many steps is yet to be written"
+    )
     assert played.found["text"] == SOURCE.replace("return 3", "return 30")
 
 

@@ -70,7 +70,10 @@ local function show_document(problem, params, context)
   local path = vim.uri_to_fname(params.uri)
   if folder == "prompt" and require("codeagent.input").takes(path, context.client_id) then return { success = true } end
   if folder then require("codeagent.client").opens(path, context.client_id) end
-  return vim.lsp.handlers["window/showDocument"](problem, params, context)
+  local answer = vim.lsp.handlers["window/showDocument"](problem, params, context)
+  local window = folder and vim.fn.bufwinid(path) or -1
+  if window > 0 then vim.wo[window].linebreak = true end -- words in a narrow window
+  return answer
 end
 
 --- One line; left out when the transcript that says the same is in front of the user.

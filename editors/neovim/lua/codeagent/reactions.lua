@@ -129,6 +129,9 @@ function M.observe(event, client_id)
   end
   local run = store.state().runs[event.run_id]
   if run and run.status == "running" then begin_to_tick() end
+  if event.type == "plan_approved" then
+    vim.defer_fn(function() require("codeagent.plan").taken(event.run_id) end, SETTLED)
+  end
   if event.type == "plan_created" and not (run and run.attempt_of) then
     require("codeagent.plan").created(event.run_id)
   end
