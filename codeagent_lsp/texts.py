@@ -937,6 +937,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "ended.stopped": ("Stopped without an answer.", "已停止，没有答案。"),
     "ended.rejected": ("Discarded.", "已放弃。"),
     "lens.changes": ("Agent: {count} changed file(s) ·", "智能体：{count} 个已更改文件 ·"),
+    "lens.changes_of": (
+        "Agent: {count} changed file(s), “{task}” ·",
+        "智能体：{count} 个已更改文件，“{task}” ·",
+    ),
+    "lens.of": (" (“{task}”)", "（“{task}”）"),
     "lens.foreign": ("Changed outside: {count} file(s) ·", "外部更改：{count} 个文件 ·"),
     "lens.foreign.hunk.apply": ("Changed outside: keep this change", "外部更改：保留此处更改"),
     "lens.foreign.hunk.discard": ("Changed outside: revert this change", "外部更改：还原此处更改"),

@@ -424,6 +424,25 @@ def test_pending_things_are_lenses_and_actions_of_their_file(start: StartEditor,
     assert run_id
 
 
+def test_where_changes_of_two_runs_wait_each_offer_names_its_task(start: StartEditor, workspace: Path) -> None:
+    more = (edit("a.py", "line 15\n", "LINE 15\n"), say("More."))
+    editor = start(*TWO_HUNKS, *more, answers={"window/showMessageRequest": lambda params: None})
+    uri = editor.open(workspace / "a.py", LINES)
+    editor.ended(editor.command("codeagent.run", task="the ends")["runId"])
+    assert (1, "Agent: apply this change") in lens_rows(editor, uri), "one run needs no name"
+    editor.ended(editor.command("codeagent.run", task="the middle of it all, which is said at great length")["runId"])
+    short = "the middle of it all, which is said at …"
+    rows = lens_rows(editor, uri)
+    assert {title for row, title in rows if "apply this" in title} == {
+        "Agent: apply this change (“the ends”)",
+        f"Agent: apply this change (“{short}”)",
+    }
+    assert (0, f"Agent: 1 changed file, “{short}” · Review") in rows
+    do(editor, offers(editor, uri, 15), f"Agent: apply all changes to a.py (“{short}”)")
+    editor.told("Applied 1")
+    assert (1, "Agent: apply this change") in lens_rows(editor, uri)
+
+
 def test_a_decision_by_command_closes_the_question(start: StartEditor, workspace: Path) -> None:
     editor = start(*TWO_HUNKS, answers={"window/showMessageRequest": lambda params: Refusal(-32601)})
     editor.open(workspace / "a.py", LINES)

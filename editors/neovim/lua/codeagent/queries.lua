@@ -96,6 +96,17 @@ function M.title(state, run)
   return texts.get("run.attempt", { title = whole.title, number = run.attempt })
 end
 
+local SHORT = 40 -- letters
+
+--- The title of a run in a few words.
+---@param state codeagent.State
+---@param run codeagent.Run
+---@return string
+function M.short_title(state, run)
+  local title = M.title(state, run):gsub("%s+", " ")
+  return vim.fn.strchars(title) <= SHORT and title or vim.fn.strcharpart(title, 0, SHORT - 1) .. "…"
+end
+
 --- Runs that have ended and whose changes still wait, the newest first.
 ---@param state codeagent.State
 ---@return codeagent.Run[]
