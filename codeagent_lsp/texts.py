@@ -580,8 +580,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "会话 {session} 已在另一个窗口中打开。请在那里关闭，或新建会话。",
     ),
     "session.left": (
-        "Changes from before wait for you: {titles}. `codeagent.pending` lists them, `codeagent.review` shows them.",
-        "之前的更改仍在等待您处理：{titles}。`codeagent.pending` 可列出，`codeagent.review` 可查看。",
+        "Changes from before wait for you: {titles}. Code actions in their files review, apply and discard them.",
+        "之前的更改仍在等待您处理：{titles}。可在相应文件中用代码操作查看、应用或放弃。",
     ),
     "session.unsettled": (
         "The server ended while accepted changes were on their way: they may be in {files} or not. Apply them again or "

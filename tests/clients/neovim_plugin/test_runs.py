@@ -329,6 +329,37 @@ def test_who_waits_for_an_answer_hears_that_the_server_has_ended(tmp_path: Path)
     assert played.found["heard"] == "The server does not answer."
 
 
+def test_what_waits_from_before_the_start_stands_in_the_code_again(tmp_path: Path) -> None:
+    script = [edit("return 3", "return 4"), {"text": "Changed."}]
+    play(
+        tmp_path,
+        """
+        rig.open("a.py")
+        rig.choose = function() return nil end
+        vim.cmd("CodeAgent run change it")
+        rig.ended("completed")
+        """,
+        files={"a.py": SOURCE},
+        script=script,
+    )
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        rig.wait("the change in the code", 20000, function() return require("codeagent.hunks").count(buffer) == 1 end)
+        local before = require("codeagent").statusline()
+        vim.cmd("CodeAgent hunk next")
+        vim.cmd("CodeAgent hunk accept")
+        rig.wait("the new text", 8000, function() return rig.text(buffer):find("return 4", 1, true) end)
+        rig.wait("the decision", 8000, function() return require("codeagent").statusline() == "" end)
+        return { before = before }
+        """,
+        files={"a.py": SOURCE},
+        script=[],
+    )
+    assert played.found["before"] == "± changes to review (1)"
+
+
 def test_a_crash_in_the_middle_of_a_run_ends_it_here_too(tmp_path: Path) -> None:
     played = play(
         tmp_path,

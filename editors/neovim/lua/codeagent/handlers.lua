@@ -76,6 +76,12 @@ local function show_document(problem, params, context)
   return answer
 end
 
+--- What is offered in the code has changed: at the start of a server, because changes wait from before.
+local function lenses_changed(_, _, context)
+  require("codeagent.reactions").left(context.client_id)
+  return vim.NIL
+end
+
 --- One line; left out when the transcript that says the same is in front of the user.
 local function show_message(_, params)
   local level = LEVELS[params.type] or vim.log.levels.INFO
@@ -91,6 +97,7 @@ function M.table()
     [protocol.methods.diagnostics] = diagnostics,
     [protocol.methods.lsp] = function(...) return require("codeagent.servers").answer(...) end,
     [protocol.methods.inlineStatus] = function(...) return require("codeagent.inline").told(...) end,
+    ["workspace/codeLens/refresh"] = lenses_changed,
     ["window/showDocument"] = show_document,
     ["window/showMessageRequest"] = choose,
     ["window/showMessage"] = show_message,

@@ -5,7 +5,7 @@
 --- Events of the server pass unchanged. More come from this editor: `local_request` (what the user asked for, perhaps
 --- queued), `local_said` (words to a run, which wait), `local_withdrawn` (either, taken back), `local_title` (the title
 --- under which the server shows a run), `local_history` (a resumed session, with its stored events where it is to be
---- shown) and `local_gone` (the server has ended).
+--- shown), `local_restored` (a run of before with changes that wait) and `local_gone` (the server has ended).
 
 local on = require("codeagent.run_events")
 local values = require("codeagent.values")
@@ -150,11 +150,20 @@ local function past(run, waits)
   return with(run, { blocks = blocks, staged = waits and run.staged or {} })
 end
 
+--- Whether more is known of a run than that its changes wait from before.
+---@param state codeagent.State
+---@param run_id string?
+---@return boolean
+function M.shown(state, run_id)
+  local run = state.runs[run_id or ""]
+  return run ~= nil and (#run.blocks > 0 or run.status ~= "stopped")
+end
+
 --- With the runs of a session that is shown again, as its events left them, before those that are known already.
 local function replayed(state, event)
   local told, runs, order = M.initial(), copy(state.runs), {}
   for _, each in ipairs(event.events or {}) do
-    if not state.runs[each.run_id or ""] then
+    if not M.shown(state, each.run_id) then
       if each.type == "run_started" then each = with(each, { type = "local_request" }) end
       told = M.reduce(told, with(each, { client_id = event.client_id }))
     end
@@ -163,7 +172,10 @@ local function replayed(state, event)
     runs[run_id] = past(told.runs[run_id], vim.list_contains(event.waiting or {}, run_id))
     order[#order + 1] = run_id
   end
-  return with(state, { runs = runs, order = vim.list_extend(order, state.order) })
+  for _, run_id in ipairs(state.order) do
+    if not told.runs[run_id] then order[#order + 1] = run_id end
+  end
+  return with(state, { runs = runs, order = order })
 end
 
 --- The user goes on in a session of a client.

@@ -358,6 +358,17 @@ function on.changes_discarded(run, event)
 end
 
 --- Its server has ended while it was at work, or waited.
+--- A run of before this server of which changes still wait; one that is known stays as it is.
+function on.local_restored(run, event)
+  if #run.blocks > 0 then return run end
+  local staged = {}
+  for _, path in ipairs(event.files) do
+    staged[path] = true
+  end
+  local proposal = { summary = event.title, files = event.files, added = 0, removed = 0 }
+  return with(run, { title = event.title, status = "stopped", staged = staged, proposal = proposal, revision = run.revision + 1 })
+end
+
 function on.lost(run)
   return say(with(run, { status = "lost", activity = "" }), { kind = "ended", status = "lost" })
 end
