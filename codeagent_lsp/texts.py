@@ -108,7 +108,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "setup.key_kept": (
         "  The key is apart, in {path}, readable by you alone, and is sent to this address only.",
-        "  密钥单独保存在 {path}，仅你可读，且只会发送到该地址。",
+        "  密钥单独保存在 {path}，仅您可读，且只会发送到该地址。",
     ),
     "setup.outranked": (
         "! {variables} in the environment go before what is kept here. Unset them, or editors that are started with "
@@ -127,7 +127,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "user_settings.unreadable": (
         "Your settings {path} cannot be read: {reason}. Repair the file, or delete it; until then it does not count.",
-        "无法读取你的设置 {path}：{reason}。请修复或删除该文件；在此之前它不起作用。",
+        "无法读取您的设置 {path}：{reason}。请修复或删除该文件；在此之前它不起作用。",
     ),
     "user_settings.unwritable": (
         "{path} cannot be written: {reason}. Nothing was changed.",
@@ -640,6 +640,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "tests.none": ("Tests: they could not run here.", "测试：在此处无法运行。"),
     # what a run of tests gave, in a line
     "ran.all": ("{counts} in {seconds} s", "{counts}，用时 {seconds} 秒"),
+    "ran.why": ("{ran}: {why}", "{ran}：{why}"),
+    "ran.exit": ("exit code {code}", "退出码 {code}"),
     "ran.and": (", ", "，"),
     "ran.passed": ("{count} passed", "{count} 个通过"),
     "ran.failed": ("{count} failed", "{count} 个失败"),
@@ -1413,7 +1415,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "model.not_found": (
         "No language model was found. Run `codeagent-lsp setup` in a terminal: it finds or fetches one and takes your "
         "key. Or start a llama.cpp, Ollama, LM Studio or vLLM server, or set model.baseUrl.",
-        "没有找到语言模型。请在终端运行 `codeagent-lsp setup`：它会查找或下载模型，并保存你的密钥。"
+        "没有找到语言模型。请在终端运行 `codeagent-lsp setup`：它会查找或下载模型，并保存您的密钥。"
         "也可以启动 llama.cpp、Ollama、LM Studio 或 vLLM 服务器，或设置 model.baseUrl。",
     ),
     "model.unknown": (

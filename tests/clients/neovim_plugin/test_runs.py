@@ -270,6 +270,7 @@ def test_a_cancel_ends_the_run_within_a_second_and_keeps_what_was_staged(editor:
         local seconds = (vim.uv.hrtime() - before) / 1e9
         local line = require("codeagent").statusline()
         vim.cmd("CodeAgent discard")
+        rig.heard("Discarded: change it")
         rig.wait("nothing staged", 5000, function() return not next(rig.newest().staged) end)
         return { seconds = seconds, line = line, text = rig.text(buffer), after = require("codeagent").statusline() }
         """,
@@ -449,9 +450,12 @@ def test_the_steps_of_a_plan_are_written_before_it_starts(editor: Editor) -> Non
           local question = rig.state().questions[1]
           return question ~= nil and not vim.tbl_contains(question.choices, "Edit the steps")
         end)
-        local servers, asked = #vim.lsp.get_clients({ name = "codeagent", _uninitialized = true }), rig.state().questions[1].title
+        local servers = #vim.lsp.get_clients({ name = "codeagent", _uninitialized = true })
+        local asked = rig.state().questions[1].title
         vim.cmd("CodeAgent pending")
-        rig.wait("the work in the page", 8000, function() return not rig.text(page):find("Nothing has begun.", 1, true) end)
+        rig.wait("the work in the page", 8000, function()
+          return not rig.text(page):find("Nothing has begun.", 1, true)
+        end)
         rig.ended("completed")
         local titles = vim.tbl_map(function(step) return step.title end, rig.newest().plan.steps)
         return { text = rig.text(buffer), titles = titles, servers = servers, asked = asked }

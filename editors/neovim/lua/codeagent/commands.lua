@@ -128,14 +128,18 @@ end
 local function decide(command)
   return function()
     client.call("pending", {}, function(list)
-      local state, run_id = store.state(), nil
+      local state, run_id, title = store.state(), nil, ""
       for _, item in ipairs(list) do
         local run = state.runs[item.runId]
         local staged = run and not run.attempt_of and run.proposal and next(run.staged)
-        if item.kind == "changes" or staged then run_id = item.runId end
+        if item.kind == "changes" or staged then
+          run_id, title = item.runId, staged and queries.title(state, run) or item.title
+        end
       end
       if not run_id then return notify.tell(texts.get("told.no_changes")) end
-      client.call(command, { runId = run_id })
+      client.call(command, { runId = run_id }, function()
+        if command == "discard" then notify.tell(texts.get("told.discarded", { title = title })) end
+      end)
     end)
   end
 end
