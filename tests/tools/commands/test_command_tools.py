@@ -50,7 +50,7 @@ async def test_output_and_exit_code(tmp_path: Path) -> None:
 async def test_an_exit_code_is_told_in_the_users_language(tmp_path: Path) -> None:
     bench, _ = made(tmp_path, Finished(2, ""))
     context = replace(bench.context, words=lambda key, **values: text(key, "zh-cn", **values))
-    assert (await RunCmd().run(RunCmd.parameters(command="make"), context)).failed == "退出码 2"
+    assert (await RunCmd().run(RunCmd.parameters.model_validate({"command": "make"}), context)).failed == "退出码 2"
 
 
 async def test_no_output_is_said(tmp_path: Path) -> None:
