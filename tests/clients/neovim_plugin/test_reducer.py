@@ -331,6 +331,21 @@ def test_names_and_outputs_are_shown_as_they_are_in_a_buffer_of_markdown() -> No
     ]
 
 
+def test_commands_that_a_sentence_of_the_server_names_are_those_of_the_plugin() -> None:
+    said = evaluate(
+        """
+        local here = require("codeagent.notify").here
+        return { here("No such session. `codeagent.session.list` shows all."), here("codeagent.trust asks again"),
+          here("`codeagent.mcp.reload` and codeagent-lsp") }
+        """
+    )
+    assert said == [
+        "No such session. `:CodeAgent sessions` shows all.",
+        "`:CodeAgent trust` asks again",
+        "`codeagent.mcp.reload` and codeagent-lsp",
+    ]
+
+
 def test_counts_are_in_the_singular_or_plural() -> None:
     told = evaluate(
         """

@@ -1,5 +1,6 @@
 --- A transcript as lines of Markdown with the highlights on them. Pure: blocks in, lines out; not here: the window.
 
+local notify = require("codeagent.notify")
 local queries = require("codeagent.queries")
 local texts = require("codeagent.texts")
 
@@ -193,7 +194,7 @@ function draw.exit(block)
 end
 
 function draw.error(block)
-  return signed("✗", one_line(block.text), "CodeAgentFailed", true)
+  return signed("✗", one_line(notify.here(block.text)), "CodeAgentFailed", true)
 end
 
 function draw.note(block)
@@ -216,7 +217,7 @@ end
 
 local function how_it_ended(block)
   if block.error then
-    local lines, marks = signed("✗", one_line(block.error), "CodeAgentFailed", true)
+    local lines, marks = signed("✗", one_line(notify.here(block.error)), "CodeAgentFailed", true)
     if block.lacks_model then vim.list_extend(lines, (signed("→", texts.get("setup.help"), "CodeAgentMuted"))) end
     return lines, marks
   end
